@@ -1,9 +1,8 @@
 //! What ranks run on, by name.
 
-use crate::settings::setting;
 use rdma_fabric::{Fabric, FabricError};
 use std::str::FromStr;
-use tofu2_sim::shm::{self, JOB_VARIABLE};
+use tofu2_sim::shm;
 
 /// What the ranks of a program run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -36,21 +35,22 @@ impl FromStr for Provider {
 }
 
 impl Provider {
-    /// Returns the rank that this process is, for a library whose callers own `main`, such as a C
-    /// library, between its "open" and "close" calls.
+    /// Returns the rank that this process is, as a *guest*: for a library whose callers own `main`,
+    /// such as a C library, between its "open" and "close" calls. Futures of the fabric run on the
+    /// calling thread, by [`block_on`](crate::block_on).
     ///
-    /// `onesided run` starts the processes. Futures of the fabric run on the calling thread, by
-    /// [`block_on`](crate::block_on). The rank leaves its job when the last clone of its fabric is
-    /// dropped; a process that ends before that is lost to its peers.
+    /// `onesided run` starts the ranks; a process that was started without it is a job of one rank.
+    /// A guest leaves its job when the last clone of its fabric is dropped, or by ending with code
+    /// 0; ended by a signal, or with another code, it is lost to its peers. See
+    /// [`attach_guest`](tofu2_sim::shm::attach_guest).
     ///
     /// # Errors
-    /// [`FabricError::Setting`] if this process was not started as a rank,
-    /// [`FabricError::RankTaken`] if this was called before, [`FabricError::Unsupported`] if ranks
+    /// Those of [`attach_guest`](tofu2_sim::shm::attach_guest), such as
+    /// [`FabricError::RankTaken`] if this was called before; [`FabricError::Unsupported`] if ranks
     /// are not processes here.
     pub fn attach(self) -> Result<Fabric, FabricError> {
         match self {
-            Provider::Shm => shm::from_env()?
-                .ok_or_else(|| setting(JOB_VARIABLE, "this process is no rank; `onesided run` starts some".into())),
+            Provider::Shm => shm::attach_guest(),
             Provider::Threads => Err(FabricError::Unsupported { feature: &"attaching to ranks that are threads" }),
             Provider::Virt => Err(FabricError::Unsupported { feature: &"attaching to ranks in virtual time" }),
         }

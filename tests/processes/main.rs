@@ -6,6 +6,8 @@
 
 mod c_boundary;
 #[cfg(target_os = "linux")]
+mod forks;
+#[cfg(target_os = "linux")]
 mod idle;
 mod launch_options;
 
@@ -15,7 +17,7 @@ use std::process::{Command, ExitCode, Output};
 /// it wrote, standard output first.
 fn started(words: &[&str]) -> (Output, String) {
     let mut command = Command::new(std::env::current_exe().expect("own path"));
-    for setting in ["ONESIDED_JOB", "ONESIDED_STUCK_AFTER"] {
+    for setting in ["ONESIDED_JOB", "ONESIDED_SEGMENT_BYTES", "ONESIDED_STUCK_AFTER"] {
         command.env_remove(setting);
     }
     let output = command.args(words).output().expect("this binary is there");
@@ -30,6 +32,11 @@ const CASES: &[(&str, fn())] = &[
     ("processes_pass_arrays_on", c_boundary::processes_pass_arrays_on),
     #[cfg(target_os = "linux")]
     ("a_lost_peer_is_a_code", c_boundary::a_lost_peer_is_a_code),
+    #[cfg(target_os = "linux")]
+    ("who_exits_without_closing_has_left", c_boundary::who_exits_without_closing_has_left),
+    ("a_program_alone_passes_arrays_to_itself", c_boundary::a_program_alone_passes_arrays_to_itself),
+    #[cfg(target_os = "linux")]
+    ("forked_processes_are_not_the_guest", forks::forked_processes_are_not_the_guest),
     ("threads_pass_arrays_on", c_boundary::threads_pass_arrays_on),
     ("what_is_no_fabric_for_it_is_told", c_boundary::what_is_no_fabric_for_it_is_told),
     ("jitter_shows_what_seeds_alone_do_not", launch_options::jitter_shows_what_seeds_alone_do_not),
@@ -45,6 +52,10 @@ fn main() -> ExitCode {
         ["c-program", what] => return c_boundary::program(what),
         #[cfg(target_os = "linux")]
         ["c-launch", what] => return c_boundary::launch(what),
+        #[cfg(target_os = "linux")]
+        ["forks-launch"] => return forks::launch(),
+        #[cfg(target_os = "linux")]
+        ["forks"] => return forks::guest(),
         ["program", name, ..] => return launch_options::program(name),
         _ => {}
     }

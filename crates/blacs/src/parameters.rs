@@ -24,13 +24,13 @@ pub struct Parameters {
 }
 
 impl Default for Parameters {
-    /// One ring, two branches, neither repeatable nor coherent.
+    /// One ring, one branch, neither repeatable nor coherent.
     fn default() -> Self {
         Parameters {
             broadcast_rings: 1,
-            broadcast_branches: 2,
+            broadcast_branches: 1,
             combine_rings: 1,
-            combine_branches: 2,
+            combine_branches: 1,
             repeatable: false,
             coherent: false,
         }

@@ -3,7 +3,10 @@
 use crate::arguments::Run;
 use observe::{WantedReport, say};
 use std::{error::Error, process::ExitCode};
-use tofu2_sim::{JobError, shm::Launcher};
+use tofu2_sim::{
+    JobError,
+    shm::{Launcher, SegmentBytes},
+};
 
 /// Starts the ranks and returns their exit code.
 pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
@@ -11,7 +14,7 @@ pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
     let executable = program.next().ok_or("no program given")?;
     let mut launcher = Launcher::new(options.ranks.get()).bind(options.bind).stuck_after(options.stuck_after.0);
     launcher = launcher.shared_address_space(options.shared_address_space).progress_thread(options.progress_thread);
-    if let Some(bytes) = options.segment_bytes {
+    if let Some(SegmentBytes(bytes)) = options.segment_bytes {
         launcher = launcher.segment_bytes(bytes);
     }
     if let Some(ranks) = options.ranks_per_node {

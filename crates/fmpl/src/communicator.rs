@@ -25,6 +25,8 @@ pub struct Communicator {
     pub(crate) layout: Layout,
     /// How long a send waits for its receive before it is spooled.
     pub(crate) time_out: Option<Duration>,
+    /// The size of each of a window's two buffers.
+    pub(crate) window: usize,
     /// Whether the fabric's puts become visible in order.
     pub(crate) puts_in_order: bool,
     /// The members' ranks; `None` if they are all ranks of the job.
@@ -70,7 +72,7 @@ impl Communicator {
             let fabric = group.fabric().clone();
             let layout = Layout::new(&options, group.len(), fabric.caps().atomics != Atomics::None);
             let memory = group.memory(layout.bytes()).await?;
-            let spool = Spool::new(&fabric, options.spool_bytes)?;
+            let spool = Spool::new(&fabric, options.spool_bytes, options.spool_grows)?;
             let (hardware, ways) = Hardware::claim(&mut group, &options, staging).await?;
             group.barrier().await?;
             let state = State::new(group.me(), options.indices, spool, Collectives::new(hardware));
@@ -80,8 +82,8 @@ impl Communicator {
             };
             let puts_in_order = fabric.caps().puts_in_order;
             let listed = (group.len() < fabric.ranks()).then(|| memory.ranks().collect());
-            let time_out = options.time_out;
-            Ok(Communicator { fabric, group, memory, layout, time_out, puts_in_order, listed, ways, state })
+            let (time_out, window) = (options.time_out, options.window);
+            Ok(Communicator { fabric, group, memory, layout, time_out, window, puts_in_order, listed, ways, state })
         });
         made
     }

@@ -63,6 +63,16 @@ pub enum FmplError {
         /// The message's index.
         index: usize,
     },
+    /// The sender of a long message has stopped before its end.
+    #[error("the message with index {index} from member {from} ends before its last {missing} bytes")]
+    Cut {
+        /// The sender.
+        from: usize,
+        /// The message's index.
+        index: usize,
+        /// How many bytes did not come.
+        missing: usize,
+    },
     /// Two members have given a collective different lengths. Every member whose result depends on
     /// theirs is told; there the contents of the buffer are not defined. The next collective is not
     /// disturbed.

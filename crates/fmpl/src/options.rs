@@ -1,5 +1,7 @@
 //! How large the matching areas are, and when a send stops waiting for its receive.
 
+#[cfg(doc)]
+use crate::Communicator;
 use crate::{Choice, FmplError, Result};
 use core::time::Duration;
 
@@ -17,6 +19,7 @@ pub struct Options {
     pub(crate) threads: Threads,
     pub(crate) collectives: Choice,
     pub(crate) staging: usize,
+    pub(crate) window: usize,
 }
 
 /// Which threads of a rank may use a communicator.
@@ -31,7 +34,7 @@ pub enum Threads {
 
 impl Default for Options {
     /// 8 indices, 2 for unknown senders, areas for 64 peers, no spool, one thread; collectives as they
-    /// were measured, staging buffers of 64 KiB.
+    /// were measured, staging buffers of 64 KiB, windows of 32 KiB.
     fn default() -> Self {
         Options {
             indices: 8,
@@ -43,6 +46,7 @@ impl Default for Options {
             threads: Threads::One,
             collectives: Choice::Measured,
             staging: 64 << 10,
+            window: 32 << 10,
         }
     }
 }
@@ -102,6 +106,13 @@ impl Options {
         self
     }
 
+    /// Sets the size of each of the two buffers of a receive [into any memory](Communicator::recv_into),
+    /// 8 bytes to 16 MiB: longer messages come in parts of this size.
+    pub fn window(mut self, bytes: usize) -> Self {
+        self.window = bytes;
+        self
+    }
+
     pub(crate) fn checked(self) -> Result<Self> {
         let within = |option, allowed, value: usize, least, most| {
             let fits = (least..=most).contains(&value);
@@ -111,6 +122,7 @@ impl Options {
         within("any_indices", "0 to 32", self.any_indices, 0, 32)?;
         within("peers", "1 to 2097152", self.peers, 1, 1 << 21)?;
         within("staging", "64 to 16777216", self.staging, 64, 16 << 20)?;
+        within("window", "8 to 16777216", self.window, 8, 16 << 20)?;
         Ok(self)
     }
 }

@@ -4,7 +4,7 @@ use crate::{
     Direction, FmplError, Result,
     area::Ends,
     collective::Collectives,
-    point::{Pending, as_bytes},
+    point::{Pending, Window, as_bytes},
     spool::Spool,
 };
 use core::{fmt, task::Waker};
@@ -40,6 +40,8 @@ pub(crate) struct State {
     /// A hash table of their numbers and places, at most half full. Its size is a power of two.
     places: Vec<Option<(u32, u32)>>,
     pub(crate) spool: Spool,
+    /// Buffers of receives into any memory, none of them in use.
+    pub(crate) windows: Vec<Window>,
     /// Sends that nobody need wait for.
     pub(crate) pending: Vec<Pending>,
     /// The tasks that wait, while sends are pending.
@@ -115,6 +117,8 @@ pub(crate) struct LaneState {
     pub(crate) into: Option<LocalSpan<u8>>,
     /// Whether that receive was dropped before its message came.
     pub(crate) abandoned: bool,
+    /// The buffers of that receive, if it was one into any memory.
+    pub(crate) window: Option<Window>,
     /// The last receive buffer that was resolved, at the peer.
     pub(crate) target: Option<(RemoteAddr, RemoteSpan<u8>)>,
 }
@@ -154,6 +158,7 @@ impl State {
             peers: Vec::new(),
             places,
             spool,
+            windows: Vec::new(),
             pending: Vec::new(),
             waiting: Vec::new(),
             changes: 0,
@@ -252,17 +257,17 @@ impl State {
         Ok(lane.received)
     }
 
+    /// Counts a part of a message that has come; the next one is received as well. `posted_once` says
+    /// that no other header for it can be on its way.
+    pub(crate) fn received_part(&mut self, id: LaneId, posted_once: bool) {
+        let lane = self.lane(id);
+        lane.received += 1;
+        lane.unseen &= !posted_once;
+    }
+
     #[cold]
     fn in_use(&self, id: LaneId, direction: Direction) -> FmplError {
         FmplError::IndexInUse { peer: self.peers[id.peer].member, index: self.index_of(id.lane), direction }
-    }
-
-    /// Counts a message that was put into its receive buffer.
-    #[inline(always)]
-    pub(crate) fn sent_directly(&mut self, id: LaneId) {
-        let lane = self.lane(id);
-        lane.sending = false;
-        lane.count_direct();
     }
 
     /// Counts a message that was received; `direct` says whether into the buffer of its header.
@@ -288,7 +293,7 @@ mod tests {
         job.run(&async |fabric: rdma_fabric::Fabric| {
             let region = fabric.alloc(64)?;
             let ends = Ends::new(region.span(&fabric, 0, 8)?, region.span_of(&fabric, Rank::new(0), 0, 8)?);
-            let mut state = State::new(0, 1, Spool::new(&fabric, 0)?, Collectives::default());
+            let mut state = State::new(0, 1, Spool::new(&fabric, 0, false)?, Collectives::default());
             for n in 0..100 {
                 assert_eq!(state.place_of(n * 64), None);
                 assert_eq!((state.keep(n * 64, ends.clone(), 1), state.keep(n * 64, ends.clone(), 1)), (n, n));

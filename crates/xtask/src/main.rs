@@ -4,6 +4,7 @@ mod bench;
 #[cfg(target_os = "linux")]
 mod collectives;
 mod explore;
+mod install_blacs;
 #[cfg(target_os = "linux")]
 mod long_transfers;
 #[cfg(target_os = "linux")]
@@ -60,6 +61,8 @@ enum Task {
     /// Explore the locks, and exchanges without queues, under every delivery order, right and with
     /// each of their steps done wrong.
     Explore(explore::Options),
+    /// Build libblacs_fmpl, BLACS for C and Fortran programs, and install it below a directory.
+    InstallBlacs(install_blacs::Options),
     /// Kill ranks and launchers at random moments of the conformance cases; or ranks that use the
     /// lock that survives them.
     Kill(suite::KillOptions),
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Task::Miri(options) => nightly::miri(&options),
         Task::Death(options) => suite::death(&options),
         Task::Explore(options) => explore::run(&options),
+        Task::InstallBlacs(options) => install_blacs::run(&options),
         Task::Kill(options) => suite::kill(&options),
         Task::Matrix => suite::matrix(),
         Task::Reduction => suite::reduction(),

@@ -37,6 +37,12 @@ const REDUCE_THREE: Case = Case::new("a reduction of 3", Job::Reduce(1)).of(3);
 const ALLREDUCE: Case = Case::new("two sums for both", Job::Allreduce(2));
 const ALLREDUCE_THREE: Case = Case::new("a sum for all 3", Job::Allreduce(1)).of(3);
 
+const PART: Case = Case::new("a message in one part", Job::Parts { messages: 1, words: 1 });
+const TWO_PARTS: Case = Case::new("a message in two parts", Job::Parts { messages: 1, words: 2 });
+const FOUR_PARTS: Case = Case::new("a message in four parts", Job::Parts { messages: 1, words: 4 });
+const PARTS_TWICE: Case = Case::new("two messages in two parts", Job::Parts { messages: 2, words: 2 });
+const PARTS_SPOOLED: Case = PARTS_TWICE.spooled("two messages in two parts, or spooled", 1 << 10, 0);
+
 /// The jobs that are exhausted, and the fewest states that each may have.
 const CASES: &[(Case, u64, Size)] = &[
     (ROW, 10_000, Size::Test),
@@ -48,6 +54,7 @@ const CASES: &[(Case, u64, Size)] = &[
     (AHEAD_TWICE, 180_000, Size::Quick),
     (ANY_ROW, 44_000, Size::Quick),
     (ANY_ROW_SPOOLED, 230_000, Size::Quick),
+    (PART, 1, Size::Test),
     (SOURCE, 200, Size::Test),
     (SOURCE_TWICE, 1_300, Size::Test),
     (SOURCES, 33_000, Size::Quick),
@@ -70,6 +77,13 @@ const CASES: &[(Case, u64, Size)] = &[
 const SAMPLED: &[Case] = &[
     CROSS,
     SPOOLED,
+    TWO_PARTS,
+    TWO_PARTS.ordered("a message in two parts, puts in order"),
+    FOUR_PARTS,
+    PARTS_TWICE,
+    PARTS_SPOOLED,
+    TWO_PARTS.dying("the sender may die: a message in two parts", 0),
+    TWO_PARTS.dying("the receiver may die: a message in two parts", 1),
     SPOOLED_THREE,
     SPOOLED_THREE.ordered("three messages, spooled, puts in order"),
     TIMED,
@@ -99,6 +113,7 @@ const MISTAKES: &[(Mistake, Case, &str)] = &[
     (Mistake::SenderFlushesNot, ROW, "what came"),
     (Mistake::SenderFlushesNot, AHEAD, "what came"),
     (Mistake::SenderFlushesNot, BROADCAST, "what came"),
+    (Mistake::SenderFlushesNot, TWO_PARTS, "what came"),
     (Mistake::FlushesNot, REDUCE, "what came"),
     (Mistake::FlushesNot, SOURCE, "deadlock"),
     (Mistake::ReceiverFlushesNot, SPOOLED_THREE, "deadlock"),
@@ -111,7 +126,7 @@ const MISTAKES: &[(Mistake, Case, &str)] = &[
 
 /// Those that random orders show.
 const MISTAKES_AT_RANDOM: &[(Mistake, Case)] =
-    &[(Mistake::SpooledAndPut, SPOOLED), (Mistake::ReceiverFlushesNot, LONGER)];
+    &[(Mistake::SpooledAndPut, SPOOLED), (Mistake::ReceiverFlushesNot, LONGER), (Mistake::OneBuffer, TWO_PARTS)];
 
 /// Returns all explorations of messages.
 pub fn explorations() -> Vec<Exploration> {

@@ -21,6 +21,11 @@ pub(super) enum Job {
         messages: usize,
         words: usize,
     },
+    /// The same, received into any memory, through a window of two words.
+    Parts {
+        messages: usize,
+        words: usize,
+    },
     /// A message of one word, and one that is longer than any spool.
     Longer,
     /// Messages with two indices, whose receives are posted in the other order before both are
@@ -115,6 +120,17 @@ impl<'a> Member<'a> {
         self.check(received, &buffer, n, words)
     }
 
+    /// Receives message `n` of rank 0 into memory of the program.
+    async fn receive_in_parts(&self, n: usize, words: usize) -> ProgramResult<()> {
+        let mut came = vec![0u64; words];
+        let received = self.world.recv_into(&mut bytemuck::cast_slice_mut(&mut came), 0, 0).await?;
+        assert_eq!(received.bytes, 8 * words, "how much came");
+        // Each part has words of its own.
+        let sent: Vec<u64> = (0..words).map(|word| content(0, n) + 1000 * word as u64).collect();
+        assert_eq!(came, sent, "what came");
+        Ok(())
+    }
+
     pub(super) async fn run(&self, job: Job) -> ProgramResult<()> {
         let me = self.world.me();
         match job {
@@ -124,6 +140,18 @@ impl<'a> Member<'a> {
                         self.send(1, (n, words), 0).await?;
                     } else {
                         self.receive((0, n), words, 0).await?;
+                    }
+                    self.step(n);
+                }
+                Ok(())
+            }
+            Job::Parts { messages, words } => {
+                for n in 0..messages {
+                    if me == 0 {
+                        let sent: Vec<u64> = (0..words).map(|word| content(0, n) + 1000 * word as u64).collect();
+                        self.world.send(&sent, 1, 0).await?;
+                    } else {
+                        self.receive_in_parts(n, words).await?;
                     }
                     self.step(n);
                 }

@@ -26,6 +26,8 @@ pub(super) enum Mistake {
     OfferedOver,
     /// What rank 0 offers it puts into the receive buffer as well.
     SpooledAndPut,
+    /// Rank 0 puts all parts of a message into one buffer of the window.
+    OneBuffer,
     /// Rank 1 does not look at the number of a flag, so it takes an offer twice.
     TakenTwice,
 }
@@ -40,6 +42,8 @@ pub(super) struct Spoiled {
     waited: Cell<bool>,
     /// Where the flag of the first message offered to this rank is.
     flag: Cell<Option<u64>>,
+    /// Where the headers of parts come, and where the first one has the part put.
+    header: Cell<Option<(u64, Option<u64>)>>,
     /// The words seen.
     seen: RefCell<HashMap<u64, u64>>,
 }
@@ -52,6 +56,10 @@ const NEXT: u64 = 1 << NUMBER;
 /// Where a first word's kind is, and that of an offer.
 const KIND: u32 = 44;
 const OFFERED: u64 = 3;
+/// The kind of a part's header.
+const WINDOW: u64 = 7;
+/// What is below a word's number.
+const LOW: u64 = NEXT - 1;
 /// The flags of two messages follow each other, 8 bytes apart. The rest of the first offer comes 32
 /// bytes behind its flag and has 24 bytes, then comes that of the second one.
 const FLAG: u64 = 8;
@@ -69,11 +77,38 @@ impl Spoiled {
     /// Spoils the operations of `rank` from the moment on at which there is a `buffer`: the one into
     /// which rank 1 receives.
     pub(super) fn new(mistake: Mistake, buffer: Rc<Cell<Option<RemoteAddr>>>, rank: Rank) -> Self {
-        Spoiled { mistake, buffer, rank, flag: Cell::new(None), waited: Cell::new(false), seen: RefCell::default() }
+        Spoiled {
+            mistake,
+            buffer,
+            rank,
+            flag: Cell::new(None),
+            waited: Cell::new(false),
+            header: Cell::new(None),
+            seen: RefCell::default(),
+        }
     }
 
     fn is(&self, mistake: Mistake, rank: Rank) -> bool {
         self.mistake == mistake && self.buffer.get().is_some() && self.rank == rank
+    }
+}
+
+impl Spoiled {
+    /// Takes the word that says where a part goes for that of the first part.
+    fn first_buffer(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        match self.header.get() {
+            _ if bits >> KIND & 15 == WINDOW => {
+                let buffer = self.header.get().and_then(|(_, buffer)| buffer);
+                self.header.set(Some((addr.offset, buffer)));
+                bits
+            }
+            Some((header, buffer)) if addr.offset == header + 8 && bits >> NUMBER > 0 => {
+                let first = buffer.unwrap_or(bits & LOW);
+                self.header.set(Some((header, Some(first))));
+                bits & !LOW | first
+            }
+            _ => bits,
+        }
     }
 }
 
@@ -104,6 +139,9 @@ impl Mutation for Spoiled {
     }
 
     fn seen(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        if self.is(Mistake::OneBuffer, SENDER) {
+            return self.first_buffer(addr, bits);
+        }
         if !self.is(Mistake::TakenTwice, RECEIVER) {
             return bits;
         }

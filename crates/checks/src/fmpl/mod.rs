@@ -44,7 +44,7 @@ struct Case {
 
 async fn play(fabric: Fabric, spoiled: Fabric, case: Case, target: &Cell<Option<RemoteAddr>>) -> ProgramResult<()> {
     let (probe, me) = (Probe::of(&fabric), fabric.rank().number());
-    let options = Options::default().indices(2).any_indices(1).peers(case.ranks);
+    let options = Options::default().indices(2).any_indices(1).peers(case.ranks).window(8);
     let options = match case.spool {
         Some((bytes, micros)) => options.spool(bytes, Duration::from_micros(micros)),
         None => options,

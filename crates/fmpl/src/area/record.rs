@@ -7,7 +7,7 @@ use rdma_fabric::{LocalSpan, Rank, RegionKey, RemoteAddr};
 pub(crate) enum Kind {
     /// A receive is posted: `bytes` bytes may be put at the address.
     Posted = 1,
-    /// The message has arrived; it has `bytes` bytes.
+    /// The message has arrived, or a part of it: from there to its end it has `bytes` bytes.
     Arrived = 2,
     /// The message waits at the address, in the sender's memory, to be fetched.
     Offered = 3,
@@ -17,6 +17,8 @@ pub(crate) enum Kind {
     NotThere = 5,
     /// Two members of a collective have given different lengths, which the other words say.
     Differs = 6,
+    /// A receive is posted as by `Posted`, for the next `bytes` bytes of a message that may be longer.
+    Window = 7,
 }
 
 /// Where registered bytes are, and what is the matter with them.
@@ -79,7 +81,7 @@ impl Record {
     #[inline(always)]
     pub(crate) fn of_first_word(word: u64) -> Option<Record> {
         let kind = Record::kind_of(word);
-        let has_more = matches!(kind, Kind::Posted | Kind::Offered | Kind::Differs);
+        let has_more = matches!(kind, Kind::Posted | Kind::Offered | Kind::Differs | Kind::Window);
         (!has_more).then(|| Record::of_length(kind, word))
     }
 
@@ -97,6 +99,7 @@ impl Record {
             3 => Kind::Offered,
             5 => Kind::NotThere,
             6 => Kind::Differs,
+            7 => Kind::Window,
             // Whatever else a peer may write there.
             _ => Kind::TooLong,
         }

@@ -1,5 +1,6 @@
 //! The body of a message on its way into the receive buffer.
 
+use super::Source;
 use crate::{
     FmplError, Result,
     area::{Ends, Kind, Lane, Record},
@@ -7,20 +8,27 @@ use crate::{
 };
 use rdma_fabric::{Fabric, Handle, LocalSpan, Refused, RemoteSpan, op::Put};
 
-/// Where a message's bytes are.
-#[derive(Clone, Copy, Debug)]
+/// What is put into one receive buffer.
 pub(crate) enum Body<'a> {
-    /// In memory of the program.
-    Slice(&'a [u8]),
-    /// In own memory of the fabric.
+    /// Own memory of the fabric.
     Span(&'a LocalSpan<u8>),
+    /// `len` bytes of a message, from byte `at` on.
+    Part { source: &'a mut dyn Source, at: usize, len: usize },
 }
 
 impl Body<'_> {
-    pub(crate) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         match self {
-            Body::Slice(slice) => slice.len(),
             Body::Span(span) => span.len(),
+            Body::Part { len, .. } => *len,
+        }
+    }
+
+    /// Returns the length of the message from here to its end.
+    fn rest(&self) -> usize {
+        match self {
+            Body::Span(span) => span.len(),
+            Body::Part { source, at, .. } => source.bytes() - at,
         }
     }
 }
@@ -33,8 +41,10 @@ pub(crate) struct Message<'a> {
     pub(crate) n: u64,
 }
 
-/// Puts a message where its receive wants it, then says so. From the first poll on it is sent, even
-/// if the future is dropped. The target is resolved by `resolved`, or as the header says.
+/// Puts a message, or a part of one, where its receive wants it, then says so, with the length from
+/// here to the message's end. If the future is dropped, what was posted is sent all the same, or the
+/// receiver is told that it will not come. The target is resolved by `resolved`, or as the header
+/// says.
 pub(crate) async fn deliver(
     message: Message<'_>,
     header: Record,
@@ -43,7 +53,9 @@ pub(crate) async fn deliver(
 ) -> Result<RemoteSpan<u8>> {
     let Message { fabric, ends, lane, n } = message;
     let lane = Lane::new(fabric, ends, lane);
-    let mut owed = Owed { message: Some(message), word: Record::first_word(Kind::Arrived, body.bytes(), n) };
+    let rest = body.rest();
+    let (arrived, not_there) = [Kind::Arrived, Kind::NotThere].map(|kind| Record::first_word(kind, rest, n)).into();
+    let mut owed = Owed { message: Some(message), word: not_there };
     let found = match resolved {
         Some(span) => Ok(span),
         None => fabric.remote_span::<u8>(header.at(lane.peer()), header.bytes),
@@ -52,8 +64,8 @@ pub(crate) async fn deliver(
         Ok(span) => post(fabric, span, body).await,
         Err(error) => Err(error.clone().into()),
     };
-    if posted.is_err() {
-        owed.word = Record::first_word(Kind::NotThere, body.bytes(), n);
+    if posted.is_ok() {
+        owed.word = arrived;
     }
     let put = if fabric.caps().puts_in_order {
         let flag = lane.post_flag(n, owed.word).await?;
@@ -66,7 +78,7 @@ pub(crate) async fn deliver(
     } else {
         let put = left(fabric, posted).await;
         if put.is_err() {
-            owed.word = Record::first_word(Kind::NotThere, body.bytes(), n);
+            owed.word = not_there;
         }
         fabric.flush(lane.peer()).await?;
         lane.put_flag(n, owed.word).await?;
@@ -76,36 +88,55 @@ pub(crate) async fn deliver(
     put.and(found.map_err(FmplError::from))
 }
 
-/// A body that was posted.
-enum Posted {
-    Left,
-    Slice(Handle<()>),
-    Span(Handle<LocalSpan<u8>>),
+/// A body that was posted, in as many puts as it has chunks.
+#[derive(Default)]
+struct Posted {
+    span: Option<Handle<LocalSpan<u8>>>,
+    /// Most bodies have no other chunk.
+    first: Option<Handle<()>>,
+    others: Vec<Handle<()>>,
 }
 
 async fn post(fabric: &Fabric, to: &RemoteSpan<u8>, body: Body<'_>) -> Result<Posted> {
-    let to = to.part(0..body.bytes())?;
-    match body {
-        Body::Slice(slice) => match fabric.try_put_slice(&to, slice, None) {
-            Ok(handle) => Ok(Posted::Slice(handle)),
-            Err(Refused::Full(())) => Ok(fabric.put_slice(&to, slice).await.map(|()| Posted::Left)?),
-            Err(Refused::Failed(error, ())) => Err(error.into()),
-        },
-        Body::Span(span) => {
-            let put = Put { to: &to, from: LocalSpan::clone(span), notice: None };
-            Ok(Posted::Span(fabric.post(put).await?))
+    let (mut posted, to) = (Posted::default(), to.part(0..body.bytes())?);
+    let span = match &body {
+        Body::Span(span) => Some(LocalSpan::clone(span)),
+        Body::Part { source, at, len } => source.span().map(|span| span.slice(*at..at + len)).transpose()?,
+    };
+    if let Some(from) = span {
+        posted.span = Some(fabric.post(Put { to: &to, from, notice: None }).await?);
+    } else if let Body::Part { source, at, len } = body {
+        let mut done = 0;
+        loop {
+            // A message of no bytes has one empty chunk.
+            let chunk = if len == 0 { &[] } else { source.chunk(at + done, len - done) };
+            let to = to.part(done..done + chunk.len())?;
+            match fabric.try_put_slice(&to, chunk, None) {
+                Ok(handle) if posted.first.is_none() => posted.first = Some(handle),
+                Ok(handle) => posted.others.push(handle),
+                Err(Refused::Full(())) => fabric.put_slice(&to, chunk).await?,
+                Err(Refused::Failed(error, ())) => return Err(error.into()),
+            }
+            done += chunk.len();
+            if done >= len {
+                break;
+            }
         }
     }
+    Ok(posted)
 }
 
 /// Waits until a body has left, and charges for it.
 async fn left(fabric: &Fabric, posted: Result<Posted>) -> Result<()> {
     fabric.charge(cost::DATA).await;
-    match posted? {
-        Posted::Left => Ok(()),
-        Posted::Slice(handle) => Ok(handle.await?),
-        Posted::Span(handle) => Ok(handle.await.map(drop)?),
+    let Posted { span, first, others } = posted?;
+    if let Some(span) = span {
+        span.await?;
     }
+    for handle in first.into_iter().chain(others) {
+        handle.await?;
+    }
+    Ok(())
 }
 
 /// The flag of a message whose body may be on its way.

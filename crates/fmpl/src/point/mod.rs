@@ -1,11 +1,14 @@
 //! Point to point: sends and receives.
 
 mod deliver;
+mod fetch;
 mod isend;
 mod parts;
 mod pending;
 mod receiving;
 mod sending;
+mod unsent;
+mod window;
 
 pub(crate) use deliver::{Body, Message, deliver};
 pub use isend::Sending;
@@ -13,6 +16,7 @@ pub use parts::{Sink, Source};
 pub(crate) use pending::{Bell, Pending};
 pub use receiving::Receiving;
 pub(crate) use receiving::{HEADERS, posted};
+pub(crate) use window::{InParts, Window};
 
 use crate::Result;
 use rdma_fabric::{LocalSpan, Pod};

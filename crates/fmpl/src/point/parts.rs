@@ -1,10 +1,22 @@
 //! Messages that are neither in one piece of the program's memory nor in the fabric's.
 
-use super::{Received, Receiving};
-use crate::{Communicator, FmplError, Result};
-use rdma_fabric::{LocalSpan, provider::Boxed};
+use super::{
+    InParts, Received, Receiving,
+    receiving::{LOOKS, Post, Wait},
+};
+use crate::{
+    Communicator, FmplError, Result,
+    area::Lane,
+    state::{LaneId, State},
+};
+use core::future::Future;
+use rdma_fabric::{
+    LocalSpan,
+    provider::Boxed,
+    soon::{Call, soon},
+};
 
-/// The bytes of a message to be sent, wherever they are.
+/// The bytes of a message to be sent, wherever they are. Its methods must not use the communicator.
 pub trait Source: Send {
     /// Returns the length of the message in bytes.
     fn bytes(&self) -> usize;
@@ -18,7 +30,7 @@ pub trait Source: Send {
     }
 }
 
-/// Where the bytes of a message go that is received.
+/// Where the bytes of a message go that is received. Its methods must not use the communicator.
 pub trait Sink: Send {
     /// Returns how many bytes there is room for.
     fn bytes(&self) -> usize;
@@ -64,35 +76,148 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::send`].
-    pub async fn send_from(&self, source: &mut dyn Source, to: usize, index: usize) -> Result<()> {
-        let mut bytes = Vec::with_capacity(source.bytes());
-        while bytes.len() < source.bytes() {
-            let most = source.bytes() - bytes.len();
-            bytes.extend_from_slice(source.chunk(bytes.len(), most));
-        }
-        self.send(&bytes, to, index).await
+    #[inline(always)]
+    pub fn send_from<'a>(
+        &'a self,
+        source: &'a mut dyn Source,
+        to: usize,
+        index: usize,
+    ) -> impl Future<Output = Result<()>> + Send + use<'a> {
+        soon(SendFrom { comm: self, source, to, index })
     }
 
-    /// Receives a message into any memory. It may be shorter than there is room.
+    /// Receives a message into any memory. It may be shorter than there is room. A long one comes
+    /// through two [registered buffers](crate::Options::window), unless the sink is a
+    /// [span](Sink::span).
+    ///
+    /// If the future is dropped, the message is received all the same and lost, once something else is
+    /// received with this index.
     ///
     /// # Errors
-    /// As [`Communicator::recv`].
-    pub async fn recv_into(&self, sink: &mut dyn Sink, from: usize, index: usize) -> Result<Received> {
-        let buffer = self.buffer::<u8>(sink.bytes())?;
-        let received = self.post(&buffer, from, index).await?.arrived().await?;
-        let mut at = 0;
-        while at < received.bytes {
-            let chunk = sink.chunk(at, received.bytes - at);
-            let len = chunk.len();
-            self.fabric.read(&*buffer.part(at..at + len).map_err(FmplError::from)?, chunk)?;
-            sink.filled(at, len);
-            at += len;
+    /// As [`Communicator::recv`]; [`FmplError::Cut`].
+    #[inline(always)]
+    pub fn recv_into<'a>(
+        &'a self,
+        sink: &'a mut dyn Sink,
+        from: usize,
+        index: usize,
+    ) -> impl Future<Output = Result<Received>> + Send + use<'a> {
+        soon(ReceiveInto { comm: self, sink, from, index, begun: Begun::Not })
+    }
+}
+
+/// A call of [`Communicator::send_from`].
+struct SendFrom<'a> {
+    comm: &'a Communicator,
+    source: &'a mut dyn Source,
+    to: usize,
+    index: usize,
+}
+
+impl<'a> Call<'a> for SendFrom<'a> {
+    type Out = ();
+    type Error = FmplError;
+
+    #[inline(always)]
+    fn now(&mut self) -> Option<()> {
+        let bytes = self.source.bytes();
+        if self.index >= self.comm.layout.indices() || self.source.span().is_some() {
+            return None;
         }
-        Ok(received)
+        let chunk = if bytes == 0 { &[] } else { self.source.chunk(0, bytes) };
+        if chunk.len() < bytes {
+            return None;
+        }
+        self.comm.send_now(chunk, self.to, self.index)
     }
 
-    /// Posts a receive, by a future that is known to be [`Send`] wherever it is awaited.
-    fn post<'a>(&'a self, into: &'a LocalSpan<u8>, from: usize, index: usize) -> Boxed<'a, Result<Receiving<'a>>> {
-        Box::pin(self.irecv(into, from, index))
+    fn later(self) -> Boxed<'a, Result<()>> {
+        match self.comm.lane_of(self.index) {
+            Ok(lane) => Box::pin(self.comm.send_source(self.source, self.to, lane)),
+            Err(error) => Box::pin(core::future::ready(Err(error))),
+        }
+    }
+}
+
+/// A call of [`Communicator::recv_into`].
+struct ReceiveInto<'a> {
+    comm: &'a Communicator,
+    sink: &'a mut dyn Sink,
+    from: usize,
+    index: usize,
+    begun: Begun<'a>,
+}
+
+/// A receive whose header may be posted.
+enum Begun<'a> {
+    Not,
+    InParts(InParts<'a>),
+    Whole(Receiving<'a>),
+}
+
+impl<'a> Call<'a> for ReceiveInto<'a> {
+    type Out = Received;
+    type Error = FmplError;
+
+    #[inline(always)]
+    fn now(&mut self) -> Option<Received> {
+        let comm = self.comm;
+        if self.index >= comm.layout.indices() {
+            return None;
+        }
+        if let Some(into) = self.sink.span() {
+            let receiving = Post { comm, into, from: self.from, index: self.index }.now()?;
+            let mut wait = Wait::<false>(receiving);
+            let received = wait.now();
+            if received.is_none() {
+                self.begun = Begun::Whole(wait.0);
+            }
+            return received;
+        }
+        let mut state = comm.enter().ok()?;
+        let id = LaneId { peer: state.place_of(self.from)?, lane: self.index };
+        let State { peers, windows, .. } = &mut *state;
+        let (window, peer) = (windows.last()?, &mut peers[id.peer]);
+        let (known, lane) = (&mut peer.lanes[id.lane], Lane::new(&comm.fabric, &peer.ends, id.lane));
+        let n = known.received;
+        if known.receiving || known.abandoned || known.unseen || !lane.is_silent_now(n) {
+            return None;
+        }
+        if let Some((_, target)) = &known.target {
+            // A receive often goes before a send.
+            comm.fabric.expect_put_at(target, 0);
+        }
+        if !lane.put_header_now(n, window.record()) {
+            return None;
+        }
+        (known.receiving, known.unseen) = (true, true);
+        let arrived = (0..LOOKS).find_map(|_| lane.arrived_now(n));
+        let half = &window.halves[0];
+        if let Some(bytes) = arrived
+            && bytes <= half.len().min(self.sink.bytes())
+            && comm.empty(half, bytes, self.sink, 0).is_ok()
+        {
+            let from = self.from;
+            state.received(id, true);
+            return Some(Received { from, index: id.lane, bytes });
+        }
+        let window = windows.pop()?;
+        self.begun = Begun::InParts(InParts::new(comm, id, window));
+        None
+    }
+
+    fn later(self) -> Boxed<'a, Result<Received>> {
+        let ReceiveInto { comm, sink, from, index, begun } = self;
+        match begun {
+            Begun::InParts(begun) => Box::pin(begun.received(Some(sink))),
+            Begun::Whole(receiving) => Box::pin(receiving.arrived_later::<false>()),
+            Begun::Not => Box::pin(async move {
+                let lane = comm.lane_of(index)?;
+                match sink.span().cloned() {
+                    Some(span) => comm.post_later(&span, from, index).await?.arrived_later::<false>().await,
+                    None => comm.recv_into_later(sink, from, lane).await,
+                }
+            }),
+        }
     }
 }

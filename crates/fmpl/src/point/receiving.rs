@@ -1,16 +1,15 @@
 //! Receives.
 
-use super::Received;
+use super::{InParts, Received};
 use crate::{
     Communicator, FmplError, Result,
-    area::{Ends, Kind, Lane, Record, Taken},
+    area::{Ends, Kind, Lane, Record},
     cost,
     state::LaneId,
 };
 use core::{fmt, future::Future};
 use rdma_fabric::{
     LocalSpan, Pod,
-    op::Get,
     provider::Boxed,
     soon::{Call, soon},
 };
@@ -40,71 +39,63 @@ impl Communicator {
         soon(Post { comm: self, into, from, index })
     }
 
-    async fn post_later<T: Pod>(&self, into: &LocalSpan<T>, from: usize, index: usize) -> Result<Receiving<'_>> {
+    pub(super) async fn post_later<T: Pod>(
+        &self,
+        into: &LocalSpan<T>,
+        from: usize,
+        index: usize,
+    ) -> Result<Receiving<'_>> {
         let lane = self.lane_of(index)?;
         self.fabric.charge(cost::INIT).await;
         let id = LaneId { peer: self.met(from).await?, lane };
         self.forget_abandoned(id).await?;
-        let (n, ends, unseen, header) = self.with(|state| {
+        let (n, ends, header) = self.with(|state| {
             let n = state.begin_receive(id)?;
             let known = state.lane(id);
             let header = known.keep_buffer(into).map(posted);
             known.receiving = header.is_ok();
-            Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone(), state.lane(id).unseen, header?))
+            Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone(), header?))
         })??;
         let receiving = Receiving::new(self, id);
-        let lane = Lane::new(&self.fabric, &ends, lane);
-        // Now and then a header is posted even though none is needed, so that the number of the last
-        // one is never mistaken for a later one's.
-        if lane.flag(n)?.is_none() || n % HEADERS == 0 {
-            if unseen {
-                // The last header may be on its way still, and must not come after this one.
-                self.fabric.flush(lane.peer()).await?;
-            }
-            self.with(|state| state.lane(id).unseen = true)?;
-            lane.put_header(n, header).await?;
-        }
+        self.post_header(id, &ends, n, header).await?;
         Ok(receiving)
     }
 
-    /// Waits for the message of a receive that was dropped.
-    async fn forget_abandoned(&self, id: LaneId) -> Result<()> {
-        if !self.with(|state| core::mem::take(&mut state.lane(id).abandoned))? {
-            return Ok(());
+    /// Posts the header for message `n` of a lane, unless it is known already which way that goes.
+    pub(super) async fn post_header(&self, id: LaneId, ends: &Ends, n: u64, header: Record) -> Result<()> {
+        let lane = Lane::new(&self.fabric, ends, id.lane);
+        // Now and then a header is posted even though none is needed, so that the number of the last
+        // one is never mistaken for a later one's.
+        if lane.flag(n)?.is_none() || n.is_multiple_of(HEADERS) {
+            if self.with(|state| core::mem::replace(&mut state.lane(id).unseen, true))? {
+                // The last header may be on its way still, and must not come after this one.
+                self.fabric.flush(lane.peer()).await?;
+            }
+            lane.put_header(n, header).await?;
         }
-        match Receiving::new(self, id).arrived().await {
-            Err(FmplError::TooLong { .. } | FmplError::BufferGone { .. }) => Ok(()),
-            done => done.map(drop),
-        }
+        Ok(())
     }
 
-    /// Fetches a message that waits in its sender's memory.
-    async fn fetch(&self, id: LaneId, lane: &Lane<'_>, n: u64, offer: Record, into: &LocalSpan<u8>) -> Result<bool> {
-        let fits = offer.bytes <= into.len();
-        if fits && offer.bytes > 0 {
-            let from = self.fabric.remote_span::<u8>(offer.at(lane.peer()), offer.bytes)?;
-            let to = into.slice(0..offer.bytes)?;
-            let get = self.fabric.post(Get { from: &from, to }).await?;
-            self.progressing(get).await?;
+    /// Waits for the message of a receive that was dropped.
+    pub(super) async fn forget_abandoned(&self, id: LaneId) -> Result<()> {
+        let (abandoned, window) =
+            self.with(|state| (core::mem::take(&mut state.lane(id).abandoned), state.lane(id).window.take()))?;
+        if !abandoned {
+            return Ok(());
         }
-        let refused = self.with(|state| {
-            let refused = &mut state.lane(id).refused;
-            if !fits {
-                *refused = Some(n);
-            }
-            *refused
-        })?;
-        lane.put_taken(Taken { messages: n + 1, refused }).await?;
-        if !self.puts_in_order {
-            // The next such word must not be overtaken by this one.
-            self.fabric.flush(lane.peer()).await?;
+        let done = match window {
+            Some(window) => InParts::new(self, id, window).received(None).await,
+            None => Receiving::new(self, id).arrived().await,
+        };
+        match done {
+            Err(FmplError::TooLong { .. } | FmplError::BufferGone { .. } | FmplError::Cut { .. }) => Ok(()),
+            done => done.map(drop),
         }
-        Ok(fits)
     }
 }
 
 /// How often a wait looks for a message before it prepares for a longer one.
-const LOOKS: u32 = 300;
+pub(super) const LOOKS: u32 = 300;
 
 /// At least one in so many receives posts a header.
 pub(crate) const HEADERS: u64 = 1 << 14;
@@ -167,7 +158,7 @@ impl<'a> Receiving<'a> {
         soon(Wait::<false>(self))
     }
 
-    async fn arrived_later<const APART: bool>(mut self) -> Result<Received> {
+    pub(super) async fn arrived_later<const APART: bool>(mut self) -> Result<Received> {
         let (id, comm) = (self.id(), self.comm);
         let (ends, from, n): (Ends, usize, u64) = comm.with(|state| {
             let peer = &state.peers[id.peer];
@@ -235,11 +226,11 @@ impl Receiving<'_> {
 }
 
 /// A call of [`Communicator::irecv`].
-struct Post<'a, 'b, T: Pod> {
-    comm: &'a Communicator,
-    into: &'b LocalSpan<T>,
-    from: usize,
-    index: usize,
+pub(super) struct Post<'a, 'b, T: Pod> {
+    pub(super) comm: &'a Communicator,
+    pub(super) into: &'b LocalSpan<T>,
+    pub(super) from: usize,
+    pub(super) index: usize,
 }
 
 impl<'a: 'b, 'b, T: Pod> Call<'b> for Post<'a, 'b, T> {
@@ -277,7 +268,7 @@ impl<'a: 'b, 'b, T: Pod> Call<'b> for Post<'a, 'b, T> {
 }
 
 /// A wait, apart from the call that posted the receive or as part of it.
-struct Wait<'a, const APART: bool>(Receiving<'a>);
+pub(super) struct Wait<'a, const APART: bool>(pub(super) Receiving<'a>);
 
 impl<'a, const APART: bool> Call<'a> for Wait<'a, APART> {
     type Out = Received;

@@ -1,8 +1,9 @@
 //! Sends.
 
 use super::{
-    Bell,
+    Bell, Source,
     deliver::{Body, Message, deliver},
+    unsent::{At, Unsent},
 };
 use crate::{
     Communicator, FmplError, Result,
@@ -47,8 +48,8 @@ impl Communicator {
         lane.expect_put();
         let header = lane.header_now(known.sent)?;
         let (at, target) = known.target.as_ref()?;
-        if known.sending || header.kind != Kind::Posted || header.at(lane.peer()) != *at || target.len() < header.bytes
-        {
+        let is_posted = matches!(header.kind, Kind::Posted | Kind::Window);
+        if known.sending || !is_posted || header.at(lane.peer()) != *at || target.len() < header.bytes {
             return None;
         }
         if header.bytes < bytes.len() {
@@ -67,21 +68,19 @@ impl Communicator {
         Some(())
     }
 
-    #[cold]
-    pub(crate) fn send_later<'a>(&'a self, bytes: &'a [u8], to: usize, lane: usize) -> Boxed<'a, Result<()>> {
-        Box::pin(async move {
-            self.fabric.charge(cost::INIT).await;
-            let id = LaneId { peer: self.met(to).await?, lane };
-            let (n, ends) = self.with(|state| {
-                let n = state.begin_send(id)?;
-                Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone()))
-            })??;
-            let mut unsent = Unsent { comm: self, id, sent: false };
-            match self.first_header(&ends, id, n).await? {
-                Some(header) => self.send_into(&mut unsent, &ends, n, header, bytes).await,
-                None => self.send_by_spool(&mut unsent, &ends, n, bytes).await,
-            }
-        })
+    /// Sends a message that needs more than one look.
+    pub(crate) async fn send_source(&self, source: &mut dyn Source, to: usize, lane: usize) -> Result<()> {
+        self.fabric.charge(cost::INIT).await;
+        let id = LaneId { peer: self.met(to).await?, lane };
+        let (n, ends) = self.with(|state| {
+            let n = state.begin_send(id)?;
+            Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone()))
+        })??;
+        let mut unsent = Unsent { comm: self, id, at: At::Nowhere };
+        match self.first_header(&ends, id, n).await? {
+            Some(header) => self.send_into(&mut unsent, &ends, n, header, source).await,
+            None => self.send_by_spool(&mut unsent, &ends, n, source).await,
+        }
     }
 
     /// Waits for the header of a message's receive, as long as the spool's time-out, or until a
@@ -112,32 +111,49 @@ impl Communicator {
         })?
     }
 
+    /// Puts a message where its receiver waits for it: whole, or part by part if the receiver takes it
+    /// so.
     async fn send_into(
         &self,
         unsent: &mut Unsent<'_>,
         ends: &Ends,
-        n: u64,
-        header: Record,
-        bytes: &[u8],
+        mut n: u64,
+        mut header: Record,
+        source: &mut dyn Source,
     ) -> Result<()> {
-        unsent.sent = true;
-        let id = unsent.id;
-        let peer = ends.there.rank();
-        if header.bytes < bytes.len() || header.kind != Kind::Posted {
-            let word = Record::first_word(Kind::TooLong, bytes.len(), n);
-            Lane::new(&self.fabric, ends, id.lane).put_flag(n, word).await?;
-            let to = self.with(|state| state.peers[id.peer].member)?;
-            let (from, bytes) = (self.me(), bytes.len());
-            return Err(FmplError::TooLong { from, to, index: id.lane, bytes, room: header.bytes });
+        let (id, peer, mut at) = (unsent.id, ends.there.rank(), 0);
+        let lane = Lane::new(&self.fabric, ends, id.lane);
+        loop {
+            let rest = source.bytes() - at;
+            let in_parts = header.kind == Kind::Window && header.bytes > 0;
+            let len = if in_parts { rest.min(header.bytes) } else { rest };
+            unsent.at = At::Receiver { n, after: rest - len };
+            if len > header.bytes || !matches!(header.kind, Kind::Posted | Kind::Window) {
+                lane.put_flag(n, Record::first_word(Kind::TooLong, rest, n)).await?;
+                let to = self.with(|state| state.peers[id.peer].member)?;
+                let (from, bytes) = (self.me(), source.bytes());
+                return Err(FmplError::TooLong { from, to, index: id.lane, bytes, room: header.bytes });
+            }
+            let kept = self.with(|state| state.lane(id).target_at(header.at(peer), header.bytes).cloned())?;
+            let message = Message { fabric: &self.fabric, ends, lane: id.lane, n };
+            let delivered = deliver(message, header, kept, Body::Part { source: &mut *source, at, len }).await;
+            // After an error, the receiver is told that the message ends here.
+            let after = if delivered.is_ok() { rest - len } else { 0 };
+            unsent.at = At::Receiver { n, after };
+            let target = delivered?;
+            self.with(|state| state.lane(id).target = Some((header.at(peer), target)))?;
+            if after == 0 {
+                return Ok(());
+            }
+            (at, n) = (at + len, n + 1);
+            self.with(|state| state.lane(id).count_direct())?;
+            unsent.at = At::Between { n, rest: after };
+            header = self.progressing(lane.until_header(n)).await?;
         }
-        let kept = self.with(|state| state.lane(id).target_at(header.at(peer), header.bytes).cloned())?;
-        let message = Message { fabric: &self.fabric, ends, lane: id.lane, n };
-        let target = deliver(message, header, kept, Body::Slice(bytes)).await?;
-        self.with(|state| state.lane(id).target = Some((header.at(peer), target)))
     }
 
     /// Spools a message; until there is room, a receive may still come.
-    async fn send_by_spool(&self, unsent: &mut Unsent<'_>, ends: &Ends, n: u64, bytes: &[u8]) -> Result<()> {
+    async fn send_by_spool(&self, unsent: &mut Unsent<'_>, ends: &Ends, n: u64, source: &mut dyn Source) -> Result<()> {
         let id = unsent.id;
         let lane = Lane::new(&self.fabric, ends, id.lane);
         loop {
@@ -146,16 +162,16 @@ impl Communicator {
                 state.sweep(&self.fabric)?;
                 let beside = state.spool.beside(id.peer);
                 let wanted = lane.wanted()? > beside;
-                Ok::<_, FmplError>((beside, state.spool(&self.fabric, id, (n, bytes), wanted, None)?))
+                Ok::<_, FmplError>((beside, state.spool(&self.fabric, id, (n, &mut *source), wanted, None)?))
             })??;
             if kept.is_some() {
                 unsent.spooled();
-                self.fabric.charge_bytes(cost::COPY, bytes.len()).await;
+                self.fabric.charge_bytes(cost::COPY, source.bytes()).await;
                 self.once().await;
                 return Ok(());
             }
             match self.progressing(race(lane.until_header_or_wanted(n, beside), self.one_fetched())).await {
-                Either::First(Ok(Some(header))) => return self.send_into(unsent, ends, n, header, bytes).await,
+                Either::First(Ok(Some(header))) => return self.send_into(unsent, ends, n, header, source).await,
                 Either::First(wanted) => drop(wanted?),
                 Either::Second(fetched) => fetched?,
             }
@@ -170,14 +186,14 @@ impl Communicator {
             let n = state.begin_send(id)?;
             Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone()))
         })??;
-        let mut unsent = Unsent { comm: self, id, sent: false };
+        let mut unsent = Unsent { comm: self, id, at: At::Nowhere };
         // No two members, and no two messages of one, give the same value.
         let number = (n + 1) * self.layout.lanes() as u64 + id.lane as u64;
         let bell = || Bell { word: word.clone(), value: number * self.len() as u64 + self.me() as u64 };
         let waits = self.time_out.is_none();
         let spool = |state: &mut State| {
             state.sweep(&self.fabric)?;
-            state.spool(&self.fabric, id, (n, bytes), waits, Some(bell()))
+            state.spool(&self.fabric, id, (n, &mut &*bytes), waits, Some(bell()))
         };
         while self.with(spool)??.is_none() {
             self.progressing(self.one_fetched()).await?;
@@ -238,37 +254,10 @@ impl<'a> Call<'a> for Send<'a> {
         self.comm.send_now(self.bytes, self.to, self.index)
     }
 
-    fn later(self) -> Boxed<'a, Result<()>> {
+    fn later(mut self) -> Boxed<'a, Result<()>> {
         match self.comm.lane_of(self.index) {
-            Ok(lane) => self.comm.send_later(self.bytes, self.to, lane),
+            Ok(lane) => Box::pin(async move { self.comm.send_source(&mut self.bytes, self.to, lane).await }),
             Err(error) => Box::pin(core::future::ready(Err(error))),
         }
-    }
-}
-
-/// A lane whose send is not over.
-struct Unsent<'a> {
-    comm: &'a Communicator,
-    id: LaneId,
-    /// Whether the message goes into a receive buffer, whatever becomes of the future.
-    sent: bool,
-}
-
-impl Unsent<'_> {
-    /// The message was spooled, which has ended the send.
-    fn spooled(&mut self) {
-        self.id.lane = usize::MAX;
-    }
-}
-
-impl Drop for Unsent<'_> {
-    fn drop(&mut self) {
-        if self.id.lane == usize::MAX {
-            return;
-        }
-        let _ = self.comm.with(|state| match self.sent {
-            true => state.sent_directly(self.id),
-            false => state.lane(self.id).sending = false,
-        });
     }
 }

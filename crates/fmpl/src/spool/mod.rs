@@ -1,13 +1,15 @@
 //! The spool: messages that wait, in their sender's memory, to be fetched by their receivers.
 
+mod memory;
+
 use crate::{
     Communicator, FmplError, Result,
     area::{Kind, Lane, OFFERS, Record, Taken},
-    point::{Bell, Pending},
+    point::{Bell, Pending, Source},
     state::{LaneId, State},
 };
-use core::ops::Range;
-use rdma_fabric::{Fabric, LocalSpan, Region, join::race_all};
+use memory::{Memory, Room};
+use rdma_fabric::{Fabric, join::race_all};
 
 /// Spooled messages, counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,10 +23,7 @@ pub struct Spooled {
 /// A rank's spool in one communicator.
 #[derive(Debug)]
 pub(crate) struct Spool {
-    /// The memory; `None` if it has no bytes.
-    memory: Option<(Region, LocalSpan<u8>)>,
-    /// What is free of it, in order of addresses; no two ranges touch.
-    free: Vec<Range<usize>>,
+    memory: Memory,
     held: Vec<Held>,
     /// How many messages were received that nobody has been told of.
     received: usize,
@@ -42,83 +41,15 @@ struct Held {
     room: Room,
 }
 
-/// Where it waits.
-#[derive(Debug)]
-enum Room {
-    Spool(Range<usize>),
-    /// In memory of its own: its receiver was waiting already, but there was no room in the spool.
-    Own {
-        _region: Region,
-    },
-}
-
-/// Messages begin at multiples of this many bytes.
-const ALIGN: usize = 64;
-
 impl Spool {
-    pub(crate) fn new(fabric: &Fabric, bytes: usize) -> Result<Self> {
-        let (mut memory, mut free) = (None, Vec::new());
-        if bytes > 0 {
-            let region = fabric.alloc(bytes)?;
-            let span = region.span(fabric, 0, bytes)?;
-            memory = Some((region, span));
-            free.push(0..bytes);
-        }
-        Ok(Spool { memory, free, held: Vec::new(), received: 0, refused: None })
+    pub(crate) fn new(fabric: &Fabric, bytes: usize, grows: bool) -> Result<Self> {
+        Ok(Spool { memory: Memory::new(fabric, bytes, grows)?, held: Vec::new(), received: 0, refused: None })
     }
 
     /// Returns how many messages wait in memory of their own for a peer.
     pub(crate) fn beside(&self, peer: usize) -> u64 {
-        let beside = |held: &&Held| held.id.peer == peer && matches!(held.room, Room::Own { .. });
+        let beside = |held: &&Held| held.id.peer == peer && self.memory.is_single(&held.room);
         self.held.iter().filter(beside).count() as u64
-    }
-
-    /// Copies a message into the spool, or into memory of its own if it `must` be kept; `None` if
-    /// there is no room now.
-    fn keep(&mut self, fabric: &Fabric, bytes: &[u8], must: bool) -> Result<Option<(Room, Record)>> {
-        let record = |region: &Region, offset| Record {
-            kind: Kind::Offered,
-            bytes: bytes.len(),
-            region: region.key(),
-            offset: offset as u64,
-        };
-        if let Some((region, span)) = &self.memory
-            && let Some(range) = take(&mut self.free, bytes.len().max(1).next_multiple_of(ALIGN))
-        {
-            let at = range.start;
-            fabric.write(&*span.part(at..at + bytes.len())?, bytes)?;
-            return Ok(Some((Room::Spool(range), record(region, at))));
-        }
-        if !must {
-            return Ok(None);
-        }
-        let region = fabric.alloc(bytes.len().max(1))?;
-        fabric.write(&region.span(fabric, 0, bytes.len())?, bytes)?;
-        let record = record(&region, 0);
-        Ok(Some((Room::Own { _region: region }, record)))
-    }
-}
-
-/// Takes the first free range that is long enough.
-fn take(free: &mut Vec<Range<usize>>, bytes: usize) -> Option<Range<usize>> {
-    let at = free.iter().position(|range| range.len() >= bytes)?;
-    let taken = free[at].start..free[at].start + bytes;
-    free[at].start = taken.end;
-    if free[at].is_empty() {
-        free.remove(at);
-    }
-    Some(taken)
-}
-
-/// Gives a range back.
-fn give(free: &mut Vec<Range<usize>>, range: Range<usize>) {
-    let at = free.partition_point(|before| before.start < range.start);
-    free.insert(at, range);
-    if at + 1 < free.len() && free[at].end == free[at + 1].start {
-        free[at].end = free.remove(at + 1).end;
-    }
-    if at > 0 && free[at - 1].end == free[at].start {
-        free[at - 1].end = free.remove(at).end;
     }
 }
 
@@ -130,12 +61,13 @@ impl State {
         &mut self,
         fabric: &Fabric,
         id: LaneId,
-        (n, bytes): (u64, &[u8]),
+        (n, source): (u64, &mut dyn Source),
         must: bool,
         bell: Option<Bell>,
     ) -> Result<Option<()>> {
-        let Some((room, record)) = self.spool.keep(fabric, bytes, must)? else { return Ok(None) };
-        self.spool.held.push(Held { id, n, bytes: bytes.len(), room });
+        let Some((room, span)) = self.spool.memory.keep(fabric, source, must)? else { return Ok(None) };
+        let record = Record::of_span(Kind::Offered, &span);
+        self.spool.held.push(Held { id, n, bytes: span.len(), room });
         let ends = self.peers[id.peer].ends.clone();
         let lane = self.lane(id);
         (lane.sent, lane.sending) = (n + 1, false);
@@ -154,9 +86,7 @@ impl State {
         let (given_up, held): (Vec<_>, _) = self.spool.held.drain(..).partition(|held| held.id == id);
         self.spool.held = held;
         for Held { room, .. } in given_up {
-            if let Room::Spool(range) = room {
-                give(&mut self.spool.free, range);
-            }
+            self.spool.memory.give_back(room);
         }
         self.lane(id).failed = Some(error.clone());
         self.spool.refused = Some(error);
@@ -179,9 +109,8 @@ impl State {
                 let (from, to, index) = (self.me, peer.member, id.lane.checked_sub(self.indices).unwrap_or(id.lane));
                 self.spool.refused = Some(FmplError::TooLong { from, to, index, bytes, room: 0 });
             }
-            if let Room::Spool(range) = self.spool.held.swap_remove(at).room {
-                give(&mut self.spool.free, range);
-            }
+            let Held { room, .. } = self.spool.held.swap_remove(at);
+            self.spool.memory.give_back(room);
             self.spool.received += 1;
         }
         Ok(())
@@ -221,6 +150,19 @@ impl Communicator {
         })?
     }
 
+    /// Gives back the memory by which the spool [has grown](crate::Options::growing) and that holds
+    /// nothing now.
+    ///
+    /// # Errors
+    /// [`FmplError::OtherThread`]; [`FmplError::Fabric`].
+    pub fn trim_spool(&self) -> Result<()> {
+        self.with(|state| {
+            state.sweep(&self.fabric)?;
+            state.spool.memory.trim();
+            Ok(())
+        })?
+    }
+
     /// Waits until a message of the spool was received, whichever that is, if there is any.
     pub(crate) async fn one_fetched(&self) -> Result<()> {
         let firsts = self.with(|state| {
@@ -243,32 +185,5 @@ impl Communicator {
             self.progressing(self.one_fetched()).await?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{give, take};
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn what_is_given_back_is_free_again(sizes in prop::collection::vec(1usize..300, 1..40), order in any::<u64>()) {
-            let all = 0..2000;
-            let mut free = Vec::from([all.clone()]);
-            let mut taken: Vec<_> = sizes.iter().filter_map(|size| take(&mut free, *size)).collect();
-            let mut sorted = taken.clone();
-            sorted.sort_by_key(|range| range.start);
-            prop_assert!(sorted.windows(2).all(|two| two[0].end <= two[1].start));
-            prop_assert!(sorted.iter().all(|range| range.end <= all.end));
-            let mut order = order;
-            while !taken.is_empty() {
-                let range = taken.swap_remove(order as usize % taken.len());
-                order = order.rotate_right(7);
-                give(&mut free, range);
-                prop_assert!(free.windows(2).all(|two| two[0].end < two[1].start));
-            }
-            prop_assert_eq!(free, Vec::from([all]));
-        }
     }
 }

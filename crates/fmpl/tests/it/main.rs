@@ -10,5 +10,6 @@ mod hardware;
 mod incomplete;
 mod loom;
 mod misuse;
+mod parts;
 mod schedules;
 mod spooled;

@@ -29,11 +29,13 @@
 // Where to begin: a `job` is the mapped segments and the control block, an `endpoint` is one rank
 // of it, and `provider` is what it does for a fabric. Below them, the `mod.rs` of each folder says
 // in which order to read it: `memory`, `notices`, `waiting`, the control `queues` and the barrier
-// unit's `gates`. `helpers` run beside a rank's program. `threads` and `processes` start the ranks, as `options` say.
+// unit's `gates`. `helpers` run beside a rank's program. `threads` and `processes` start the ranks,
+// as `options` say; `guests` are ranks whose program is not ours.
 mod endpoint;
 #[cfg(test)]
 mod garbage;
 mod gates;
+mod guests;
 mod helpers;
 mod job;
 mod memory;
@@ -47,8 +49,9 @@ mod testing;
 mod threads;
 mod waiting;
 
+pub use guests::{SEGMENT_VARIABLE, attach_guest};
 pub use memory::existing::existing_of_processes;
-pub use options::{DEFAULT_SEGMENT_BYTES, DEFAULT_STUCK_AFTER};
+pub use options::{DEFAULT_SEGMENT_BYTES, DEFAULT_STUCK_AFTER, NoSize, SegmentBytes};
 pub use processes::launcher::{JOB_VARIABLE, Launcher, from_env};
 pub use processes::placement::{Bind, Cache, Cpu, Placement, UnknownBind};
 pub use threads::{EachRank, Threads, run_rank, run_rank_with};

@@ -1,11 +1,38 @@
 //! The options of a job, whether its ranks are threads or processes.
 
 use super::{job::Plan, processes::placement::Bind, queues::config::QueueOptions};
-use core::time::Duration;
+use core::{str::FromStr, time::Duration};
 use rdma_fabric::FabricError;
 
 /// Bytes that a rank can register by default: 256 MiB. Only what is used takes memory.
 pub const DEFAULT_SEGMENT_BYTES: usize = 256 << 20;
+
+/// Bytes that a rank can register, as given in options and environment variables: a number above 0,
+/// with an optional binary suffix K, M or G (or KiB, MiB, GiB).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentBytes(pub usize);
+
+/// The error for a text that is not a [`SegmentBytes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is not a number of bytes above 0, such as 65536, 64M or 1G, or too large")]
+pub struct NoSize;
+
+impl FromStr for SegmentBytes {
+    type Err = NoSize;
+
+    fn from_str(text: &str) -> Result<Self, NoSize> {
+        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+        let shift = match &text[digits.len()..] {
+            "" | "B" => 0,
+            "K" | "KiB" => 10,
+            "M" | "MiB" => 20,
+            "G" | "GiB" => 30,
+            _ => return Err(NoSize),
+        };
+        let number: usize = digits.parse().map_err(|_| NoSize)?;
+        number.checked_mul(1 << shift).filter(|&bytes| bytes > 0).map(SegmentBytes).ok_or(NoSize)
+    }
+}
 
 /// How long all ranks of a job must be parked, by default, before it counts as a deadlock.
 pub const DEFAULT_STUCK_AFTER: Duration = Duration::from_secs(10);
@@ -115,3 +142,18 @@ macro_rules! job_options {
 }
 
 pub(crate) use job_options;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_binary_suffixes_and_nonsense_is_refused() {
+        for (text, size) in [("4096", 4096), ("64K", 64 << 10), ("64MiB", 64 << 20), ("2G", 2 << 30), ("8B", 8)] {
+            assert_eq!(text.parse(), Ok(SegmentBytes(size)), "{text}");
+        }
+        for text in ["", "K", "0", "1.5M", "12X", "-1", "99999999999999999999", "18446744073709551615G"] {
+            assert_eq!(text.parse::<SegmentBytes>(), Err(NoSize), "{text}");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use std::{
     process::{Child, Command, ExitCode, Output, Stdio},
     time::{Duration, Instant},
 };
-use tofu2_sim::shm::JOB_VARIABLE;
+use tofu2_sim::shm::{JOB_VARIABLE, SEGMENT_VARIABLE};
 
 /// Ten times what the slowest case takes.
 const HANG: Duration = Duration::from_secs(60);
@@ -51,7 +51,8 @@ pub(crate) fn open_files() -> usize {
 pub(crate) fn start(args: &[&str], env: &[(&str, &str)]) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("own path"));
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.env("RUST_BACKTRACE", "0").env_remove(JOB_VARIABLE).envs(env.iter().copied());
+    command.env("RUST_BACKTRACE", "0");
+    command.env_remove(JOB_VARIABLE).env_remove(SEGMENT_VARIABLE).envs(env.iter().copied());
     command.spawn().expect("to run myself")
 }
 

@@ -12,6 +12,8 @@ mod exhaustion;
 #[cfg(target_os = "linux")]
 mod existing;
 #[cfg(target_os = "linux")]
+mod guests;
+#[cfg(target_os = "linux")]
 mod harness;
 #[cfg(target_os = "linux")]
 mod helpers;
@@ -37,6 +39,8 @@ fn main() -> std::process::ExitCode {
         ["large-rank"] => exhaustion::large_rank(),
         ["aborted", ranks] => abort::launch(ranks),
         ["aborts"] => abort::rank(),
+        ["guest", part] => guests::guest(part),
+        ["aborted-guests"] => guests::launch_aborted(),
         ["waits", scenario] => stuck::waiting_rank(scenario),
         _ => {
             let modules = [
@@ -46,6 +50,7 @@ fn main() -> std::process::ExitCode {
                 ("exhaustion", exhaustion::CASES),
                 ("stuck", stuck::CASES),
                 ("abort", abort::CASES),
+                ("guests", guests::CASES),
             ];
             harness::run(&modules, &args)
         }

@@ -44,7 +44,8 @@ fn end_of(child: Child) -> (Option<i32>, String) {
     (ended.code, ended.out + &ended.err)
 }
 
-fn launch(ranks: &str, script: &str) -> (Option<i32>, String) {
+/// Runs a script as all ranks. Returns the launcher's exit code and all output.
+pub(crate) fn launch(ranks: &str, script: &str) -> (Option<i32>, String) {
     end_of(start(&["launch-script", ranks, script], &[]))
 }
 

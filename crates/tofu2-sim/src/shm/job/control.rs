@@ -30,19 +30,6 @@ pub(crate) enum State {
     Lost = 3,
 }
 
-/// Whether a process has become a rank.
-#[cfg(target_os = "linux")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-enum Holder {
-    /// No process yet.
-    Nobody = 0,
-    /// A process that has attached, whether or not it is still running.
-    Somebody = 1,
-    /// No process, now or ever: the command that was started as the rank has ended.
-    Closed = 2,
-}
-
 /// The control block: one per job, mapped by all ranks.
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
@@ -195,21 +182,6 @@ impl Control {
             self.word(layout::CHANGES).fetch_add(1, SeqCst);
         }
         changed
-    }
-
-    /// Makes this process `rank`, for good, unless another process is or was. Returns whether it
-    /// now is.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn take(&self, rank: usize) -> bool {
-        let holder = self.card(rank, layout::CARD_HOLDER);
-        holder.compare_exchange(Holder::Nobody as u64, Holder::Somebody as u64, SeqCst, Relaxed).is_ok()
-    }
-
-    /// Prevents any further process from becoming `rank`.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn close(&self, rank: usize) {
-        let holder = self.card(rank, layout::CARD_HOLDER);
-        let _ = holder.compare_exchange(Holder::Nobody as u64, Holder::Closed as u64, SeqCst, Relaxed);
     }
 
     /// Returns whether no code of `rank` will ever run again.

@@ -7,19 +7,35 @@ use core::sync::atomic::{
     Ordering::{Relaxed, SeqCst},
     fence,
 };
-use rdma_fabric::{Deps, FabricError, Rank};
+use rdma_fabric::{Deps, FabricError, Rank, RegionKey};
 use std::sync::Arc;
 
 impl Job {
-    /// Records the rank whose death `error` reports, if nobody has seen a loss before. `error`
-    /// comes from an access to another process's own memory. This rank's failure and the end of its
-    /// process are consequences.
+    /// Returns why an access to another process's own memory, in `region`, failed: what `error`
+    /// says, unless the process has left.
+    ///
+    /// If it is lost and nobody has seen a loss before, records that: this rank's failure and the
+    /// end of its process are consequences.
     #[cold]
-    pub(crate) fn notice_loss(&self, error: &FabricError) {
-        if let FabricError::PeerLost { rank } = error
-            && rank.index() < self.plan.ranks
-        {
+    pub(crate) fn unreached(&self, error: FabricError, region: RegionKey) -> FabricError {
+        let FabricError::PeerLost { rank } = error else { return error };
+        if rank.index() < self.plan.ranks {
+            if self.may_have_left(rank) {
+                return FabricError::StaleRegion { rank, region };
+            }
             self.control.found_gone(rank.index());
+        }
+        error
+    }
+
+    /// Returns whether `rank`, whose process is gone, may have left. Of a guest that is gone only
+    /// the launcher knows how it ended.
+    fn may_have_left(&self, rank: Rank) -> bool {
+        match self.control.state(rank.index()) {
+            State::Left => true,
+            #[cfg(target_os = "linux")]
+            State::Running => self.control.is_guest(rank.index()),
+            _ => false,
         }
     }
 
@@ -39,9 +55,9 @@ impl Job {
     }
 
     /// Publishes that the command that was started as `rank` has ended, which makes the rank lost
-    /// unless it had left. `well` says that its exit code was 0. If the rank is a process that the
-    /// command started and that may still be running, `gone` is false, and [`Job::gone`] follows
-    /// later.
+    /// unless it had left. `well` says that its exit code was 0, by which a guest leaves. If the
+    /// rank is a process that the command started and that may still be running, `gone` is false,
+    /// and [`Job::gone`] follows later.
     ///
     /// A process that never attached and ended well may know nothing of this library; it is lost
     /// only to ranks that did attach, before or after.
@@ -53,13 +69,11 @@ impl Job {
         if gone {
             self.control.set_ended(index);
         }
-        let lost = match self.control.state(index) {
-            State::Starting => !well || self.is_attached(),
-            State::Running => true,
-            State::Left | State::Lost => !well,
-        };
-        if lost {
-            self.publish(rank, State::Lost);
+        match self.control.state(index) {
+            State::Starting if well && !self.is_attached() => {}
+            State::Running if well && self.control.is_guest(index) => self.publish(rank, State::Left),
+            State::Left | State::Lost if well => {}
+            _ => self.publish(rank, State::Lost),
         }
         self.rouse(index);
     }
@@ -173,85 +187,4 @@ impl Job {
 }
 
 #[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use super::*;
-    use crate::shm::{job::control::Plan, waiting::block_on};
-    use std::time::Instant;
-
-    const DEAD: Rank = Rank::new(1);
-
-    fn job() -> Arc<Job> {
-        let plan = Plan { ranks: 3, ranks_per_node: 3, heap_bytes: layout::PAGE, start_ns: 0 };
-        let job = Job::of_threads(plan).unwrap();
-        (0..3).for_each(|rank| job.publish(Rank::new(rank), State::Running));
-        job
-    }
-
-    /// Checks what the other ranks must find after the reaper has acted.
-    fn assert_published(job: &Job, changes: u64) {
-        assert!(job.is_lost(DEAD));
-        assert_eq!(job.control.state(1), State::Lost);
-        assert!(job.control.has_ended(1));
-        assert!(job.control.changes() > changes, "nobody would look again");
-        assert_eq!(job.control.first_lost(), Some(1));
-        assert_eq!(job.outlook(Rank::new(0), &Deps::All), Err(FabricError::PeerLost { rank: DEAD }));
-    }
-
-    /// A rank that publishes its own loss may be killed after any of the stores that this takes.
-    #[test]
-    fn a_loss_half_told_is_told_by_the_reaper() {
-        let steps: [&dyn Fn(&Job); 4] = [
-            &|_| (),
-            &|job| job.segments[1].word(layout::LOST).store(1, SeqCst),
-            &|job| _ = job.control.card(1, layout::CARD_STATE).fetch_max(State::Lost as u64, SeqCst),
-            &|job| _ = job.control.word(layout::FIRST_LOST).compare_exchange(0, 2, SeqCst, Relaxed),
-        ];
-        for done in 1..=steps.len() {
-            let job = job();
-            let changes = job.control.changes();
-            steps[..done].iter().for_each(|step| step(&job));
-            job.ended(DEAD, false, true);
-            assert_published(&job, changes);
-        }
-    }
-
-    /// A rank that publishes that it has left may be killed before anybody is woken, or right
-    /// afterwards.
-    #[test]
-    fn who_is_killed_while_leaving_is_lost() {
-        for told in [false, true] {
-            let job = job();
-            let changes = job.control.changes();
-            if told {
-                job.publish(DEAD, State::Left);
-            } else {
-                job.control.card(1, layout::CARD_STATE).fetch_max(State::Left as u64, SeqCst);
-            }
-            job.ended(DEAD, false, true);
-            assert_published(&job, changes);
-        }
-    }
-
-    #[test]
-    fn who_ends_well_after_leaving_is_not_lost() {
-        let job = job();
-        job.publish(DEAD, State::Left);
-        job.ended(DEAD, true, true);
-        assert!(!job.is_lost(DEAD));
-        assert_eq!(job.outlook(Rank::new(0), &Deps::One(DEAD)), Err(FabricError::PeersLeft));
-    }
-
-    #[test]
-    fn who_started_the_job_says_whether_it_is_oversubscribed() {
-        let cpus = block_on::cpus();
-        for (ranks, oversubscribed) in [(1, false), (cpus, false), (cpus + 1, true)] {
-            let plan = Plan { ranks, ranks_per_node: ranks, heap_bytes: 1 << 16, start_ns: 0 };
-            let job = Job::of_threads(plan).unwrap();
-            assert_eq!(job.oversubscribed, oversubscribed, "{ranks} ranks on {cpus} CPUs");
-            // A bound rank sees fewer CPUs; the stored word decides, not the rank's own count.
-            job.control.word(layout::OVERSUBSCRIBED).store(u64::from(!oversubscribed), Relaxed);
-            let found = Job::new(job.control.clone(), plan, Box::default(), Instant::now());
-            assert_eq!(found.oversubscribed, !oversubscribed);
-        }
-    }
-}
+mod tests;

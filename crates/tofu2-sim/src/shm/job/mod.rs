@@ -1,9 +1,11 @@
 //! The state that all ranks of a job share, as one process sees it: the mapped segments and the
-//! [`control`] block. [`liveness`] covers the fate of the ranks, [`abort`] the end of the whole job
-//! by one of them.
+//! [`control`] block. [`holder`] says which process a rank is, [`liveness`] covers the fate of the
+//! ranks, [`abort`] the end of the whole job by one of them.
 
 pub(crate) mod abort;
 pub(crate) mod control;
+#[cfg(target_os = "linux")]
+pub(crate) mod holder;
 mod liveness;
 
 use super::{
@@ -143,7 +145,7 @@ impl Job {
         let unsupported = FabricError::Unsupported { feature: &"cross-memory copies" };
         let peers = self.peers.as_ref().ok_or(unsupported)?;
         let resolved = peers.resolve(self.segment(addr.rank)?, addr, len, align, region_len);
-        resolved.inspect_err(|error| self.notice_loss(error))
+        resolved.map_err(|error| self.unreached(error, addr.region))
     }
 
     /// Returns whether any rank has announced an operation inside the region. Operations of ranks

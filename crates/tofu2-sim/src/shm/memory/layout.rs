@@ -192,7 +192,7 @@ fields! {
     /// `u64` in a card: 1 once the rank's process was reaped, so none of its code runs; always 0
     /// where ranks are threads.
     CARD_ENDED: 8, 16;
-    /// `u64` in a card: which process the rank is (`Holder` in [`crate::shm::job::control`]);
+    /// `u64` in a card: which process the rank is ([`crate::shm::job::holder::Holder`]);
     /// always 0 where ranks are threads.
     CARD_HOLDER: 8, 24;
     /// `u64` in a card: nonzero while any thread of the rank is parked or about to park. So a
@@ -226,7 +226,7 @@ fields! {
 const _: () = on_own_lines([CARD_STATE, CARD_SIDES[0], SIDE_DROPPED]);
 
 /// Value of [`MAGIC`]: name, version and line length of this layout.
-pub(crate) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x09\0") | (CACHE_LINE.ilog2() as u64) << 56;
+pub(crate) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x0a\0") | (CACHE_LINE.ilog2() as u64) << 56;
 
 /// Returns whether [`PAGE`] suits a system with pages of `bytes` bytes.
 ///

@@ -233,8 +233,8 @@ fn arrive(endpoint: &Endpoint, allocator: &mut Allocator) {
 /// Waits until every rank has arrived at this rank's phase.
 ///
 /// # Errors
-/// [`FabricError::PeerLost`]; [`FabricError::PeersLeft`] as soon as one rank has left without
-/// arriving.
+/// [`FabricError::PeerLost`], [`FabricError::Aborted`]; [`FabricError::PeersLeft`] as soon as one
+/// rank has left without arriving.
 async fn all_arrived(endpoint: &Endpoint) -> Result<(), FabricError> {
     let control = &endpoint.job().control;
     let phase = endpoint.allocator().symmetric.phase;
@@ -244,8 +244,12 @@ async fn all_arrived(endpoint: &Endpoint) -> Result<(), FabricError> {
     let look = move || {
         while next < endpoint.job().plan.ranks {
             if !arrived(next) {
-                let left = control.state(next) == State::Left && !arrived(next);
-                return if left { Err(FabricError::PeersLeft) } else { Ok(None) };
+                if control.state(next) != State::Left || arrived(next) {
+                    return Ok(None);
+                }
+                // Who has aborted the job may have left it afterwards.
+                control.can_go_on()?;
+                return Err(FabricError::PeersLeft);
             }
             next += 1;
         }

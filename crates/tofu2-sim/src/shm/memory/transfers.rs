@@ -89,7 +89,7 @@ fn reach<R>(
         Bytes::Outside(outside) => outside
             .within(endpoint, place.id(), f)
             .unwrap_or_else(|| Err(place.refused(len)))
-            .inspect_err(|error| endpoint.job().notice_loss(error)),
+            .map_err(|error| endpoint.job().unreached(error, place.addr.region)),
     }
 }
 

@@ -1,7 +1,10 @@
 //! How a process that a launcher started finds its job: through one environment variable.
 
 use super::{
-    super::{endpoint::Endpoint, job::Job},
+    super::{
+        endpoint::Endpoint,
+        job::{Job, holder::Holder},
+    },
     broker::BrokerAddress,
     inherit,
     launcher::JOB_VARIABLE,
@@ -17,14 +20,15 @@ use core::{sync::atomic::Ordering::Relaxed, time::Duration};
 use rdma_fabric::{FabricError, Rank};
 use std::{fmt, os::fd::RawFd, str::FromStr, sync::Arc, time::Instant};
 
-/// Attaches to the job, as described at [`crate::shm::from_env`].
-pub(crate) fn from_env() -> Result<Option<Endpoint>, FabricError> {
+/// Attaches to the job, as described at [`crate::shm::from_env`]; as a guest if `process` is
+/// [`Holder::Guest`].
+pub(crate) fn from_env(process: Holder) -> Result<Option<Endpoint>, FabricError> {
     let Some(text) = std::env::var_os(JOB_VARIABLE) else { return Ok(None) };
     let variable: JobVariable = text.to_str().ok_or_else(|| malformed("is no text"))?.parse()?;
-    attach(&variable).map(Some)
+    attach(&variable, process).map(Some)
 }
 
-fn attach(variable: &JobVariable) -> Result<Endpoint, FabricError> {
+fn attach(variable: &JobVariable, process: Holder) -> Result<Endpoint, FabricError> {
     layout::check_page(rustix::param::page_size())?;
     let JobVariable { rank, ranks, segment_bytes, memory, job } = *variable;
     let len = layout::segment_at(ranks, segment_bytes, ranks)
@@ -40,7 +44,7 @@ fn attach(variable: &JobVariable) -> Result<Endpoint, FabricError> {
         return Err(wrong("is another job's"));
     }
     let broker = BrokerAddress::of(&control);
-    if !control.take(rank as usize) {
+    if !control.take(rank as usize, process) {
         return Err(FabricError::RankTaken { rank: Rank::new(rank) });
     }
     let segments = plan.segments_in(&whole);

@@ -78,12 +78,14 @@ impl Launcher {
     /// report on standard error says how each rank ended.
     ///
     /// A rank that ends abnormally is lost to the others: by a signal, with a non-zero code, or in
-    /// the middle of its program, which makes the job's code 1 if its own is 0. A rank that ends
+    /// the middle of its program, which makes the job's code 1 if its own is 0; a *guest*
+    /// ([`attach_guest`](crate::shm::attach_guest)) has left when it ends with 0. A rank that ends
     /// without having attached is lost too, but only to ranks that do attach, so a command that
     /// knows nothing of ranks may be run.
     ///
     /// A command may be a script that starts the rank's program, once, and waits for it: the rank
-    /// is lost when its command has ended, even if the program goes on.
+    /// is lost when its command has ended, even if the program goes on; a guest, too, unless the
+    /// command ended with 0.
     ///
     /// Each rank takes two file descriptors in the calling process, and two more if it registers
     /// existing memory. A rank itself has two of the job's descriptors open, and one for each rank
@@ -126,7 +128,8 @@ impl Launcher {
 /// [`FabricError::System`].
 pub fn from_env() -> Result<Option<Fabric>, FabricError> {
     #[cfg(target_os = "linux")]
-    return super::attach::from_env().map(|rank| rank.map(crate::shm::endpoint::Endpoint::fabric));
+    return super::attach::from_env(crate::shm::job::holder::Holder::Somebody)
+        .map(|rank| rank.map(crate::shm::endpoint::Endpoint::fabric));
     #[cfg(not(target_os = "linux"))]
     match std::env::var_os(JOB_VARIABLE) {
         None => Ok(None),

@@ -4,7 +4,7 @@
 //! starts the ranks with that file open, and tells each through an environment variable which rank
 //! it is. So no name can be left over in a file system, no other process can join, and the number
 //! of files a process has open does not depend on the number of ranks. A rank is the one process
-//! that has taken it, for good ([`Control::take`](super::job::control::Control::take)). The
+//! that has taken it, for good ([`Holder`](super::job::holder::Holder)). The
 //! launcher notices a rank's death through a pidfd of the command that was started for it, and
 //! publishes it in the control block. A launcher's death kills the processes that it started.
 //!
@@ -14,7 +14,7 @@
 //! own memory ([`peer_memory`], through the [`broker`], and [`cross_copy`]).
 
 #[cfg(target_os = "linux")]
-mod attach;
+pub(crate) mod attach;
 #[cfg(target_os = "linux")]
 mod broker;
 #[cfg(target_os = "linux")]

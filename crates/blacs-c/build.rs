@@ -1,0 +1,9 @@
+//! Gives the shared library the name by which programs ask for it.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    let elf = std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| ["linux", "freebsd"].contains(&&*system));
+    if elf {
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libblacs_fmpl.so");
+    }
+}

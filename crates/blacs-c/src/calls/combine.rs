@@ -1,0 +1,138 @@
+//! Sums, and the largest and smallest elements by magnitude.
+
+use super::{coordinates, rectangle};
+use crate::{
+    arguments::Integers,
+    boundary::Call,
+    error::Result,
+    int::{Int, extent, int},
+    letters::{scope, topology},
+    library::Library,
+    matrix::Sink,
+    run::run,
+};
+use blacs::{Combine, Grid, Precision, Scope, Shape};
+
+/// Stands for all processes, as the destination, and for no arrays, as their leading dimension.
+const NO: Int = -1;
+
+pub(crate) fn gsum2d(
+    routine: &'static str,
+    precision: Precision,
+    context: Int,
+    scope: u8,
+    top: u8,
+    m: Int,
+    n: Int,
+    a: Sink,
+    lda: Int,
+    row: Int,
+    column: Int,
+) {
+    let call = Call { routine, context };
+    call.run(|library| {
+        combine(library, call, Combine::Sum, precision, (scope, top), &rectangle(m, n, lda), a, None, (row, column))
+    });
+}
+
+pub(crate) fn gamx2d(
+    routine: &'static str,
+    precision: Precision,
+    context: Int,
+    scope: u8,
+    top: u8,
+    m: Int,
+    n: Int,
+    a: Sink,
+    lda: Int,
+    rows: Integers,
+    columns: Integers,
+    ldia: Int,
+    row: Int,
+    column: Int,
+) {
+    let (call, shape) = (Call { routine, context }, rectangle(m, n, lda));
+    extremes(call, Combine::AbsMax, precision, (scope, top), &shape, a, (rows, columns, ldia), (row, column));
+}
+
+pub(crate) fn gamn2d(
+    routine: &'static str,
+    precision: Precision,
+    context: Int,
+    scope: u8,
+    top: u8,
+    m: Int,
+    n: Int,
+    a: Sink,
+    lda: Int,
+    rows: Integers,
+    columns: Integers,
+    ldia: Int,
+    row: Int,
+    column: Int,
+) {
+    let (call, shape) = (Call { routine, context }, rectangle(m, n, lda));
+    extremes(call, Combine::AbsMin, precision, (scope, top), &shape, a, (rows, columns, ldia), (row, column));
+}
+
+type Winners<'a> = dyn FnMut(usize, usize, (usize, usize)) + 'a;
+
+fn extremes(
+    call: Call,
+    kind: Combine,
+    precision: Precision,
+    letters: (u8, u8),
+    shape: &Shape,
+    a: Sink,
+    (rows, columns, ldia): (Integers, Integers, Int),
+    to: (Int, Int),
+) {
+    let leading = extent(ldia);
+    let mut write = |i: usize, j: usize, (row, column): (usize, usize)| {
+        // Arrays that are too short get what they have room for.
+        if i < leading {
+            rows.set(j * leading + i, int(row));
+            columns.set(j * leading + i, int(column));
+        }
+    };
+    call.run(|library| {
+        if ldia != NO && leading < shape.rows() {
+            let rows = shape.rows();
+            call.warn(library, format_args!("LDIA is {ldia}, too little for {rows} rows: the others are not told"));
+        }
+        let winners = (ldia != NO).then_some(&mut write as &mut Winners<'_>);
+        combine(library, call, kind, precision, letters, shape, a, winners, to)
+    });
+}
+
+fn combine<'a>(
+    library: &Library,
+    call: Call,
+    kind: Combine,
+    precision: Precision,
+    (letter, top): (u8, u8),
+    shape: &Shape,
+    a: Sink,
+    winners: Option<&'a mut Winners<'a>>,
+    to: (Int, Int),
+) -> Result<()> {
+    let (scope, top) = (scope(letter)?, topology(top)?);
+    let grid = library.contexts.open(call.context)?;
+    let to = destination(grid, scope, to)?;
+    let mut a = library.lent(a, shape, precision);
+    Ok(run(grid.combine_bytes(scope, top, kind, precision, shape, &mut a, winners, to))?)
+}
+
+/// Returns who gets the result; `None` if all do. Within a row, only the column says who, and within
+/// a column only the row.
+fn destination(grid: &Grid, scope: Scope, (row, column): (Int, Int)) -> Result<Option<(usize, usize)>> {
+    if row == NO || column == NO {
+        return Ok(None);
+    }
+    let (row, column) = match scope {
+        Scope::Row => (int(grid.row()), column),
+        Scope::Column => (row, int(grid.column())),
+        Scope::All => (row, column),
+    };
+    coordinates(grid, row, column).map(Some)
+}

@@ -1,0 +1,88 @@
+//! The routines that begin, and that make contexts.
+
+use crate::{
+    arguments::Integers,
+    boundary::{Call, NO_CONTEXT},
+    error::{CallError, Result},
+    int::{Int, int},
+    library::Library,
+    run::run,
+};
+use blacs::{BlacsError, Grid, GridMap, Order};
+
+pub(crate) fn pinfo(routine: &'static str, number: Integers, processes: Integers) {
+    let (me, all) = Call { routine, context: NO_CONTEXT }.run(|library| {
+        let blacs = library.begun()?;
+        Ok((blacs.me(), blacs.processes()))
+    });
+    number.set(0, int(me));
+    processes.set(0, int(all));
+}
+
+pub(crate) fn gridinit(routine: &'static str, context: Integers, order: u8, rows: Int, columns: Int) {
+    let system = context.get(0);
+    let made = Call { routine, context: NO_CONTEXT }.run(|library| {
+        let (grid_rows, grid_columns) = grid_extents(rows, columns)?;
+        let order = Order::from_letter(order);
+        let (blacs, contexts) = library.parts()?;
+        let grid = match contexts.parent(system)? {
+            None => run(blacs.grid(order, grid_rows, grid_columns))?,
+            Some(parent) => run(blacs.grid_of(parent, order, grid_rows, grid_columns))?,
+        };
+        Ok(keep(library, grid))
+    });
+    context.set(0, made);
+}
+
+pub(crate) fn gridmap(
+    routine: &'static str,
+    context: Integers,
+    processes: Integers,
+    leading: Int,
+    rows: Int,
+    columns: Int,
+) {
+    let system = context.get(0);
+    let made = Call { routine, context: NO_CONTEXT }.run(|library| {
+        let (blacs, contexts) = library.parts()?;
+        let map = map_of(processes, leading, rows, columns, blacs.processes())?;
+        let grid = match contexts.parent(system)? {
+            None => run(blacs.map(&map))?,
+            Some(parent) => run(blacs.map_of(parent, &map))?,
+        };
+        Ok(keep(library, grid))
+    });
+    context.set(0, made);
+}
+
+/// Returns the context of a grid that this process is in; of others it has none.
+fn keep(library: &mut Library, grid: Option<Grid>) -> Int {
+    grid.map_or(NO_CONTEXT, |grid| library.contexts.add(grid))
+}
+
+fn grid_extents(rows: Int, columns: Int) -> Result<(usize, usize)> {
+    match (usize::try_from(rows), usize::try_from(columns)) {
+        (Ok(grid_rows @ 1..), Ok(grid_columns @ 1..)) => Ok((grid_rows, grid_columns)),
+        _ => Err(CallError::NoGrid { rows, columns }),
+    }
+}
+
+/// Reads a map: process numbers, column by column. There are `most` processes at most.
+fn map_of(numbers: Integers, leading: Int, rows: Int, columns: Int, most: usize) -> Result<GridMap> {
+    let (grid_rows, grid_columns) = grid_extents(rows, columns)?;
+    if grid_rows.saturating_mul(grid_columns) > most {
+        return Err(BlacsError::TooFewProcesses { rows: grid_rows, columns: grid_columns, processes: most }.into());
+    }
+    let apart = usize::try_from(leading).ok().filter(|apart| *apart >= grid_rows);
+    let apart = apart.ok_or(CallError::ShortMap { rows, leading })?;
+    let mut wrong = None;
+    let map = GridMap::new(grid_rows, grid_columns, |row, column| {
+        let number = numbers.get(column * apart + row);
+        usize::try_from(number).unwrap_or_else(|_| {
+            wrong = Some(CallError::NoProcess { row, column, number });
+            usize::MAX
+        })
+    });
+    wrong.map_or(Ok(()), Err)?;
+    Ok(map?)
+}

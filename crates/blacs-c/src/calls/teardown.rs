@@ -1,0 +1,27 @@
+//! The routines that end contexts, the library, or all processes.
+
+use crate::{
+    boundary::{Call, NO_CONTEXT},
+    int::{Int, narrow},
+    library::enter,
+    run::run,
+};
+
+pub(crate) fn freebuff(routine: &'static str, context: Int, wait: Int) {
+    Call { routine, context }.run(|library| Ok(run(library.contexts.open(context)?.free_buffers(wait != 0))?));
+}
+
+pub(crate) fn gridexit(routine: &'static str, context: Int) {
+    Call { routine, context }.run(|library| Ok(run(library.contexts.take(context)?.exit())?));
+}
+
+/// Ends the library, or with `go_on` only its contexts.
+pub(crate) fn exit(routine: &'static str, go_on: Int) {
+    Call { routine, context: NO_CONTEXT }
+        .run(|library| if go_on == 0 { library.end() } else { library.exit_contexts() });
+}
+
+pub(crate) fn abort(routine: &'static str, context: Int, error: Int) -> ! {
+    let text = format!("BLACS ABORT with error number {error}");
+    Call { routine, context }.abort(enter(), &text, narrow(error).unwrap_or(1))
+}

@@ -1,0 +1,115 @@
+//! What this process keeps between calls.
+
+use crate::{
+    allocations::Allocations,
+    contexts::Contexts,
+    error::{CallError, Result},
+    matrix::{Lent, Start},
+    run::run,
+};
+use blacs::{Blacs, Grid, Options, Part, Precision, Shape, Threads};
+use onesided::Provider;
+use rdma_fabric::{
+    Fabric, FabricError, LocalSpan, join,
+    provider::{Turn, TurnCell},
+};
+use std::{env, sync::LazyLock};
+
+/// The environment variable that names the provider of a process that no launcher started.
+const FABRIC_VARIABLE: &str = "ONESIDED_FABRIC";
+
+/// The library in this process.
+#[derive(Debug, Default)]
+pub(crate) struct Library {
+    /// The rank that this process is, once that is known.
+    fabric: Option<Fabric>,
+    /// There is one from the first call that needs it until `blacs_exit(0)`.
+    blacs: Option<Blacs>,
+    /// Whether `blacs_exit(0)` was called.
+    ended: bool,
+    pub(crate) contexts: Contexts,
+    pub(crate) allocations: Allocations,
+}
+
+/// Waits until no other thread's call uses the library.
+#[inline]
+pub(crate) fn enter() -> Turn<'static, Library> {
+    static LIBRARY: LazyLock<TurnCell<Library>> = LazyLock::new(|| TurnCell::of_any_thread(Library::default()));
+    LIBRARY.enter().expect("any thread may use it")
+}
+
+impl Library {
+    /// Returns the rank that this process is, if that is known.
+    pub(crate) fn rank(&self) -> Option<&Fabric> {
+        self.fabric.as_ref()
+    }
+
+    /// Returns the rank that this process is; the first call finds that out.
+    pub(crate) fn attached(&mut self) -> Result<&Fabric> {
+        if self.ended {
+            return Err(CallError::Ended);
+        }
+        match &mut self.fabric {
+            Some(fabric) => Ok(fabric),
+            none => Ok(none.insert(provider()?.attach()?)),
+        }
+    }
+
+    /// Begins, if that has not happened. Then it is collective over the job.
+    pub(crate) fn begun(&mut self) -> Result<&mut Blacs> {
+        if self.blacs.is_none() {
+            let fabric = self.attached()?.clone();
+            self.blacs = Some(run(Blacs::begin_with(&fabric, Options::default().threads(Threads::Many)))?);
+        }
+        self.blacs.as_mut().ok_or(CallError::Ended)
+    }
+
+    /// Returns the library and the contexts, to make a grid out of both.
+    pub(crate) fn parts(&mut self) -> Result<(&mut Blacs, &mut Contexts)> {
+        self.begun()?;
+        let Library { blacs, contexts, .. } = self;
+        Ok((blacs.as_mut().ok_or(CallError::Ended)?, contexts))
+    }
+
+    /// Exits all contexts. The grids end side by side, since their members may not have made them
+    /// in the same order.
+    pub(crate) fn exit_contexts(&mut self) -> Result<()> {
+        let ended = run(join::join_all(self.contexts.take_all().into_iter().map(Grid::exit)));
+        ended.into_iter().collect::<Result<(), _>>().map_err(CallError::from)
+    }
+
+    /// Ends for good: waits until all processes come here, and leaves the job.
+    pub(crate) fn end(&mut self) -> Result<()> {
+        self.exit_contexts()?;
+        if let Some(blacs) = self.blacs.take() {
+            run(blacs.exit())?;
+        }
+        (self.fabric, self.ended) = (None, true);
+        Ok(())
+    }
+
+    /// Returns the caller's matrix that begins at `start`.
+    #[inline]
+    pub(crate) fn lent<S: Start>(&self, start: S, shape: &Shape, precision: Precision) -> Lent<S> {
+        let span = self.registered(start.address(), shape, precision);
+        Lent::new(start, span)
+    }
+
+    /// Returns the memory of a matrix that is one piece of the fabric's.
+    #[inline]
+    fn registered(&self, start: usize, shape: &Shape, precision: Precision) -> Option<LocalSpan<u8>> {
+        let whole = shape.part() == Part::General && (shape.leading() == shape.rows() || shape.columns() == 1);
+        let bytes = if whole { shape.elements().checked_mul(precision.bytes())? } else { 0 };
+        if bytes == 0 { None } else { self.allocations.span(start, bytes) }
+    }
+}
+
+/// Returns the provider that this process is to have. That of ranks of a launcher is shared memory.
+fn provider() -> Result<Provider, FabricError> {
+    match env::var(FABRIC_VARIABLE) {
+        Ok(name) if env::var_os(onesided::sim::shm::JOB_VARIABLE).is_none() => {
+            name.parse().map_err(|wrong| FabricError::setting(FABRIC_VARIABLE, format!("`{name}`: {wrong}")))
+        }
+        _ => Ok(Provider::Shm),
+    }
+}

@@ -1,0 +1,223 @@
+//! All names that the library exports, with their arguments: the one list of them.
+//!
+//! Each routine has two names. Its Fortran name ends in `_`, and all arguments go by address; the
+//! lengths of texts, which Fortran compilers append, are not declared here: callee and caller need
+//! not agree about what comes after the last argument that is used. Its C name begins with `C`, and
+//! scalars go by value.
+//!
+//! # Safety
+//! Every function here has the same promise to ask for, which is what the program already promised
+//! to BLACS: all arguments are what `blacs_fmpl.h` says.
+
+#![allow(unsafe_code)]
+
+use crate::{
+    arguments::{Integers, integer, letter},
+    calls::{
+        broadcast::{gebr2d, gebs2d, trbr2d, trbs2d},
+        combine::{gamn2d, gamx2d, gsum2d},
+        handles, memory, parameters,
+        point::{gerv2d, gesd2d, trrv2d, trsd2d},
+        query, setup, teardown,
+    },
+    clock,
+    int::Int,
+    matrix::{Sink, Source},
+};
+use blacs::Precision;
+use core::ffi::{c_char, c_void};
+
+/// How an argument of a kind is passed to C names.
+macro_rules! c_type {
+    (int) => { Int };
+    (letter) => { *const c_char };
+    (integers) => { *mut Int };
+    (source) => { *const c_void };
+    (sink) => { *mut c_void };
+}
+
+/// How an argument of a kind is passed to Fortran names.
+macro_rules! fortran_type {
+    (int) => { *const Int };
+    ($kind:ident) => { c_type!($kind) };
+}
+
+/// Makes a value of an argument of a C name.
+macro_rules! c_value {
+    (int, $given:ident) => {
+        $given
+    };
+    (letter, $given:ident) => {
+        letter($given)
+    };
+    (integers, $given:ident) => {
+        Integers::new($given)
+    };
+    (source, $given:ident) => {
+        Source::new($given)
+    };
+    (sink, $given:ident) => {
+        Sink::new($given)
+    };
+}
+
+/// Makes a value of an argument of a Fortran name.
+macro_rules! fortran_value {
+    (int, $given:ident) => {
+        integer($given)
+    };
+    ($kind:ident, $given:ident) => {
+        c_value!($kind, $given)
+    };
+}
+
+/// Calls `path` with a routine's name, what is in brackets, and the routine's arguments.
+macro_rules! call {
+    ($path:path, [$($more:expr)?], $($argument:ident),*) => { $path(NAME, $($more,)? $($argument),*) };
+}
+
+/// Exports routines: each calls `path` with its name, what is in brackets, and its arguments.
+macro_rules! routines {
+    ($letter:literal, $more:tt: $(
+        $stem:ident($($argument:ident: $kind:ident),*) $(-> $out:ty)? = $path:path;
+    )*) => { $(
+        mod $stem {
+            #[allow(unused_imports, reason = "not all are used by all")]
+            use super::*;
+
+            const NAME: &str = concat!($letter, stringify!($stem));
+
+            /// # Safety
+            /// The arguments are those that the header describes.
+            // SAFETY: the name is BLACS's; a program has one BLACS.
+            #[unsafe(export_name = concat!("C", $letter, stringify!($stem)))]
+            unsafe extern "C" fn for_c($($argument: c_type!($kind)),*) $(-> $out)? {
+                $(
+                    // SAFETY: as the caller promises.
+                    #[allow(unused_unsafe, reason = "integers are passed as they are")]
+                    let $argument = unsafe { c_value!($kind, $argument) };
+                )*
+                call!($path, $more, $($argument),*)
+            }
+
+            /// # Safety
+            /// The arguments are those that the header describes.
+            // SAFETY: as above.
+            #[unsafe(export_name = concat!($letter, stringify!($stem), "_"))]
+            unsafe extern "C" fn for_fortran($($argument: fortran_type!($kind)),*) $(-> $out)? {
+                $(
+                    // SAFETY: as the caller promises.
+                    let $argument = unsafe { fortran_value!($kind, $argument) };
+                )*
+                call!($path, $more, $($argument),*)
+            }
+        }
+    )* };
+}
+
+routines! { "", []:
+    blacs_pinfo(number: integers, processes: integers) = setup::pinfo;
+    blacs_setup(number: integers, processes: integers) = setup::pinfo;
+    blacs_get(context: int, what: int, value: integers) = parameters::get;
+    blacs_set(context: int, what: int, value: integers) = parameters::set;
+    blacs_gridinit(context: integers, order: letter, rows: int, columns: int) = setup::gridinit;
+    blacs_gridmap(context: integers, processes: integers, leading: int, rows: int, columns: int) = setup::gridmap;
+
+    blacs_freebuff(context: int, wait: int) = teardown::freebuff;
+    blacs_gridexit(context: int) = teardown::gridexit;
+    blacs_abort(context: int, error: int) = teardown::abort;
+    blacs_exit(go_on: int) = teardown::exit;
+
+    blacs_gridinfo(context: int, rows: integers, columns: integers, row: integers, column: integers) = query::gridinfo;
+    blacs_pnum(context: int, row: int, column: int) -> Int = query::pnum;
+    blacs_pcoord(context: int, number: int, row: integers, column: integers) = query::pcoord;
+    blacs_barrier(context: int, scope: letter) = query::barrier;
+
+    dwalltime00() -> f64 = clock::wall_time;
+    dcputime00() -> f64 = clock::cpu_time;
+
+    ksendid(context: int, row: int, column: int) -> Int = handles::message_id;
+    krecvid(context: int, row: int, column: int) -> Int = handles::message_id;
+    kbsid(context: int, scope: letter) -> Int = handles::scope_id;
+    kbrid(context: int, scope: letter, row: int, column: int) -> Int = handles::scope_id_from;
+    blacs2sys_handle(handle: int) -> Int = handles::to_system;
+    sys2blacs_handle(system: int) -> Int = handles::from_system;
+    free_blacs_system_handle(handle: int) = handles::free;
+}
+
+/// Exports the routines of one precision.
+macro_rules! of_precision {
+    ($module:ident, $letter:literal, $precision:expr) => {
+        mod $module {
+            use super::*;
+
+            const PRECISION: Precision = $precision;
+
+            routines! { $letter, [PRECISION]:
+                gesd2d(context: int, m: int, n: int, a: source, lda: int, row: int, column: int) = gesd2d;
+                gerv2d(context: int, m: int, n: int, a: sink, lda: int, row: int, column: int) = gerv2d;
+                trsd2d(
+                    context: int, uplo: letter, diag: letter, m: int, n: int, a: source, lda: int,
+                    row: int, column: int
+                ) = trsd2d;
+                trrv2d(
+                    context: int, uplo: letter, diag: letter, m: int, n: int, a: sink, lda: int,
+                    row: int, column: int
+                ) = trrv2d;
+
+                gebs2d(context: int, scope: letter, top: letter, m: int, n: int, a: source, lda: int) = gebs2d;
+                gebr2d(
+                    context: int, scope: letter, top: letter, m: int, n: int, a: sink, lda: int,
+                    row: int, column: int
+                ) = gebr2d;
+                trbs2d(
+                    context: int, scope: letter, top: letter, uplo: letter, diag: letter, m: int, n: int,
+                    a: source, lda: int
+                ) = trbs2d;
+                trbr2d(
+                    context: int, scope: letter, top: letter, uplo: letter, diag: letter, m: int, n: int,
+                    a: sink, lda: int, row: int, column: int
+                ) = trbr2d;
+
+                gsum2d(
+                    context: int, scope: letter, top: letter, m: int, n: int, a: sink, lda: int,
+                    row: int, column: int
+                ) = gsum2d;
+                gamx2d(
+                    context: int, scope: letter, top: letter, m: int, n: int, a: sink, lda: int,
+                    rows: integers, columns: integers, ldia: int, row: int, column: int
+                ) = gamx2d;
+                gamn2d(
+                    context: int, scope: letter, top: letter, m: int, n: int, a: sink, lda: int,
+                    rows: integers, columns: integers, ldia: int, row: int, column: int
+                ) = gamn2d;
+            }
+        }
+    };
+}
+
+/// The precision of `INTEGER`.
+const INTEGER: Precision = if size_of::<Int>() == 8 { Precision::Long } else { Precision::I };
+
+of_precision!(i, "i", INTEGER);
+of_precision!(s, "s", Precision::S);
+of_precision!(d, "d", Precision::D);
+of_precision!(c, "c", Precision::C);
+of_precision!(z, "z", Precision::Z);
+
+/// Memory of the fabric, at null if there is none left.
+// SAFETY: the name is this library's own.
+#[unsafe(no_mangle)]
+extern "C" fn blacs_fmpl_alloc(bytes: usize) -> *mut c_void {
+    memory::alloc("blacs_fmpl_alloc", bytes).cast()
+}
+
+/// Gives it back.
+///
+/// # Safety
+/// Nobody uses the memory any more.
+// SAFETY: the name is this library's own.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn blacs_fmpl_free(start: *mut c_void) {
+    memory::free("blacs_fmpl_free", start.addr());
+}

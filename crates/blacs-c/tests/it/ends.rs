@@ -1,0 +1,41 @@
+//! Ways in which jobs end.
+
+use crate::tools::{Ended, Linked, compiled, job};
+
+/// Runs three ranks that end in a way; `None` without a compiler.
+fn ends(way: &str) -> Option<Ended> {
+    let program = compiled(&["tests/own/ends.c"], Linked::Shared)?;
+    let ended = job(3, &program, &[way]);
+    assert!(!ended.out.contains("survived"), "{ended}");
+    Some(ended)
+}
+
+pub(crate) fn a_lost_peer_is_named() {
+    let Some(ended) = ends("killed") else { return };
+    assert_eq!(ended.code, Some(128 + 9), "the code is that of the first that failed: {ended}");
+    assert!(ended.err.contains("BLACS ERROR 'rank 1 was lost'"), "{ended}");
+    assert!(ended.err.contains("from {0,0}, pnum=0, Contxt=0, in routine 'igerv2d'."), "{ended}");
+}
+
+pub(crate) fn a_kept_message_system_begins_again() {
+    let Some(ended) = ends("again") else { return };
+    assert!(ended.code == Some(0) && ended.out == "again: 0 3 9\n", "{ended}");
+}
+
+pub(crate) fn processes_may_just_leave() {
+    let Some(ended) = ends("left") else { return };
+    assert!(ended.code == Some(0) && ended.out == "left: 3\n" && ended.err.is_empty(), "{ended}");
+}
+
+pub(crate) fn calls_after_the_end_are_refused() {
+    let Some(ended) = ends("used") else { return };
+    assert_ne!(ended.code, Some(0), "{ended}");
+    assert!(ended.err.contains("BLACS ERROR 'blacs_exit(0) has ended the library in this process'"), "{ended}");
+}
+
+pub(crate) fn a_deadlock_is_told() {
+    let Some(ended) = ends("stuck") else { return };
+    assert_ne!(ended.code, Some(0), "{ended}");
+    assert!(ended.err.contains("BLACS ERROR 'deadlock: "), "{ended}");
+    assert!(ended.err.contains("error: deadlock at "), "the launcher says who waits for what: {ended}");
+}

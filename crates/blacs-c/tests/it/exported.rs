@@ -1,0 +1,35 @@
+//! What the shared library exports.
+
+use crate::tools::{libraries, there};
+use std::{collections::BTreeSet, process::Command};
+
+/// Routines without a precision.
+const PLAIN: &str = "blacs_pinfo blacs_setup blacs_get blacs_set blacs_gridinit blacs_gridmap \
+    blacs_freebuff blacs_gridexit blacs_abort blacs_exit \
+    blacs_gridinfo blacs_pnum blacs_pcoord blacs_barrier dwalltime00 dcputime00 \
+    ksendid krecvid kbsid kbrid blacs2sys_handle sys2blacs_handle free_blacs_system_handle";
+
+/// Routines of each precision.
+const PRECISE: &str = "gesd2d gerv2d trsd2d trrv2d gebs2d gebr2d trbs2d trbr2d gsum2d gamx2d gamn2d";
+
+pub(crate) fn all_names_and_no_others_are_exported() {
+    if !there("nm") {
+        return;
+    }
+    let precise = ["i", "s", "d", "c", "z"]
+        .into_iter()
+        .flat_map(|letter| PRECISE.split_whitespace().map(move |stem| format!("{letter}{stem}")));
+    let routines: Vec<_> = PLAIN.split_whitespace().map(str::to_owned).chain(precise).collect();
+    assert_eq!(routines.len(), 78);
+    let names = routines.iter().flat_map(|routine| [format!("{routine}_"), format!("C{routine}")]);
+    let own = ["blacs_fmpl_alloc", "blacs_fmpl_free"].map(str::to_owned);
+    let wanted: BTreeSet<String> = names.chain(own).collect();
+
+    let library = libraries().join("libblacs_fmpl.so");
+    let output = Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(library).output();
+    let listed = String::from_utf8(output.expect("nm is there").stdout).expect("names");
+    let exported = listed.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned);
+    let exported: BTreeSet<String> = exported.collect();
+    let difference: Vec<_> = wanted.symmetric_difference(&exported).collect();
+    assert!(difference.is_empty(), "{difference:?}");
+}

@@ -1,0 +1,69 @@
+//! Programs in C and Fortran, linked with the library and run with and without a launcher. Without
+//! arguments, or with parts of cases' names, this program runs the cases; with `launch` it is the
+//! launcher of a job.
+
+#[cfg(not(target_os = "linux"))]
+fn main() {}
+
+#[cfg(target_os = "linux")]
+mod ends;
+#[cfg(target_os = "linux")]
+mod exported;
+#[cfg(target_os = "linux")]
+mod launcher;
+#[cfg(target_os = "linux")]
+mod programs;
+#[cfg(target_os = "linux")]
+mod rings;
+#[cfg(target_os = "linux")]
+mod tools;
+
+#[cfg(target_os = "linux")]
+const CASES: &[(&str, fn())] = &[
+    ("all_names_and_no_others_are_exported", exported::all_names_and_no_others_are_exported),
+    ("every_name_is_there_to_link_with", programs::every_name_is_there_to_link_with),
+    ("every_routine_agrees_with_loops", programs::every_routine_agrees_with_loops),
+    ("grids_messages_and_combines_are_as_promised", programs::grids_messages_and_combines_are_as_promised),
+    ("every_mistake_has_its_outcome", programs::every_mistake_has_its_outcome),
+    ("matrices_go_around_in_c", rings::matrices_go_around_in_c),
+    ("matrices_go_around_in_fortran", rings::matrices_go_around_in_fortran),
+    ("the_static_library_does_the_same", rings::the_static_library_does_the_same),
+    ("the_examples_do_as_they_say", rings::the_examples_do_as_they_say),
+    ("threads_call_one_after_the_other", rings::threads_call_one_after_the_other),
+    ("registered_memory_comes_and_goes", rings::registered_memory_comes_and_goes),
+    ("a_lost_peer_is_named", ends::a_lost_peer_is_named),
+    ("a_kept_message_system_begins_again", ends::a_kept_message_system_begins_again),
+    ("processes_may_just_leave", ends::processes_may_just_leave),
+    ("calls_after_the_end_are_refused", ends::calls_after_the_end_are_refused),
+    ("a_deadlock_is_told", ends::a_deadlock_is_told),
+];
+
+#[cfg(target_os = "linux")]
+fn main() -> std::process::ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [launch, ranks, program, args @ ..] = &words[..]
+        && launch == "launch"
+    {
+        return launcher::run(ranks.parse().expect("a number"), program, args);
+    }
+    // No case is too long for every day.
+    if words.iter().any(|word| word == "--ignored") {
+        return std::process::ExitCode::SUCCESS;
+    }
+    let filters: Vec<_> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    let mut failed = 0;
+    for (name, case) in CASES {
+        if !filters.is_empty() && !filters.iter().any(|filter| name.contains(*filter)) {
+            continue;
+        }
+        if words.iter().any(|word| word == "--list") {
+            println!("{name}: test");
+            continue;
+        }
+        let began = std::time::Instant::now();
+        let passed = std::panic::catch_unwind(case).is_ok();
+        println!("test {name} ... {} ({:.2?})", if passed { "ok" } else { "FAILED" }, began.elapsed());
+        failed += u32::from(!passed);
+    }
+    if failed == 0 { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::from(101) }
+}

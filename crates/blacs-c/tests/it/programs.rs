@@ -1,0 +1,91 @@
+//! The programs in `tests/programs`, which test any BLACS library: see what each of them says at
+//! its beginning.
+
+use crate::tools::{Ended, Linked, alone, compiled, job};
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    thread,
+};
+
+const ROUTINES: &[&str] = &["routines.c", "check.c", "matrix.c", "point.c", "broadcast.c", "combine.c"];
+const FORTRAN_ROUTINES: &[&str] = &["matrices.f90", "calls.f90", "routines.f90"];
+const SEMANTICS: &[&str] =
+    &["semantics.c", "semantics_grids.c", "semantics_messages.c", "semantics_combines.c", "matrix.c", "check.c"];
+
+/// What a library should do about each mistake: case, outcome, text.
+const MISTAKES: &str = include_str!("../programs/errors.txt");
+
+/// Jobs of mistakes at a time: they mostly wait until all processes have ended.
+const AT_ONCE: usize = 4;
+
+fn program(sources: &[&str]) -> Option<PathBuf> {
+    let sources: Vec<_> = sources.iter().map(|source| format!("tests/programs/{source}")).collect();
+    compiled(&sources.iter().map(String::as_str).collect::<Vec<_>>(), Linked::Shared)
+}
+
+/// Checks that four processes find nothing wrong.
+fn finds_nothing(program: &Path) {
+    let ended = job(4, program, &[]);
+    assert!(ended.code == Some(0) && !ended.out.contains("FAIL"), "{ended}");
+}
+
+pub(crate) fn every_name_is_there_to_link_with() {
+    let Some(names) = program(&["names.c"]) else { return };
+    let ended = alone(&names, &[]);
+    assert!(ended.code == Some(0) && ended.out.contains("156"), "{ended}");
+}
+
+pub(crate) fn every_routine_agrees_with_loops() {
+    for sources in [ROUTINES, FORTRAN_ROUTINES] {
+        let Some(routines) = program(sources) else { continue };
+        finds_nothing(&routines);
+    }
+}
+
+pub(crate) fn grids_messages_and_combines_are_as_promised() {
+    let Some(semantics) = program(SEMANTICS) else { return };
+    finds_nothing(&semantics);
+}
+
+pub(crate) fn every_mistake_has_its_outcome() {
+    let Some(errors) = program(&["errors.c"]) else { return };
+    let mistakes = MISTAKES.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let mistakes: Vec<&str> = mistakes.collect();
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    thread::scope(|threads| {
+        for _ in 0..AT_ONCE {
+            threads.spawn(|| {
+                while let Some(mistake) = mistakes.get(next.fetch_add(1, Relaxed)) {
+                    let case = mistake.split_whitespace().next().expect("a case");
+                    let ended = job(4, &errors, &[case]);
+                    if !is_as_told(mistake, &ended) {
+                        wrong.lock().expect("no panic").push(format!("{mistake}: {ended}"));
+                    }
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().expect("no panic");
+    assert!(wrong.is_empty(), "{} of {} mistakes:\n{}", wrong.len(), mistakes.len(), wrong.join("\n"));
+}
+
+/// Returns whether a job has ended as a line of [`MISTAKES`] says.
+fn is_as_told(mistake: &str, ended: &Ended) -> bool {
+    let mut words = mistake.split_whitespace().skip(1);
+    let outcome = words.next().expect("an outcome");
+    let text = words.collect::<Vec<_>>().join(" ");
+    let survived = ended.out.lines().any(|line| line == "survived");
+    let said = text == "-" || ended.err.contains(&text);
+    let crashed = ["SIGSEGV", "SIGBUS"].iter().any(|signal| ended.err.contains(signal));
+    let as_told = match outcome.split_once(':') {
+        Some((_, code)) => !survived && said && ended.code == code.parse().ok(),
+        None if outcome == "abort" => !survived && said && ended.code != Some(0) && !crashed,
+        None if outcome == "warning" => survived && said && ended.code == Some(0),
+        None => !crashed,
+    };
+    as_told && !ended.out.contains("FAIL")
+}

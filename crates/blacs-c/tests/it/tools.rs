@@ -1,0 +1,121 @@
+//! Compilers, the programs they make, and jobs of them.
+
+use std::{
+    env, fmt, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Ten times what the slowest job takes.
+const HANG: Duration = Duration::from_secs(60);
+
+/// What the static library needs on Linux.
+const NEEDED: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
+
+/// Whether a tool is there. If not, says that the case is skipped.
+pub(crate) fn there(tool: &str) -> bool {
+    let ran = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let there = ran.is_ok_and(|status| status.success());
+    if !there {
+        println!("    SKIPPED: there is no `{tool}`");
+    }
+    there
+}
+
+/// Where Cargo has put this test, and the libraries.
+pub(crate) fn libraries() -> PathBuf {
+    let own = env::current_exe().expect("own path");
+    own.parent().expect("a folder").to_owned()
+}
+
+/// Which library a program is linked with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Linked {
+    Shared,
+    Static,
+}
+
+/// Compiles sources, whose paths begin where this package is, by their language's compiler; `None`
+/// if that is missing.
+pub(crate) fn compiled(sources: &[&str], linked: Linked) -> Option<PathBuf> {
+    static UNIQUE: AtomicU32 = AtomicU32::new(0);
+    let fortran = sources.iter().any(|source| source.ends_with(".f90"));
+    let compiler = if fortran { "gfortran" } else { "cc" };
+    if !there(compiler) {
+        return None;
+    }
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let scratch = format!("blacs-{}-{}", std::process::id(), UNIQUE.fetch_add(1, Relaxed));
+    // Modules of Fortran are written there, too.
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join(scratch);
+    fs::create_dir_all(&scratch).expect("a folder for the program");
+    let mut command = Command::new(compiler);
+    command.current_dir(&scratch).args(["-o", "program", "-O1", "-Wall", "-Wextra", "-Werror"]);
+    // In Fortran, what is only passed on keeps its bits, so that floats may be compared.
+    command.args(if fortran { &["-Wno-compare-reals"][..] } else { &["-std=c99"] });
+    if cfg!(feature = "int64") {
+        command.arg(if fortran { "-fdefault-integer-8" } else { "-DBLACS_INT64" });
+    }
+    for folder in ["include", "tests/programs"] {
+        command.arg("-I").arg(package.join(folder));
+    }
+    command.args(sources.iter().map(|source| package.join(source)));
+    let folder = libraries();
+    match linked {
+        Linked::Shared => {
+            command.arg("-L").arg(&folder).arg("-lblacs_fmpl");
+            command.arg(format!("-Wl,-rpath,{}", folder.display()));
+        }
+        Linked::Static => drop(command.arg(folder.join("libblacs_fmpl.a")).args(NEEDED)),
+    }
+    let output = command.args(["-lm", "-lpthread"]).output().expect("the compiler is there");
+    assert!(output.status.success(), "{sources:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(scratch.join("program"))
+}
+
+/// What a job leaves behind.
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "code {:?}\n--- out\n{}--- err\n{}", self.code, self.out, self.err)
+    }
+}
+
+/// Runs a program as so many ranks.
+pub(crate) fn job(ranks: usize, program: &Path, args: &[&str]) -> Ended {
+    let mut command = Command::new(env::current_exe().expect("own path"));
+    command.args(["launch", &ranks.to_string()]).arg(program).args(args);
+    ended(&mut command)
+}
+
+/// Runs a program without a launcher.
+pub(crate) fn alone(program: &Path, args: &[&str]) -> Ended {
+    ended(Command::new(program).args(args))
+}
+
+fn ended(command: &mut Command) -> Ended {
+    // Cargo's own path leads to libraries that `cargo build` may have left behind.
+    for variable in ["ONESIDED_JOB", "ONESIDED_FABRIC", "LD_LIBRARY_PATH"] {
+        command.env_remove(variable);
+    }
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.expect("the program is there");
+    let number = child.id();
+    let waiting = thread::spawn(move || child.wait_with_output());
+    let began = Instant::now();
+    while !waiting.is_finished() {
+        assert!(began.elapsed() < HANG, "process {number} hangs: {command:?}");
+        thread::sleep(Duration::from_millis(2));
+    }
+    let Output { status, stdout, stderr } = waiting.join().expect("no panic").expect("a child");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ended { code: status.code(), out: text(stdout), err: text(stderr) }
+}

@@ -1,0 +1,45 @@
+/*
+ * Ends in the way that the first argument says; process 1 does, the others wait for it.
+ *   killed   by a signal, in the middle
+ *   again    blacs_exit(1), then begins anew
+ *   left     without blacs_exit
+ *   used     calls after blacs_exit(0)
+ *   stuck    all wait for each other
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "blacs_fmpl.h"
+
+int main(int argc, char **argv) {
+    const char *way = argc > 1 ? argv[1] : "";
+    blacs_int me, all, context, again, value = 1;
+    Cblacs_pinfo(&me, &all);
+    Cblacs_get(-1, 0, &context);
+    Cblacs_gridinit(&context, "r", 1, all);
+    Cigsum2d(context, "a", " ", 1, 1, &value, 1, -1, -1);
+    if (strcmp(way, "killed") == 0) {
+        if (me == 1) raise(SIGKILL);
+        Cigerv2d(context, 1, 1, &value, 1, 0, 1);
+        printf("survived\n");
+    } else if (strcmp(way, "again") == 0) {
+        Cblacs_exit(1);
+        Cblacs_pinfo(&me, &again);
+        Cblacs_get(-1, 0, &context);
+        Cblacs_gridinit(&context, "c", all, 1);
+        Cigsum2d(context, "a", " ", 1, 1, &value, 1, -1, -1);
+        if (me == 0) printf("again: %d %d %d\n", (int)context, (int)again, (int)value);
+        Cblacs_exit(0);
+    } else if (strcmp(way, "left") == 0) {
+        if (me == 0) printf("left: %d\n", (int)value);
+    } else if (strcmp(way, "used") == 0) {
+        Cblacs_exit(0);
+        Cblacs_pinfo(&me, &all);
+        printf("survived\n");
+    } else if (strcmp(way, "stuck") == 0) {
+        Cigerv2d(context, 1, 1, &value, 1, 0, (me + 1) % all);
+        printf("survived\n");
+    }
+    return 0;
+}

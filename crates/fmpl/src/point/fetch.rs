@@ -1,0 +1,66 @@
+//! Messages that wait in their sender's memory, on their way from there.
+
+use super::Sink;
+use crate::{
+    Communicator, Result,
+    area::{Lane, Record, Taken},
+    state::LaneId,
+};
+use rdma_fabric::{LocalSpan, op::Get};
+
+impl Communicator {
+    /// Fetches a message that waits in its sender's memory.
+    pub(super) async fn fetch(
+        &self,
+        id: LaneId,
+        lane: &Lane<'_>,
+        n: u64,
+        offer: Record,
+        into: &LocalSpan<u8>,
+    ) -> Result<bool> {
+        let fits = offer.bytes <= into.len();
+        if fits && offer.bytes > 0 {
+            let from = self.fabric.remote_span::<u8>(offer.at(lane.peer()), offer.bytes)?;
+            let to = into.slice(0..offer.bytes)?;
+            let get = self.fabric.post(Get { from: &from, to }).await?;
+            self.progressing(get).await?;
+        }
+        self.take_offer(id, lane, n, fits).await?;
+        Ok(fits)
+    }
+
+    /// Says that message `n`, which waited in its sender's memory, was received or, unless it `fits`,
+    /// is refused.
+    pub(super) async fn take_offer(&self, id: LaneId, lane: &Lane<'_>, n: u64, fits: bool) -> Result<()> {
+        let refused = self.with(|state| {
+            let refused = &mut state.lane(id).refused;
+            if !fits {
+                *refused = Some(n);
+            }
+            *refused
+        })?;
+        lane.put_taken(Taken { messages: n + 1, refused }).await?;
+        if !self.puts_in_order {
+            // The next such word must not be overtaken by this one.
+            self.fabric.flush(lane.peer()).await?;
+        }
+        Ok(())
+    }
+
+    /// Gets a message that waits in its sender's memory.
+    pub(super) async fn fetch_into(&self, lane: &Lane<'_>, offer: Record, sink: &mut dyn Sink) -> Result<()> {
+        if offer.bytes == 0 {
+            return Ok(());
+        }
+        let from = self.fabric.remote_span::<u8>(offer.at(lane.peer()), offer.bytes)?;
+        let mut at = 0;
+        while at < offer.bytes {
+            let chunk = sink.chunk(at, offer.bytes - at);
+            let bytes = chunk.len();
+            self.fabric.get_slice(&*from.part(at..at + bytes)?, chunk).await?;
+            sink.filled(at, bytes);
+            at += bytes;
+        }
+        Ok(())
+    }
+}

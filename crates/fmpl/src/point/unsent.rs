@@ -1,0 +1,67 @@
+//! What becomes of a send that ends or is dropped.
+
+use crate::{
+    Communicator,
+    area::{Kind, Lane, Record},
+    state::LaneId,
+};
+
+/// A lane whose send is not over.
+pub(super) struct Unsent<'a> {
+    pub(super) comm: &'a Communicator,
+    pub(super) id: LaneId,
+    pub(super) at: At,
+}
+
+/// Where a message is that is being sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum At {
+    /// Only at its sender.
+    Nowhere,
+    /// On its way to the receiver, whatever becomes of the future, as message `n` of the lane; but for
+    /// `after` bytes, which are to follow.
+    Receiver { n: u64, after: usize },
+    /// All parts before message `n` of the lane are there; `rest` bytes are to follow.
+    Between { n: u64, rest: usize },
+    /// In the spool, which has ended the send.
+    Spool,
+}
+
+impl Unsent<'_> {
+    pub(super) fn spooled(&mut self) {
+        self.at = At::Spool;
+    }
+
+    /// Tells the receiver, in place of message `n`, that the rest will not come.
+    fn cut(&self, n: u64, rest: usize) {
+        let Ok(ends) = self.comm.with(|state| {
+            state.lane(self.id).count_direct();
+            state.peers[self.id.peer].ends.clone()
+        }) else {
+            return;
+        };
+        let (fabric, lane) = (self.comm.fabric.clone(), self.id.lane);
+        self.comm.fabric.detach(async move {
+            let word = Record::first_word(Kind::NotThere, rest, n);
+            // Nobody is left to be told of an error.
+            let _ = Lane::new(&fabric, &ends, lane).put_flag_owed(n, word).await;
+        });
+    }
+}
+
+impl Drop for Unsent<'_> {
+    fn drop(&mut self) {
+        match self.at {
+            At::Spool => return,
+            At::Nowhere => {}
+            At::Receiver { n, after } => {
+                let _ = self.comm.with(|state| state.lane(self.id).count_direct());
+                if after > 0 {
+                    self.cut(n + 1, after);
+                }
+            }
+            At::Between { n, rest } => self.cut(n, rest),
+        }
+        let _ = self.comm.with(|state| state.lane(self.id).sending = false);
+    }
+}

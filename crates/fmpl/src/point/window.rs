@@ -1,0 +1,204 @@
+//! Receives into any memory: long messages come through a window, part by part.
+//!
+//! A window has two buffers in the receiver's registered memory. While the receiver empties one, the
+//! sender fills the other. Each part is a message of its own in the lane, so a part's header is the
+//! permission to send it.
+
+use super::{Received, Sink};
+use crate::{
+    Communicator, FmplError, Result,
+    area::{Ends, Kind, Lane, Record},
+    cost,
+    state::{LaneId, State},
+};
+use rdma_fabric::{LocalSpan, Region};
+
+/// Two buffers that a message comes through.
+#[derive(Debug)]
+pub(crate) struct Window {
+    _region: Region,
+    pub(super) halves: [LocalSpan<u8>; 2],
+    /// Which of them the part goes to that is received next.
+    turn: usize,
+}
+
+impl Window {
+    fn new(comm: &Communicator) -> Result<Self> {
+        let bytes = comm.window;
+        let region = comm.fabric.alloc(2 * bytes)?;
+        let half = |n: usize| region.span(&comm.fabric, n * bytes, bytes);
+        Ok(Window { halves: [half(0)?, half(1)?], _region: region, turn: 0 })
+    }
+
+    #[inline(always)]
+    pub(super) fn record(&self) -> Record {
+        Record::of_span(Kind::Window, &self.halves[self.turn])
+    }
+}
+
+impl Communicator {
+    pub(super) async fn recv_into_later(&self, sink: &mut dyn Sink, from: usize, lane: usize) -> Result<Received> {
+        self.fabric.charge(cost::INIT).await;
+        let id = LaneId { peer: self.met(from).await?, lane };
+        self.forget_abandoned(id).await?;
+        let window = match self.with(|state| state.windows.pop())? {
+            Some(window) => window,
+            None => Window::new(self)?,
+        };
+        let begun = self.with(|state| state.begin_receive(id));
+        let window = match begun {
+            Ok(Ok(_)) => window,
+            refused => {
+                self.with(|state| state.windows.push(window))?;
+                return Err(refused.and_then(|begun| begun).expect_err("a receive that was refused"));
+            }
+        };
+        InParts::new(self, id, window).received(Some(sink)).await
+    }
+}
+
+/// A receive through a window that is not over. If it is dropped, the lane keeps the window until its
+/// message has come.
+pub(crate) struct InParts<'a> {
+    comm: &'a Communicator,
+    id: LaneId,
+    /// `None` when the receive is over.
+    window: Option<Window>,
+}
+
+/// A message, as far as it has come.
+struct Progress {
+    ends: Ends,
+    from: usize,
+    n: u64,
+    at: usize,
+    /// Its length, once known.
+    bytes: Option<usize>,
+}
+
+impl<'a> InParts<'a> {
+    /// The only receive of a lane that is not over.
+    pub(crate) fn new(comm: &'a Communicator, id: LaneId, window: Window) -> Self {
+        InParts { comm, id, window: Some(window) }
+    }
+
+    /// Receives a message, or its rest if there is no sink, which is lost.
+    pub(crate) async fn received(mut self, mut sink: Option<&mut dyn Sink>) -> Result<Received> {
+        let (comm, id) = (self.comm, self.id);
+        let (ends, from, n) = comm.with(|state| {
+            let peer = &state.peers[id.peer];
+            (peer.ends.clone(), peer.member, peer.lanes[id.lane].received)
+        })?;
+        let mut progress = Progress { ends, from, n, at: 0, bytes: None };
+        let room = sink.as_ref().map_or(0, |sink| sink.bytes());
+        // The header of a receive that was dropped may have been posted already. Then the one that comes
+        // after it must not be overtaken by this one.
+        let posted_once = sink.is_some();
+        self.post(&progress).await?;
+        let direct = loop {
+            match self.part(&mut progress, &mut sink, room).await? {
+                Part::Last { direct } => break direct,
+                Part::More => {}
+            }
+        };
+        comm.with(|state| self.over(state, direct && posted_once))?;
+        let (bytes, index) = (progress.bytes.unwrap_or(0), id.lane);
+        if bytes <= room {
+            return Ok(Received { from, index, bytes });
+        }
+        Err(FmplError::TooLong { from, to: comm.me(), index, bytes, room })
+    }
+
+    async fn post(&self, progress: &Progress) -> Result<()> {
+        let Some(window) = &self.window else { return Ok(()) };
+        self.comm.post_header(self.id, &progress.ends, progress.n, window.record()).await
+    }
+
+    /// Takes what comes next of a message; goes on to post what comes after before it empties the
+    /// buffer.
+    async fn part(&mut self, progress: &mut Progress, sink: &mut Option<&mut dyn Sink>, room: usize) -> Result<Part> {
+        let (comm, id) = (self.comm, self.id);
+        let ends = progress.ends.clone();
+        let lane = Lane::new(&comm.fabric, &ends, id.lane);
+        let (n, at) = (progress.n, progress.at);
+        let flag = match lane.flag(n)? {
+            Some(flag) => flag,
+            None => comm.progressing(lane.until_flag(n)).await?,
+        };
+        let bytes = *progress.bytes.get_or_insert(flag.bytes);
+        let fits = bytes <= room;
+        let Some(window) = &mut self.window else { unreachable!("a receive that is not over") };
+        match flag.kind {
+            Kind::Arrived if flag.bytes == bytes - at => {
+                let half = window.halves[window.turn].clone();
+                let len = flag.bytes.min(half.len());
+                let is_last = len == flag.bytes;
+                if !is_last {
+                    window.turn ^= 1;
+                    comm.with(|state| state.received_part(id, sink.is_some()))?;
+                    (progress.n, progress.at) = (n + 1, at + len);
+                    self.post(progress).await?;
+                }
+                if let Some(sink) = sink.as_deref_mut().filter(|_| fits) {
+                    comm.empty(&half, len, sink, at)?;
+                }
+                Ok(if is_last { Part::Last { direct: true } } else { Part::More })
+            }
+            Kind::Offered if at == 0 => {
+                if let Some(sink) = sink.as_deref_mut().filter(|_| fits) {
+                    comm.fetch_into(&lane, flag, sink).await?;
+                }
+                comm.take_offer(id, &lane, n, fits).await?;
+                Ok(Part::Last { direct: false })
+            }
+            _ => {
+                let missing = bytes - at.min(bytes);
+                comm.with(|state| self.over(state, sink.is_some()))?;
+                Err(FmplError::Cut { from: progress.from, index: id.lane, missing })
+            }
+        }
+    }
+
+    fn over(&mut self, state: &mut State, direct: bool) {
+        if let Some(window) = self.window.take() {
+            state.windows.push(Window { turn: 0, ..window });
+        }
+        state.received(self.id, direct);
+    }
+}
+
+/// What came of a message.
+enum Part {
+    More,
+    /// `direct` says whether it came into a buffer here.
+    Last {
+        direct: bool,
+    },
+}
+
+impl Drop for InParts<'_> {
+    fn drop(&mut self) {
+        let Some(window) = self.window.take() else { return };
+        let _ = self.comm.with(|state| {
+            let lane = state.lane(self.id);
+            (lane.receiving, lane.abandoned, lane.window) = (false, true, Some(window));
+            state.changed();
+        });
+    }
+}
+
+impl Communicator {
+    /// Gives a sink what has come into a buffer.
+    #[inline(always)]
+    pub(super) fn empty(&self, half: &LocalSpan<u8>, len: usize, sink: &mut dyn Sink, at: usize) -> Result<()> {
+        let mut done = 0;
+        while done < len {
+            let chunk = sink.chunk(at + done, len - done);
+            let bytes = chunk.len();
+            self.fabric.read(&*half.part(done..done + bytes)?, chunk)?;
+            sink.filled(at + done, bytes);
+            done += bytes;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+//! The memory of a spool.
+
+use crate::{Result, point::Source};
+use core::ops::Range;
+use rdma_fabric::{Fabric, LocalSpan, Region};
+
+/// Memory in which messages wait: one piece that stays, and more where the spool may grow, or where a
+/// message must be kept.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// `None` for a piece that was given back to the fabric.
+    pieces: Vec<Option<Piece>>,
+    grows: bool,
+}
+
+/// Where a message waits.
+#[derive(Debug)]
+pub(super) struct Room {
+    piece: usize,
+    range: Range<usize>,
+}
+
+#[derive(Debug)]
+struct Piece {
+    _region: Region,
+    span: LocalSpan<u8>,
+    /// What is free, in order of addresses; no two ranges touch.
+    free: Vec<Range<usize>>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Kept as long as the spool.
+    First,
+    /// Kept until the spool is trimmed.
+    Grown,
+    /// Kept for one message, whose receiver was waiting already when there was no room for it.
+    Single,
+}
+
+/// Messages begin at multiples of this many bytes.
+const ALIGN: usize = 64;
+
+/// A spool grows by at least so many bytes.
+const GROWTH: usize = 256 << 10;
+
+impl Memory {
+    pub(super) fn new(fabric: &Fabric, bytes: usize, grows: bool) -> Result<Self> {
+        let mut memory = Memory { pieces: Vec::new(), grows };
+        if bytes > 0 {
+            memory.add(fabric, bytes, Kind::First)?;
+        }
+        Ok(memory)
+    }
+
+    fn add(&mut self, fabric: &Fabric, bytes: usize, kind: Kind) -> Result<usize> {
+        let region = fabric.alloc(bytes)?;
+        let span = region.span(fabric, 0, bytes)?;
+        let all = 0..bytes;
+        let piece = Some(Piece { _region: region, span, free: Vec::from([all]), kind });
+        let gone = self.pieces.iter().position(Option::is_none);
+        let at = gone.unwrap_or(self.pieces.len());
+        match gone {
+            Some(at) => self.pieces[at] = piece,
+            None => self.pieces.push(piece),
+        }
+        Ok(at)
+    }
+
+    /// Copies a message here; `None` if there is no room, unless it `must` be kept.
+    pub(super) fn keep(
+        &mut self,
+        fabric: &Fabric,
+        source: &mut dyn Source,
+        must: bool,
+    ) -> Result<Option<(Room, LocalSpan<u8>)>> {
+        let bytes = source.bytes();
+        let taken = bytes.max(1).next_multiple_of(ALIGN);
+        let Some(room) = self.room(fabric, taken, must)? else { return Ok(None) };
+        let Some(piece) = &self.pieces[room.piece] else { unreachable!("room in a piece that is there") };
+        let span = piece.span.slice(room.range.start..room.range.start + bytes)?;
+        match copy(fabric, source, &span) {
+            Ok(()) => Ok(Some((room, span))),
+            Err(error) => {
+                self.give_back(room);
+                Err(error)
+            }
+        }
+    }
+
+    fn room(&mut self, fabric: &Fabric, bytes: usize, must: bool) -> Result<Option<Room>> {
+        for (at, piece) in self.pieces.iter_mut().enumerate() {
+            if let Some(piece) = piece
+                && let Some(range) = take(&mut piece.free, bytes)
+            {
+                return Ok(Some(Room { piece: at, range }));
+            }
+        }
+        let added = if self.grows {
+            let all: usize = self.pieces.iter().flatten().map(|piece| piece.span.len()).sum();
+            // Where less is left, so much as is needed may still be.
+            let more = self.add(fabric, bytes.max(GROWTH).max(all / 2).next_multiple_of(ALIGN), Kind::Grown);
+            more.or_else(|_| self.add(fabric, bytes, Kind::Grown))?
+        } else if must {
+            self.add(fabric, bytes, Kind::Single)?
+        } else {
+            return Ok(None);
+        };
+        let range = self.pieces[added].as_mut().and_then(|piece| take(&mut piece.free, bytes));
+        Ok(range.map(|range| Room { piece: added, range }))
+    }
+
+    /// Returns whether a message waits in memory of its own.
+    pub(super) fn is_single(&self, room: &Room) -> bool {
+        self.pieces[room.piece].as_ref().is_some_and(|piece| piece.kind == Kind::Single)
+    }
+
+    /// Frees the room of a message.
+    pub(super) fn give_back(&mut self, room: Room) {
+        let place = &mut self.pieces[room.piece];
+        let Some(piece) = place else { return };
+        give(&mut piece.free, room.range);
+        if piece.kind == Kind::Single {
+            *place = None;
+        }
+    }
+
+    /// Gives those pieces back to the fabric that were added and hold nothing.
+    pub(super) fn trim(&mut self) {
+        for place in &mut self.pieces {
+            let all = |piece: &Piece| piece.kind == Kind::Grown && piece.free.first() == Some(&(0..piece.span.len()));
+            if place.as_ref().is_some_and(all) {
+                *place = None;
+            }
+        }
+    }
+}
+
+/// Copies a message into own memory.
+fn copy(fabric: &Fabric, source: &mut dyn Source, to: &LocalSpan<u8>) -> Result<()> {
+    let (mut at, all) = (0, to.len());
+    if let Some(from) = source.span() {
+        let mut some = [0; 4096];
+        while at < all {
+            let len = some.len().min(all - at);
+            fabric.read(&*from.part(at..at + len)?, &mut some[..len])?;
+            fabric.write(&*to.part(at..at + len)?, &some[..len])?;
+            at += len;
+        }
+        return Ok(());
+    }
+    while at < all {
+        let chunk = source.chunk(at, all - at);
+        fabric.write(&*to.part(at..at + chunk.len())?, chunk)?;
+        at += chunk.len();
+    }
+    Ok(())
+}
+
+/// Takes the first free range that is long enough.
+fn take(free: &mut Vec<Range<usize>>, bytes: usize) -> Option<Range<usize>> {
+    let at = free.iter().position(|range| range.len() >= bytes)?;
+    let taken = free[at].start..free[at].start + bytes;
+    free[at].start = taken.end;
+    if free[at].is_empty() {
+        free.remove(at);
+    }
+    Some(taken)
+}
+
+/// Gives a range back.
+fn give(free: &mut Vec<Range<usize>>, range: Range<usize>) {
+    let at = free.partition_point(|before| before.start < range.start);
+    free.insert(at, range);
+    if at + 1 < free.len() && free[at].end == free[at + 1].start {
+        free[at].end = free.remove(at + 1).end;
+    }
+    if at > 0 && free[at - 1].end == free[at].start {
+        free[at - 1].end = free.remove(at).end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{give, take};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_given_back_is_free_again(sizes in prop::collection::vec(1usize..300, 1..40), order in any::<u64>()) {
+            let all = 0..2000;
+            let mut free = Vec::from([all.clone()]);
+            let mut taken: Vec<_> = sizes.iter().filter_map(|size| take(&mut free, *size)).collect();
+            let mut sorted = taken.clone();
+            sorted.sort_by_key(|range| range.start);
+            prop_assert!(sorted.windows(2).all(|two| two[0].end <= two[1].start));
+            prop_assert!(sorted.iter().all(|range| range.end <= all.end));
+            let mut order = order;
+            while !taken.is_empty() {
+                let range = taken.swap_remove(order as usize % taken.len());
+                order = order.rotate_right(7);
+                give(&mut free, range);
+                prop_assert!(free.windows(2).all(|two| two[0].end < two[1].start));
+            }
+            prop_assert_eq!(free, Vec::from([all]));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Guests: ranks in processes whose `main` belongs to somebody else, such as the C program that
+//! calls a library. Nobody calls a guest's program, so nobody is there when it returns: the end of
+//! its process says how it ended.
+
+use super::{
+    endpoint::Endpoint,
+    job::Job,
+    memory::allocator::Pages,
+    options::{JobOptions, SegmentBytes},
+};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use rdma_fabric::{Fabric, FabricError, Rank};
+use std::env::{self, VarError};
+
+/// The environment variable that says how many bytes a guest that is a job of its own can register.
+pub const SEGMENT_VARIABLE: &str = "ONESIDED_SEGMENT_BYTES";
+
+/// Returns the rank that this process is, as a *guest*: for a library whose callers own `main`, such
+/// as a C library, between its "open" and "close" calls.
+///
+/// A guest that a [`Launcher`](crate::shm::Launcher) started is a rank of that job, as by
+/// [`from_env`](crate::shm::from_env), except for its end. It has left when the last clone of its
+/// fabric and its last region are dropped, or when the process has ended with code 0, by C's `exit`
+/// or by returning from `main`; what it detached ends with the process. So the fabric may be kept in
+/// a static, which is never dropped. A guest that is ended by a signal, or that ends with another
+/// code, is lost.
+///
+/// Until the process has ended, its peers wait for what it owes them. Memory that it allocated stays
+/// afterwards, if it was not dropped; memory that it registered is gone with the process
+/// ([`FabricError::StaleRegion`]).
+///
+/// If the process was started by a command such as a script, the exit code of that command counts
+/// in place of its own: a guest has left when its command has ended with 0, even if it was killed
+/// and the script took no notice, or still runs.
+///
+/// Without a launcher ([`JOB_VARIABLE`](crate::shm::JOB_VARIABLE) not set) the guest is the only
+/// rank of a job of its own, in private memory, with
+/// [`DEFAULT_SEGMENT_BYTES`](crate::shm::DEFAULT_SEGMENT_BYTES) to register, or as many as
+/// [`SEGMENT_VARIABLE`] says ([`SegmentBytes`]). Nobody ends this process if it
+/// [aborts](Fabric::abort) its job, and nobody finds out if it waits for itself.
+///
+/// A process that a guest forks is not the rank, though it has a copy of the rank's handles. It may
+/// end by `_exit` or execute another program, which disturbs nobody; it must neither use a handle
+/// nor drop one.
+///
+/// # Errors
+/// [`FabricError::RankTaken`] if another process, or this one, is the rank already.
+/// [`FabricError::Setting`] if a variable is malformed, or names a file that is not the job's, so
+/// that a damaged job never turns into many one-rank jobs. [`FabricError::Corrupt`],
+/// [`FabricError::System`]; [`FabricError::Unsupported`] under a launcher on systems other than
+/// Linux.
+pub fn attach_guest() -> Result<Fabric, FabricError> {
+    #[cfg(target_os = "linux")]
+    let rank = super::processes::attach::from_env(super::job::holder::Holder::Guest)?.map(Endpoint::fabric);
+    #[cfg(not(target_os = "linux"))]
+    let rank = super::processes::launcher::from_env()?;
+    match rank {
+        Some(rank) => Ok(rank),
+        None => alone().map(Endpoint::fabric),
+    }
+}
+
+/// Makes this process the only rank of a job.
+fn alone() -> Result<Endpoint, FabricError> {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    let mut options = JobOptions::new(1);
+    if let Some(SegmentBytes(bytes)) = segment_bytes()? {
+        options.segment_bytes = bytes;
+    }
+    let job = Job::of_threads_with(options.plan(0)?, options.queues)?;
+    let rank = Rank::new(0);
+    if TAKEN.swap(true, Relaxed) {
+        return Err(FabricError::RankTaken { rank });
+    }
+    Endpoint::new(job, rank, Pages::Private)
+}
+
+/// Returns what [`SEGMENT_VARIABLE`] says.
+fn segment_bytes() -> Result<Option<SegmentBytes>, FabricError> {
+    match env::var(SEGMENT_VARIABLE) {
+        Ok(text) => text
+            .parse()
+            .map(Some)
+            .map_err(|problem| FabricError::setting(SEGMENT_VARIABLE, format!("`{text}`: {problem}"))),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(problem) => Err(FabricError::setting(SEGMENT_VARIABLE, problem.to_string())),
+    }
+}

@@ -1,0 +1,148 @@
+//! Guests: ranks in processes that own their `main`, as C programs do. They keep their fabric for
+//! ever and end by `exit`. Launchers run this program as `guest <part>`: by a script
+//! (`launch-script <ranks> <script>`), or as a job that is aborted (`aborted-guests`).
+
+mod parts;
+
+use crate::{
+    harness::{Case, REFUSED, end, start},
+    rank_taken::launch,
+};
+pub(crate) use parts::guest;
+use rustix::time::{ClockId, clock_gettime};
+use std::{env, process::ExitCode, time::Duration};
+use tofu2_sim::{
+    JobError,
+    shm::{DEFAULT_SEGMENT_BYTES, JOB_VARIABLE, Launcher, SEGMENT_VARIABLE},
+};
+
+/// The longest that a part which waits for nobody goes on.
+const HOURS: Duration = Duration::from_secs(3600);
+
+pub(crate) const CASES: &[Case] = &[
+    ("who_ends_with_0_has_left", who_ends_with_0_has_left),
+    ("who_ends_otherwise_is_lost", who_ends_otherwise_is_lost),
+    ("a_script_answers_for_its_guest", a_script_answers_for_its_guest),
+    ("who_calls_nothing_keeps_nobody_from_ending", who_calls_nothing_keeps_nobody_from_ending),
+    ("memory_of_its_own_goes_with_the_process", memory_of_its_own_goes_with_the_process),
+    ("without_a_launcher_it_is_a_job_of_one", without_a_launcher_it_is_a_job_of_one),
+    ("a_damaged_setting_is_no_job_of_one", a_damaged_setting_is_no_job_of_one),
+    ("an_abort_ends_guests_whatever_they_do", an_abort_ends_guests_whatever_they_do),
+];
+
+fn who_ends_with_0_has_left() {
+    for part in ["exits", "returns"] {
+        let (code, out) = launch("3", &format!(r#"exec "$0" guest {part}"#));
+        assert_eq!((code, out.matches("left\n").count(), out.matches("ended").count()), (Some(0), 2, 0), "{out}");
+    }
+}
+
+fn who_ends_otherwise_is_lost() {
+    for (part, code, how) in [
+        ("fails", 3, "rank 0: exited with 3"),
+        ("killed", 137, "rank 0: killed by signal 9"),
+        ("crashes", 134, "rank 0: killed by signal 6"),
+    ] {
+        let (ended, out) = launch("3", &format!(r#"exec "$0" guest {part}"#));
+        assert_eq!((ended, out.matches("lost\n").count(), out.contains(how)), (Some(code), 2, true), "{part}: {out}");
+    }
+}
+
+/// The end of the command that was started as the rank counts, whatever becomes of its child.
+fn a_script_answers_for_its_guest() {
+    for (part, rest, code, seen) in [
+        ("exits", "; exit $?", 0, "left"),
+        ("exits", "; true; exit 0", 0, "left"),
+        ("exits", "; exit 4", 4, "lost"),
+        ("killed", "; exit $?", 137, "lost"),
+        ("killed", "; exit 0", 0, "left"),
+        // It outlives its command, in the second case connected to the broker.
+        ("stays", "& sleep 0.2; exit 0", 0, "left"),
+        ("holds", "& sleep 0.2; exit 0", 0, "left"),
+        ("stays", "& sleep 0.2; exit 4", 4, "lost"),
+    ] {
+        let script = format!(
+            r#"case "$ONESIDED_JOB" in
+                *rank=0*) "$0" guest {part} {rest};;
+                *) exec "$0" guest {part};;
+            esac"#
+        );
+        let (ended, out) = launch("3", &script);
+        let seen = out.matches(&format!("{seen}\n")).count();
+        assert_eq!((ended, seen), (Some(code), 2), "{part} {rest}: {out}");
+    }
+}
+
+fn who_calls_nothing_keeps_nobody_from_ending() {
+    let (code, out) = launch("3", r#"exec "$0" guest computes"#);
+    assert_eq!((code, out.matches("gave up\n").count()), (Some(0), 1), "{out}");
+}
+
+fn memory_of_its_own_goes_with_the_process() {
+    let (code, out) = launch("2", r#"exec "$0" guest registers"#);
+    assert_eq!((code, out.matches("stale\n").count()), (Some(0), 1), "{out}");
+}
+
+fn without_a_launcher_it_is_a_job_of_one() {
+    for (variables, bytes) in [(&[][..], DEFAULT_SEGMENT_BYTES), (&[(SEGMENT_VARIABLE, "128K")], 128 << 10)] {
+        let ended = end(start(&["guest", "alone"], variables));
+        let told = format!("{bytes} bytes\n");
+        assert!(ended.code == Some(0) && ended.out.ends_with(&told), "{}{}", ended.out, ended.err);
+    }
+    let ended = end(start(&["guest", "aborts-alone"], &[]));
+    assert_eq!(ended.code, Some(7), "{}{}", ended.out, ended.err);
+}
+
+fn a_damaged_setting_is_no_job_of_one() {
+    for (name, value) in [
+        (JOB_VARIABLE, ""),
+        (JOB_VARIABLE, "nonsense"),
+        (JOB_VARIABLE, "3 rank=0 ranks=1 segment_bytes=65536 memory=33 job=1"),
+        (SEGMENT_VARIABLE, ""),
+        (SEGMENT_VARIABLE, "0"),
+        (SEGMENT_VARIABLE, "many"),
+        (SEGMENT_VARIABLE, "8589934591G"),
+    ] {
+        let ended = end(start(&["guest", "alone"], &[(name, value)]));
+        assert_eq!(ended.code, Some(REFUSED.into()), "{name}={value}: {}", ended.err);
+        let segment = ended.out.contains("refused: setting segment_bytes: ");
+        assert!(segment || ended.out.contains(&format!("refused: setting {name}: ")), "{value}: {}", ended.out);
+    }
+}
+
+/// How long the whole job goes on after the abort is what matters; the bound only guards against
+/// hanging.
+fn an_abort_ends_guests_whatever_they_do() {
+    let ended = end(start(&["aborted-guests"], &[]));
+    assert_eq!(ended.code, Some(7), "{}", ended.err);
+    assert!(ended.err.contains("error: rank 0 aborted the job with code 7: no more\n"), "{}", ended.err);
+    // Those that wait are told, unless they were killed before.
+    assert!(!ended.err.contains("panicked"), "{}", ended.err);
+    let at = |what: &str| ended.out.lines().find_map(|line| line.strip_prefix(what)?.parse::<u64>().ok());
+    let [Some(aborted), Some(over)] = ["aborts at ", "over at "].map(at) else { panic!("{}", ended.out) };
+    let took = Duration::from_nanos(over - aborted);
+    println!("all gone {took:.1?} after the abort");
+    assert!(took < Duration::from_secs(10), "{took:?}");
+}
+
+/// Returns the clock that all processes share, in ns.
+fn clock() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Plays the launcher of a job that is aborted, which never looks for deadlocks, and would wait for
+/// hours for ranks that only fail.
+pub(crate) fn launch_aborted() -> ExitCode {
+    let own = env::current_exe().expect("own path");
+    let launcher = Launcher::new(5).segment_bytes(1 << 20).grace(HOURS).stuck_after(None);
+    let ended = launcher.command(own, ["guest", "aborted"]).run();
+    println!("over at {}", clock());
+    match ended {
+        Err(error @ JobError::Aborted { .. }) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+        other => panic!("{other:?}"),
+    }
+}
