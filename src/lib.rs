@@ -110,7 +110,7 @@ pub use tofu2_sim::shm::block_on;
 #[cfg(not(feature = "observe"))]
 use unobserved as observing;
 
-/// The programs in the README, in the first part of the book and on the pages of `acp` and `fmpl`, compiled by
+/// The programs in the README, in the first part of the book and on the pages of `acp`, `fmpl` and `blacs`, compiled by
 /// `cargo test --doc`.
 #[cfg(doctest)]
 mod book {
@@ -128,4 +128,6 @@ mod book {
     mod acp {}
     #[doc = include_str!("../docs/systems/fmpl.md")]
     mod fmpl {}
+    #[doc = include_str!("../docs/systems/blacs.md")]
+    mod blacs {}
 }

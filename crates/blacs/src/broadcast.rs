@@ -48,7 +48,7 @@ impl Grid {
         memory: &'a dyn Memory,
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
         let shape = *shape;
-        self.progressing(async move {
+        self.progressing(self.losses.or_lost(scope, async move {
             let members = self.members(scope);
             let Members { count, me, .. } = members;
             let seat = Seat { members: count, me, root: me };
@@ -57,7 +57,7 @@ impl Grid {
                 self.put(members.member(child), Space::Of(scope), view, shape, precision.bytes()).await?;
             }
             Ok(())
-        })
+        }))
     }
 
     /// Receives a matrix into any memory, as [`Grid::broadcast_recv`] does.
@@ -74,17 +74,16 @@ impl Grid {
         from: (usize, usize),
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
         let (shape, size) = (*shape, precision.bytes());
-        self.progressing(async move {
+        self.progressing(self.losses.or_lost(scope, async move {
             let (members, root) = (self.members(scope), self.index_in(scope, from)?);
             let Members { count, me, .. } = members;
-            let Neighbours { parent, children } =
-                Seat { members: count, me, root }.broadcast(topology, &self.parameters());
+            let seat = Seat { members: count, me, root };
+            let Neighbours { parent, children } = seat.broadcast(topology, &self.parameters());
             let Some(parent) = parent else {
                 return Err(BlacsError::FromSelf { row: self.row(), column: self.column() });
             };
             let space = Space::Of(scope);
-            let taking = self.take(members.member(parent), space, &mut *memory, shape, size);
-            let received = self.losses.or_lost(scope, taking).await;
+            let received = self.take(members.member(parent), space, &mut *memory, shape, size).await;
             if let Err(error @ BlacsError::Fmpl(_)) = received {
                 return Err(error);
             }
@@ -96,6 +95,6 @@ impl Grid {
                 }
             }
             received
-        })
+        }))
     }
 }

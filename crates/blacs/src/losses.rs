@@ -4,11 +4,11 @@
 //! their own messages; the others would wait for neighbours that have given up.
 
 use crate::{Result, Scope};
-use core::future::Future;
+use core::{future::Future, pin::pin};
 use fmpl::Communicator;
 use rdma_fabric::{
     Deps, Fabric, LocalWord, Rank, Region,
-    join::{Either, race},
+    join::{Either, now, race},
 };
 
 /// By what a process learns that a member of its scopes is lost.
@@ -47,8 +47,14 @@ impl Losses {
         if others.is_empty() {
             return call.await;
         }
-        let mut call = core::pin::pin!(call);
-        match race(call.as_mut(), self.fabric.wait_until(&self.word, Deps::Ranks(others), |word| word != 0)).await {
+        let (mut call, lost) = (pin!(call), self.fabric.wait_until(&self.word, Deps::Ranks(others), |word| word != 0));
+        let mut lost = pin!(lost);
+        match race(call.as_mut(), lost.as_mut()).await {
+            // Perhaps because the other end was told of a loss, and has given up.
+            Either::First(Err(error)) => match now(lost) {
+                Some(Err(lost)) => Err(lost.into()),
+                _ => Err(error),
+            },
             Either::First(done) => done,
             Either::Second(Err(lost)) => Err(lost.into()),
             // Nobody ever writes the word.

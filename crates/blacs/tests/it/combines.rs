@@ -30,7 +30,7 @@ impl Round<'_> {
     fn number(&self, (row, column): (usize, usize), i: usize, j: usize) -> i32 {
         let who = row * self.grid.columns() + column;
         let magnitude = 1 + (who + i + 2 * j + self.turn) % (self.grid.rows() * self.grid.columns());
-        if (who + i + j) % 2 == 0 { magnitude as i32 } else { -(magnitude as i32) }
+        if (who + i + j).is_multiple_of(2) { magnitude as i32 } else { -(magnitude as i32) }
     }
 
     async fn play<T: Number>(&self) -> ProgramResult<()> {

@@ -2,6 +2,7 @@
 
 mod bed;
 mod broadcasts;
+mod bytes;
 mod combines;
 mod errors;
 mod grids;

@@ -60,7 +60,8 @@ async fn round(grid: &Grid, scene: &str, victim: usize, n: usize) -> blacs::Resu
             for to in (0..columns).filter(|to| *to != me) {
                 grid.send(Matrix::new(&vec![n as f64; 2 * rows], rows, 2, rows)?, (0, to)).await?;
             }
-            return Ok(());
+            // Or else its memory would be full before long.
+            return grid.free_buffers(true).await;
         }
         "recv" => {
             grid.recv(a, (0, victim)).await?;
