@@ -154,21 +154,18 @@ impl Grid {
         })
     }
 
-    /// Frees what memory was set aside for messages that were received meanwhile (`blacs_freebuff`); if
-    /// it is to wait, all messages that the caller has sent in this grid are received afterwards.
+    /// Frees what memory was set aside for messages that were received meanwhile (`blacs_freebuff`). If it
+    /// is to wait, that is all, because it waits until all that the caller has sent in this grid is
+    /// received.
     ///
     /// # Errors
     /// [`BlacsError::Fmpl`] if a receiver is lost.
     pub fn free_buffers(&self, wait: bool) -> impl Future<Output = Result<()>> + Send + use<'_> {
         self.progressing(async move {
             if wait {
-                return self.drain().await;
+                self.drain().await?;
             }
-            match self.communicator.check_spool().await {
-                // The receiver is told of messages that it has no room for.
-                Ok(_) | Err(FmplError::TooLong { .. }) => Ok(()),
-                Err(error) => Err(error.into()),
-            }
+            Ok(self.communicator.trim_spool()?)
         })
     }
 

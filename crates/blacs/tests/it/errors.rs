@@ -80,8 +80,8 @@ fn parameters_are_checked_and_kept() {
         let mut blacs = Blacs::begin(&fabric).await?;
         let mut grid = blacs.grid(Order::RowMajor, 1, 1).await?.expect("all processes");
         let defaults = grid.parameters();
-        assert_eq!((defaults.broadcast_rings, defaults.broadcast_branches), (1, 2));
-        assert_eq!((defaults.combine_rings, defaults.combine_branches), (1, 2));
+        assert_eq!((defaults.broadcast_rings, defaults.broadcast_branches), (1, 1));
+        assert_eq!((defaults.combine_rings, defaults.combine_branches), (1, 1));
         assert!(!defaults.repeatable && !defaults.coherent);
         for wrong in [
             Parameters { broadcast_rings: 0, ..defaults },
