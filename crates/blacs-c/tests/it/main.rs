@@ -65,5 +65,6 @@ fn main() -> std::process::ExitCode {
         println!("test {name} ... {} ({:.2?})", if passed { "ok" } else { "FAILED" }, began.elapsed());
         failed += u32::from(!passed);
     }
+    tools::remove_programs();
     if failed == 0 { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::from(101) }
 }

@@ -31,6 +31,16 @@ pub(crate) fn libraries() -> PathBuf {
     own.parent().expect("a folder").to_owned()
 }
 
+/// Where this process puts its programs.
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("blacs-{}", std::process::id()))
+}
+
+/// Removes all programs.
+pub(crate) fn remove_programs() {
+    let _ = fs::remove_dir_all(programs());
+}
+
 /// Which library a program is linked with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Linked {
@@ -48,9 +58,8 @@ pub(crate) fn compiled(sources: &[&str], linked: Linked) -> Option<PathBuf> {
         return None;
     }
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let scratch = format!("blacs-{}-{}", std::process::id(), UNIQUE.fetch_add(1, Relaxed));
     // Modules of Fortran are written there, too.
-    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join(scratch);
+    let scratch = programs().join(UNIQUE.fetch_add(1, Relaxed).to_string());
     fs::create_dir_all(&scratch).expect("a folder for the program");
     let mut command = Command::new(compiler);
     command.current_dir(&scratch).args(["-o", "program", "-O1", "-Wall", "-Wextra", "-Werror"]);
