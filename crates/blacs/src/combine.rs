@@ -3,7 +3,6 @@
 use crate::{
     BlacsError, Element, Grid, MatrixMut, MemoryMut, Precision, Result, Scope, Shape, Topology,
     packing::{Incoming, Outgoing, View},
-    progress::Progressing,
     scope::{Members, Space},
     ties::{DISTANCE, Fold},
     topology::{Neighbours, Seat},
@@ -161,7 +160,7 @@ impl Grid {
         &'a self,
         call: Call,
         memory: &'a mut (dyn MemoryMut + 'a),
-    ) -> Progressing<'a, Result<Option<Contributors>>> {
+    ) -> impl Future<Output = Result<Option<Contributors>>> + Send + use<'a> {
         self.progressing(async move {
             let Call { scope, topology, fold, shape, to } = call;
             let members = self.members(scope);

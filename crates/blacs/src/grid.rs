@@ -3,7 +3,7 @@
 use crate::{
     BlacsError, GridMap, Parameters, Result,
     losses::Losses,
-    progress::{Grids, Progressing},
+    progress::Grids,
     scope::{Counters, Scope},
 };
 use core::future::Future;
@@ -129,7 +129,10 @@ impl Grid {
     }
 
     /// Awaits a call of this grid; meanwhile goes on with the messages of all grids.
-    pub(crate) fn progressing<'a, T>(&'a self, call: impl Future<Output = T> + Send + 'a) -> Progressing<'a, T> {
+    pub(crate) fn progressing<'a, T>(
+        &'a self,
+        call: impl Future<Output = T> + Send + 'a,
+    ) -> impl Future<Output = T> + Send {
         self.grids.progressing(Some(&self.communicator), call)
     }
 

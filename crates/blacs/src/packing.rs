@@ -89,14 +89,14 @@ pub(crate) enum View<'a> {
 }
 
 impl View<'_> {
-    fn bytes(&self, range: Range<usize>) -> &[u8] {
+    pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
         match self {
             View::Shared(memory) => memory.bytes(range),
             View::Own(memory) => memory.bytes(range),
         }
     }
 
-    fn span(&self) -> Option<&LocalSpan<u8>> {
+    pub(crate) fn span(&self) -> Option<&LocalSpan<u8>> {
         match self {
             View::Shared(memory) => memory.span(),
             View::Own(memory) => memory.span(),

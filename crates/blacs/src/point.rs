@@ -72,6 +72,10 @@ impl Grid {
         shape: Shape,
         size: usize,
     ) -> Result<()> {
+        if shape.is_one_run() && view.span().is_none() {
+            let mut bytes = view.bytes(0..shape.elements() * size);
+            return self.put_from(to, space, &mut bytes).await;
+        }
         let mut message = Outgoing::new(self.fabric(), view, shape, size);
         self.put_from(to, space, &mut message).await?;
         message.read_all()
@@ -86,6 +90,10 @@ impl Grid {
         shape: Shape,
         size: usize,
     ) -> Result<()> {
+        if shape.is_one_run() && memory.span().is_none() {
+            let mut bytes = memory.bytes_mut(0..shape.elements() * size);
+            return self.take_into(from, space, &mut bytes).await;
+        }
         let mut message = Incoming::new(self.fabric(), memory, shape, size);
         self.take_into(from, space, &mut message).await?;
         message.written_all()

@@ -1,21 +1,28 @@
 //! Progress: messages that wait in any grid go on in every call of every other grid.
 
 use core::{
-    future::Future,
-    pin::{Pin, pin},
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
     task::{Context, Poll},
 };
 use fmpl::Communicator;
-use rdma_fabric::provider::Boxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The communicators of a rank's grids.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Grids(Arc<Mutex<Vec<Weak<Communicator>>>>);
+pub(crate) struct Grids {
+    all: Arc<Mutex<Vec<Weak<Communicator>>>>,
+    /// How many calls were over at once.
+    calls: Arc<AtomicU32>,
+}
+
+/// Of so many calls that are over at once, one goes on with messages of other grids.
+const SELDOM: u32 = 16;
 
 impl Grids {
     fn all(&self) -> MutexGuard<'_, Vec<Weak<Communicator>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a communicator.
@@ -30,15 +37,26 @@ impl Grids {
         self.all().retain(|other| other.as_ptr() != Arc::as_ptr(communicator));
     }
 
-    /// Returns a future that, while it waits, goes on with the messages of all grids, but for one whose
-    /// own calls do that.
+    /// Awaits a call; while it waits, goes on with the messages of all grids, but for one whose own
+    /// calls do that.
     pub(crate) fn progressing<'a, T>(
         &'a self,
         but: Option<&Communicator>,
-        future: impl Future<Output = T> + Send + 'a,
-    ) -> Progressing<'a, T> {
+        call: impl Future<Output = T> + Send + 'a,
+    ) -> impl Future<Output = T> + Send {
         let but = but.map_or(0, |but| core::ptr::from_ref(but).addr());
-        Progressing { grids: self, but, future: Box::pin(future) }
+        async move {
+            let mut call = pin!(call);
+            poll_fn(|cx| {
+                let poll = call.as_mut().poll(cx);
+                // A program whose calls are all over at once gets there, too, now and then.
+                if poll.is_pending() || self.calls.fetch_add(1, Relaxed).is_multiple_of(SELDOM) {
+                    self.go_on(but, cx);
+                }
+                poll
+            })
+            .await
+        }
     }
 
     fn go_on(&self, but: usize, cx: &mut Context<'_>) {
@@ -47,23 +65,5 @@ impl Grids {
             // What it counts or reports nobody else asks for; a loss the grid's own calls meet again.
             let Poll::Ready(_) = pin!(communicator.check_spool()).poll(cx) else { continue };
         }
-    }
-}
-
-/// A call during which the messages of all grids go on.
-pub(crate) struct Progressing<'a, T> {
-    grids: &'a Grids,
-    /// The address of the communicator whose calls do that by themselves; 0 for none.
-    but: usize,
-    future: Boxed<'a, T>,
-}
-
-impl<T> Future for Progressing<'_, T> {
-    type Output = T;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        let poll = self.future.as_mut().poll(cx);
-        self.grids.go_on(self.but, cx);
-        poll
     }
 }

@@ -1,7 +1,7 @@
 //! Which processes take part in a call, and how its messages are counted.
 
 use crate::{BlacsError, Grid, Result};
-use std::sync::{Mutex, PoisonError};
+use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// Which processes a broadcast, combine or barrier is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,8 +35,11 @@ pub(crate) enum Space {
     Of(Scope),
 }
 
+/// How many indices are for messages between two processes. Of each, two that nobody has received yet
+/// are received without the sender's help.
+const PAIR_INDICES: usize = 64;
 /// How many indices of a communicator there are for all spaces together.
-pub(crate) const INDICES: usize = 22;
+pub(crate) const INDICES: usize = PAIR_INDICES + 2 * (SPACES - 1);
 /// How many spaces there are.
 const SPACES: usize = 4;
 
@@ -55,37 +58,37 @@ impl Space {
     /// receiver. As many numbers as there are, 256, are a multiple of the indices used.
     const fn index(self, message: u8) -> usize {
         match self.place() {
-            0 => message as usize % 16,
-            place => 14 + 2 * place + message as usize % 2,
+            0 => message as usize % PAIR_INDICES,
+            place => PAIR_INDICES + 2 * (place - 1) + message as usize % 2,
         }
     }
 }
 
 /// Counts the messages to and from each member, in each space. The other end counts alike.
 #[derive(Debug)]
-pub(crate) struct Counters(Mutex<Box<[[u8; 2 * SPACES]]>>);
+pub(crate) struct Counters(Box<[[AtomicU8; 2 * SPACES]]>);
 
 impl Counters {
     pub(crate) fn new(members: usize) -> Self {
-        Counters(Mutex::new(vec![[0; 2 * SPACES]; members].into_boxed_slice()))
+        Counters((0..members).map(|_| Default::default()).collect())
     }
 
     /// Returns the index of the next message to a member.
+    #[inline]
     pub(crate) fn next_to(&self, member: usize, space: Space) -> usize {
         self.next(member, space, space.place())
     }
 
     /// Returns the index of the next message from a member.
+    #[inline]
     pub(crate) fn next_from(&self, member: usize, space: Space) -> usize {
         self.next(member, space, SPACES + space.place())
     }
 
+    #[inline]
     fn next(&self, member: usize, space: Space, place: usize) -> usize {
-        let mut counters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let counter = &mut counters[member][place];
-        let message = *counter;
-        *counter = message.wrapping_add(1);
-        space.index(message)
+        // Wraps around, as the indices do.
+        space.index(self.0[member][place].fetch_add(1, Relaxed))
     }
 }
 

@@ -103,6 +103,12 @@ impl Shape {
         self.part
     }
 
+    /// Returns whether all elements follow each other in memory, from the first one on.
+    #[inline]
+    pub(crate) fn is_one_run(&self) -> bool {
+        self.part == Part::General && (self.leading == self.rows || self.columns <= 1)
+    }
+
     /// Returns the number of elements that belong to it.
     pub fn elements(&self) -> usize {
         let less = self.rows.min(self.columns);

@@ -202,7 +202,7 @@ impl<'a> Call<'a> for ReceiveInto<'a> {
             return Some(Received { from, index: id.lane, bytes });
         }
         let window = windows.pop()?;
-        self.begun = Begun::InParts(InParts::new(comm, id, window));
+        self.begun = Begun::InParts(InParts::new(comm, id, window, true));
         None
     }
 

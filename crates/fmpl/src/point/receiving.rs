@@ -84,7 +84,7 @@ impl Communicator {
             return Ok(());
         }
         let done = match window {
-            Some(window) => InParts::new(self, id, window).received(None).await,
+            Some(window) => InParts::new(self, id, window, false).received(None).await,
             None => Receiving::new(self, id).arrived().await,
         };
         match done {

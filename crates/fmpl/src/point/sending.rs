@@ -46,7 +46,7 @@ impl Communicator {
         let peer = &mut state.peers[place];
         let (known, lane) = (peer.lanes.get_mut(lane)?, Lane::new(&self.fabric, &peer.ends, lane));
         lane.expect_put();
-        let header = lane.header_now(known.sent)?;
+        let header = (0..GLANCES).find_map(|_| lane.header_now(known.sent))?;
         let (at, target) = known.target.as_ref()?;
         let is_posted = matches!(header.kind, Kind::Posted | Kind::Window);
         if known.sending || !is_posted || header.at(lane.peer()) != *at || target.len() < header.bytes {
@@ -230,6 +230,9 @@ fn put_long_now(fabric: &Fabric, target: &RemoteSpan<u8>, bytes: &[u8]) -> Optio
     let put = fabric.try_put_slice(&*target.part(0..bytes.len()).ok()?, bytes, None).ok()?;
     now(put)?.ok()
 }
+
+/// How often a send looks for a header before it goes another way, which takes longer than that.
+const GLANCES: u32 = 100;
 
 /// The longest message that may be put before its call is first waited for, in bytes.
 const LONG: usize = 1 << 20;

@@ -53,7 +53,7 @@ impl Communicator {
                 return Err(refused.and_then(|begun| begun).expect_err("a receive that was refused"));
             }
         };
-        InParts::new(self, id, window).received(Some(sink)).await
+        InParts::new(self, id, window, false).received(Some(sink)).await
     }
 }
 
@@ -62,6 +62,8 @@ impl Communicator {
 pub(crate) struct InParts<'a> {
     comm: &'a Communicator,
     id: LaneId,
+    /// Whether the header of its first part is posted.
+    posted: bool,
     /// `None` when the receive is over.
     window: Option<Window>,
 }
@@ -78,8 +80,8 @@ struct Progress {
 
 impl<'a> InParts<'a> {
     /// The only receive of a lane that is not over.
-    pub(crate) fn new(comm: &'a Communicator, id: LaneId, window: Window) -> Self {
-        InParts { comm, id, window: Some(window) }
+    pub(crate) fn new(comm: &'a Communicator, id: LaneId, window: Window, posted: bool) -> Self {
+        InParts { comm, id, posted, window: Some(window) }
     }
 
     /// Receives a message, or its rest if there is no sink, which is lost.
@@ -94,7 +96,9 @@ impl<'a> InParts<'a> {
         // The header of a receive that was dropped may have been posted already. Then the one that comes
         // after it must not be overtaken by this one.
         let posted_once = sink.is_some();
-        self.post(&progress).await?;
+        if !self.posted {
+            self.post(&progress).await?;
+        }
         let direct = loop {
             match self.part(&mut progress, &mut sink, room).await? {
                 Part::Last { direct } => break direct,
