@@ -136,6 +136,12 @@ impl Grid {
         self.grids.progressing(Some(&self.communicator), call)
     }
 
+    /// Returns whether it is time to go on with the messages of all grids.
+    #[inline]
+    pub(crate) fn grids_are_due(&self) -> bool {
+        self.grids.are_due()
+    }
+
     pub(crate) async fn split(&mut self, fmpl: &Fmpl, color: Option<u64>, order: u64) -> Result<Option<Communicator>> {
         self.grids.remove(&self.communicator);
         let parent = Arc::get_mut(&mut self.communicator).expect("a communicator that nobody else knows");

@@ -6,7 +6,11 @@ use crate::{
     scope::Space,
 };
 use core::future::Future;
-use fmpl::{FmplError, Sink, Source};
+use fmpl::{AtOnce, FmplError, Received, ReceivingInto, Sink, Source};
+use rdma_fabric::{
+    provider::Boxed,
+    soon::{Call, soon},
+};
 
 impl Grid {
     /// Sends a matrix to the process at `to` (`vgesd2d`, `vtrsd2d`), which may be the caller. Ends when
@@ -38,11 +42,7 @@ impl Grid {
         memory: &'a dyn Memory,
         to: (usize, usize),
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
-        let shape = *shape;
-        self.progressing(async move {
-            let to = self.index_in(Scope::All, to)?;
-            self.put(to, Space::Pair, View::Shared(memory), shape, precision.bytes()).await
-        })
+        soon(SendCall { grid: self, memory, shape: *shape, size: precision.bytes(), to, index: None })
     }
 
     /// Receives a matrix into any memory, as [`Grid::recv`] does.
@@ -56,11 +56,7 @@ impl Grid {
         memory: &'a mut (dyn MemoryMut + 'a),
         from: (usize, usize),
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
-        let shape = *shape;
-        self.progressing(async move {
-            let from = self.index_in(Scope::All, from)?;
-            self.take(from, Space::Pair, memory, shape, precision.bytes()).await
-        })
+        soon(RecvCall { grid: self, memory, shape: *shape, size: precision.bytes(), from, begun: Begun::Not })
     }
 
     /// Sends a matrix to a member.
@@ -72,12 +68,17 @@ impl Grid {
         shape: Shape,
         size: usize,
     ) -> Result<()> {
+        let index = self.counters.next_to(to, space);
+        self.put_with(index, to, view, shape, size).await
+    }
+
+    async fn put_with<'a>(&'a self, index: usize, to: usize, view: View<'a>, shape: Shape, size: usize) -> Result<()> {
         if shape.is_one_run() && view.span().is_none() {
             let mut bytes = view.bytes(0..shape.elements() * size);
-            return self.put_from(to, space, &mut bytes).await;
+            return self.send_source(index, to, &mut bytes).await;
         }
         let mut message = Outgoing::new(self.fabric(), view, shape, size);
-        self.put_from(to, space, &mut message).await?;
+        self.send_source(index, to, &mut message).await?;
         message.read_all()
     }
 
@@ -90,18 +91,32 @@ impl Grid {
         shape: Shape,
         size: usize,
     ) -> Result<()> {
+        self.take_with(self.counters.next_from(from, space), from, memory, shape, size).await
+    }
+
+    async fn take_with<'a>(
+        &'a self,
+        index: usize,
+        from: usize,
+        memory: &'a mut (dyn MemoryMut + 'a),
+        shape: Shape,
+        size: usize,
+    ) -> Result<()> {
         if shape.is_one_run() && memory.span().is_none() {
             let mut bytes = memory.bytes_mut(0..shape.elements() * size);
-            return self.take_into(from, space, &mut bytes).await;
+            return self.receive(index, from, &mut bytes).await;
         }
         let mut message = Incoming::new(self.fabric(), memory, shape, size);
-        self.take_into(from, space, &mut message).await?;
+        self.receive(index, from, &mut message).await?;
         message.written_all()
     }
 
     /// Sends a message to a member.
     pub(crate) async fn put_from(&self, to: usize, space: Space, source: &mut dyn Source) -> Result<()> {
-        let index = self.counters.next_to(to, space);
+        self.send_source(self.counters.next_to(to, space), to, source).await
+    }
+
+    async fn send_source(&self, index: usize, to: usize, source: &mut dyn Source) -> Result<()> {
         match self.communicator().send_from(source, to, index).await {
             // Whether the sender learns that depends on who comes first; the receiver always does.
             Ok(()) | Err(FmplError::TooLong { .. }) => Ok(()),
@@ -111,9 +126,18 @@ impl Grid {
 
     /// Receives a message from a member, which fills a sink.
     pub(crate) async fn take_into(&self, from: usize, space: Space, sink: &mut dyn Sink) -> Result<()> {
-        let index = self.counters.next_from(from, space);
+        self.receive(self.counters.next_from(from, space), from, sink).await
+    }
+
+    async fn receive(&self, index: usize, from: usize, sink: &mut dyn Sink) -> Result<()> {
         let expected = sink.bytes();
-        let sent = match self.communicator().recv_into(sink, from, index).await {
+        let received = self.communicator().recv_into(sink, from, index).await;
+        self.whole(received, from, expected)
+    }
+
+    /// Checks that a message had the length expected.
+    fn whole(&self, received: fmpl::Result<Received>, from: usize, expected: usize) -> Result<()> {
+        let sent = match received {
             Ok(received) => received.bytes,
             Err(FmplError::TooLong { bytes, .. }) => bytes,
             Err(error) => return Err(error.into()),
@@ -122,5 +146,105 @@ impl Grid {
             return Ok(());
         }
         Err(BlacsError::ShapeMismatch { from: self.place_of(from), sent, expected })
+    }
+}
+
+/// A call of [`Grid::send_bytes`].
+struct SendCall<'a> {
+    grid: &'a Grid,
+    memory: &'a dyn Memory,
+    shape: Shape,
+    size: usize,
+    to: (usize, usize),
+    /// The message's index, once it has one.
+    index: Option<usize>,
+}
+
+impl<'a> Call<'a> for SendCall<'a> {
+    type Out = ();
+    type Error = BlacsError;
+
+    #[inline]
+    fn now(&mut self) -> Option<()> {
+        if !self.shape.is_one_run() || self.memory.span().is_some() || self.grid.grids_are_due() {
+            return None;
+        }
+        let to = self.grid.index_in(Scope::All, self.to).ok()?;
+        let index = *self.index.insert(self.grid.counters.next_to(to, Space::Pair));
+        let bytes = self.memory.bytes(0..self.shape.elements() * self.size);
+        self.grid.communicator().send_at_once(bytes, to, index).then_some(())
+    }
+
+    fn later(self) -> Boxed<'a, Result<()>> {
+        let SendCall { grid, memory, shape, size, to, index } = self;
+        Box::pin(grid.progressing(async move {
+            let to = grid.index_in(Scope::All, to)?;
+            let index = index.unwrap_or_else(|| grid.counters.next_to(to, Space::Pair));
+            grid.put_with(index, to, View::Shared(memory), shape, size).await
+        }))
+    }
+}
+
+/// A call of [`Grid::recv_bytes`].
+struct RecvCall<'a> {
+    grid: &'a Grid,
+    memory: &'a mut (dyn MemoryMut + 'a),
+    shape: Shape,
+    size: usize,
+    from: (usize, usize),
+    begun: Begun<'a>,
+}
+
+/// How far a receive has come.
+enum Begun<'a> {
+    Not,
+    /// The message has this index.
+    Counted(usize),
+    Posted(ReceivingInto<'a>),
+    /// It had so many bytes, which are not as many as expected.
+    Received(usize),
+}
+
+impl<'a> Call<'a> for RecvCall<'a> {
+    type Out = ();
+    type Error = BlacsError;
+
+    #[inline]
+    fn now(&mut self) -> Option<()> {
+        let grid = self.grid;
+        if !self.shape.is_one_run() || self.memory.span().is_some() || grid.grids_are_due() {
+            return None;
+        }
+        let from = grid.index_in(Scope::All, self.from).ok()?;
+        let index = grid.counters.next_from(from, Space::Pair);
+        let mut bytes = self.memory.bytes_mut(0..self.shape.elements() * self.size);
+        let expected = bytes.len();
+        self.begun = match grid.communicator().recv_at_once(&mut bytes, from, index) {
+            AtOnce::Received(received) if received.bytes == expected => return Some(()),
+            AtOnce::Received(received) => Begun::Received(received.bytes),
+            AtOnce::Begun(receiving) => Begun::Posted(receiving),
+            AtOnce::NotBegun => Begun::Counted(index),
+        };
+        None
+    }
+
+    fn later(self) -> Boxed<'a, Result<()>> {
+        let RecvCall { grid, memory, shape, size, from, begun } = self;
+        Box::pin(grid.progressing(async move {
+            let from = grid.index_in(Scope::All, from)?;
+            let expected = shape.elements() * size;
+            match begun {
+                Begun::Received(sent) => Err(BlacsError::ShapeMismatch { from: grid.place_of(from), sent, expected }),
+                Begun::Posted(receiving) => {
+                    let received = receiving.wait(&mut memory.bytes_mut(0..expected)).await;
+                    grid.whole(received, from, expected)
+                }
+                Begun::Counted(index) => grid.take_with(index, from, memory, shape, size).await,
+                Begun::Not => {
+                    let index = grid.counters.next_from(from, Space::Pair);
+                    grid.take_with(index, from, memory, shape, size).await
+                }
+            }
+        }))
     }
 }

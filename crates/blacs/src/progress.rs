@@ -49,14 +49,21 @@ impl Grids {
             let mut call = pin!(call);
             poll_fn(|cx| {
                 let poll = call.as_mut().poll(cx);
-                // A program whose calls are all over at once gets there, too, now and then.
-                if poll.is_pending() || self.calls.fetch_add(1, Relaxed).is_multiple_of(SELDOM) {
-                    self.go_on(but, cx);
-                }
+                self.go_on(but, cx);
                 poll
             })
             .await
         }
+    }
+
+    /// Returns whether a call that could be over at once is to go on with the messages of all grids: in
+    /// a program whose calls are all of this kind nothing else does.
+    #[inline]
+    pub(crate) fn are_due(&self) -> bool {
+        // Which calls these are does not matter, so neither does a count that is lost.
+        let calls = self.calls.load(Relaxed);
+        self.calls.store(calls.wrapping_add(1), Relaxed);
+        calls.is_multiple_of(SELDOM)
     }
 
     fn go_on(&self, but: usize, cx: &mut Context<'_>) {

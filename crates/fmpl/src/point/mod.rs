@@ -12,7 +12,7 @@ mod window;
 
 pub(crate) use deliver::{Body, Message, deliver};
 pub use isend::Sending;
-pub use parts::{Sink, Source};
+pub use parts::{AtOnce, ReceivingInto, Sink, Source};
 pub(crate) use pending::{Bell, Pending};
 pub use receiving::Receiving;
 pub(crate) use receiving::{HEADERS, posted};

@@ -9,7 +9,7 @@ use crate::{
     area::Lane,
     state::{LaneId, State},
 };
-use core::future::Future;
+use core::{fmt, future::Future};
 use rdma_fabric::{
     LocalSpan,
     provider::Boxed,
@@ -104,6 +104,90 @@ impl Communicator {
     ) -> impl Future<Output = Result<Received>> + Send + use<'a> {
         soon(ReceiveInto { comm: self, sink, from, index, begun: Begun::Not })
     }
+
+    /// Sends a message if its receive is there, or comes within a tenth of a microsecond, and memory is
+    /// mapped; returns whether it was sent.
+    #[inline(always)]
+    pub fn send_at_once(&self, bytes: &[u8], to: usize, index: usize) -> bool {
+        index < self.layout.indices() && self.send_now(bytes, to, index).is_some()
+    }
+
+    /// Receives a message into memory of the program if it comes within a third of a microsecond or
+    /// so. Nothing else is received with this index until it is there.
+    #[inline(always)]
+    pub fn recv_at_once(&self, sink: &mut dyn Sink, from: usize, index: usize) -> AtOnce<'_> {
+        match self.recv_now(sink, from, index) {
+            Some(received) => received,
+            None => AtOnce::NotBegun,
+        }
+    }
+
+    #[inline(always)]
+    fn recv_now(&self, sink: &mut dyn Sink, from: usize, index: usize) -> Option<AtOnce<'_>> {
+        if index >= self.layout.indices() {
+            return None;
+        }
+        let mut state = self.enter().ok()?;
+        let id = LaneId { peer: state.place_of(from)?, lane: index };
+        let State { peers, windows, .. } = &mut *state;
+        let (window, peer) = (windows.last()?, &mut peers[id.peer]);
+        let (known, lane) = (&mut peer.lanes[id.lane], Lane::new(&self.fabric, &peer.ends, id.lane));
+        let n = known.received;
+        if known.receiving || known.abandoned || known.unseen || !lane.is_silent_now(n) {
+            return None;
+        }
+        if let Some((_, target)) = &known.target {
+            // A receive often goes before a send.
+            self.fabric.expect_put_at(target, 0);
+        }
+        if !lane.put_header_now(n, window.record()) {
+            return None;
+        }
+        (known.receiving, known.unseen) = (true, true);
+        let arrived = (0..LOOKS).find_map(|_| lane.arrived_now(n));
+        let half = &window.halves[0];
+        if let Some(bytes) = arrived
+            && bytes <= half.len().min(sink.bytes())
+            && self.empty(half, bytes, sink, 0).is_ok()
+        {
+            state.received(id, true);
+            return Some(AtOnce::Received(Received { from, index, bytes }));
+        }
+        let window = windows.pop()?;
+        Some(AtOnce::Begun(ReceivingInto(InParts::new(self, id, window, true))))
+    }
+}
+
+/// What came of [`Communicator::recv_at_once`].
+#[derive(Debug)]
+pub enum AtOnce<'a> {
+    /// The message.
+    Received(Received),
+    /// The receive is posted.
+    Begun(ReceivingInto<'a>),
+    /// Only [`Communicator::recv_into`] can receive the message.
+    NotBegun,
+}
+
+/// A receive into memory of the program that is posted. If it is dropped, its message is received all
+/// the same and lost.
+#[must_use = "the message is there only when the receive is over"]
+pub struct ReceivingInto<'a>(InParts<'a>);
+
+impl fmt::Debug for ReceivingInto<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReceivingInto")
+    }
+}
+
+impl ReceivingInto<'_> {
+    /// Waits until the message is there.
+    ///
+    /// # Errors
+    /// As [`Communicator::recv_into`].
+    pub async fn wait(self, sink: &mut dyn Sink) -> Result<Received> {
+        self.0.received(Some(sink)).await
+    }
 }
 
 /// A call of [`Communicator::send_from`].
@@ -162,9 +246,6 @@ impl<'a> Call<'a> for ReceiveInto<'a> {
     #[inline(always)]
     fn now(&mut self) -> Option<Received> {
         let comm = self.comm;
-        if self.index >= comm.layout.indices() {
-            return None;
-        }
         if let Some(into) = self.sink.span() {
             let receiving = Post { comm, into, from: self.from, index: self.index }.now()?;
             let mut wait = Wait::<false>(receiving);
@@ -174,35 +255,11 @@ impl<'a> Call<'a> for ReceiveInto<'a> {
             }
             return received;
         }
-        let mut state = comm.enter().ok()?;
-        let id = LaneId { peer: state.place_of(self.from)?, lane: self.index };
-        let State { peers, windows, .. } = &mut *state;
-        let (window, peer) = (windows.last()?, &mut peers[id.peer]);
-        let (known, lane) = (&mut peer.lanes[id.lane], Lane::new(&comm.fabric, &peer.ends, id.lane));
-        let n = known.received;
-        if known.receiving || known.abandoned || known.unseen || !lane.is_silent_now(n) {
-            return None;
+        match comm.recv_at_once(self.sink, self.from, self.index) {
+            AtOnce::Received(received) => return Some(received),
+            AtOnce::Begun(ReceivingInto(begun)) => self.begun = Begun::InParts(begun),
+            AtOnce::NotBegun => {}
         }
-        if let Some((_, target)) = &known.target {
-            // A receive often goes before a send.
-            comm.fabric.expect_put_at(target, 0);
-        }
-        if !lane.put_header_now(n, window.record()) {
-            return None;
-        }
-        (known.receiving, known.unseen) = (true, true);
-        let arrived = (0..LOOKS).find_map(|_| lane.arrived_now(n));
-        let half = &window.halves[0];
-        if let Some(bytes) = arrived
-            && bytes <= half.len().min(self.sink.bytes())
-            && comm.empty(half, bytes, self.sink, 0).is_ok()
-        {
-            let from = self.from;
-            state.received(id, true);
-            return Some(Received { from, index: id.lane, bytes });
-        }
-        let window = windows.pop()?;
-        self.begun = Begun::InParts(InParts::new(comm, id, window, true));
         None
     }
 
