@@ -18,7 +18,7 @@ pub(crate) struct Grids {
 }
 
 /// Of so many calls that are over at once, one goes on with messages of other grids.
-const SELDOM: u32 = 16;
+const SELDOM: u32 = 256;
 
 impl Grids {
     fn all(&self) -> MutexGuard<'_, Vec<Weak<Communicator>>> {
