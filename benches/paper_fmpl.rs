@@ -57,6 +57,18 @@ fn simulating_collectives(c: &mut Criterion) {
     group.finish();
 }
 
+/// Returns how long so many messages take, by jobs of up to `most`, each of which is told its number of
+/// messages and returns the picoseconds that one takes.
+fn by_jobs(times: u64, most: u32, job: impl Fn(u32) -> u64) -> Duration {
+    let (mut left, mut took) = (times, Duration::ZERO);
+    while left > 0 {
+        let some = left.min(u64::from(most)) as u32;
+        took += Duration::from_nanos(job(some) / 1000) * some;
+        left -= u64::from(some);
+    }
+    took
+}
+
 /// Measures messages over shared memory: one way, by size, and behind 600 posted receives.
 fn on_threads(c: &mut Criterion) {
     let mut group = c.benchmark_group("threads_message");
@@ -65,31 +77,19 @@ fn on_threads(c: &mut Criterion) {
         group.bench_function(BenchmarkId::from_parameter(bytes), |b| {
             b.iter_custom(|times| {
                 // A job holds so many at most; its set-up is not measured.
-                let (mut left, mut took) = (times, Duration::ZERO);
-                while left > 0 {
-                    let rounds = left.min(20_000) as u32;
+                by_jobs(times, 20_000, |rounds| {
                     let program =
                         async |fabric| ping_pong(fabric, Library::Fmpl, vec![bytes], rounds, Together::Barrier).await;
-                    let outs = Threads::new(2).run(&program).expect("it runs");
-                    took += Duration::from_nanos(outs[0][0] / 1000) * rounds;
-                    left -= u64::from(rounds);
-                }
-                took
+                    Threads::new(2).run(&program).expect("it runs")[0][0]
+                })
             });
         });
     }
     group.bench_function("4, 600 posted", |b| {
         b.iter_custom(|times| {
             let program = async |fabric| posted_receives(fabric, Library::Fmpl, 600, Together::Barrier).await;
-            let (mut left, mut took) = (times, Duration::ZERO);
-            while left > 0 {
-                // A job measures some hundred messages, and stands for more.
-                let some = left.min(100_000) as u32;
-                let posted = &Threads::new(2).run(&program).expect("it runs")[0];
-                took += Duration::from_nanos(posted.latency / 1000) * some;
-                left -= u64::from(some);
-            }
-            took
+            // A job measures 8 messages, and stands for more.
+            by_jobs(times, 100_000, |_| Threads::new(2).run(&program).expect("it runs")[0].latency)
         });
     });
     group.finish();

@@ -41,16 +41,16 @@ impl Fmpl {
         &self.world
     }
 
-    /// Creates a communicator of all ranks that give the same `color` (`fmpl_comm_create`); they are
+    /// Creates a communicator of all ranks that give the same `colour` (`fmpl_comm_create`); they are
     /// numbered by `order`, then by rank. A rank that gives `None` joins none. Collective over the
     /// job.
     ///
     /// # Errors
     /// As [`Fmpl::init_with`].
-    pub fn create(&mut self, color: Option<u64>, order: u64) -> impl Future<Output = Result<Option<Communicator>>> {
+    pub fn create(&mut self, colour: Option<u64>, order: u64) -> impl Future<Output = Result<Option<Communicator>>> {
         let created: Boxed<'_, Result<Option<Communicator>>> = Box::pin(async move {
             let staging = Hardware::memory(self.world.fabric(), &self.options, None).await?;
-            let Some(group) = self.world.group().split(color, order).await? else { return Ok(None) };
+            let Some(group) = self.world.group().split(colour, order).await? else { return Ok(None) };
             Ok(Some(Communicator::new(group, &self.options, staging).await?))
         });
         created

@@ -65,9 +65,8 @@ const NETWORK: [Subject; 2] = [
 /// Returns a table for each machine and kind of collective.
 fn times() -> Result<Vec<(String, Table)>, Box<dyn Error>> {
     let mut tables = Vec::new();
-    let machines: [(&str, Platform, &[Subject]); 2] =
-        [("FX100", Platform::fx100(), &UNIT), ("SR8000", Platform::sr8000(), &NETWORK)];
-    for (name, platform, subjects) in machines {
+    let machines: [(Platform, &[Subject]); 2] = [(Platform::fx100(), &UNIT), (Platform::sr8000(), &NETWORK)];
+    for (platform, subjects) in machines {
         for subject in subjects {
             let mut table = Table::new();
             table.set_header(
@@ -82,7 +81,7 @@ fn times() -> Result<Vec<(String, Table)>, Box<dyn Error>> {
                 }
                 table.add_row(row);
             }
-            tables.push((format!("{name}, {}, µs by software / by hardware", subject.collective), table));
+            tables.push((format!("{}, {}, µs by software / by hardware", platform.name(), subject.collective), table));
         }
     }
     Ok(tables)
@@ -130,7 +129,8 @@ fn time(
 fn memory(sizes: &[usize]) -> Result<Table, Box<dyn Error>> {
     let mut table = Table::new();
     table.set_header(["machine", "ranks", "areas", "an area", "staging", "peers met, at most", "kept for them"]);
-    for (name, platform) in [("FX100", Platform::fx100()), ("SR8000", Platform::sr8000())] {
+    for platform in [Platform::fx100(), Platform::sr8000()] {
+        let name = platform.name();
         for &ranks in sizes {
             // A crossbar network of two dimensions is no larger, and an SR8000 not much.
             if name == "SR8000" && ranks > 128 {

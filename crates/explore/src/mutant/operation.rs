@@ -109,6 +109,9 @@ impl Multicast for Spoiled {
 
     fn multicast(&self, to: &[Place], from: Source<'_>) -> Posted {
         let reached: Vec<_> = to.iter().filter(|to| self.mutation.multicasts_to(to.addr())).cloned().collect();
+        if reached.is_empty() {
+            return Posted::Over(0);
+        }
         let below = self.provider().multicast().expect("there are some");
         self.posted(below.multicast(&reached, from), Then::Nothing, Sink::none())
     }

@@ -1,7 +1,7 @@
 //! Hardware barriers by colour, for networks that have them.
 
 use super::{
-    loss_point::{LossPoint, notice_the_loss, victim},
+    loss_point::{LossPoint, notice_the_loss, only_the_loss, victim},
     world_and_region,
 };
 use crate::{Loss, ensure, ensure_eq};
@@ -159,12 +159,10 @@ pub(super) async fn colours_given_back_end_it(fabric: Fabric) -> ProgramResult<(
 
 /// A barrier that the lost rank does not enter ends with the loss.
 pub(super) async fn colours_end_with_a_loss(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let point = LossPoint::new(&fabric).await?;
     if is_missing(&fabric)? || !fills_a_line(&fabric) {
-        // Without a barrier, only the loss can be observed.
-        point.reached(loss).await?;
-        return notice_the_loss(&fabric).await;
+        return only_the_loss(&fabric, loss).await;
     }
+    let point = LossPoint::new(&fabric).await?;
     let mut world = Group::world(&fabric).await?;
     let last = victim(&fabric);
     let mut barrier = ColourBarrier::claim(&mut world, 0).await?;

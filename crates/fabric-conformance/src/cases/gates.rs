@@ -1,7 +1,7 @@
 //! The barrier unit, for providers that have one.
 
 use super::{
-    loss_point::{LossPoint, notice_the_loss, victim},
+    loss_point::{LossPoint, notice_the_loss, only_the_loss, victim},
     world_and_region,
 };
 use crate::{Loss, ensure, ensure_eq};
@@ -387,12 +387,10 @@ pub(super) async fn gates_need_no_cpu(fabric: Fabric) -> ProgramResult<()> {
 
 /// A wave that the lost rank took part in may succeed; any other ends with the loss.
 pub(super) async fn gates_end_with_a_loss(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
-    let point = LossPoint::new(&fabric).await?;
     if is_missing(&fabric)? {
-        // Without gates, only the loss can be observed.
-        point.reached(loss).await?;
-        return notice_the_loss(&fabric).await;
+        return only_the_loss(&fabric, loss).await;
     }
+    let point = LossPoint::new(&fabric).await?;
     let mut world = Group::world(&fabric).await?;
     let last = victim(&fabric);
     let mut barrier = Barrier::new(&mut world).await?;

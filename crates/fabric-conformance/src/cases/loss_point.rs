@@ -31,6 +31,13 @@ pub(super) async fn notice_the_loss(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
+/// Loses the last rank in a case that can see nothing else, because what it is about is missing.
+pub(super) async fn only_the_loss(fabric: &Fabric, loss: Loss) -> ProgramResult<()> {
+    let point = LossPoint::new(fabric).await?;
+    point.reached(loss).await?;
+    notice_the_loss(fabric).await
+}
+
 /// Returns the group of all ranks but the last, in which they meet after its loss. Collective over
 /// all ranks.
 pub(super) async fn others(world: &mut Group) -> Result<Option<Group>> {

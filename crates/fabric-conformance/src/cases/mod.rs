@@ -29,7 +29,7 @@ mod waiting;
 mod windows;
 
 use crate::{Loss, program::CaseRun};
-use loss_point::{LossPoint, notice_the_loss};
+use loss_point::only_the_loss;
 use rdma_fabric::{Fabric, Group, Rank, Region, Result};
 
 /// Creates the group of all ranks and a symmetric region, with which most cases start. Collective.
@@ -279,9 +279,7 @@ macro_rules! start {
                 if !atomics::are_missing(&fabric).await? {
                     return $room::$case(fabric, loss).await.map(|()| String::new());
                 }
-                // Only the loss can be observed.
-                LossPoint::new(&fabric).await?.reached(loss).await?;
-                notice_the_loss(&fabric).await.map(|()| String::new())
+                only_the_loss(&fabric, loss).await.map(|()| String::new())
             })
         })
     };

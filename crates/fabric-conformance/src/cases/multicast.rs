@@ -1,7 +1,7 @@
 //! Multicasts.
 
 use super::{
-    loss_point::{LossPoint, ended, is_gone, meet, notice_the_loss, others, victim},
+    loss_point::{LossPoint, ended, is_gone, meet, notice_the_loss, only_the_loss, others, victim},
     world_and_region,
 };
 use crate::{Loss, ensure, ensure_eq};
@@ -250,7 +250,7 @@ pub(super) async fn multicasts_say_what_they_cannot_reach(fabric: Fabric) -> Pro
 
 pub(super) async fn multicasts_fail(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
     if is_missing(&fabric)? {
-        return loss_of_the_last(&fabric, loss).await;
+        return only_the_loss(&fabric, loss).await;
     }
     let point = LossPoint::new(&fabric).await?;
     let (mut world, region) = world_and_region(&fabric, 512).await?;
@@ -262,14 +262,5 @@ pub(super) async fn multicasts_fail(fabric: Fabric, loss: Loss) -> ProgramResult
     notice_the_loss(&fabric).await?;
     let end = ended(&fabric, "E2: a multicast", fabric.multicast(&to, [1; 8])).await?.map(drop);
     ensure!(is_gone(&fabric, loss, &end), "E2, U4: a multicast to {members:?}: {end:?}");
-    meet(others).await
-}
-
-/// Loses the last rank, of which nothing is wanted.
-async fn loss_of_the_last(fabric: &Fabric, loss: Loss) -> ProgramResult<()> {
-    let point = LossPoint::new(fabric).await?;
-    let others = others(&mut rdma_fabric::Group::world(fabric).await?).await?;
-    point.reached(loss).await?;
-    notice_the_loss(fabric).await?;
     meet(others).await
 }

@@ -60,14 +60,16 @@ impl Layout {
 
     /// The word that senders change when a receiver that does not name them should look around.
     pub(crate) const BELL: usize = 0;
+    /// The bytes before the owners: the bell has a cache line for itself.
+    const BELL_LINE: usize = 64;
 
     /// Returns where the word is that names an area's peer.
     pub(crate) fn owner(&self, area: usize) -> usize {
-        64 + 8 * area
+        Self::BELL_LINE + 8 * area
     }
 
     pub(crate) fn area(&self, area: usize) -> usize {
-        64 + (8 * self.peers).next_multiple_of(64) + area * self.area_bytes()
+        Self::BELL_LINE + (8 * self.peers).next_multiple_of(64) + area * self.area_bytes()
     }
 
     pub(crate) fn area_bytes(&self) -> usize {

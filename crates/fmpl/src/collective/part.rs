@@ -34,7 +34,8 @@ impl Collectives {
         Collectives { hardware: Some(hardware), ..Collectives::default() }
     }
 
-    /// Returns the bytes of the buffers that multicasts go through.
+    /// Returns the bytes of the buffers that multicasts go through; 0 too while a collective by
+    /// hardware is under way, which has them.
     pub(crate) fn staging_bytes(&self) -> usize {
         let staging = self.hardware.as_ref().and_then(|hardware| hardware.staging.as_ref());
         staging.map_or(0, Staging::bytes)

@@ -99,7 +99,7 @@ impl Staging {
     /// Resolves memory at all members; `None` if no multicast reaches them.
     pub(crate) fn new(group: &Group, memory: GroupMemory, piece: usize) -> Result<Option<Self>> {
         let fabric = group.fabric();
-        let ranks: Vec<Rank> = (0..group.len()).map(|member| group.rank(member)).collect::<Result<_, _>>()?;
+        let ranks: Vec<Rank> = memory.ranks().collect();
         match fabric.multicast_for(&ranks) {
             Ok(()) => {}
             Err(FabricError::Multicast(_) | FabricError::Unsupported { .. }) => return Ok(None),
@@ -141,8 +141,12 @@ impl Staging {
         for at in self.starts(bytes) {
             let part = span.slice(at..bytes.min(at + self.piece))?;
             let flag = Flag { piece: self.pieces, by_tree: false, bytes };
-            let (buffer, flags) = (&self.buffers[self.turn()].slice(0..part.len())?, &self.flags[self.turn()]);
-            let body = post(fabric, buffer, part).await?;
+            let (buffer, flags) = (&self.buffers[self.turn()], &self.flags[self.turn()]);
+            let body = if part.len() == self.piece {
+                post(fabric, buffer, part).await?
+            } else {
+                post(fabric, &buffer.slice(0..part.len())?, part).await?
+            };
             if !fabric.caps().puts_in_order {
                 fabric.flush_all().await?;
             }

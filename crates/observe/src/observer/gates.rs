@@ -14,7 +14,7 @@ use rdma_fabric::{
 use std::task::{Context, Poll};
 
 const NONE: FabricError = FabricError::Unsupported { feature: &"a barrier unit" };
-const NO_COLORS: FabricError = FabricError::Unsupported { feature: &"hardware barriers" };
+const NO_COLOURS: FabricError = FabricError::Unsupported { feature: &"hardware barriers" };
 
 impl Observer {
     fn unit(&self) -> Result<&dyn BarrierUnit> {
@@ -22,7 +22,7 @@ impl Observer {
     }
 
     fn coloured(&self) -> Result<&dyn Colours> {
-        self.below.provider().colours().ok_or(NO_COLORS)
+        self.below.provider().colours().ok_or(NO_COLOURS)
     }
 
     fn begin_gate(&self, slot: &mut Slot, deps: &Deps<'_>) {

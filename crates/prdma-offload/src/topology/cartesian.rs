@@ -188,13 +188,13 @@ impl Cartesian {
             let dims = at.iter().zip(&self.dims).zip(keep).filter(|(_, keep)| **keep == kept);
             dims.fold(0u64, |number, ((at, extent), _)| number * *extent as u64 + *at as u64)
         };
-        let (color, order) = (number(false), number(true));
+        let (colour, order) = (number(false), number(true));
         let kept = |dim: &usize| keep[*dim];
         let grid = Cartesian {
             dims: (0..keep.len()).filter(kept).map(|dim| self.dims[dim]).collect(),
             periodic: (0..keep.len()).filter(kept).map(|dim| self.periodic[dim]).collect(),
         };
-        match group.split(Some(color), order).await? {
+        match group.split(Some(colour), order).await? {
             Some(part) => Ok((part, grid)),
             None => Err(TopologyError::Failed { member: group.me() }),
         }

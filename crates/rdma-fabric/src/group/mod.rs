@@ -110,7 +110,7 @@ fn compiled_here<'a, T>(future: impl Future<Output = T> + Send + 'a) -> Boxed<'a
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct SplitEntry {
-    color: u64,
+    colour: u64,
     order: u64,
     key: RegionKey,
     rank: Rank,
@@ -128,21 +128,21 @@ impl Group {
         Group::new(fabric, Members::World { ranks: fabric.ranks() }, keys, fabric.rank().index(), control)
     }
 
-    /// Splits the group into one group per `color`; members are numbered by `order`, then by their
+    /// Splits the group into one group per `colour`; members are numbered by `order`, then by their
     /// number here. A member that passes `None` joins no group. Collective over this group.
     ///
     /// # Errors
     /// As [`Group::broadcast`].
-    pub fn split(&mut self, color: Option<u64>, order: u64) -> impl Future<Output = Result<Option<Group>>> {
-        compiled_here(self.make_split(color, order))
+    pub fn split(&mut self, colour: Option<u64>, order: u64) -> impl Future<Output = Result<Option<Group>>> {
+        compiled_here(self.make_split(colour, order))
     }
 
-    async fn make_split(&mut self, color: Option<u64>, order: u64) -> Result<Option<Group>> {
+    async fn make_split(&mut self, colour: Option<u64>, order: u64) -> Result<Option<Group>> {
         let control = self.fabric.alloc(CONTROL_BYTES)?;
-        let (key, rank, joins) = (control.key(), self.fabric.rank(), u32::from(color.is_some()));
-        let mut entries = self.allgather(SplitEntry { color: color.unwrap_or(0), order, key, rank, joins }).await?;
-        let Some(color) = color else { return Ok(None) };
-        entries.retain(|entry| entry.joins == 1 && entry.color == color);
+        let (key, rank, joins) = (control.key(), self.fabric.rank(), u32::from(colour.is_some()));
+        let mut entries = self.allgather(SplitEntry { colour: colour.unwrap_or(0), order, key, rank, joins }).await?;
+        let Some(colour) = colour else { return Ok(None) };
+        entries.retain(|entry| entry.joins == 1 && entry.colour == colour);
         entries.sort_by_key(|entry| entry.order);
         let me = entries.iter().position(|entry| entry.rank == rank).unwrap_or(0);
         let members = Members::Listed(entries.iter().map(|entry| entry.rank).collect());

@@ -20,7 +20,10 @@ pub use breakdown::{Breakdown, Phases};
 pub use compare::compare;
 pub use runs::{Alone, FmplRuns, PostedRun, SizesRun, run};
 
-use crate::{simulate::Traced, workloads::messages::Library};
+use crate::{
+    simulate::Traced,
+    workloads::messages::{Library, Memory},
+};
 use tofu2_sim::virt::Platform;
 
 /// Barriers, broadcasts and reductions of one library at one number of nodes.
@@ -67,8 +70,8 @@ impl FmplPlan {
     pub const SHORT: usize = 8 << 10;
     /// Bytes of the broadcast whose bandwidth is printed: 8 MB.
     pub const LONG: usize = 8 << 20;
-    /// How many sizes figures 7 and 10 have here.
-    pub const SIZES: usize = 22;
+    /// How many sizes figures 7 and 10 have here: from 8 B, each twice the one before, to the longest.
+    pub const SIZES: usize = (Self::LONGEST / 8).ilog2() as usize + 1;
     /// The most nodes.
     pub const NODES: u32 = 16;
 
@@ -91,7 +94,7 @@ impl FmplPlan {
         let collectives = Library::COLLECTIVE.into_iter();
         FmplPlan {
             between_two: Library::BETWEEN_TWO.to_vec(),
-            posting: vec![Library::Fmpl, Library::BETWEEN_TWO[3]],
+            posting: vec![Library::Fmpl, Library::Mpi(Memory::Rdma)],
             posted: Self::POSTED,
             collectives: collectives
                 .flat_map(|library| (2..=Self::NODES).map(move |nodes| (library, nodes)))

@@ -61,7 +61,7 @@ pub struct Alone {
 /// Everything the plan asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FmplRuns {
-    /// What was asked for.
+    /// The plan that was run, whose lists the others here follow.
     pub plan: FmplPlan,
     /// By library of the plan.
     pub between_two: Vec<SizesRun>,

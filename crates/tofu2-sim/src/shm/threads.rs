@@ -13,7 +13,9 @@ use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use rdma_fabric::{Fabric, FabricError, Program, ProgramResult, Rank};
 use std::{
     any::Any,
+    collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Mutex, PoisonError},
     thread,
 };
 
@@ -92,6 +94,22 @@ impl Threads {
         &self,
         rank: impl Fn(Fabric) -> ProgramResult<T> + Sync,
     ) -> Result<EachRank<T>, JobError> {
+        let outs = Mutex::new(BTreeMap::new());
+        let (ended, first) = self.run_threads(&|fabric| {
+            let number = fabric.rank().index();
+            let out = rank(fabric)?;
+            outs.lock().unwrap_or_else(PoisonError::into_inner).insert(number, out);
+            Ok(())
+        })?;
+        let mut outs = outs.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let out = |(rank, ended): (usize, Result<(), JobError>)| {
+            ended.and_then(|()| outs.remove(&rank).ok_or_else(lost_thread))
+        };
+        Ok((ended.into_iter().enumerate().map(out).collect(), first))
+    }
+
+    /// Calls `rank` on each rank's thread. Compiled once, not for each program again.
+    fn run_threads(&self, rank: &(dyn Fn(Fabric) -> ProgramResult<()> + Sync)) -> Result<EachRank<()>, JobError> {
         let plan = self.options.plan(0)?;
         let bound = placement::of_job(self.options.bind, plan.ranks)?;
         let job = Job::of_threads_with(plan, self.options.queues)?;
@@ -103,24 +121,23 @@ impl Threads {
         let mut watchdog = Watchdog::new(self.options.stuck_after);
         let mut deadlock = None;
         let ended = AtomicUsize::new(0);
-        let outcomes: Vec<Result<T, JobError>> = thread::scope(|scope| {
-            let body = &rank;
+        let outcomes: Vec<Result<(), JobError>> = thread::scope(|scope| {
             let mut threads = Vec::new();
             let mut refused = None;
             for endpoint in endpoints {
-                let rank = endpoint.me();
+                let me = endpoint.me();
                 if refused.is_some() {
-                    job.publish(rank, State::Lost);
+                    job.publish(me, State::Lost);
                     continue;
                 }
                 // Kept so that a closure dropped because no thread could be started publishes
                 // nothing.
                 let kept = endpoint.clone();
-                let builder = thread::Builder::new().name(rank.to_string());
-                let cpus = bound.get(rank.index());
+                let builder = thread::Builder::new().name(me.to_string());
+                let cpus = bound.get(me.index());
                 let run = move |fabric| {
                     cpus.map_or(Ok(()), |cpus| affinity::bind_this_thread(cpus))?;
-                    body(fabric)
+                    rank(fabric)
                 };
                 let ended_mark = Ended { number: &ended, joins: thread::current() };
                 let run = move || {
@@ -131,7 +148,7 @@ impl Threads {
                 match builder.spawn_scoped(scope, run) {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
-                        kept.job().publish(rank, State::Lost);
+                        kept.job().publish(me, State::Lost);
                         let errno = error.raw_os_error().unwrap_or(0);
                         refused = Some(FabricError::System { call: &"pthread_create", errno });
                     }

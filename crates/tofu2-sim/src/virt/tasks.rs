@@ -6,16 +6,40 @@
 #![allow(unsafe_code)]
 
 use super::{huge_pages::in_huge_pages, prefetch::prefetch};
-use rdma_fabric::ProgramResult;
+use rdma_fabric::{Fabric, ProgramResult};
 use std::{
     future::Future,
     pin::Pin,
     task::{Context, Poll},
 };
 
-/// All tasks. A task is never moved once it has been polled: the slots stay where they are, and
-/// tasks are dropped in place.
-pub(super) struct Tasks<Fut, T>(Vec<Task<Fut, T>>);
+/// Tasks of any program: what is written over it is compiled once, not for each program again.
+pub(super) trait Table {
+    fn len(&self) -> usize;
+
+    fn is_running(&self, rank: u32) -> bool;
+
+    /// Prefetches a task.
+    fn prefetch(&self, rank: u32);
+
+    /// Polls a task. Returns `None` if it is over. If it is ready, [`Table::end`] is next.
+    fn poll(&mut self, rank: u32, cx: &mut Context<'_>) -> Option<Poll<ProgramResult<()>>>;
+
+    /// Ends a task. Panics if dropping it does; the task has ended nevertheless.
+    fn end(&mut self, rank: u32);
+
+    /// Drops all tasks unless all are over, and so their outputs are wanted.
+    fn clear(&mut self);
+}
+
+/// The tasks of a program.
+pub(super) struct Tasks<Fut, T> {
+    /// By rank. A task is never moved once it has been polled: the slots stay where they are, and
+    /// tasks are dropped in place.
+    slots: Vec<Task<Fut, T>>,
+    /// The output of the task that was polled last, if that was ready and has not ended yet.
+    out: Option<T>,
+}
 
 enum Task<Fut, T> {
     Running(Fut),
@@ -23,46 +47,17 @@ enum Task<Fut, T> {
     Over(Option<T>),
 }
 
+/// Returns the bytes of a task's slot if tasks are made like this.
+pub(super) fn bytes<Fut: Future<Output = ProgramResult<T>>, T>(_: &impl Fn(Fabric) -> Fut) -> usize {
+    size_of::<Task<Fut, T>>()
+}
+
 impl<Fut: Future<Output = ProgramResult<T>>, T> Tasks<Fut, T> {
-    /// The size of one task's slot in bytes.
-    pub(super) const BYTES: usize = size_of::<Task<Fut, T>>();
-
     pub(super) fn new(futures: impl ExactSizeIterator<Item = Fut>) -> Self {
-        let mut tasks = Vec::with_capacity(futures.len());
-        in_huge_pages(&mut tasks);
-        tasks.extend(futures.map(Task::Running));
-        Tasks(tasks)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(super) fn is_running(&self, rank: u32) -> bool {
-        matches!(self.0[rank as usize], Task::Running(_))
-    }
-
-    /// Prefetches a task.
-    #[inline]
-    pub(super) fn prefetch(&self, rank: u32) {
-        prefetch(&self.0[rank as usize]);
-    }
-
-    /// Polls a task. Returns `None` if it is over.
-    #[inline]
-    pub(super) fn poll(&mut self, rank: u32, cx: &mut Context<'_>) -> Option<Poll<ProgramResult<T>>> {
-        match &mut self.0[rank as usize] {
-            // SAFETY: the task is not moved from now until it ends, and it ends in place: nothing
-            // is added to the vector after `new`, and nothing here gives a task away or skips its
-            // drop.
-            Task::Running(task) => Some(unsafe { Pin::new_unchecked(task) }.poll(cx)),
-            Task::Over(_) => None,
-        }
-    }
-
-    /// Ends a task. Panics if dropping it does; the task has ended nevertheless.
-    pub(super) fn end(&mut self, rank: u32, out: Option<T>) {
-        self.0[rank as usize] = Task::Over(out);
+        let mut slots = Vec::with_capacity(futures.len());
+        in_huge_pages(&mut slots);
+        slots.extend(futures.map(Task::Running));
+        Tasks { slots, out: None }
     }
 
     /// Takes the outputs when all tasks are over.
@@ -71,11 +66,38 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Tasks<Fut, T> {
             Task::Running(_) => None,
             Task::Over(out) => out.take(),
         };
-        self.0.iter_mut().map(out).collect()
+        self.slots.iter_mut().map(out).collect()
+    }
+}
+
+impl<Fut: Future<Output = ProgramResult<T>>, T> Table for Tasks<Fut, T> {
+    fn len(&self) -> usize {
+        self.slots.len()
     }
 
-    /// Drops all tasks.
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
+    fn is_running(&self, rank: u32) -> bool {
+        matches!(self.slots[rank as usize], Task::Running(_))
+    }
+
+    fn prefetch(&self, rank: u32) {
+        prefetch(&self.slots[rank as usize]);
+    }
+
+    fn poll(&mut self, rank: u32, cx: &mut Context<'_>) -> Option<Poll<ProgramResult<()>>> {
+        let Task::Running(task) = &mut self.slots[rank as usize] else { return None };
+        // SAFETY: the task is not moved from now until it ends, and it ends in place: nothing is
+        // added to the vector after `new`, and nothing here gives a task away or skips its drop.
+        let task = unsafe { Pin::new_unchecked(task) };
+        Some(task.poll(cx).map_ok(|out| self.out = Some(out)))
+    }
+
+    fn end(&mut self, rank: u32) {
+        self.slots[rank as usize] = Task::Over(self.out.take());
+    }
+
+    fn clear(&mut self) {
+        if self.slots.iter().any(|task| matches!(task, Task::Running(_))) {
+            self.slots.clear();
+        }
     }
 }

@@ -78,12 +78,22 @@ pub trait Colours {
     fn count(&self) -> u32;
     /// Claims a colour for this rank, as one of these members, for a barrier that all of them
     /// claim. Refuses all members, or none, except with [`ColourError::Taken`].
+    ///
+    /// # Errors
+    /// [`ColourError::NoSuchColour`], [`ColourError::SharedNode`], [`ColourError::NoBox`],
+    /// [`ColourError::Taken`].
     fn claim(&self, colour: u32, members: &[Rank]) -> Result<()>;
     /// Gives a colour back that this rank has claimed. Ignored if it has not.
     fn free(&self, colour: u32);
     /// Enters the barrier.
+    ///
+    /// # Errors
+    /// [`ColourError::Outstanding`].
     fn start(&self, colour: u32) -> Result<()>;
     /// Waits for all members to enter it.
+    ///
+    /// # Errors
+    /// [`ColourError::Idle`], [`ColourError::Freed`]; [`FabricError::PeerLost`] of a rank in `deps`.
     fn poll(&self, slot: &mut Slot, colour: u32, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
     /// Ends a wait. Called for every slot that is not empty.
     fn end_wait(&self, slot: &mut Slot);

@@ -2,14 +2,14 @@
 
 use super::Executor;
 use crate::JobError;
-use rdma_fabric::{ProgramResult, Rank, Time};
+use rdma_fabric::{Rank, Time};
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
     task::{Context, Poll},
 };
 
-impl<Fut: Future<Output = ProgramResult<T>>, T> Executor<'_, '_, Fut, T> {
+impl Executor<'_, '_> {
     /// Ends the ranks of nodes that have stopped.
     #[cold]
     pub(super) fn end_stopped(&mut self, nodes: &[u32]) {
@@ -22,7 +22,7 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Executor<'_, '_, Fut, T> {
                 if runs {
                     // The rank does nothing more, not even what its futures do when they are
                     // dropped: whatever they detach is dropped too.
-                    let _ = catch_unwind(AssertUnwindSafe(|| self.tasks.end(rank, None)));
+                    let _ = catch_unwind(AssertUnwindSafe(|| self.tasks.end(rank)));
                     self.end_helpers(rank);
                 }
                 let helpers = self.world.core().ranks.helpers_of(rank).to_vec();
@@ -77,7 +77,7 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Executor<'_, '_, Fut, T> {
         }
         self.world.detached.keep(lane, kept);
         if panicked && self.tasks.is_running(rank) {
-            return self.end(rank, None);
+            return self.end(rank, false);
         }
         if !self.world.owes(rank)
             && let Some(well) = self.ending.remove(&rank)
@@ -88,11 +88,11 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Executor<'_, '_, Fut, T> {
         }
     }
 
-    /// Ends a rank's task. The rank itself ends when its detached futures have finished too.
-    pub(super) fn end(&mut self, rank: u32, out: Option<T>) {
+    /// Ends a rank's task, which has gone well or not. The rank itself ends when its detached futures
+    /// have finished too.
+    pub(super) fn end(&mut self, rank: u32, well: bool) {
         // Dropping the task deregisters its memory. A panic in there changes nothing any more.
-        let well = out.is_some();
-        let dropped = catch_unwind(AssertUnwindSafe(|| self.tasks.end(rank, out)));
+        let dropped = catch_unwind(AssertUnwindSafe(|| self.tasks.end(rank)));
         if let Err(panic) = &dropped {
             let message = message_of(&**panic);
             self.failure.get_or_insert(JobError::RankPanicked { rank: Rank::new(rank), message });

@@ -7,12 +7,11 @@ use crate::{
 };
 use rdma_fabric::{ProgramResult, Rank};
 use std::{
-    future::Future,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     task::{Context, Poll},
 };
 
-impl<Fut: Future<Output = ProgramResult<T>>, T> Executor<'_, '_, Fut, T> {
+impl Executor<'_, '_> {
     /// Polls the helper on a lane, and what it has detached.
     #[cold]
     pub(super) fn poll_helper(&mut self, lane: u32) {

@@ -13,13 +13,12 @@
 mod ends;
 mod helpers;
 
-use super::{memory::NoStorage, provider, ranks::Watched, tasks::Tasks, world::World};
+use super::{memory::NoStorage, provider, ranks::Watched, tasks::Table, world::World};
 use crate::{Awaited, JobError, Stuck};
 use ends::message_of;
-use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
+use rdma_fabric::{Rank, Time};
 use std::{
     collections::BTreeMap,
-    future::Future,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     rc::Rc,
     task::{Context, Poll, Waker},
@@ -32,9 +31,9 @@ pub(super) type Progress<'a> = dyn FnMut(u64, Time) + 'a;
 /// from.
 const PATIENCE: u32 = 64;
 
-pub(super) struct Executor<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> {
+pub(super) struct Executor<'a, 'p> {
     world: Rc<World>,
-    pub(super) tasks: Tasks<Fut, T>,
+    tasks: &'a mut dyn Table,
     pub(super) finish_times: Vec<Time>,
     failure: Option<JobError>,
     /// Ranks whose task is over but which still have detached futures, and whether all has gone
@@ -49,24 +48,25 @@ pub(super) struct Executor<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> {
     progress: Option<(u64, &'a mut Progress<'p>)>,
 }
 
-impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T> {
-    /// The bytes that [`Executor::new`] takes for each rank.
-    pub(super) const BYTES_PER_RANK: usize = Tasks::<Fut, T>::BYTES + size_of::<Time>() + provider::FABRIC_BYTES;
+impl<'a, 'p> Executor<'a, 'p> {
+    /// The bytes that a rank takes here, for its fabric and for its task, which takes so many itself.
+    pub(super) const fn bytes_per_rank(task: usize) -> usize {
+        task + size_of::<Time>() + provider::FABRIC_BYTES
+    }
 
     pub(super) fn new(
         world: Rc<World>,
-        ranks: u32,
-        make: impl Fn(Fabric) -> Fut,
+        tasks: &'a mut dyn Table,
         progress: Option<(u64, &'a mut Progress<'p>)>,
     ) -> Self {
-        let fabric = provider::fabrics(&world);
+        let ranks = tasks.len();
         Executor {
-            tasks: Tasks::new((0..ranks).map(|rank| make(fabric(rank)))),
-            finish_times: vec![Time::ZERO; ranks as usize],
+            tasks,
+            finish_times: vec![Time::ZERO; ranks],
             failure: None,
             ending: BTreeMap::new(),
             soon: 0,
-            left: ranks as usize,
+            left: ranks,
             polls: 0,
             deadlocks: (0, 0),
             progress,
@@ -172,20 +172,20 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
                 }
                 self.take_turn(rank);
             }
-            Ok(Poll::Ready(Ok(out))) => {
-                self.end(rank, Some(out));
+            Ok(Poll::Ready(Ok(()))) => {
+                self.end(rank, true);
             }
             Ok(Poll::Ready(Err(error))) => {
                 let rank_failed = JobError::RankFailed { rank: Rank::new(rank), error };
                 self.failure.get_or_insert(rank_failed);
-                self.end(rank, None);
+                self.end(rank, false);
             }
             // Not the program's fault.
             Err(panic) if panic.is::<NoStorage>() => resume_unwind(panic),
             Err(panic) => {
                 let message = message_of(&*panic);
                 self.failure.get_or_insert(JobError::RankPanicked { rank: Rank::new(rank), message });
-                self.end(rank, None);
+                self.end(rank, false);
             }
         }
     }
@@ -201,7 +201,7 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
                 drop(core);
                 let error = error.into();
                 self.failure.get_or_insert(JobError::RankFailed { rank: Rank::new(rank), error });
-                return self.end(rank, None);
+                return self.end(rank, false);
             }
             let turn = core.now_of(lane).saturating_add(core.machine.timing.yield_);
             core.clock.wake_at(lane, turn);
@@ -245,7 +245,7 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
     }
 }
 
-impl<Fut: Future<Output = ProgramResult<T>>, T> Drop for Executor<'_, '_, Fut, T> {
+impl Drop for Executor<'_, '_> {
     fn drop(&mut self) {
         // Detached futures and helpers hold the world that holds them, and dropping a task may
         // detach more.

@@ -7,18 +7,20 @@ use crate::{
         clock::{Chance, Clock},
         core::Core,
         core::Machine,
-        executor::{Executor, Progress},
+        executor::Executor,
         faults::{FaultReport, Injector, Limits},
         memory::NoStorage,
         network::{Network, NetworkModel},
+        provider,
         ranks::Ranks,
         stats::{Counts, OpCounts, Stats},
+        tasks::{self, Table, Tasks},
         timeline::Timeline,
         topology::Map,
         world::World,
     },
 };
-use rdma_fabric::{Fabric, Program, ProgramResult, Time};
+use rdma_fabric::{Program, Time};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     rc::Rc,
@@ -68,6 +70,17 @@ impl Job<'_> {
     /// [`JobError::Deadlock`], [`JobError::Aborted`], [`JobError::Fabric`], [`JobError::Fault`],
     /// [`JobError::TooLittleMemory`].
     pub fn run_through<P: Program>(&self, program: &P) -> Result<PartialRun<P::Out>, JobError> {
+        let make = |fabric| program.run(fabric);
+        let task_bytes = tasks::bytes(&make);
+        let world = self.world(task_bytes)?;
+        let (fabric, ranks) = (provider::fabrics(&world), world.core().machine.ranks);
+        let mut tasks = Tasks::new((0..ranks).map(|rank| make(fabric(rank))));
+        let (run, failure) = self.run_tasks(&world, &mut tasks, task_bytes)?;
+        Ok((run.with_outs(|_| tasks.take_outs()), failure))
+    }
+
+    /// Makes the machine, before any rank starts.
+    fn world(&self, task_bytes: usize) -> Result<Rc<World>, JobError> {
         let Plan { timing, ranks, nodes: used, topology } = self.plan()?;
         let engines = timing.engines;
         if let Some(faults) = &self.faults {
@@ -75,8 +88,7 @@ impl Job<'_> {
         }
         let map = Map::new(&topology);
         let nodes = topology.nodes();
-        let make = |fabric| program.run(fabric);
-        enough_memory(ranks, nodes, engines, self.count_ops, &make)?;
+        enough_memory(ranks, nodes, engines, self.count_ops, task_bytes)?;
         let (ranks_per_node, receive_engines) = (self.ranks_per_node, self.receive_engines);
         let machine = Machine { timing, map, ranks, ranks_per_node, receive_engines };
         let network = match self.network {
@@ -86,7 +98,7 @@ impl Job<'_> {
         let jitter = u64::try_from(self.jitter.as_nanos().saturating_mul(1000)).unwrap_or(u64::MAX / 4);
         let chance = Chance::new(self.seed, jitter.min(u64::MAX / 4), self.shuffle_ties);
         let timeline = self.timeline.map(|(limit, from)| Timeline::new(limit, from.as_picos(), ranks, ranks_per_node));
-        let world = World::new(Core::new(
+        Ok(World::new(Core::new(
             machine,
             Clock::new(self.queue, chance),
             network,
@@ -94,29 +106,54 @@ impl Job<'_> {
             Counts::new(ranks, self.count_ops),
             timeline.map(Box::new),
             Injector::new(self.faults.as_ref()),
-        ));
+        )))
+    }
+
+    /// Runs the tasks to their ends. They keep their outputs.
+    fn run_tasks(
+        &self,
+        world: &Rc<World>,
+        tasks: &mut dyn Table,
+        task_bytes: usize,
+    ) -> Result<(Run<()>, Option<JobError>), JobError> {
+        let ranks = tasks.len();
         let mut progress = self.progress.borrow_mut();
         let progress = progress.as_mut().map(|(every, tell)| (*every, &mut **tell));
-        execute(world, ranks, make, progress)
+        let mut executor = Executor::new(Rc::clone(world), tasks, progress);
+        // A failed allocation of storage ends the run wherever it happened.
+        let failure = catch_unwind(AssertUnwindSafe(|| executor.run())).unwrap_or_else(|panic| {
+            match panic.downcast::<NoStorage>() {
+                Ok(refused) => Err(refused.into_error()),
+                Err(panic) => resume_unwind(panic),
+            }
+        })?;
+        let mut core = world.core();
+        let stats = Stats {
+            events: core.clock.events(),
+            polls: executor.polls,
+            end: executor.finish_times.iter().copied().max().unwrap_or_default(),
+            trace_hash: core.clock.trace_hash(),
+            ops: core.counts.all(),
+            commands: core.queues.counts(),
+            bytes_per_rank: Executor::bytes_per_rank(task_bytes)
+                + Ranks::STATE_BYTES
+                + core.peak_bytes().div_ceil(ranks),
+        };
+        let (ops_by_rank, timeline, faults) =
+            (core.counts.take_by_rank(), core.timeline.take().map(|timeline| *timeline), core.injector.report());
+        drop(core);
+        let finish_times = std::mem::take(&mut executor.finish_times);
+        Ok((Run { outs: Vec::new(), stats, finish_times, ops_by_rank, timeline, faults }, failure))
     }
 }
 
 /// Checks that there is enough memory for what every rank and node takes from the start: a table
 /// entry each, and a task for each rank.
-fn enough_memory<Fut, T>(
-    ranks: u32,
-    nodes: u32,
-    engines: u32,
-    counts: bool,
-    _: &impl Fn(Fabric) -> Fut,
-) -> Result<(), JobError>
-where
-    Fut: Future<Output = ProgramResult<T>>,
-{
+fn enough_memory(ranks: u32, nodes: u32, engines: u32, counts: bool, task_bytes: usize) -> Result<(), JobError> {
     // The allocator's overhead for one allocation, in bytes.
     const OVERHEAD: usize = 16;
     let counted = if counts { size_of::<OpCounts>() } else { 0 };
-    let per_rank = Ranks::BYTES_PER_RANK + Executor::<Fut, T>::BYTES_PER_RANK + OVERHEAD + counted;
+    let per_rank = Ranks::BYTES_PER_RANK + Executor::bytes_per_rank(task_bytes) + OVERHEAD + counted;
     let per_node = Core::bytes_per_node(engines);
     let needed = u64::from(ranks) * per_rank as u64 + u64::from(nodes) * per_node as u64;
     host_memory::has(needed).map_err(|available| JobError::TooLittleMemory {
@@ -126,46 +163,16 @@ where
     })
 }
 
-fn execute<Fut, T>(
-    world: Rc<World>,
-    ranks: u32,
-    make: impl Fn(Fabric) -> Fut,
-    progress: Option<(u64, &mut Progress<'_>)>,
-) -> Result<PartialRun<T>, JobError>
-where
-    Fut: Future<Output = ProgramResult<T>>,
-{
-    let mut executor = Executor::new(Rc::clone(&world), ranks, make, progress);
-    // A failed allocation of storage ends the run wherever it happened.
-    let failure = catch_unwind(AssertUnwindSafe(|| executor.run())).unwrap_or_else(|panic| {
-        match panic.downcast::<NoStorage>() {
-            Ok(refused) => Err(refused.into_error()),
-            Err(panic) => resume_unwind(panic),
-        }
-    })?;
-    let mut core = world.core();
-    let stats = Stats {
-        events: core.clock.events(),
-        polls: executor.polls,
-        end: executor.finish_times.iter().copied().max().unwrap_or_default(),
-        trace_hash: core.clock.trace_hash(),
-        ops: core.counts.all(),
-        commands: core.queues.counts(),
-        bytes_per_rank: Executor::<Fut, T>::BYTES_PER_RANK
-            + Ranks::STATE_BYTES
-            + core.peak_bytes().div_ceil(ranks as usize),
-    };
-    let (ops_by_rank, timeline, faults) =
-        (core.counts.take_by_rank(), core.timeline.take().map(|timeline| *timeline), core.injector.report());
-    drop(core);
-    let (outs, finish_times) = (executor.tasks.take_outs(), std::mem::take(&mut executor.finish_times));
-    Ok((Run { outs, stats, finish_times, ops_by_rank, timeline, faults }, failure))
+impl<T> Run<T> {
+    fn with_outs<U>(self, change: impl FnOnce(Vec<T>) -> Vec<U>) -> Run<U> {
+        let Run { outs, stats, finish_times, ops_by_rank, timeline, faults } = self;
+        Run { outs: change(outs), stats, finish_times, ops_by_rank, timeline, faults }
+    }
 }
 
 impl<T> Run<Option<T>> {
     /// Returns the run of a job whose ranks have all ended well, so that each has an output.
     fn whole(self) -> Run<T> {
-        let Run { outs, stats, finish_times, ops_by_rank, timeline, faults } = self;
-        Run { outs: outs.into_iter().flatten().collect(), stats, finish_times, ops_by_rank, timeline, faults }
+        self.with_outs(|outs| outs.into_iter().flatten().collect())
     }
 }

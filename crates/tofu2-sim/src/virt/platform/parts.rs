@@ -18,7 +18,7 @@ pub(super) const ATOMICS: Part = Part { head: "atomics", needs: &["atomic_servic
 pub(super) const GATES: Part = Part { head: "barrier_gates", needs: &["barrier_channels", "barrier_gate"] };
 
 /// Hardware barriers by colour.
-pub(super) const COLORS: Part = Part { head: "barrier_colours", needs: &["colour_barrier"] };
+pub(super) const COLOURS: Part = Part { head: "barrier_colours", needs: &["colour_barrier"] };
 
 /// Control queues that programs open.
 pub(super) const QUEUES: Part = Part {

@@ -14,7 +14,7 @@
 
 use super::{
     DESCRIPTOR, Platform,
-    parts::{ATOMICS, COLORS, CROSSBARS, GATES, ORDERED_PUTS, QUEUES},
+    parts::{ATOMICS, COLOURS, CROSSBARS, GATES, ORDERED_PUTS, QUEUES},
     software::Software,
 };
 use rdma_fabric::{Atomics, FabricError, barrier::GateId, control_queue::QueueLimits};
@@ -125,7 +125,7 @@ impl Timing {
                 GateId::INDICES
             )));
         }
-        let colours = platform.part(&COLORS)?.unwrap_or(0);
+        let colours = platform.part(&COLOURS)?.unwrap_or(0);
         let row = platform.part(&CROSSBARS)?.map(|row| u32::try_from(row).unwrap_or(u32::MAX));
         Ok(Timing {
             atomics,

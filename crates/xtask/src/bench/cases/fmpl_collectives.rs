@@ -13,7 +13,7 @@ use super::{
 };
 use crate::bench::rows::Goal;
 use core::{
-    cell::{Cell, RefCell},
+    cell::Cell,
     hint::black_box,
     sync::atomic::{
         AtomicU64,
@@ -58,7 +58,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
 
     let span = world.buffer::<f64>(ELEMENTS)?;
     world.fabric().write(&span, &[1.0; ELEMENTS])?;
-    let (turns, mine) = (Cell::new(turn), RefCell::new(vec![1u64; ELEMENTS]));
+    let (turns, mine) = (Cell::new(turn), vec![1f64.to_bits(); ELEMENTS]);
     let next = || {
         turns.set(turns.get() + 2);
         turns.get()
@@ -71,7 +71,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
                 let turn = next();
                 if me == 0 {
                     until(back, turn, abandoned)?;
-                    bare.put_from(1, &mine.borrow(), How::Memcpy, 1);
+                    bare.put_from(1, mine, How::Memcpy, 1);
                     there.store(black_box(turn), Release);
                 } else {
                     back.store(turn, Release);
@@ -97,7 +97,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
                     black_box(&sum);
                 } else {
                     until(there, turn, abandoned)?;
-                    bare.put_from(0, &mine.borrow(), How::Memcpy, 1);
+                    bare.put_from(0, mine, How::Memcpy, 1);
                     back.store(turn, Release);
                 }
             }
