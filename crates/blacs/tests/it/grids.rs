@@ -34,8 +34,8 @@ fn processes_stand_in_the_order_asked_for() {
             }
             assert_eq!((grid.number(2, 0), grid.number(0, 3), grid.coordinates(6)), (None, None, None));
             assert_eq!(grid.number(grid.row(), grid.column()), Some(me));
-            let row = (0..3).map(|column| number(grid.row(), column)).sum();
-            let column = (0..2).map(|row| number(row, grid.column())).sum();
+            let row: usize = (0..3).map(|column| number(grid.row(), column)).sum();
+            let column: usize = (0..2).map(|row| number(row, grid.column())).sum();
             assert_eq!(total(&grid, Scope::Row, me).await?, row);
             assert_eq!(total(&grid, Scope::Column, me).await?, column);
             assert_eq!(total(&grid, Scope::All, me).await?, 15);

@@ -99,7 +99,8 @@ impl Staging {
     /// Resolves memory at all members; `None` if no multicast reaches them.
     pub(crate) fn new(group: &Group, memory: GroupMemory, piece: usize) -> Result<Option<Self>> {
         let fabric = group.fabric();
-        let ranks: Vec<Rank> = memory.ranks().collect();
+        // Not those of the memory, which is the whole job's.
+        let ranks: Vec<Rank> = (0..group.len()).map(|member| group.rank(member)).collect::<Result<_, _>>()?;
         match fabric.multicast_for(&ranks) {
             Ok(()) => {}
             Err(FabricError::Multicast(_) | FabricError::Unsupported { .. }) => return Ok(None),

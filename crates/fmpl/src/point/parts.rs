@@ -145,7 +145,7 @@ impl Communicator {
         }
         (known.receiving, known.unseen) = (true, true);
         let arrived = (0..LOOKS).find_map(|_| lane.arrived_now(n));
-        let half = &window.halves[0];
+        let half = window.half();
         if let Some(bytes) = arrived
             && bytes <= half.len().min(sink.bytes())
             && self.empty(half, bytes, sink, 0).is_ok()

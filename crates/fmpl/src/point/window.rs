@@ -16,10 +16,15 @@ use rdma_fabric::{LocalSpan, Region};
 /// Two buffers that a message comes through.
 #[derive(Debug)]
 pub(crate) struct Window {
-    _region: Region,
-    pub(super) halves: [LocalSpan<u8>; 2],
+    buffers: Box<Buffers>,
     /// Which of them the part goes to that is received next.
     turn: usize,
+}
+
+#[derive(Debug)]
+struct Buffers {
+    _region: Region,
+    halves: [LocalSpan<u8>; 2],
 }
 
 impl Window {
@@ -27,12 +32,19 @@ impl Window {
         let bytes = comm.window;
         let region = comm.fabric.alloc(2 * bytes)?;
         let half = |n: usize| region.span(&comm.fabric, n * bytes, bytes);
-        Ok(Window { halves: [half(0)?, half(1)?], _region: region, turn: 0 })
+        let halves = [half(0)?, half(1)?];
+        Ok(Window { buffers: Box::new(Buffers { _region: region, halves }), turn: 0 })
+    }
+
+    /// Returns the buffer to which the part goes that is received next.
+    #[inline(always)]
+    pub(super) fn half(&self) -> &LocalSpan<u8> {
+        &self.buffers.halves[self.turn]
     }
 
     #[inline(always)]
     pub(super) fn record(&self) -> Record {
-        Record::of_span(Kind::Window, &self.halves[self.turn])
+        Record::of_span(Kind::Window, self.half())
     }
 }
 
@@ -134,7 +146,7 @@ impl<'a> InParts<'a> {
         let Some(window) = &mut self.window else { unreachable!("a receive that is not over") };
         match flag.kind {
             Kind::Arrived if flag.bytes == bytes - at => {
-                let half = window.halves[window.turn].clone();
+                let half = window.half().clone();
                 let len = flag.bytes.min(half.len());
                 let is_last = len == flag.bytes;
                 if !is_last {
@@ -164,8 +176,9 @@ impl<'a> InParts<'a> {
     }
 
     fn over(&mut self, state: &mut State, direct: bool) {
-        if let Some(window) = self.window.take() {
-            state.windows.push(Window { turn: 0, ..window });
+        if let Some(mut window) = self.window.take() {
+            window.turn = 0;
+            state.windows.push(window);
         }
         state.received(self.id, direct);
     }
