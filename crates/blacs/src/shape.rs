@@ -103,10 +103,12 @@ impl Shape {
         self.part
     }
 
-    /// Returns whether all elements follow each other in memory, from the first one on.
+    /// Returns whether there are elements, and all follow each other in memory from the first one on.
     #[inline]
     pub(crate) fn is_one_run(&self) -> bool {
-        self.part == Part::General && (self.leading == self.rows || self.columns <= 1)
+        self.part == Part::General
+            && self.rows > 0
+            && (self.columns == 1 || self.columns > 1 && self.leading == self.rows)
     }
 
     /// Returns the number of elements that belong to it.
