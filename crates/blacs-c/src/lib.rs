@@ -6,10 +6,10 @@
 //! says how to use them.
 //!
 //! # What happens in a call
-//! [`names`] exports all routines. It makes values of what comes by address ([`arguments`],
-//! [`matrix`]), and goes on in [`calls`]. There, [`boundary`] takes the [`library`]'s one lock, so
-//! that threads may call: one after the other, and a receive that waits makes all of them wait. The
-//! call's future is [`run`] on the calling thread. An error, or a panic, ends the job with a message
+//! `names` exports all routines. It makes values of what comes by address (`arguments`, `matrix`),
+//! and goes on in `calls`. There, `boundary` takes the one lock of `library`, so that threads may
+//! call: one after the other, and a receive that waits makes all of them wait. What a call can't do
+//! at once, `run` does on the calling thread. An error, or a panic, ends the job with a message
 //! in the form of the reference implementation: BLACS has no error codes.
 
 #![cfg(unix)]
