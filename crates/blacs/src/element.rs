@@ -1,6 +1,5 @@
 //! What matrices are made of.
 
-use num_complex::Complex;
 use rdma_fabric::Pod;
 
 /// The type of a matrix's elements, by the letters of BLACS.
@@ -14,9 +13,9 @@ pub enum Precision {
     S,
     /// `f64`.
     D,
-    /// `Complex<f32>`.
+    /// `[f32; 2]`: complex numbers, real part first.
     C,
-    /// `Complex<f64>`.
+    /// `[f64; 2]`: complex numbers, real part first.
     Z,
 }
 
@@ -31,7 +30,8 @@ impl Precision {
     }
 }
 
-/// A type of elements: `i32`, `i64`, `f32`, `f64`, `Complex<f32>` and `Complex<f64>`.
+/// A type of elements: `i32`, `i64`, `f32`, `f64`; `[f32; 2]` and `[f64; 2]`, which are complex numbers.
+/// With the feature `num-complex` also those of that crate.
 pub trait Element: Pod + Arithmetic {
     /// Its letter.
     const PRECISION: Precision;
@@ -105,11 +105,36 @@ macro_rules! float {
             }
         }
 
-        impl Element for Complex<$element> {
+        impl Element for [$element; 2] {
             const PRECISION: Precision = Precision::$complex;
         }
 
-        impl Arithmetic for Complex<$element> {
+        impl Arithmetic for [$element; 2] {
+            type Magnitude = $element;
+
+            #[inline]
+            fn plus(self, [re, im]: Self) -> Self {
+                [self[0] + re, self[1] + im]
+            }
+
+            #[inline]
+            fn magnitude(&self) -> $element {
+                self[0].abs() + self[1].abs()
+            }
+
+            #[inline]
+            fn precedes(&self, [re, im]: &Self) -> bool {
+                self[0].total_cmp(re).then(self[1].total_cmp(im)).is_gt()
+            }
+        }
+
+        #[cfg(feature = "num-complex")]
+        impl Element for num_complex::Complex<$element> {
+            const PRECISION: Precision = Precision::$complex;
+        }
+
+        #[cfg(feature = "num-complex")]
+        impl Arithmetic for num_complex::Complex<$element> {
             type Magnitude = $element;
 
             #[inline]
@@ -119,12 +144,12 @@ macro_rules! float {
 
             #[inline]
             fn magnitude(&self) -> $element {
-                self.re.abs() + self.im.abs()
+                [self.re, self.im].magnitude()
             }
 
             #[inline]
             fn precedes(&self, other: &Self) -> bool {
-                self.re.total_cmp(&other.re).then(self.im.total_cmp(&other.im)).is_gt()
+                [self.re, self.im].precedes(&[other.re, other.im])
             }
         }
     )*};

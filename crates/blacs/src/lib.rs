@@ -78,7 +78,6 @@ pub use fmpl::Threads;
 pub use grid::Grid;
 pub use map::{GridMap, Order};
 pub use memory::{Matrix, MatrixMut, Memory, MemoryMut};
-pub use num_complex::Complex;
 pub use parameters::Parameters;
 pub use scope::Scope;
 pub use shape::{Diag, Part, Shape, Uplo};

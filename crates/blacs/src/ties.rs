@@ -1,7 +1,6 @@
 //! Two operands become one: sums, and the greatest and least magnitudes.
 
 use crate::{Combine, Element, Precision};
-use num_complex::Complex;
 
 /// How the messages of a combine are combined.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +22,8 @@ impl Fold {
             Precision::Long => self.of::<i64>(first, second),
             Precision::S => self.of::<f32>(first, second),
             Precision::D => self.of::<f64>(first, second),
-            Precision::C => self.of::<Complex<f32>>(first, second),
-            Precision::Z => self.of::<Complex<f64>>(first, second),
+            Precision::C => self.of::<[f32; 2]>(first, second),
+            Precision::Z => self.of::<[f64; 2]>(first, second),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The fabrics that a test runs over, and matrices with guard cells.
 
-use blacs::{Complex, Diag, Element, Matrix, MatrixMut, Part, Scope, Shape, Topology, Uplo};
+use blacs::{Diag, Element, Matrix, MatrixMut, Part, Scope, Shape, Topology, Uplo};
 use rdma_fabric::Program;
 use std::{fmt::Debug, num::NonZeroU8, time::Duration};
 use tofu2_sim::{
@@ -51,15 +51,15 @@ impl Number for f64 {
     }
 }
 
-impl Number for Complex<f32> {
+impl Number for [f32; 2] {
     fn of(number: i32) -> Self {
-        Complex::new(number as f32, -(number as f32) / 2.0)
+        [number as f32, -(number as f32) / 2.0]
     }
 }
 
-impl Number for Complex<f64> {
+impl Number for [f64; 2] {
     fn of(number: i32) -> Self {
-        Complex::new(f64::from(number), f64::from(number) / -4.0)
+        [f64::from(number), f64::from(number) / -4.0]
     }
 }
 

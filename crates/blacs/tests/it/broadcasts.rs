@@ -1,7 +1,7 @@
 //! Matrices from one process to all of a scope.
 
 use crate::bed::{Guarded, Number, SCOPES, everywhere, large_shapes, shapes, topologies};
-use blacs::{Blacs, Complex, Grid, Order, Scope, Shape, Topology};
+use blacs::{Blacs, Grid, Order, Scope, Shape, Topology};
 use rdma_fabric::{Fabric, ProgramResult};
 
 /// Broadcasts a shape from one process of each scope.
@@ -57,8 +57,8 @@ async fn all(fabric: Fabric, rows: usize, columns: usize) -> ProgramResult<()> {
                         1 => round::<i64>(&grid, scope, topology, shape, turn).await?,
                         2 => round::<f32>(&grid, scope, topology, shape, turn).await?,
                         3 => round::<f64>(&grid, scope, topology, shape, turn).await?,
-                        4 => round::<Complex<f32>>(&grid, scope, topology, shape, turn).await?,
-                        _ => round::<Complex<f64>>(&grid, scope, topology, shape, turn).await?,
+                        4 => round::<[f32; 2]>(&grid, scope, topology, shape, turn).await?,
+                        _ => round::<[f64; 2]>(&grid, scope, topology, shape, turn).await?,
                     }
                     turn += 1;
                 }
@@ -95,8 +95,8 @@ fn every_shape_is_broadcast_in_every_precision() {
                 round::<i64>(&grid, scope, Topology::Hypercube, shape, turn).await?;
                 round::<f32>(&grid, scope, Topology::Default, shape, turn).await?;
                 round::<f64>(&grid, scope, Topology::Full, shape, turn).await?;
-                round::<Complex<f32>>(&grid, scope, Topology::Default, shape, turn).await?;
-                round::<Complex<f64>>(&grid, scope, Topology::IncreasingRing, shape, turn).await?;
+                round::<[f32; 2]>(&grid, scope, Topology::Default, shape, turn).await?;
+                round::<[f64; 2]>(&grid, scope, Topology::IncreasingRing, shape, turn).await?;
             }
         }
         grid.exit().await?;

@@ -1,7 +1,7 @@
 //! Sums and magnitudes of all processes of a scope.
 
 use crate::bed::{Guarded, Number, SCOPES, everywhere, large_shapes, shapes, topologies};
-use blacs::{Blacs, Complex, Grid, Order, Scope, Shape, Topology, Winners};
+use blacs::{Blacs, Grid, Order, Scope, Shape, Topology, Winners};
 use rdma_fabric::{Fabric, ProgramResult};
 
 /// One combine of each kind.
@@ -115,8 +115,8 @@ async fn all(fabric: Fabric, rows: usize, columns: usize) -> ProgramResult<()> {
                             1 => round.play::<i64>().await?,
                             2 => round.play::<f32>().await?,
                             3 => round.play::<f64>().await?,
-                            4 => round.play::<Complex<f32>>().await?,
-                            _ => round.play::<Complex<f64>>().await?,
+                            4 => round.play::<[f32; 2]>().await?,
+                            _ => round.play::<[f64; 2]>().await?,
                         }
                         turn += 1;
                     }
@@ -155,8 +155,8 @@ fn every_shape_is_combined_in_every_precision() {
             round.play::<i64>().await?;
             round.play::<f32>().await?;
             round.play::<f64>().await?;
-            round.play::<Complex<f32>>().await?;
-            round.play::<Complex<f64>>().await?;
+            round.play::<[f32; 2]>().await?;
+            round.play::<[f64; 2]>().await?;
         }
         grid.exit().await?;
         Ok(blacs.exit().await?)

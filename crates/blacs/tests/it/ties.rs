@@ -1,7 +1,7 @@
 //! Which of several elements with the same magnitude is kept.
 
 use crate::bed::{everywhere, topologies};
-use blacs::{Blacs, Complex, MatrixMut, Order, Scope, Winners};
+use blacs::{Blacs, MatrixMut, Order, Scope, Winners};
 use rdma_fabric::{Fabric, ProgramResult};
 
 /// Whatever the topology, the nearest to the destination wins, and gives its sign.
@@ -47,8 +47,8 @@ fn without_winners_the_greater_value_is_kept_of_those_with_the_same_magnitude() 
         for topology in topologies() {
             for greatest in [true, false] {
                 let (mut i, mut s) = ([[-5, 5, -5][me], i32::MIN], [[-0.0f32, -0.0, 0.0][me], [2.5, -2.5, -2.5][me]]);
-                let c = [Complex::new(-4.0, 3.0), Complex::new(4.0, -3.0), Complex::new(3.0, 4.0)];
-                let mut c = [c[me], [Complex::new(1.0, -6.0), Complex::new(1.0, 6.0), Complex::new(-1.0, 6.0)][me]];
+                let c = [[-4.0, 3.0], [4.0, -3.0], [3.0, 4.0]];
+                let mut c = [c[me], [[1.0, -6.0], [1.0, 6.0], [-1.0, 6.0]][me]];
                 if greatest {
                     grid.amax(Scope::Column, topology, MatrixMut::new(&mut i, 1, 2, 1)?, None, None).await?;
                     grid.amax(Scope::Column, topology, MatrixMut::new(&mut s, 2, 1, 2)?, None, None).await?;
@@ -60,7 +60,7 @@ fn without_winners_the_greater_value_is_kept_of_those_with_the_same_magnitude() 
                 }
                 assert_eq!(i, [5, i32::MIN], "{topology:?}");
                 assert_eq!((s[0].to_bits(), s[1]), (0, 2.5), "{topology:?}");
-                assert_eq!(c, [Complex::new(4.0, -3.0), Complex::new(1.0, 6.0)], "{topology:?}");
+                assert_eq!(c, [[4.0, -3.0], [1.0, 6.0]], "{topology:?}");
             }
         }
         grid.exit().await?;

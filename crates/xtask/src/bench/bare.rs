@@ -194,6 +194,22 @@ impl Bare {
         unsafe { copy(into.as_mut_ptr().cast(), self.window(me, Window::Target, how, len), len, how) };
     }
 
+    /// Puts one of two parts of `peer`'s target.
+    pub(super) fn put_part(&self, peer: usize, part: usize, from: &[u64], how: How) {
+        let len = size_of_val(from);
+        let to = self.window(peer, Window::Target, how, 2 * len).wrapping_add(part % 2 * len);
+        // SAFETY: `len` bytes each; the reader's flag has said that it has read the part before.
+        unsafe { copy(to, from.as_ptr().cast(), len, how) };
+    }
+
+    /// Copies one of two parts of the own target out, after its writer's flag.
+    pub(super) fn read_part(&self, me: usize, part: usize, into: &mut [u64], how: How) {
+        let len = size_of_val(into);
+        let from = self.window(me, Window::Target, how, 2 * len).wrapping_add(part % 2 * len);
+        // SAFETY: `len` bytes each; the writer waits for this rank's flag before it writes again.
+        unsafe { copy(into.as_mut_ptr().cast(), from, len, how) };
+    }
+
     /// Sums the first `words` of the own target that `how` copies to in place, after its writer's
     /// flag.
     pub(super) fn sum_target(&self, me: usize, words: usize, how: How) -> u64 {

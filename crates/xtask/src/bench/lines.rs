@@ -65,6 +65,8 @@ pub(super) const MESSAGES: [usize; 2] = [256, 320];
 pub(super) const MESSAGE_FLAG: usize = 384;
 /// The same for long messages.
 pub(super) const LONG_FLAG: usize = 386;
+/// The same for messages in parts.
+pub(super) const PARTS_FLAG: usize = 390;
 /// Flags there and back between postings.
 pub(super) const POSTED: [usize; 2] = [388, 389];
 /// Flags there and back, to compare with collectives; who has come to a bare barrier, and how many

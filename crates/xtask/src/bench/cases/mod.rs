@@ -8,6 +8,7 @@ mod exchange;
 mod fmpl;
 mod fmpl_collectives;
 mod fmpl_long;
+mod fmpl_parts;
 mod locks;
 mod machine;
 mod notices;
@@ -70,6 +71,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Case> {
         fmpl_collectives::CASES,
         fmpl_collectives::FOUR_CASES,
         fmpl_long::CASES,
+        fmpl_parts::CASES,
         containers::CASES,
         bandwidth::CASES,
         machine::CASES,

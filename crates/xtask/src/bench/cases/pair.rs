@@ -6,7 +6,8 @@ use super::{
         meeting, placement,
         sampling::{Measured, Named, Sampler},
     },
-    Case, JobPlan, acp, all, bandwidth, exchange, fmpl, fmpl_collectives, fmpl_long, locks, machine, notices, words,
+    Case, JobPlan, acp, all, bandwidth, exchange, fmpl, fmpl_collectives, fmpl_long, fmpl_parts, locks, machine,
+    notices, words,
 };
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
 
@@ -81,6 +82,7 @@ pub(super) async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> Pro
     fmpl::measure(&mut pair).await?;
     fmpl_collectives::measure(&mut pair).await?;
     fmpl_long::measure(&mut pair).await?;
+    fmpl_parts::measure(&mut pair).await?;
     bandwidth::measure(&mut pair).await?;
     machine::measure(&mut pair).await?;
     let done = std::mem::take(&mut pair.sampler.done);

@@ -1,0 +1,90 @@
+//! Messages between memory of two programs, in parts, beside two copies over bare memory that go on
+//! at the same time.
+
+use super::{
+    super::{
+        bare::{Buffer, How},
+        lines,
+        meeting::until,
+        sampling::{Named, Takes, Took, form},
+    },
+    Case,
+    pair::Pair,
+};
+use crate::bench::rows::Goal;
+use core::{
+    cell::{Cell, RefCell},
+    sync::atomic::Ordering::{Acquire, Release},
+};
+use fmpl::{Communicator, Fmpl};
+use rdma_fabric::ProgramResult;
+
+const PARTS: Case =
+    Case::new("fmpl-parts", "send + recv_into, answered by an empty message", Takes::Both).goal(Goal::Ratio(1.3));
+
+pub(super) const CASES: &[Case] = &[PARTS];
+
+const SIZES: [usize; 2] = [64 << 10, 1 << 20];
+/// The bytes of a part, as they are in a default window.
+const PART: usize = 32 << 10;
+
+pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
+    if !pair.is_planned(&PARTS) {
+        return Ok(());
+    }
+    let fmpl = Fmpl::init(pair.fabric).await?;
+    for (index, bytes) in SIZES.into_iter().enumerate() {
+        in_parts(pair, fmpl.world(), index, bytes).await?;
+    }
+    Ok(fmpl.finalize().await?)
+}
+
+async fn in_parts(pair: &mut Pair<'_>, world: &Communicator, index: usize, bytes: usize) -> ProgramResult<()> {
+    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.meeting.abandoned());
+    let (there, back) = (bare.word(lines::PARTS_FLAG), bare.word(lines::PARTS_FLAG + 1));
+    let mut own = Buffer::new(bytes / 8);
+    own.words().fill(1);
+    let own = &RefCell::new(own);
+    let message = form("fmpl", async |times| {
+        let (mut own, mut none) = (own.borrow_mut(), []);
+        for _ in 0..times {
+            let words = own.words();
+            if me == 0 {
+                world.send(words, 1, index).await?;
+                world.recv_into(&mut &mut none[..], 1, index).await?;
+            } else {
+                world.recv_into(&mut bytemuck::cast_slice_mut(words), 0, index).await?;
+                world.send(&[0u64; 0], 0, index).await?;
+            }
+        }
+        Ok(Took::Wall)
+    });
+    let parts = (bytes / PART) as u64;
+    // Acquire: pairs with the release of the size before.
+    let turns = &Cell::new(back.load(Acquire));
+    let copied = |how: How| -> Named<'_> {
+        form(how.name(), async move |times| {
+            let mut own = own.borrow_mut();
+            for _ in 0..times {
+                let first = turns.replace(turns.get() + parts);
+                for (part, words) in (0..).zip(own.words().chunks_mut(PART / 8)) {
+                    if me == 0 {
+                        // Two parts ahead at most.
+                        until(back, (first + part + 1).saturating_sub(2).max(first), abandoned)?;
+                        bare.put_part(1, part as usize % 2, words, how);
+                        there.store(first + part + 1, Release);
+                    } else {
+                        until(there, first + part + 1, abandoned)?;
+                        bare.read_part(1, part as usize % 2, words, how);
+                        back.store(first + part + 1, Release);
+                    }
+                }
+                if me == 0 {
+                    until(back, first + parts, abandoned)?;
+                }
+            }
+            Ok(Took::Wall)
+        })
+    };
+    pair.measure(&PARTS, bytes, vec![message, copied(How::Memcpy), copied(How::Movsb)]).await
+}
