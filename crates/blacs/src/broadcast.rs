@@ -91,7 +91,7 @@ impl Grid {
                 match received {
                     Ok(()) => self.put(child, space, View::Own(&mut *memory), shape, size).await?,
                     // So that it does not wait for ever.
-                    Err(_) => self.put_from(child, space, &mut &[][..]).await?,
+                    Err(_) => self.put_from(child, space, &mut &[0u8; 0][..]).await?,
                 }
             }
             received

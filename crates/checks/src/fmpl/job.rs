@@ -123,7 +123,7 @@ impl<'a> Member<'a> {
     /// Receives message `n` of rank 0 into memory of the program.
     async fn receive_in_parts(&self, n: usize, words: usize) -> ProgramResult<()> {
         let mut came = vec![0u64; words];
-        let received = self.world.recv_into(&mut bytemuck::cast_slice_mut(&mut came), 0, 0).await?;
+        let received = self.world.recv_into(&mut came.as_mut_slice(), 0, 0).await?;
         assert_eq!(received.bytes, 8 * words, "how much came");
         // Each part has words of its own.
         let sent: Vec<u64> = (0..words).map(|word| content(0, n) + 1000 * word as u64).collect();

@@ -11,7 +11,7 @@ use crate::{
 };
 use core::{fmt, future::Future};
 use rdma_fabric::{
-    LocalSpan,
+    LocalSpan, Pod,
     provider::Boxed,
     soon::{Call, soon},
 };
@@ -50,24 +50,30 @@ pub trait Sink: Send {
     }
 }
 
-impl Source for &[u8] {
+impl<T: Pod + Sync> Source for &[T] {
+    #[inline]
     fn bytes(&self) -> usize {
-        self.len()
+        size_of_val(*self)
     }
 
+    #[inline]
     fn chunk(&mut self, at: usize, most: usize) -> &[u8] {
-        &self[at..self.len().min(at + most)]
+        let bytes: &[u8] = bytemuck::cast_slice(self);
+        &bytes[at..bytes.len().min(at + most)]
     }
 }
 
-impl Sink for &mut [u8] {
+impl<T: Pod + Send> Sink for &mut [T] {
+    #[inline]
     fn bytes(&self) -> usize {
-        self.len()
+        size_of_val(*self)
     }
 
+    #[inline]
     fn chunk(&mut self, at: usize, most: usize) -> &mut [u8] {
-        let end = self.len().min(at + most);
-        &mut self[at..end]
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(self);
+        let end = bytes.len().min(at + most);
+        &mut bytes[at..end]
     }
 }
 

@@ -42,18 +42,16 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
 async fn in_parts(pair: &mut Pair<'_>, world: &Communicator, index: usize, bytes: usize) -> ProgramResult<()> {
     let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.meeting.abandoned());
     let (there, back) = (bare.word(lines::PARTS_FLAG), bare.word(lines::PARTS_FLAG + 1));
-    let mut own = Buffer::new(bytes / 8);
-    own.words().fill(1);
-    let own = &RefCell::new(own);
+    let (mut memory, own) = (Buffer::new(bytes / 8), &RefCell::new(Buffer::new(bytes / 8)));
     let message = form("fmpl", async |times| {
-        let (mut own, mut none) = (own.borrow_mut(), []);
+        let mut none = [0u8; 0];
         for _ in 0..times {
-            let words = own.words();
+            let words = memory.words();
             if me == 0 {
                 world.send(words, 1, index).await?;
                 world.recv_into(&mut &mut none[..], 1, index).await?;
             } else {
-                world.recv_into(&mut bytemuck::cast_slice_mut(words), 0, index).await?;
+                world.recv_into(&mut &mut *words, 0, index).await?;
                 world.send(&[0u64; 0], 0, index).await?;
             }
         }
