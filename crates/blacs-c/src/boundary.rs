@@ -64,7 +64,10 @@ impl Call {
             Some(FabricError::PeerLost { .. } | FabricError::Deadlock { .. }) => false,
             _ => true,
         };
-        let text = error.to_string();
+        let mut text = error.to_string();
+        if let Some(FabricError::OutOfMemory(_)) = error.of_fabric() {
+            text += "; `onesided run --segment-bytes` gives more, or ONESIDED_SEGMENT_BYTES to a single process";
+        }
         say(&self.message(&library, "ERROR", &text));
         let summary = format!("BLACS ERROR '{text}' in routine '{}'", self.routine);
         end(library, aborts.then_some(&*summary), ERROR)

@@ -1,6 +1,6 @@
 //! Ways in which jobs end.
 
-use crate::tools::{Ended, Linked, compiled, job};
+use crate::tools::{Ended, Linked, alone, compiled, job};
 
 /// Runs three ranks that end in a way; `None` without a compiler.
 fn ends(way: &str) -> Option<Ended> {
@@ -38,4 +38,14 @@ pub(crate) fn a_deadlock_is_told() {
     assert_ne!(ended.code, Some(0), "{ended}");
     assert!(ended.err.contains("BLACS ERROR 'deadlock: "), "{ended}");
     assert!(ended.err.contains("error: deadlock at "), "the launcher says who waits for what: {ended}");
+}
+
+/// Sends wait for nobody until there is no memory left.
+pub(crate) fn what_there_is_no_room_for_is_told() {
+    let Some(program) = compiled(&["tests/own/ends.c"], Linked::Shared) else { return };
+    let ended = alone(&program, &["full"]);
+    assert!(ended.code == Some(1) && ended.out.is_empty(), "{ended}");
+    for told in ["cannot register 524288 bytes", "--segment-bytes", "ONESIDED_SEGMENT_BYTES"] {
+        assert!(ended.err.contains(told), "{told}: {ended}");
+    }
 }

@@ -36,6 +36,7 @@ const CASES: &[(&str, fn())] = &[
     ("processes_may_just_leave", ends::processes_may_just_leave),
     ("calls_after_the_end_are_refused", ends::calls_after_the_end_are_refused),
     ("a_deadlock_is_told", ends::a_deadlock_is_told),
+    ("what_there_is_no_room_for_is_told", ends::what_there_is_no_room_for_is_told),
 ];
 
 #[cfg(target_os = "linux")]

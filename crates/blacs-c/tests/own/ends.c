@@ -5,16 +5,21 @@
  *   left     without blacs_exit
  *   used     calls after blacs_exit(0)
  *   stuck    all wait for each other
+ *   full     sends to itself until there is no room (alone)
  */
+#define _POSIX_C_SOURCE 200112L
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "blacs_fmpl.h"
 
 int main(int argc, char **argv) {
     const char *way = argc > 1 ? argv[1] : "";
+    static double block[1 << 16];
     blacs_int me, all, context, again, value = 1;
+    if (strcmp(way, "full") == 0) setenv("ONESIDED_SEGMENT_BYTES", "8M", 1);
     Cblacs_pinfo(&me, &all);
     Cblacs_get(-1, 0, &context);
     Cblacs_gridinit(&context, "r", 1, all);
@@ -39,6 +44,9 @@ int main(int argc, char **argv) {
         printf("survived\n");
     } else if (strcmp(way, "stuck") == 0) {
         Cigerv2d(context, 1, 1, &value, 1, 0, (me + 1) % all);
+        printf("survived\n");
+    } else if (strcmp(way, "full") == 0) {
+        for (int k = 0; k < 100; k++) Cdgesd2d(context, 1 << 16, 1, block, 1 << 16, 0, 0);
         printf("survived\n");
     }
     return 0;
