@@ -77,25 +77,16 @@ impl Drop for Waiting<'_> {
 }
 
 impl State {
-    /// Polls the first of each lane's sends that are pending, and notes what became of them.
+    /// Polls the sends that are pending, and notes what became of them.
     fn go_on(&mut self, cx: &mut Context<'_>) {
-        let (mut at, mut waiting) = (0, Vec::new());
+        let mut at = 0;
         while at < self.pending.len() {
-            let id = self.pending[at].id;
-            if waiting.contains(&id) {
-                at += 1;
-                continue;
-            }
             match self.pending[at].task.as_mut().poll(cx) {
                 Poll::Ready(outcome) => {
-                    // Those of a lane stay in their order.
-                    let pending = self.pending.remove(at);
+                    let pending = self.pending.swap_remove(at);
                     pending.ended(self, outcome);
                 }
-                Poll::Pending => {
-                    waiting.push(id);
-                    at += 1;
-                }
+                Poll::Pending => at += 1,
             }
         }
     }

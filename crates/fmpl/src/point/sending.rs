@@ -106,7 +106,7 @@ impl Communicator {
     /// index were posted.
     fn beside(&self, peer: usize) -> Result<u64> {
         self.with(|state| {
-            state.sweep_if_due(&self.fabric)?;
+            state.sweep(&self.fabric)?;
             Ok(state.spool.beside(peer))
         })?
     }
@@ -159,7 +159,7 @@ impl Communicator {
         loop {
             let (beside, kept) = self.with(|state| {
                 // One look: what is waited for below is what has changed since.
-                state.sweep_if_due(&self.fabric)?;
+                state.sweep(&self.fabric)?;
                 let beside = state.spool.beside(id.peer);
                 let wanted = lane.wanted()? > beside;
                 Ok::<_, FmplError>((beside, state.spool(&self.fabric, id, (n, &mut *source), wanted, None)?))

@@ -54,10 +54,6 @@ impl Memory {
         Ok(memory)
     }
 
-    pub(super) fn grows(&self) -> bool {
-        self.grows
-    }
-
     fn add(&mut self, fabric: &Fabric, bytes: usize, kind: Kind) -> Result<usize> {
         let region = fabric.alloc(bytes)?;
         let span = region.span(fabric, 0, bytes)?;

@@ -25,9 +25,6 @@ pub struct Spooled {
 pub(crate) struct Spool {
     memory: Memory,
     held: Vec<Held>,
-    /// How many messages are to be held before the next sweep, if the spool grows: as each sweep looks
-    /// at all of them.
-    next_sweep: usize,
     /// How many messages were received that nobody has been told of.
     received: usize,
     /// Why a message was not received: its receiver has refused it, or was lost; nobody has been told
@@ -46,13 +43,7 @@ struct Held {
 
 impl Spool {
     pub(crate) fn new(fabric: &Fabric, bytes: usize, grows: bool) -> Result<Self> {
-        Ok(Spool {
-            memory: Memory::new(fabric, bytes, grows)?,
-            held: Vec::new(),
-            next_sweep: 0,
-            received: 0,
-            refused: None,
-        })
+        Ok(Spool { memory: Memory::new(fabric, bytes, grows)?, held: Vec::new(), received: 0, refused: None })
     }
 
     /// Returns how many messages wait in memory of their own for a peer.
@@ -101,12 +92,6 @@ impl State {
         self.spool.refused = Some(error);
     }
 
-    /// Frees what was received, unless nobody waits for that and it would take long.
-    pub(crate) fn sweep_if_due(&mut self, fabric: &Fabric) -> Result<()> {
-        let is_due = !self.spool.memory.grows() || self.spool.held.len() >= self.spool.next_sweep;
-        if is_due { self.sweep(fabric) } else { Ok(()) }
-    }
-
     /// Frees what was received.
     pub(crate) fn sweep(&mut self, fabric: &Fabric) -> Result<()> {
         let mut at = 0;
@@ -128,7 +113,6 @@ impl State {
             self.spool.memory.give_back(room);
             self.spool.received += 1;
         }
-        self.spool.next_sweep = 2 * self.spool.held.len() + 8;
         Ok(())
     }
 }
