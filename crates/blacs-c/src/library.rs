@@ -7,7 +7,7 @@ use crate::{
     matrix::{Lent, Start},
     run::run,
 };
-use blacs::{Blacs, Grid, Options, Part, Precision, Shape, Threads};
+use blacs::{Blacs, Grid, Options, Precision, Shape, Threads};
 use onesided::Provider;
 use rdma_fabric::{
     Fabric, FabricError, LocalSpan, join,
@@ -98,9 +98,10 @@ impl Library {
     /// Returns the memory of a matrix that is one piece of the fabric's.
     #[inline]
     fn registered(&self, start: usize, shape: &Shape, precision: Precision) -> Option<LocalSpan<u8>> {
-        let whole = shape.part() == Part::General && (shape.leading() == shape.rows() || shape.columns() == 1);
-        let bytes = if whole { shape.elements().checked_mul(precision.bytes())? } else { 0 };
-        if bytes == 0 { None } else { self.allocations.span(start, bytes) }
+        if !shape.is_one_run() {
+            return None;
+        }
+        self.allocations.span(start, shape.elements().checked_mul(precision.bytes())?)
     }
 }
 

@@ -97,8 +97,8 @@ impl Blacs {
     fn make(&mut self, map: Result<GridMap>) -> Boxed<'_, Result<Option<Grid>>> {
         Box::pin(async move {
             let map = map?;
-            let Family { color, order } = Family::of(&map, self.me());
-            let made = self.grids.progressing(None, self.fmpl.create(color, order)).await?;
+            let Family { colour, order } = Family::of(&map, self.me());
+            let made = self.grids.progressing(None, self.fmpl.create(colour, order)).await?;
             let Some(communicator) = made else { return Ok(None) };
             Grid::new(communicator, map, &self.grids).await.map(Some)
         })
@@ -138,8 +138,8 @@ impl Blacs {
     fn make_of<'a>(&'a mut self, parent: &'a mut Grid, map: Result<GridMap>) -> Boxed<'a, Result<Option<Grid>>> {
         Box::pin(async move {
             let map = map?;
-            let Family { color, order } = Family::of(&map, parent.member());
-            let made = parent.split(&self.fmpl, color, order).await?;
+            let Family { colour, order } = Family::of(&map, parent.member());
+            let made = parent.split(&self.fmpl, colour, order).await?;
             let Some(communicator) = made else { return Ok(None) };
             Grid::new(communicator, map, &self.grids).await.map(Some)
         })

@@ -30,7 +30,7 @@ pub struct Grid {
 
 /// By what processes find together that make a grid.
 pub(crate) struct Family {
-    pub(crate) color: Option<u64>,
+    pub(crate) colour: Option<u64>,
     pub(crate) order: u64,
 }
 
@@ -39,7 +39,7 @@ impl Family {
     pub(crate) fn of(map: &GridMap, me: usize) -> Self {
         let place = map.coordinates(me);
         let order = place.map_or(0, |(row, column)| (row * map.columns() + column) as u64);
-        Family { color: place.map(|_| map.hash()), order }
+        Family { colour: place.map(|_| map.hash()), order }
     }
 }
 
@@ -142,10 +142,10 @@ impl Grid {
         self.grids.are_due()
     }
 
-    pub(crate) async fn split(&mut self, fmpl: &Fmpl, color: Option<u64>, order: u64) -> Result<Option<Communicator>> {
+    pub(crate) async fn split(&mut self, fmpl: &Fmpl, colour: Option<u64>, order: u64) -> Result<Option<Communicator>> {
         self.grids.remove(&self.communicator);
         let parent = Arc::get_mut(&mut self.communicator).expect("a communicator that nobody else knows");
-        let made = self.grids.progressing(None, fmpl.split(parent, color, order)).await;
+        let made = self.grids.progressing(None, fmpl.split(parent, colour, order)).await;
         self.grids.add(&self.communicator);
         Ok(made?)
     }

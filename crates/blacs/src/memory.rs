@@ -104,11 +104,6 @@ fn fitting(elements: usize, rows: usize, columns: usize, leading: usize) -> Resu
     if needed <= elements { Ok(shape) } else { Err(BlacsError::TooShort { needed, elements }) }
 }
 
-/// Returns memory of the fabric as bytes.
-fn as_bytes<T: Element>(span: &LocalSpan<T>) -> Result<LocalSpan<u8>> {
-    Ok(LocalSpan::clone(&*span.part_as::<u8>(0, span.len() * size_of::<T>())?))
-}
-
 macro_rules! parts {
     ($name:ident) => {
         impl<T: Element> $name<'_, T> {
@@ -161,7 +156,7 @@ impl<'a, T: Element> Matrix<'a, T> {
     /// [`BlacsError::TooShort`].
     pub fn registered(memory: &'a LocalSpan<T>, rows: usize, columns: usize, leading: usize) -> Result<Self> {
         let shape = fitting(memory.len(), rows, columns, leading)?;
-        Ok(Matrix { held: Held::Span(as_bytes(memory)?), shape, element: PhantomData })
+        Ok(Matrix { held: Held::Span(memory.as_bytes()?), shape, element: PhantomData })
     }
 }
 
@@ -183,6 +178,6 @@ impl<'a, T: Element> MatrixMut<'a, T> {
     /// [`BlacsError::TooShort`].
     pub fn registered(memory: &'a LocalSpan<T>, rows: usize, columns: usize, leading: usize) -> Result<Self> {
         let shape = fitting(memory.len(), rows, columns, leading)?;
-        Ok(MatrixMut { held: HeldMut::Span(as_bytes(memory)?), shape, element: PhantomData })
+        Ok(MatrixMut { held: HeldMut::Span(memory.as_bytes()?), shape, element: PhantomData })
     }
 }

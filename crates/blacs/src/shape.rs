@@ -105,7 +105,7 @@ impl Shape {
 
     /// Returns whether there are elements, and all follow each other in memory from the first one on.
     #[inline]
-    pub(crate) fn is_one_run(&self) -> bool {
+    pub fn is_one_run(&self) -> bool {
         self.part == Part::General
             && self.rows > 0
             && (self.columns == 1 || self.columns > 1 && self.leading == self.rows)

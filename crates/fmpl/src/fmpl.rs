@@ -64,11 +64,11 @@ impl Fmpl {
     pub fn split<'a>(
         &'a self,
         parent: &'a mut Communicator,
-        color: Option<u64>,
+        colour: Option<u64>,
         order: u64,
     ) -> impl Future<Output = Result<Option<Communicator>>> + use<'a> {
         let created: Boxed<'a, Result<Option<Communicator>>> = Box::pin(async move {
-            let Some(group) = parent.group().split(color, order).await? else { return Ok(None) };
+            let Some(group) = parent.group().split(colour, order).await? else { return Ok(None) };
             Ok(Some(Communicator::new(group, &self.options, None).await?))
         });
         created

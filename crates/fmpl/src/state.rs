@@ -4,7 +4,7 @@ use crate::{
     Direction, FmplError, Result,
     area::Ends,
     collective::Collectives,
-    point::{Pending, Window, as_bytes},
+    point::{Pending, Window},
     spool::Spool,
 };
 use core::{fmt, task::Waker};
@@ -130,7 +130,7 @@ impl LaneState {
         let bytes = into.len() * size_of::<T>();
         match &mut self.into {
             Some(kept) if kept.addr() == into.addr() && kept.len() == bytes => {}
-            other => *other = Some(as_bytes(into)?),
+            other => *other = Some(into.as_bytes()?),
         }
         Ok(self.into.as_ref().expect("a buffer that has just been kept"))
     }

@@ -4,7 +4,6 @@ use crate::{
     Communicator, Received, Receiving, Result,
     area::{Kind, Lane},
     cost,
-    point::as_bytes,
     state::{LaneId, State},
 };
 use core::{
@@ -26,7 +25,7 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::irecv`].
     pub async fn irecv_any_index<T: Pod>(&self, into: &LocalSpan<T>, from: usize) -> Result<ReceivingAny<'_>> {
-        let (into, peer) = (as_bytes(into)?, self.met(from).await?);
+        let (into, peer) = (into.as_bytes()?, self.met(from).await?);
         self.fabric.charge(cost::INIT).await;
         let ticket = self.with(|state| {
             let any = &mut state.peers[peer].any;

@@ -4,7 +4,6 @@ use crate::{
     Communicator, FmplError, Received, Receiving, Result,
     area::{Kind, Lane, Layout},
     cost,
-    point::as_bytes,
     state::LaneId,
 };
 use rdma_fabric::{LocalSpan, Pod};
@@ -36,7 +35,7 @@ impl Communicator {
     /// # Errors
     /// [`FmplError::NoSuchIndex`], [`FmplError::TooLong`], [`FmplError::Fabric`].
     pub async fn recv_any<T: Pod>(&self, into: &LocalSpan<T>, index: usize) -> Result<Received> {
-        let (into, lane) = (as_bytes(into)?, self.any_lane_of(index)?);
+        let (into, lane) = (into.as_bytes()?, self.any_lane_of(index)?);
         let me = self.memory.member(self.me())?;
         let bell = self.fabric.local_word::<u64>(self.memory.at(me, Layout::BELL as u64)?)?;
         self.fabric.charge(cost::INIT).await;

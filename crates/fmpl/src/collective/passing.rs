@@ -1,7 +1,7 @@
 //! The broadcast in software, as far as it goes without waiting for long.
 
 use super::{edge::Way, near::Link};
-use crate::{Collective, Communicator, FmplError, Result, point::as_bytes};
+use crate::{Collective, Communicator, FmplError, Result};
 use rdma_fabric::{LocalSpan, Pod, provider::Boxed, soon::Call};
 
 /// How far a member has come in a broadcast.
@@ -43,7 +43,7 @@ impl<'a, T: Pod> Call<'a> for Broadcast<'a, '_, T> {
         let mut state = comm.enter().ok()?;
         let state = &mut *state;
         let (near, mut looks) = state.collectives.near(self.root)?;
-        let (peers, span) = (&mut state.peers[..], as_bytes(self.span).ok()?);
+        let (peers, span) = (&mut state.peers[..], self.span.as_bytes().ok()?);
         if let Some(parent) = near.parent {
             let mut link = Link::new(comm, peers, parent, Way::Down);
             link.post(&span)?;
@@ -59,6 +59,6 @@ impl<'a, T: Pod> Call<'a> for Broadcast<'a, '_, T> {
     }
 
     fn later(self) -> Boxed<'a, Result<()>> {
-        self.comm.broadcast_bytes(as_bytes(self.span), self.root, self.passed)
+        self.comm.broadcast_bytes(self.span.as_bytes().map_err(FmplError::from), self.root, self.passed)
     }
 }

@@ -6,7 +6,7 @@ use super::{
     reducing::{Reduced, Reduction},
     unit::MOST,
 };
-use crate::{Algorithm, Collective, Communicator, FmplError, Result, point::as_bytes};
+use crate::{Algorithm, Collective, Communicator, FmplError, Result};
 use core::future::Future;
 use rdma_fabric::{
     Fabric, FabricError, LocalSpan, Pod,
@@ -75,7 +75,7 @@ impl Communicator {
         root: usize,
     ) -> impl Future<Output = Result<()>> + Send {
         self.reduce_bytes(
-            as_bytes(span),
+            span.as_bytes().map_err(FmplError::from),
             by_function(&self.fabric, span.len(), function),
             To::Member(root),
             None,
@@ -103,7 +103,7 @@ impl Communicator {
         function: impl Fn(&mut [T], &[T]) + Send + 'a,
     ) -> impl Future<Output = Result<()>> + Send {
         self.reduce_bytes(
-            as_bytes(span),
+            span.as_bytes().map_err(FmplError::from),
             by_function(&self.fabric, span.len(), function),
             To::All,
             None,

@@ -7,7 +7,7 @@ use super::{
     passing::Passed,
     reduce::{To, by_op, combine},
 };
-use crate::{Communicator, FmplError, Result, point::as_bytes};
+use crate::{Communicator, FmplError, Result};
 use rdma_fabric::{LocalSpan, provider::Boxed, soon::Call};
 
 /// How far a member has come in a reduction.
@@ -45,7 +45,7 @@ impl<'a, T: Scalar> Call<'a> for Reduction<'a, '_, T> {
         }
         let mut state = comm.enter().ok()?;
         let state = &mut *state;
-        let mut mine = as_bytes(self.span).ok()?;
+        let mut mine = self.span.as_bytes().ok()?;
         let work = state.collectives.work(mine.len());
         let (near, mut looks) = state.collectives.near(self.to.root())?;
         let peers = &mut state.peers[..];
@@ -90,6 +90,12 @@ impl<'a, T: Scalar> Call<'a> for Reduction<'a, '_, T> {
 
     fn later(self) -> Boxed<'a, Result<()>> {
         let combine = by_op::<T>(&self.comm.fabric, self.op);
-        self.comm.reduce_bytes(as_bytes(self.span), combine, self.to, ByUnit::new::<T>(self.op), self.reduced)
+        self.comm.reduce_bytes(
+            self.span.as_bytes().map_err(FmplError::from),
+            combine,
+            self.to,
+            ByUnit::new::<T>(self.op),
+            self.reduced,
+        )
     }
 }

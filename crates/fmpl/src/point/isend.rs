@@ -1,6 +1,6 @@
 //! Sends that go on by themselves.
 
-use super::{Pending, as_bytes};
+use super::Pending;
 use crate::{Communicator, FmplError, Result, cost, state::LaneId};
 use core::fmt;
 use rdma_fabric::{LocalSpan, Pod};
@@ -13,7 +13,7 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::send`], but for [`FmplError::TooLong`], which [`Sending::wait`] returns.
     pub async fn isend<T: Pod>(&self, source: &LocalSpan<T>, to: usize, index: usize) -> Result<Sending<'_>> {
-        let span = as_bytes(source)?;
+        let span = source.as_bytes()?;
         self.fabric.charge(cost::INIT).await;
         let id = LaneId { lane: self.lane_of(index)?, peer: self.met(to).await? };
         self.with(|state| {

@@ -18,14 +18,6 @@ pub use receiving::Receiving;
 pub(crate) use receiving::{HEADERS, posted};
 pub(crate) use window::{InParts, Window};
 
-use crate::Result;
-use rdma_fabric::{LocalSpan, Pod};
-
-/// Returns elements of own memory as bytes.
-pub(crate) fn as_bytes<T: Pod>(span: &LocalSpan<T>) -> Result<LocalSpan<u8>> {
-    Ok(LocalSpan::clone(&*span.part_as::<u8>(0, span.len() * size_of::<T>())?))
-}
-
 /// What was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Received {

@@ -137,4 +137,12 @@ impl<T: Pod> LocalSpan<T> {
     pub fn as_remote(&self) -> RemoteSpan<T> {
         RemoteSpan::new(self.place.clone(), self.elements)
     }
+
+    /// Returns these elements as bytes.
+    ///
+    /// # Errors
+    /// [`FabricError::OutOfBounds`], which only a span that is not inside its region could give.
+    pub fn as_bytes(&self) -> Result<LocalSpan<u8>> {
+        Ok(LocalSpan::clone(&*self.part_as::<u8>(0, self.elements * size_of::<T>())?))
+    }
 }
