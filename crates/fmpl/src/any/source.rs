@@ -10,9 +10,9 @@ use rdma_fabric::{LocalSpan, Pod};
 
 impl Communicator {
     /// Sends a message to a receive that does not name its sender (`fmpl_send_any`); messages of
-    /// [`Communicator::send`] go elsewhere. The message is copied. Without a
-    /// [spool](crate::Options::spool) this ends when the message was received, with one when there is
-    /// room in it.
+    /// [`Communicator::send`] go elsewhere. The message is copied. With a
+    /// [spool](crate::Options::spool), this ends when there is room in it; without one, and for a
+    /// message that is longer than it, when the message was received.
     ///
     /// # Errors
     /// As [`Communicator::send`]; the indices are [those for unknown

@@ -107,7 +107,7 @@ impl Communicator {
     fn beside(&self, peer: usize) -> Result<u64> {
         self.with(|state| {
             state.sweep(&self.fabric)?;
-            Ok(state.spool.beside(peer))
+            Ok(state.beside(peer))
         })?
     }
 
@@ -160,7 +160,7 @@ impl Communicator {
             let (beside, kept) = self.with(|state| {
                 // One look: what is waited for below is what has changed since.
                 state.sweep(&self.fabric)?;
-                let beside = state.spool.beside(id.peer);
+                let beside = state.beside(id.peer);
                 let wanted = lane.wanted()? > beside;
                 Ok::<_, FmplError>((beside, state.spool(&self.fabric, id, (n, &mut *source), wanted, None)?))
             })??;
@@ -190,7 +190,8 @@ impl Communicator {
         // No two members, and no two messages of one, give the same value.
         let number = (n + 1) * self.layout.lanes() as u64 + id.lane as u64;
         let bell = || Bell { word: word.clone(), value: number * self.len() as u64 + self.me() as u64 };
-        let waits = self.time_out.is_none();
+        // What is longer than the spool waits outside it, as what is sent without one.
+        let waits = self.time_out.is_none() || self.with(|state| !state.spool.may_hold(bytes.len()))?;
         let spool = |state: &mut State| {
             state.sweep(&self.fabric)?;
             state.spool(&self.fabric, id, (n, &mut &*bytes), waits, Some(bell()))

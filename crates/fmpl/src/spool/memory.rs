@@ -68,6 +68,13 @@ impl Memory {
         Ok(at)
     }
 
+    pub(super) fn may_hold(&self, bytes: usize) -> bool {
+        let first = || {
+            self.pieces.iter().flatten().any(|piece| piece.kind == Kind::First && room_of(bytes) <= piece.span.len())
+        };
+        self.grows || first()
+    }
+
     /// Copies a message here; `None` if there is no room, unless it `must` be kept.
     pub(super) fn keep(
         &mut self,
@@ -76,8 +83,7 @@ impl Memory {
         must: bool,
     ) -> Result<Option<(Room, LocalSpan<u8>)>> {
         let bytes = source.bytes();
-        let taken = bytes.max(1).next_multiple_of(ALIGN);
-        let Some(room) = self.room(fabric, taken, must)? else { return Ok(None) };
+        let Some(room) = self.room(fabric, room_of(bytes), must)? else { return Ok(None) };
         let Some(piece) = &self.pieces[room.piece] else { unreachable!("room in a piece that is there") };
         let span = piece.span.slice(room.range.start..room.range.start + bytes)?;
         match copy(fabric, source, &span) {
@@ -135,6 +141,11 @@ impl Memory {
             }
         }
     }
+}
+
+/// Returns how many bytes a message takes.
+fn room_of(bytes: usize) -> usize {
+    bytes.max(1).next_multiple_of(ALIGN)
 }
 
 /// Copies a message into own memory.

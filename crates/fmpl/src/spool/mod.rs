@@ -46,14 +46,20 @@ impl Spool {
         Ok(Spool { memory: Memory::new(fabric, bytes, grows)?, held: Vec::new(), received: 0, refused: None })
     }
 
-    /// Returns how many messages wait in memory of their own for a peer.
-    pub(crate) fn beside(&self, peer: usize) -> u64 {
-        let beside = |held: &&Held| held.id.peer == peer && self.memory.is_single(&held.room);
-        self.held.iter().filter(beside).count() as u64
+    /// Returns whether a message of so many bytes has room here when nothing else is held.
+    pub(crate) fn may_hold(&self, bytes: usize) -> bool {
+        self.memory.may_hold(bytes)
     }
 }
 
 impl State {
+    /// Returns how many messages wait in memory of their own for receives of any index.
+    pub(crate) fn beside(&self, peer: usize) -> u64 {
+        let Spool { memory, held, .. } = &self.spool;
+        let is_named = |id: LaneId| id.peer == peer && id.lane < self.indices;
+        held.iter().filter(|held| is_named(held.id) && memory.is_single(&held.room)).count() as u64
+    }
+
     /// Spools message `n`, whose send is then over; `None` if there is no room, for what was received
     /// at the last [sweep](State::sweep). The receiver's bell is changed when the message is offered,
     /// if there is one.

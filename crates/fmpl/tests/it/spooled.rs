@@ -2,7 +2,7 @@
 
 use crate::bed::{everywhere, pattern, read};
 use fmpl::{Fmpl, Options, Spooled};
-use rdma_fabric::{Fabric, ProgramResult};
+use rdma_fabric::{Fabric, ProgramResult, join::join};
 use std::time::Duration;
 
 #[test]
@@ -111,6 +111,27 @@ fn a_sender_may_compute_as_long_as_it_likes() {
                 assert!(read(world, &buffer, 50)? == pattern(index + 5, 50));
             }
             assert!(world.fabric().now() - begun < Duration::from_millis(900), "the receiver waited for the sender");
+        }
+        Ok(fmpl.finalize().await?)
+    });
+}
+
+/// It can never be there, so it waits elsewhere, whatever else is sent meanwhile.
+#[test]
+fn a_message_for_any_receiver_may_be_longer_than_the_spool() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init_with(&fabric, Options::default().spool(512, Duration::ZERO)).await?;
+        let world = fmpl.world();
+        let buffer = world.buffer::<u8>(5000)?;
+        if world.me() == 0 {
+            let (any, named) = (pattern(0, 520), pattern(1, 4000));
+            let (any, named) = join(world.send_any(&any, 1, 0), world.send(&named, 1, 0)).await;
+            any.and(named)?;
+        } else {
+            assert_eq!(world.irecv_any_index(&buffer, 0).await?.wait().await?.bytes, 4000);
+            assert!(read(world, &buffer, 4000)? == pattern(1, 4000));
+            assert_eq!(world.recv_any(&buffer, 0).await?.bytes, 520);
+            assert!(read(world, &buffer, 520)? == pattern(0, 520));
         }
         Ok(fmpl.finalize().await?)
     });
