@@ -9,7 +9,7 @@ use fmpl::{Sink, Source};
 use rdma_fabric::{Fabric, FabricError, LocalSpan};
 
 /// The least length of a run that is handed out where it is, in bytes.
-const LONG: usize = 1 << 10;
+const LONG: usize = 8 << 10;
 /// The most bytes that are collected.
 const SCRATCH: usize = 16 << 10;
 

@@ -38,8 +38,10 @@ pub(crate) enum Space {
 /// How many indices are for messages between two processes. Of each, two that nobody has received yet
 /// are received without the sender's help.
 const PAIR_INDICES: usize = 64;
+/// How many are for messages of each scope.
+const SCOPE_INDICES: usize = 8;
 /// How many indices of a communicator there are for all spaces together.
-pub(crate) const INDICES: usize = PAIR_INDICES + 2 * (SPACES - 1);
+pub(crate) const INDICES: usize = PAIR_INDICES + SCOPE_INDICES * (SPACES - 1);
 /// How many spaces there are.
 const SPACES: usize = 4;
 
@@ -59,7 +61,7 @@ impl Space {
     const fn index(self, message: u8) -> usize {
         match self.place() {
             0 => message as usize % PAIR_INDICES,
-            place => PAIR_INDICES + 2 * (place - 1) + message as usize % 2,
+            place => PAIR_INDICES + SCOPE_INDICES * (place - 1) + message as usize % SCOPE_INDICES,
         }
     }
 }

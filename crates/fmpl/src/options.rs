@@ -34,7 +34,7 @@ pub enum Threads {
 
 impl Default for Options {
     /// 8 indices, 2 for unknown senders, areas for 64 peers, no spool, one thread; collectives as they
-    /// were measured, staging buffers of 64 KiB, windows of 32 KiB.
+    /// were measured, staging buffers of 64 KiB, windows of 64 KiB.
     fn default() -> Self {
         Options {
             indices: 8,
@@ -46,7 +46,7 @@ impl Default for Options {
             threads: Threads::One,
             collectives: Choice::Measured,
             staging: 64 << 10,
-            window: 32 << 10,
+            window: 64 << 10,
         }
     }
 }

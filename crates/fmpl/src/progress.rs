@@ -1,6 +1,6 @@
 //! Progress: whoever waits in a call of a communicator carries on with what its rank has begun.
 
-use crate::{Communicator, state::State};
+use crate::{Communicator, area::OFFERS, state::State};
 use core::{
     future::{Future, poll_fn},
     pin::pin,
@@ -11,7 +11,7 @@ impl Communicator {
     /// Awaits something; meanwhile goes on with this member's sends.
     pub(crate) async fn progressing<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
-        let mut waiting = Waiting { comm: self, waker: None };
+        let mut waiting = Waiting { comm: self, waits: false };
         poll_fn(|cx| {
             let poll = future.as_mut().poll(cx);
             if poll.is_pending() {
@@ -33,7 +33,7 @@ impl Communicator {
 
     /// Goes on with this member's sends until `done` says that it has its result.
     pub(crate) async fn until<T>(&self, mut done: impl FnMut(&mut State) -> Option<T>) -> crate::Result<T> {
-        let mut waiting = Waiting { comm: self, waker: None };
+        let mut waiting = Waiting { comm: self, waits: false };
         poll_fn(|cx| {
             waiting.go_on(cx);
             match self.with(&mut done) {
@@ -50,7 +50,8 @@ impl Communicator {
 /// task stops waiting, the others poll them again.
 struct Waiting<'a> {
     comm: &'a Communicator,
-    waker: Option<Waker>,
+    /// Whether it may be among those that others wake when they stop.
+    waits: bool,
 }
 
 impl Waiting<'_> {
@@ -59,9 +60,9 @@ impl Waiting<'_> {
             if state.pending.is_empty() {
                 return;
             }
-            if !self.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
-                let waker = self.waker.insert(cx.waker().clone());
-                state.waiting.push(waker.clone());
+            self.waits = true;
+            if !state.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+                state.waiting.push(cx.waker().clone());
             }
             state.go_on(cx);
         });
@@ -70,24 +71,31 @@ impl Waiting<'_> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if self.waker.is_some() {
+        if self.waits {
             let _ = self.comm.with(State::wake_all);
         }
     }
 }
 
 impl State {
-    /// Polls the sends that are pending, and notes what became of them.
+    /// Polls those sends that are pending and may go on, and notes what became of them. They are in
+    /// the order of their lanes' messages, so while one is not over, no offer can be made of the
+    /// message that comes [`OFFERS`] after it.
     fn go_on(&mut self, cx: &mut Context<'_>) {
-        let mut at = 0;
-        while at < self.pending.len() {
-            match self.pending[at].task.as_mut().poll(cx) {
-                Poll::Ready(outcome) => {
-                    let pending = self.pending.swap_remove(at);
-                    pending.ended(self, outcome);
-                }
-                Poll::Pending => at += 1,
+        let (mut at, mut waiting) = (0, Vec::new());
+        while let Some(pending) = self.pending.get_mut(at) {
+            let id = pending.id;
+            let before = waiting.iter().filter(|waiting| **waiting == id).count();
+            if (before as u64) < OFFERS
+                && let Poll::Ready(outcome) = pending.task.as_mut().poll(cx)
+            {
+                self.pending.remove(at).ended(self, outcome);
+                continue;
             }
+            if (before as u64) < OFFERS {
+                waiting.push(id);
+            }
+            at += 1;
         }
     }
 

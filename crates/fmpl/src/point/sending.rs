@@ -90,11 +90,14 @@ impl Communicator {
         if let Some(header) = lane.header(n)? {
             return Ok(Some(header));
         }
+        if self.time_out == Some(Duration::ZERO) {
+            return Ok(None);
+        }
         let beside = self.beside(id.peer)?;
         let waiting = self.progressing(lane.until_header_or_wanted(n, beside));
         match self.time_out {
             None if beside == 0 => waiting.await,
-            None | Some(Duration::ZERO) => Ok(None),
+            None => Ok(None),
             Some(time_out) => {
                 let at = self.fabric.now() + time_out;
                 Ok(self.fabric.before(at, waiting).await.transpose()?.flatten())
@@ -159,7 +162,7 @@ impl Communicator {
         loop {
             let (beside, kept) = self.with(|state| {
                 // One look: what is waited for below is what has changed since.
-                state.sweep(&self.fabric)?;
+                state.sweep_if_due(&self.fabric)?;
                 let beside = state.beside(id.peer);
                 let wanted = lane.wanted()? > beside;
                 Ok::<_, FmplError>((beside, state.spool(&self.fabric, id, (n, &mut *source), wanted, None)?))
@@ -193,7 +196,7 @@ impl Communicator {
         // What is longer than the spool waits outside it, as what is sent without one.
         let waits = self.time_out.is_none() || self.with(|state| !state.spool.may_hold(bytes.len()))?;
         let spool = |state: &mut State| {
-            state.sweep(&self.fabric)?;
+            state.sweep_if_due(&self.fabric)?;
             state.spool(&self.fabric, id, (n, &mut &*bytes), waits, Some(bell()))
         };
         while self.with(spool)??.is_none() {

@@ -39,6 +39,16 @@ enum Kind {
     Single,
 }
 
+/// Where a message goes for which there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Otherwise {
+    Nowhere,
+    /// Into memory of its own.
+    Alone,
+    /// Into memory by which the spool grows.
+    Grow,
+}
+
 /// Messages begin at multiples of this many bytes.
 const ALIGN: usize = 64;
 
@@ -75,15 +85,19 @@ impl Memory {
         self.grows || first()
     }
 
-    /// Copies a message here; `None` if there is no room, unless it `must` be kept.
+    pub(super) fn grows(&self) -> bool {
+        self.grows
+    }
+
+    /// Copies a message here; `None` if there is no room.
     pub(super) fn keep(
         &mut self,
         fabric: &Fabric,
         source: &mut dyn Source,
-        must: bool,
+        otherwise: Otherwise,
     ) -> Result<Option<(Room, LocalSpan<u8>)>> {
         let bytes = source.bytes();
-        let Some(room) = self.room(fabric, room_of(bytes), must)? else { return Ok(None) };
+        let Some(room) = self.room(fabric, room_of(bytes), otherwise)? else { return Ok(None) };
         let Some(piece) = &self.pieces[room.piece] else { unreachable!("room in a piece that is there") };
         let span = piece.span.slice(room.range.start..room.range.start + bytes)?;
         match copy(fabric, source, &span) {
@@ -95,7 +109,7 @@ impl Memory {
         }
     }
 
-    fn room(&mut self, fabric: &Fabric, bytes: usize, must: bool) -> Result<Option<Room>> {
+    fn room(&mut self, fabric: &Fabric, bytes: usize, otherwise: Otherwise) -> Result<Option<Room>> {
         for (at, piece) in self.pieces.iter_mut().enumerate() {
             if let Some(piece) = piece
                 && let Some(range) = take(&mut piece.free, bytes)
@@ -103,15 +117,15 @@ impl Memory {
                 return Ok(Some(Room { piece: at, range }));
             }
         }
-        let added = if self.grows {
-            let all: usize = self.pieces.iter().flatten().map(|piece| piece.span.len()).sum();
-            // Where less is left, so much as is needed may still be.
-            let more = self.add(fabric, bytes.max(GROWTH).max(all / 2).next_multiple_of(ALIGN), Kind::Grown);
-            more.or_else(|_| self.add(fabric, bytes, Kind::Grown))?
-        } else if must {
-            self.add(fabric, bytes, Kind::Single)?
-        } else {
-            return Ok(None);
+        let added = match otherwise {
+            Otherwise::Nowhere => return Ok(None),
+            Otherwise::Alone => self.add(fabric, bytes, Kind::Single)?,
+            Otherwise::Grow => {
+                let all: usize = self.pieces.iter().flatten().map(|piece| piece.span.len()).sum();
+                // Where less is left, so much as is needed may still be.
+                let more = self.add(fabric, bytes.max(GROWTH).max(all / 2).next_multiple_of(ALIGN), Kind::Grown);
+                more.or_else(|_| self.add(fabric, bytes, Kind::Grown))?
+            }
         };
         let range = self.pieces[added].as_mut().and_then(|piece| take(&mut piece.free, bytes));
         Ok(range.map(|range| Room { piece: added, range }))

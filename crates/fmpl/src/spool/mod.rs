@@ -8,7 +8,7 @@ use crate::{
     point::{Bell, Pending, Source},
     state::{LaneId, State},
 };
-use memory::{Memory, Room};
+use memory::{Memory, Otherwise, Room};
 use rdma_fabric::{Fabric, join::race_all};
 
 /// Spooled messages, counted.
@@ -25,6 +25,8 @@ pub struct Spooled {
 pub(crate) struct Spool {
     memory: Memory,
     held: Vec<Held>,
+    /// How many messages a spool that grows may hold before the next sweep, which looks at all of them.
+    due: usize,
     /// How many messages were received that nobody has been told of.
     received: usize,
     /// Why a message was not received: its receiver has refused it, or was lost; nobody has been told
@@ -43,7 +45,8 @@ struct Held {
 
 impl Spool {
     pub(crate) fn new(fabric: &Fabric, bytes: usize, grows: bool) -> Result<Self> {
-        Ok(Spool { memory: Memory::new(fabric, bytes, grows)?, held: Vec::new(), received: 0, refused: None })
+        let memory = Memory::new(fabric, bytes, grows)?;
+        Ok(Spool { memory, held: Vec::new(), due: 0, received: 0, refused: None })
     }
 
     /// Returns whether a message of so many bytes has room here when nothing else is held.
@@ -71,7 +74,13 @@ impl State {
         must: bool,
         bell: Option<Bell>,
     ) -> Result<Option<()>> {
-        let Some((room, span)) = self.spool.memory.keep(fabric, source, must)? else { return Ok(None) };
+        let otherwise = if must && !self.spool.memory.grows() { Otherwise::Alone } else { Otherwise::Nowhere };
+        let mut kept = self.spool.memory.keep(fabric, source, otherwise)?;
+        if kept.is_none() && self.spool.memory.grows() {
+            self.sweep(fabric)?;
+            kept = self.spool.memory.keep(fabric, source, Otherwise::Grow)?;
+        }
+        let Some((room, span)) = kept else { return Ok(None) };
         let record = Record::of_span(Kind::Offered, &span);
         self.spool.held.push(Held { id, n, bytes: span.len(), room });
         let ends = self.peers[id.peer].ends.clone();
@@ -98,6 +107,13 @@ impl State {
         self.spool.refused = Some(error);
     }
 
+    /// Frees what was received, if it is time: as nobody waits for room in a spool that grows, that
+    /// one is swept when it holds twice as much as after the last time, and before it grows.
+    pub(crate) fn sweep_if_due(&mut self, fabric: &Fabric) -> Result<()> {
+        let is_due = !self.spool.memory.grows() || self.spool.held.len() >= self.spool.due;
+        if is_due { self.sweep(fabric) } else { Ok(()) }
+    }
+
     /// Frees what was received.
     pub(crate) fn sweep(&mut self, fabric: &Fabric) -> Result<()> {
         let mut at = 0;
@@ -119,6 +135,7 @@ impl State {
             self.spool.memory.give_back(room);
             self.spool.received += 1;
         }
+        self.spool.due = 2 * self.spool.held.len() + 8;
         Ok(())
     }
 }
