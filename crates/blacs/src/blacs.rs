@@ -5,6 +5,10 @@ use core::{future::Future, time::Duration};
 use fmpl::{Fmpl, Threads};
 use rdma_fabric::{Fabric, provider::Boxed};
 
+/// How long a send waits for a receiver that is far behind, before it goes on without it. Processes
+/// that share a CPU take turns within that time.
+const PATIENCE: Duration = Duration::from_micros(500);
+
 /// What [`Blacs::begin_with`] sets. All processes give the same values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
@@ -45,7 +49,7 @@ impl Blacs {
         let begun: Boxed<'static, Result<Self>> = Box::pin(async move {
             // Any member may be met, and a send never waits for its receive.
             let areas = fmpl::Options::default().indices(INDICES).any_indices(0).peers(fabric.ranks());
-            let options = areas.spool(0, Duration::ZERO).growing().threads(options.threads);
+            let options = areas.spool(0, Duration::ZERO).growing(PATIENCE).threads(options.threads);
             Ok(Blacs { fmpl: Fmpl::init_with(&fabric, options).await?, grids: Grids::default() })
         });
         begun

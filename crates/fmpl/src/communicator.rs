@@ -72,7 +72,7 @@ impl Communicator {
             let fabric = group.fabric().clone();
             let layout = Layout::new(&options, group.len(), fabric.caps().atomics != Atomics::None);
             let memory = group.memory(layout.bytes()).await?;
-            let spool = Spool::new(&fabric, options.spool_bytes, options.spool_grows)?;
+            let spool = Spool::new(&fabric, options.spool_bytes, options.patience)?;
             let (hardware, ways) = Hardware::claim(&mut group, &options, staging).await?;
             group.barrier().await?;
             let state = State::new(group.me(), options.indices, spool, Collectives::new(hardware));

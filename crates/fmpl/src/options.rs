@@ -15,7 +15,8 @@ pub struct Options {
     pub(crate) peers: usize,
     pub(crate) spool_bytes: usize,
     pub(crate) time_out: Option<Duration>,
-    pub(crate) spool_grows: bool,
+    /// How long a send may wait before the spool grows; `None` if that never grows.
+    pub(crate) patience: Option<Duration>,
     pub(crate) threads: Threads,
     pub(crate) collectives: Choice,
     pub(crate) staging: usize,
@@ -42,7 +43,7 @@ impl Default for Options {
             peers: 64,
             spool_bytes: 0,
             time_out: None,
-            spool_grows: false,
+            patience: None,
             threads: Threads::One,
             collectives: Choice::Measured,
             staging: 64 << 10,
@@ -81,9 +82,12 @@ impl Options {
         self
     }
 
-    /// Lets the spool grow, so that no send waits for room there. When no memory is left, sends fail.
-    pub fn growing(mut self) -> Self {
-        self.spool_grows = true;
+    /// Lets the spool grow, so that sends do not wait for room there. When no memory is left, they
+    /// fail. Two messages of an index wait where their receiver fetches them by itself; a third one is
+    /// spooled when the first was fetched, or after `patience`, which is lost once as long as the
+    /// receiver fetches none. So a sender does not run far ahead of a receiver that comes along.
+    pub fn growing(mut self, patience: Duration) -> Self {
+        self.patience = Some(patience);
         self
     }
 

@@ -1,11 +1,12 @@
 //! Progress: whoever waits in a call of a communicator carries on with what its rank has begun.
 
-use crate::{Communicator, area::OFFERS, state::State};
+use crate::{Communicator, state::State};
 use core::{
     future::{Future, poll_fn},
     pin::pin,
     task::{Context, Poll, Waker},
 };
+use rdma_fabric::Fabric;
 
 impl Communicator {
     /// Awaits something; meanwhile goes on with this member's sends.
@@ -25,7 +26,7 @@ impl Communicator {
     /// Goes on with this member's sends, once.
     pub(crate) async fn once(&self) {
         poll_fn(|cx| {
-            let _ = self.with(|state| state.go_on(cx));
+            let _ = self.with(|state| state.go_on(&self.fabric, cx));
             Poll::Ready(())
         })
         .await;
@@ -64,7 +65,7 @@ impl Waiting<'_> {
             if !state.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
                 state.waiting.push(cx.waker().clone());
             }
-            state.go_on(cx);
+            state.go_on(&self.comm.fabric, cx);
         });
     }
 }
@@ -78,24 +79,17 @@ impl Drop for Waiting<'_> {
 }
 
 impl State {
-    /// Polls those sends that are pending and may go on, and notes what became of them. They are in
-    /// the order of their lanes' messages, so while one is not over, no offer can be made of the
-    /// message that comes [`OFFERS`] after it.
-    fn go_on(&mut self, cx: &mut Context<'_>) {
-        let (mut at, mut waiting) = (0, Vec::new());
-        while let Some(pending) = self.pending.get_mut(at) {
-            let id = pending.id;
-            let before = waiting.iter().filter(|waiting| **waiting == id).count();
-            if (before as u64) < OFFERS
-                && let Poll::Ready(outcome) = pending.task.as_mut().poll(cx)
-            {
-                self.pending.remove(at).ended(self, outcome);
-                continue;
+    /// Polls the sends that are pending, and notes what became of them.
+    fn go_on(&mut self, fabric: &Fabric, cx: &mut Context<'_>) {
+        let mut at = 0;
+        while at < self.pending.len() {
+            match self.pending[at].task.as_mut().poll(cx) {
+                Poll::Ready(outcome) => {
+                    let pending = self.pending.swap_remove(at);
+                    pending.ended(self, fabric, outcome);
+                }
+                Poll::Pending => at += 1,
             }
-            if (before as u64) < OFFERS {
-                waiting.push(id);
-            }
-            at += 1;
         }
     }
 

@@ -4,7 +4,7 @@ use crate::{
     Direction, FmplError, Result,
     area::Ends,
     collective::Collectives,
-    point::{Pending, Window},
+    point::{Offer, Pending, Window},
     spool::Spool,
 };
 use core::{fmt, task::Waker};
@@ -79,6 +79,8 @@ pub(crate) struct Peer {
     pub(crate) ends: Ends,
     pub(crate) lanes: Box<[LaneState]>,
     pub(crate) any: AnyIndex,
+    /// A lane and how many of its messages the peer had taken, when a send lost its patience.
+    pub(crate) stalled: Option<(usize, u64)>,
 }
 
 /// The receives from one peer that take any index.
@@ -101,6 +103,9 @@ pub(crate) struct LaneState {
     pub(crate) taken: u64,
     /// Whether a send is not over.
     pub(crate) sending: bool,
+    /// What is spooled and may be offered when others of the lane were taken, in order; the offers
+    /// before them are pending.
+    pub(crate) later: VecDeque<Offer>,
     /// Why a spooled message could not be offered; none can be sent after it.
     pub(crate) failed: Option<FmplError>,
     /// The result of a send that somebody will ask for, once there is one.
@@ -193,6 +198,7 @@ impl State {
             ends,
             lanes: (0..lanes).map(|_| LaneState::default()).collect(),
             any: AnyIndex::default(),
+            stalled: None,
         });
         let places = (2 * self.peers.len() + 2).next_power_of_two();
         if places > self.places.len() {
@@ -293,7 +299,7 @@ mod tests {
         job.run(&async |fabric: rdma_fabric::Fabric| {
             let region = fabric.alloc(64)?;
             let ends = Ends::new(region.span(&fabric, 0, 8)?, region.span_of(&fabric, Rank::new(0), 0, 8)?);
-            let mut state = State::new(0, 1, Spool::new(&fabric, 0, false)?, Collectives::default());
+            let mut state = State::new(0, 1, Spool::new(&fabric, 0, None)?, Collectives::default());
             for n in 0..100 {
                 assert_eq!(state.place_of(n * 64), None);
                 assert_eq!((state.keep(n * 64, ends.clone(), 1), state.keep(n * 64, ends.clone(), 1)), (n, n));

@@ -13,7 +13,7 @@ mod window;
 pub(crate) use deliver::{Body, Message, deliver};
 pub use isend::Sending;
 pub use parts::{AtOnce, ReceivingInto, Sink, Source};
-pub(crate) use pending::{Bell, Pending};
+pub(crate) use pending::{Bell, Offer, Pending};
 pub use receiving::Receiving;
 pub(crate) use receiving::{HEADERS, posted};
 pub(crate) use window::{InParts, Window};

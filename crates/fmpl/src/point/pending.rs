@@ -6,12 +6,40 @@ use crate::{
     area::{Ends, Kind, Lane, OFFERS, Record},
     state::{LaneId, State},
 };
+use core::fmt;
 use rdma_fabric::{Fabric, LocalSpan, RemoteWord, provider::Boxed};
 
 /// The word of a receiver that does not name its senders, and a value that it never had before.
 pub(crate) struct Bell {
     pub(crate) word: RemoteWord<u64>,
     pub(crate) value: u64,
+}
+
+/// A message in the spool that is to be offered.
+pub(crate) struct Offer {
+    pub(crate) n: u64,
+    pub(crate) record: Record,
+    pub(crate) bell: Option<Bell>,
+}
+
+impl fmt::Debug for Offer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Offer({})", self.n)
+    }
+}
+
+impl State {
+    /// Offers a message as soon as that may be.
+    pub(crate) fn offer(&mut self, fabric: &Fabric, id: LaneId, offer: Offer) {
+        let offered = self.pending.iter().filter(|pending| pending.id == id && pending.spooled).count();
+        let peer = &mut self.peers[id.peer];
+        let lane = &mut peer.lanes[id.lane];
+        if offered < OFFERS as usize {
+            self.pending.push(Pending::offer(fabric.clone(), peer.ends.clone(), id, offer, lane.taken));
+        } else {
+            lane.later.push_back(offer);
+        }
+    }
 }
 
 /// A send that is not over.
@@ -48,14 +76,9 @@ impl Pending {
     }
 
     /// Offers a message that is in the spool.
-    pub(crate) fn offer(
-        fabric: Fabric,
-        ends: Ends,
-        id: LaneId,
-        (n, record, taken): (u64, Record, u64),
-        bell: Option<Bell>,
-    ) -> Self {
+    fn offer(fabric: Fabric, ends: Ends, id: LaneId, offer: Offer, taken: u64) -> Self {
         let task = Box::pin(async move {
+            let Offer { n, record, bell } = offer;
             let lane = Lane::new(&fabric, &ends, id.lane);
             offer_record(&lane, n, taken, record).await?;
             if let Some(Bell { word, value }) = bell {
@@ -71,10 +94,15 @@ impl Pending {
     }
 
     /// Notes what became of it.
-    pub(crate) fn ended(self, state: &mut State, outcome: Result<()>) {
+    pub(crate) fn ended(self, state: &mut State, fabric: &Fabric, outcome: Result<()>) {
         if self.spooled {
-            if let Err(error) = outcome {
-                state.fail(self.id, error);
+            match outcome {
+                Ok(()) => {
+                    if let Some(offer) = state.lane(self.id).later.pop_front() {
+                        state.offer(fabric, self.id, offer);
+                    }
+                }
+                Err(error) => state.fail(self.id, error),
             }
             return;
         }

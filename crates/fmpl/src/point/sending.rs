@@ -159,6 +159,7 @@ impl Communicator {
     async fn send_by_spool(&self, unsent: &mut Unsent<'_>, ends: &Ends, n: u64, source: &mut dyn Source) -> Result<()> {
         let id = unsent.id;
         let lane = Lane::new(&self.fabric, ends, id.lane);
+        self.not_too_far(lane, id, n).await?;
         loop {
             let (beside, kept) = self.with(|state| {
                 // One look: what is waited for below is what has changed since.

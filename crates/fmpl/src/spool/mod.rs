@@ -5,9 +5,10 @@ mod memory;
 use crate::{
     Communicator, FmplError, Result,
     area::{Kind, Lane, OFFERS, Record, Taken},
-    point::{Bell, Pending, Source},
+    point::{Bell, Offer, Source},
     state::{LaneId, State},
 };
+use core::time::Duration;
 use memory::{Memory, Otherwise, Room};
 use rdma_fabric::{Fabric, join::race_all};
 
@@ -24,6 +25,8 @@ pub struct Spooled {
 #[derive(Debug)]
 pub(crate) struct Spool {
     memory: Memory,
+    /// How long a send may wait before the spool grows.
+    patience: Option<Duration>,
     held: Vec<Held>,
     /// How many messages a spool that grows may hold before the next sweep, which looks at all of them.
     due: usize,
@@ -44,9 +47,9 @@ struct Held {
 }
 
 impl Spool {
-    pub(crate) fn new(fabric: &Fabric, bytes: usize, grows: bool) -> Result<Self> {
-        let memory = Memory::new(fabric, bytes, grows)?;
-        Ok(Spool { memory, held: Vec::new(), due: 0, received: 0, refused: None })
+    pub(crate) fn new(fabric: &Fabric, bytes: usize, patience: Option<Duration>) -> Result<Self> {
+        let memory = Memory::new(fabric, bytes, patience.is_some())?;
+        Ok(Spool { memory, patience, held: Vec::new(), due: 0, received: 0, refused: None })
     }
 
     /// Returns whether a message of so many bytes has room here when nothing else is held.
@@ -83,11 +86,9 @@ impl State {
         let Some((room, span)) = kept else { return Ok(None) };
         let record = Record::of_span(Kind::Offered, &span);
         self.spool.held.push(Held { id, n, bytes: span.len(), room });
-        let ends = self.peers[id.peer].ends.clone();
         let lane = self.lane(id);
         (lane.sent, lane.sending) = (n + 1, false);
-        let taken = lane.taken;
-        self.pending.push(Pending::offer(fabric.clone(), ends, id, (n, record, taken), bell));
+        self.offer(fabric, id, Offer { n, record, bell });
         Ok(Some(()))
     }
 
@@ -103,8 +104,29 @@ impl State {
         for Held { room, .. } in given_up {
             self.spool.memory.give_back(room);
         }
-        self.lane(id).failed = Some(error.clone());
+        let lane = self.lane(id);
+        lane.failed = Some(error.clone());
+        lane.later.clear();
         self.spool.refused = Some(error);
+    }
+
+    /// Returns how many messages of a lane the peer has taken, as far as that is known.
+    fn taken(&self, fabric: &Fabric, peer: usize, lane: usize) -> Result<u64> {
+        let peer = &self.peers[peer];
+        let Taken { messages, .. } = Lane::new(fabric, &peer.ends, lane).taken()?;
+        Ok(messages.max(peer.lanes[lane].taken))
+    }
+
+    /// Returns how long the send of message `n` should wait for its peer; `None` if that can fetch the
+    /// message by itself, or stands still.
+    fn patience(&self, fabric: &Fabric, id: LaneId, n: u64) -> Result<Option<Duration>> {
+        let Some(patience) = self.spool.patience else { return Ok(None) };
+        let is_far_ahead = self.taken(fabric, id.peer, id.lane)? + OFFERS <= n;
+        let stands_still = match self.peers[id.peer].stalled {
+            Some((lane, then)) => self.taken(fabric, id.peer, lane)? == then,
+            None => false,
+        };
+        Ok((is_far_ahead && !stands_still).then_some(patience))
     }
 
     /// Frees what was received, if it is time: as nobody waits for room in a spool that grows, that
@@ -151,6 +173,21 @@ impl Communicator {
             }
             Ok(refused)
         })?
+    }
+
+    /// Waits a while if message `n` is too far ahead of what its receiver has fetched.
+    pub(crate) async fn not_too_far(&self, lane: Lane<'_>, id: LaneId, n: u64) -> Result<()> {
+        if let Some(patience) = self.with(|state| state.patience(&self.fabric, id, n))?? {
+            let fetched = self.progressing(lane.until_taken(n + 1 - OFFERS));
+            if self.fabric.before(self.fabric.now() + patience, fetched).await.transpose()?.is_none() {
+                self.with(|state| {
+                    let taken = state.taken(&self.fabric, id.peer, id.lane)?;
+                    state.peers[id.peer].stalled = Some((id.lane, taken));
+                    Ok::<_, FmplError>(())
+                })??;
+            }
+        }
+        Ok(())
     }
 
     /// Looks at the spool (`fmpl_sendbuf_check`): frees what was received, and offers what could not

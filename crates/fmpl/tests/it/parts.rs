@@ -120,14 +120,18 @@ fn messages_of_all_lengths_come_whole() {
 
 #[test]
 fn messages_that_come_too_early_wait_in_a_spool_that_grows() {
-    everywhere(2, &async |fabric: Fabric| exchange(&fabric, options().spool(0, Duration::ZERO).growing()).await);
-    everywhere(2, &async |fabric: Fabric| exchange(&fabric, options().spool(64, Duration::ZERO).growing()).await);
+    everywhere(2, &async |fabric: Fabric| {
+        exchange(&fabric, options().spool(0, Duration::ZERO).growing(Duration::ZERO)).await
+    });
+    everywhere(2, &async |fabric: Fabric| {
+        exchange(&fabric, options().spool(64, Duration::ZERO).growing(Duration::ZERO)).await
+    });
 }
 
 #[test]
 fn a_spool_that_grows_takes_all_that_is_sent_first() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
-        let fmpl = Fmpl::init_with(&fabric, options().spool(0, Duration::ZERO).growing()).await?;
+        let fmpl = Fmpl::init_with(&fabric, options().spool(0, Duration::ZERO).growing(Duration::ZERO)).await?;
         let world = fmpl.world();
         let other = 1 - world.me();
         for n in 0..20 {

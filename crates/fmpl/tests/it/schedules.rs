@@ -298,7 +298,16 @@ fn step(ranks: usize) -> impl Strategy<Value = Step> {
 fn options() -> impl Strategy<Value = Options> {
     let plain = Options::default();
     let spool = |bytes, micros| Options::default().spool(bytes, Duration::from_micros(micros));
-    prop::sample::select(vec![plain, spool(1 << 16, 0), spool(1 << 16, 10), spool(512, 0), spool(6_000, 3)])
+    let growing = |bytes, micros| spool(bytes, 0).growing(Duration::from_micros(micros));
+    prop::sample::select(vec![
+        plain,
+        spool(1 << 16, 0),
+        spool(1 << 16, 10),
+        spool(512, 0),
+        spool(6_000, 3),
+        growing(0, 0),
+        growing(512, 20),
+    ])
 }
 
 /// Runs so many programs on all fabrics; the failing one is printed, with the seed of its latencies.

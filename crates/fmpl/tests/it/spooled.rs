@@ -2,7 +2,7 @@
 
 use crate::bed::{everywhere, pattern, read};
 use fmpl::{Fmpl, Options, Spooled};
-use rdma_fabric::{Fabric, ProgramResult, join::join};
+use rdma_fabric::{Fabric, Group, ProgramResult, join::join};
 use std::time::Duration;
 
 #[test]
@@ -235,6 +235,58 @@ fn a_full_spool_makes_sends_to_a_receiver_of_any_index_wait() {
                 world.fabric().sleep(Duration::from_micros(50)).await;
                 received.wait().await?;
                 assert!(read(world, &buffer, 300)? == pattern(n, 300));
+            }
+        }
+        Ok(fmpl.finalize().await?)
+    });
+}
+
+/// Its memory stays small, and what is sent stays in the caches.
+#[test]
+fn a_patient_sender_stays_near_its_receiver() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let patient = Options::default().spool(0, Duration::ZERO).growing(Duration::from_secs(60));
+        let fmpl = Fmpl::init_with(&fabric, patient).await?;
+        let world = fmpl.world();
+        let buffer = world.buffer::<u8>(1000)?;
+        for n in 0..200 {
+            if world.me() == 0 {
+                world.send(&pattern(n, 1000), 1, 0).await?;
+                let Spooled { waiting, .. } = world.check_spool().await?;
+                assert!(waiting <= 2, "{waiting} wait");
+            } else {
+                fabric.sleep(Duration::from_micros(if n % 10 == 0 { 100 } else { 0 })).await;
+                world.recv(&buffer, 0, 0).await?;
+                assert!(read(world, &buffer, 1000)? == pattern(n, 1000));
+            }
+        }
+        Ok(fmpl.finalize().await?)
+    });
+}
+
+#[test]
+fn patience_is_lost_once_with_a_receiver_that_stands_still() {
+    const MESSAGES: usize = 50;
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let patience = Duration::from_millis(20);
+        let fmpl = Fmpl::init_with(&fabric, Options::default().spool(0, Duration::ZERO).growing(patience)).await?;
+        let world = fmpl.world();
+        let buffer = world.buffer::<u8>(8)?;
+        let mut both = Group::world(&fabric).await?;
+        if world.me() == 0 {
+            let begun = fabric.now();
+            for n in 0..MESSAGES {
+                world.send(&[n as u8], 1, n % 3).await?;
+            }
+            let taken = fabric.now() - begun;
+            assert!(taken >= patience && taken < patience * MESSAGES as u32 / 2, "{taken:?}");
+            both.barrier().await?;
+            world.all_fetched().await?;
+        } else {
+            both.barrier().await?;
+            for n in 0..MESSAGES {
+                world.recv(&buffer, 0, n % 3).await?;
+                assert_eq!(read(world, &buffer, 1)?, [n as u8]);
             }
         }
         Ok(fmpl.finalize().await?)
