@@ -27,11 +27,31 @@ typedef int64_t blacs_int;
 typedef int32_t blacs_int;
 #endif
 
+/* The message system's own type of a communicator, for programs that are compiled for a BLACS over
+ * MPI as well. */
+#ifndef BLACS_SYSTEM_CONTEXT
+#define BLACS_SYSTEM_CONTEXT blacs_int
+#endif
+
+/* What blacs_get asks for; blacs_set changes those from 11 on. */
+enum {
+    BLACS_SYSTEM = 0,          /* the system context: all processes of the job */
+    BLACS_MESSAGE_IDS = 1,     /* the first and the last message id, two integers */
+    BLACS_DEBUG_LEVEL = 2,
+    BLACS_SYSTEM_OF_GRID = 10, /* a system context of the grid's processes */
+    BLACS_RINGS_BS = 11,       /* paths of topology 'm' in broadcasts */
+    BLACS_BRANCHES_BS = 12,    /* branches of topology 't' in broadcasts */
+    BLACS_RINGS_CO = 13,       /* the same for combines */
+    BLACS_BRANCHES_CO = 14,
+    BLACS_REPEATABLE = 15,     /* whether combines give the same bits in every call */
+    BLACS_COHERENT = 16        /* whether combines give the same bits in every process */
+};
+
 /*
- * Memory that other processes can reach. A matrix in it whose columns follow each other without
- * gaps is sent and received without intermediate copies. `blacs_fmpl_alloc` returns null if no more
- * can be had (`onesided run --segment-bytes`); the memory is zeroed and starts at a multiple of 64
- * bytes. Both may be called by any process at any time before blacs_exit(0).
+ * Memory that other processes can reach. A matrix of 1 KiB or more in it whose columns follow each
+ * other without gaps is sent and received without intermediate copies. `blacs_fmpl_alloc` returns
+ * null if no more can be had (`onesided run --segment-bytes`); the memory is zeroed and starts at a
+ * multiple of 64 bytes. Both may be called by any process at any time before blacs_exit(0).
  */
 void *blacs_fmpl_alloc(size_t bytes);
 void blacs_fmpl_free(void *memory);
@@ -42,9 +62,6 @@ void blacs_fmpl_free(void *memory);
  * gridinit and gridmap, begins, and is made by all processes. */
 void Cblacs_pinfo(blacs_int *mypnum, blacs_int *nprocs);
 void Cblacs_setup(blacs_int *mypnum, blacs_int *nprocs);
-/* what: 0 the system context; 1 the first and the last message id (2 integers); 2 the debug level;
- * 10 a system context of the grid's processes; 11 and 13 paths of topology 'm' in broadcasts and
- * combines; 12 and 14 branches of topology 't'; 15 repeatable; 16 coherent. 11 to 16 can be set. */
 void Cblacs_get(blacs_int context, blacs_int what, blacs_int *value);
 void Cblacs_set(blacs_int context, blacs_int what, const blacs_int *value);
 /* Contexts: in, a system context; out, the new context, or -1 in a process outside the grid. */
@@ -76,8 +93,8 @@ blacs_int Cksendid(blacs_int context, blacs_int rdest, blacs_int cdest);
 blacs_int Ckrecvid(blacs_int context, blacs_int rsrc, blacs_int csrc);
 blacs_int Ckbsid(blacs_int context, const char *scope);
 blacs_int Ckbrid(blacs_int context, const char *scope, blacs_int rsrc, blacs_int csrc);
-blacs_int Cblacs2sys_handle(blacs_int handle);
-blacs_int Csys2blacs_handle(blacs_int system);
+BLACS_SYSTEM_CONTEXT Cblacs2sys_handle(blacs_int handle);
+blacs_int Csys2blacs_handle(BLACS_SYSTEM_CONTEXT system);
 void Cfree_blacs_system_handle(blacs_int handle);
 
 /*

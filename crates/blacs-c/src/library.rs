@@ -98,12 +98,16 @@ impl Library {
     /// Returns the memory of a matrix that is one piece of the fabric's.
     #[inline]
     fn registered(&self, start: usize, shape: &Shape, precision: Precision) -> Option<LocalSpan<u8>> {
-        if !shape.is_one_run() {
+        let bytes = shape.elements().checked_mul(precision.bytes())?;
+        if bytes < ZERO_COPY || !shape.is_one_run() {
             return None;
         }
-        self.allocations.span(start, shape.elements().checked_mul(precision.bytes())?)
+        self.allocations.span(start, bytes)
     }
 }
+
+/// Matrices of fewer bytes are copied, which takes less time than to find out where they are.
+const ZERO_COPY: usize = 1 << 10;
 
 /// Returns the provider that this process is to have. That of ranks of a launcher is shared memory.
 fn provider() -> Result<Provider, FabricError> {

@@ -73,7 +73,7 @@ impl Grid {
     }
 
     async fn put_with<'a>(&'a self, index: usize, to: usize, view: View<'a>, shape: Shape, size: usize) -> Result<()> {
-        if shape.is_one_run() && view.span().is_none() {
+        if shape.elements() > 0 && shape.is_one_run() && view.span().is_none() {
             let mut bytes = view.bytes(0..shape.elements() * size);
             return self.send_source(index, to, &mut bytes).await;
         }
@@ -102,7 +102,7 @@ impl Grid {
         shape: Shape,
         size: usize,
     ) -> Result<()> {
-        if shape.is_one_run() && memory.span().is_none() {
+        if shape.elements() > 0 && shape.is_one_run() && memory.span().is_none() {
             let mut bytes = memory.bytes_mut(0..shape.elements() * size);
             return self.receive(index, from, &mut bytes).await;
         }
@@ -166,13 +166,18 @@ impl<'a> Call<'a> for SendCall<'a> {
 
     #[inline]
     fn now(&mut self) -> Option<()> {
-        if !self.shape.is_one_run() || self.memory.span().is_some() || self.grid.grids_are_due() {
+        if !self.shape.is_one_run() || self.grid.grids_are_due() {
             return None;
         }
         let to = self.grid.index_in(Scope::All, self.to).ok()?;
         let index = *self.index.insert(self.grid.counters.next_to(to, Space::Pair));
-        let bytes = self.memory.bytes(0..self.shape.elements() * self.size);
-        self.grid.communicator().send_at_once(bytes, to, index).then_some(())
+        let (communicator, bytes) = (self.grid.communicator(), 0..self.shape.elements() * self.size);
+        let sent = match self.memory.span() {
+            _ if bytes.is_empty() => communicator.send_at_once(&[], to, index),
+            Some(span) => communicator.send_span_at_once(&*span.part(bytes).ok()?, to, index),
+            None => communicator.send_at_once(self.memory.bytes(bytes), to, index),
+        };
+        sent.then_some(())
     }
 
     fn later(self) -> Boxed<'a, Result<()>> {
@@ -212,14 +217,18 @@ impl<'a> Call<'a> for RecvCall<'a> {
     #[inline]
     fn now(&mut self) -> Option<()> {
         let grid = self.grid;
-        if !self.shape.is_one_run() || self.memory.span().is_some() || grid.grids_are_due() {
+        if !self.shape.is_one_run() || grid.grids_are_due() {
             return None;
         }
         let from = grid.index_in(Scope::All, self.from).ok()?;
         let index = grid.counters.next_from(from, Space::Pair);
-        let mut bytes = self.memory.bytes_mut(0..self.shape.elements() * self.size);
-        let expected = bytes.len();
-        self.begun = match grid.communicator().recv_at_once(&mut bytes, from, index) {
+        let expected = self.shape.elements() * self.size;
+        let at_once = match self.memory.span() {
+            _ if expected == 0 => grid.communicator().recv_at_once(&mut &mut [0u8; 0][..], from, index),
+            Some(span) => grid.communicator().recv_at_once(&mut span.slice(0..expected).ok()?, from, index),
+            None => grid.communicator().recv_at_once(&mut self.memory.bytes_mut(0..expected), from, index),
+        };
+        self.begun = match at_once {
             AtOnce::Received(received) if received.bytes == expected => return Some(()),
             AtOnce::Received(received) => Begun::Received(received.bytes),
             AtOnce::Begun(receiving) => Begun::Posted(receiving),
@@ -236,7 +245,9 @@ impl<'a> Call<'a> for RecvCall<'a> {
             match begun {
                 Begun::Received(sent) => Err(BlacsError::ShapeMismatch { from: grid.place_of(from), sent, expected }),
                 Begun::Posted(receiving) => {
-                    let received = receiving.wait(&mut memory.bytes_mut(0..expected)).await;
+                    let is_asked = expected > 0 && memory.span().is_none();
+                    let mut bytes = if is_asked { memory.bytes_mut(0..expected) } else { &mut [] };
+                    let received = receiving.wait(&mut bytes).await;
                     grid.whole(received, from, expected)
                 }
                 Begun::Counted(index) => grid.take_with(index, from, memory, shape, size).await,

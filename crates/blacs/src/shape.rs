@@ -103,12 +103,11 @@ impl Shape {
         self.part
     }
 
-    /// Returns whether there are elements, and all follow each other in memory from the first one on.
+    /// Returns whether the elements, if there are any, follow each other in memory from the first one
+    /// on: whether this is a rectangle of one column, or one whose columns have nothing between them.
     #[inline]
     pub fn is_one_run(&self) -> bool {
-        self.part == Part::General
-            && self.rows > 0
-            && (self.columns == 1 || self.columns > 1 && self.leading == self.rows)
+        self.part == Part::General && (self.columns <= 1 || self.leading == self.rows || self.rows == 0)
     }
 
     /// Returns the number of elements that belong to it.

@@ -2,7 +2,7 @@
 #ifndef CALLS_H
 #define CALLS_H
 
-#include "blacs.h"
+#include "blacs_fmpl.h"
 
 #define EACH(routine, arguments)                                                                   \
     switch (precision) {                                                                           \

@@ -2,7 +2,7 @@
 #ifndef CHECK_H
 #define CHECK_H
 
-#include "blacs.h"
+#include "blacs_fmpl.h"
 
 /* A grid as this process sees it; `number` tells grids apart in expected values on all processes. */
 struct grid {

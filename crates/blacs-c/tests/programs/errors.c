@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "blacs.h"
+#include "blacs_fmpl.h"
 
 static blacs_int me, waiting, grid, exited;
 

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "blacs.h"
+#include "blacs_fmpl.h"
 
 #define C_NAMES \
     N(Cblacs2sys_handle) N(Cblacs_abort) N(Cblacs_barrier) N(Cblacs_exit) N(Cblacs_freebuff) \

@@ -1,8 +1,10 @@
 //! Point to point: sends and receives.
 
+mod at_once;
 mod deliver;
 mod fetch;
 mod isend;
+mod memory;
 mod parts;
 mod pending;
 mod receiving;
@@ -12,7 +14,8 @@ mod window;
 
 pub(crate) use deliver::{Body, Message, deliver};
 pub use isend::Sending;
-pub use parts::{AtOnce, ReceivingInto, Sink, Source};
+pub use memory::{Sink, Source};
+pub use parts::{AtOnce, ReceivingInto};
 pub(crate) use pending::{Bell, Offer, Pending};
 pub use receiving::Receiving;
 pub(crate) use receiving::{HEADERS, posted};

@@ -1,7 +1,7 @@
 //! Messages that are neither in one piece of the program's memory nor in the fabric's.
 
 use super::{
-    InParts, Received, Receiving,
+    InParts, Received, Receiving, Sink, Source,
     receiving::{LOOKS, Post, Wait},
 };
 use crate::{
@@ -11,71 +11,10 @@ use crate::{
 };
 use core::{fmt, future::Future};
 use rdma_fabric::{
-    LocalSpan, Pod,
+    LocalSpan,
     provider::Boxed,
     soon::{Call, soon},
 };
-
-/// The bytes of a message to be sent, wherever they are. Its methods must not use the communicator.
-pub trait Source: Send {
-    /// Returns the length of the message in bytes.
-    fn bytes(&self) -> usize;
-
-    /// Returns bytes of the message from byte `at` on: at least one, at most `most`.
-    fn chunk(&mut self, at: usize, most: usize) -> &[u8];
-
-    /// Returns the message, if it is in own memory of the fabric, in one piece.
-    fn span(&self) -> Option<&LocalSpan<u8>> {
-        None
-    }
-}
-
-/// Where the bytes of a message go that is received. Its methods must not use the communicator.
-pub trait Sink: Send {
-    /// Returns how many bytes there is room for.
-    fn bytes(&self) -> usize;
-
-    /// Returns memory for the message's bytes from byte `at` on: for at least one, at most `most`.
-    fn chunk(&mut self, at: usize, most: usize) -> &mut [u8];
-
-    /// Takes what is in the chunk that was asked for last, which is full: bytes `at` to `at + len` of the
-    /// message. Chunks come in order.
-    fn filled(&mut self, at: usize, len: usize) {
-        let _ = (at, len);
-    }
-
-    /// Returns memory of the fabric that the message goes to as a whole; then nothing else is called.
-    fn span(&self) -> Option<&LocalSpan<u8>> {
-        None
-    }
-}
-
-impl<T: Pod + Sync> Source for &[T] {
-    #[inline]
-    fn bytes(&self) -> usize {
-        size_of_val(*self)
-    }
-
-    #[inline]
-    fn chunk(&mut self, at: usize, most: usize) -> &[u8] {
-        let bytes: &[u8] = bytemuck::cast_slice(self);
-        &bytes[at..bytes.len().min(at + most)]
-    }
-}
-
-impl<T: Pod + Send> Sink for &mut [T] {
-    #[inline]
-    fn bytes(&self) -> usize {
-        size_of_val(*self)
-    }
-
-    #[inline]
-    fn chunk(&mut self, at: usize, most: usize) -> &mut [u8] {
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(self);
-        let end = bytes.len().min(at + most);
-        &mut bytes[at..end]
-    }
-}
 
 impl Communicator {
     /// Sends a message as [`Communicator::send`] does, out of any memory.
@@ -108,7 +47,7 @@ impl Communicator {
         from: usize,
         index: usize,
     ) -> impl Future<Output = Result<Received>> + Send + use<'a> {
-        soon(ReceiveInto { comm: self, sink, from, index, begun: Begun::Not })
+        soon(ReceiveInto { comm: self, sink, from, index, begun: None })
     }
 
     /// Sends a message if its receive is there, or comes within a tenth of a microsecond, and memory is
@@ -118,14 +57,28 @@ impl Communicator {
         index < self.layout.indices() && self.send_now(bytes, to, index).is_some()
     }
 
-    /// Receives a message into memory of the program if it comes within a third of a microsecond or
-    /// so. Nothing else is received with this index until it is there.
+    /// Sends a message out of registered memory as [`Communicator::send_at_once`] does.
+    pub fn send_span_at_once(&self, span: &LocalSpan<u8>, to: usize, index: usize) -> bool {
+        index < self.layout.indices() && self.send_now(span, to, index).is_some()
+    }
+
+    /// Receives a message if it comes within a third of a microsecond or so. Nothing else is received
+    /// with this index until it is there.
     #[inline(always)]
     pub fn recv_at_once(&self, sink: &mut dyn Sink, from: usize, index: usize) -> AtOnce<'_> {
-        match self.recv_now(sink, from, index) {
-            Some(received) => received,
-            None => AtOnce::NotBegun,
-        }
+        let begun = match sink.span() {
+            Some(into) => self.recv_whole_now(into, from, index),
+            None => self.recv_now(sink, from, index),
+        };
+        begun.unwrap_or(AtOnce::NotBegun)
+    }
+
+    fn recv_whole_now(&self, into: &LocalSpan<u8>, from: usize, index: usize) -> Option<AtOnce<'_>> {
+        let mut wait = Wait::<false>(Post { comm: self, into, from, index }.now()?);
+        Some(match wait.now() {
+            Some(received) => AtOnce::Received(received),
+            None => AtOnce::Begun(ReceivingInto(Begun::Whole(wait.0))),
+        })
     }
 
     #[inline(always)]
@@ -160,7 +113,7 @@ impl Communicator {
             return Some(AtOnce::Received(Received { from, index, bytes }));
         }
         let window = windows.pop()?;
-        Some(AtOnce::Begun(ReceivingInto(InParts::new(self, id, window, true))))
+        Some(AtOnce::Begun(ReceivingInto(Begun::InParts(InParts::new(self, id, window, true)))))
     }
 }
 
@@ -175,10 +128,16 @@ pub enum AtOnce<'a> {
     NotBegun,
 }
 
-/// A receive into memory of the program that is posted. If it is dropped, its message is received all
-/// the same and lost.
+/// A receive into any memory that is posted. If it is dropped, its message is received all the same
+/// and lost.
 #[must_use = "the message is there only when the receive is over"]
-pub struct ReceivingInto<'a>(InParts<'a>);
+pub struct ReceivingInto<'a>(Begun<'a>);
+
+/// A receive whose header is posted.
+enum Begun<'a> {
+    InParts(InParts<'a>),
+    Whole(Receiving<'a>),
+}
 
 impl fmt::Debug for ReceivingInto<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -192,7 +151,10 @@ impl ReceivingInto<'_> {
     /// # Errors
     /// As [`Communicator::recv_into`].
     pub async fn wait(self, sink: &mut dyn Sink) -> Result<Received> {
-        self.0.received(Some(sink)).await
+        match self.0 {
+            Begun::InParts(begun) => begun.received(Some(sink)).await,
+            Begun::Whole(receiving) => receiving.arrived_later::<false>().await,
+        }
     }
 }
 
@@ -211,8 +173,11 @@ impl<'a> Call<'a> for SendFrom<'a> {
     #[inline(always)]
     fn now(&mut self) -> Option<()> {
         let bytes = self.source.bytes();
-        if self.index >= self.comm.layout.indices() || self.source.span().is_some() {
+        if self.index >= self.comm.layout.indices() {
             return None;
+        }
+        if let Some(span) = self.source.span() {
+            return self.comm.send_now(span, self.to, self.index);
         }
         let chunk = if bytes == 0 { &[] } else { self.source.chunk(0, bytes) };
         if chunk.len() < bytes {
@@ -235,14 +200,7 @@ struct ReceiveInto<'a> {
     sink: &'a mut dyn Sink,
     from: usize,
     index: usize,
-    begun: Begun<'a>,
-}
-
-/// A receive whose header may be posted.
-enum Begun<'a> {
-    Not,
-    InParts(InParts<'a>),
-    Whole(Receiving<'a>),
+    begun: Option<ReceivingInto<'a>>,
 }
 
 impl<'a> Call<'a> for ReceiveInto<'a> {
@@ -251,19 +209,9 @@ impl<'a> Call<'a> for ReceiveInto<'a> {
 
     #[inline(always)]
     fn now(&mut self) -> Option<Received> {
-        let comm = self.comm;
-        if let Some(into) = self.sink.span() {
-            let receiving = Post { comm, into, from: self.from, index: self.index }.now()?;
-            let mut wait = Wait::<false>(receiving);
-            let received = wait.now();
-            if received.is_none() {
-                self.begun = Begun::Whole(wait.0);
-            }
-            return received;
-        }
-        match comm.recv_at_once(self.sink, self.from, self.index) {
+        match self.comm.recv_at_once(self.sink, self.from, self.index) {
             AtOnce::Received(received) => return Some(received),
-            AtOnce::Begun(ReceivingInto(begun)) => self.begun = Begun::InParts(begun),
+            AtOnce::Begun(begun) => self.begun = Some(begun),
             AtOnce::NotBegun => {}
         }
         None
@@ -272,9 +220,8 @@ impl<'a> Call<'a> for ReceiveInto<'a> {
     fn later(self) -> Boxed<'a, Result<Received>> {
         let ReceiveInto { comm, sink, from, index, begun } = self;
         match begun {
-            Begun::InParts(begun) => Box::pin(begun.received(Some(sink))),
-            Begun::Whole(receiving) => Box::pin(receiving.arrived_later::<false>()),
-            Begun::Not => Box::pin(async move {
+            Some(begun) => Box::pin(begun.wait(sink)),
+            None => Box::pin(async move {
                 let lane = comm.lane_of(index)?;
                 match sink.span().cloned() {
                     Some(span) => comm.post_later(&span, from, index).await?.arrived_later::<false>().await,

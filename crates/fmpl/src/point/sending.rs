@@ -13,9 +13,9 @@ use crate::{
 };
 use core::{future::Future, time::Duration};
 use rdma_fabric::{
-    Fabric, Pod, RemoteSpan,
-    join::{Either, now, race},
-    provider::{Boxed, SHORT},
+    Pod,
+    join::{Either, race},
+    provider::Boxed,
     soon::{Call, soon},
 };
 
@@ -36,36 +36,6 @@ impl Communicator {
         index: usize,
     ) -> impl Future<Output = Result<()>> + use<'a, T> {
         soon(Send { comm: self, bytes: bytemuck::cast_slice(source), to, index })
-    }
-
-    /// Sends a message whose receive is there, into a buffer that was used before and is mapped.
-    #[inline(always)]
-    pub(crate) fn send_now(&self, bytes: &[u8], to: usize, lane: usize) -> Option<()> {
-        let mut state = self.enter().ok()?;
-        let place = state.place_of(to)?;
-        let peer = &mut state.peers[place];
-        let (known, lane) = (peer.lanes.get_mut(lane)?, Lane::new(&self.fabric, &peer.ends, lane));
-        lane.expect_put();
-        let header = (0..GLANCES).find_map(|_| lane.header_now(known.sent))?;
-        let (at, target) = known.target.as_ref()?;
-        let is_posted = matches!(header.kind, Kind::Posted | Kind::Window);
-        if known.sending || !is_posted || header.at(lane.peer()) != *at || target.len() < header.bytes {
-            return None;
-        }
-        if header.bytes < bytes.len() {
-            return None;
-        }
-        put_now(&self.fabric, target, bytes)?;
-        if !self.puts_in_order {
-            self.fabric.barrier();
-        }
-        // If the flag can't be put at once, the body is put once more.
-        let word = Record::first_word(Kind::Arrived, bytes.len(), known.sent);
-        if !lane.put_flag_now(known.sent, word) {
-            return None;
-        }
-        known.count_direct();
-        Some(())
     }
 
     /// Sends a message that needs more than one look.
@@ -218,29 +188,6 @@ impl Communicator {
         Ok(())
     }
 }
-
-/// Puts a message's body at once, or not at all.
-#[inline(always)]
-fn put_now(fabric: &Fabric, target: &RemoteSpan<u8>, bytes: &[u8]) -> Option<()> {
-    if bytes.len() <= SHORT { fabric.put_slice_at(target, 0, bytes) } else { put_long_now(fabric, target, bytes) }
-}
-
-#[inline(never)]
-fn put_long_now(fabric: &Fabric, target: &RemoteSpan<u8>, bytes: &[u8]) -> Option<()> {
-    // Other calls wait meanwhile.
-    let is_direct = fabric.admits_word_at::<_, u64>(target, 0);
-    if bytes.len() > LONG || !is_direct {
-        return None;
-    }
-    let put = fabric.try_put_slice(&*target.part(0..bytes.len()).ok()?, bytes, None).ok()?;
-    now(put)?.ok()
-}
-
-/// How often a send looks for a header before it goes another way, which takes longer than that.
-const GLANCES: u32 = 100;
-
-/// The longest message that may be put before its call is first waited for, in bytes.
-const LONG: usize = 1 << 20;
 
 /// A call of [`Communicator::send`].
 struct Send<'a> {
