@@ -23,6 +23,7 @@ const CASES: &[(&str, fn())] = &[
     ("all_names_and_no_others_are_exported", exported::all_names_and_no_others_are_exported),
     ("every_name_is_there_to_link_with", programs::every_name_is_there_to_link_with),
     ("every_routine_agrees_with_loops", programs::every_routine_agrees_with_loops),
+    ("scalapack_finds_what_is_known", programs::scalapack_finds_what_is_known),
     ("grids_messages_and_combines_are_as_promised", programs::grids_messages_and_combines_are_as_promised),
     ("every_mistake_has_its_outcome", programs::every_mistake_has_its_outcome),
     ("matrices_go_around_in_c", rings::matrices_go_around_in_c),

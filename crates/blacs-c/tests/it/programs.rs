@@ -1,7 +1,7 @@
 //! The programs in `tests/programs`, which test any BLACS library: see what each of them says at
 //! its beginning.
 
-use crate::tools::{Ended, Linked, alone, compiled, job};
+use crate::tools::{Ended, Linked, alone, compiled, job, scalapack_is_there};
 use std::{
     path::{Path, PathBuf},
     sync::{
@@ -43,6 +43,17 @@ pub(crate) fn every_routine_agrees_with_loops() {
     for sources in [ROUTINES, FORTRAN_ROUTINES] {
         let Some(routines) = program(sources) else { continue };
         finds_nothing(&routines);
+    }
+}
+
+pub(crate) fn scalapack_finds_what_is_known() {
+    if !scalapack_is_there() {
+        return;
+    }
+    let Some(scalapack) = compiled(&["tests/programs/scalapack.f90"], Linked::BeforeScalapack) else { return };
+    for ranks in [1, 4] {
+        let ended = job(ranks, &scalapack, &[]);
+        assert!(ended.code == Some(0) && ended.out.contains("pdsyev"), "{ended}");
     }
 }
 

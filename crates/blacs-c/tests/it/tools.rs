@@ -46,6 +46,24 @@ pub(crate) fn remove_programs() {
 pub(crate) enum Linked {
     Shared,
     Static,
+    /// The shared one, before a ScaLAPACK that was made for BLACS over MPI.
+    BeforeScalapack,
+}
+
+/// The ScaLAPACK that Debian's and others' packages install for programs over Open MPI.
+const SCALAPACK: &str = "scalapack-openmpi";
+
+/// Whether ScaLAPACK is there, for integers as the library has them. If not, says that the case is
+/// skipped.
+pub(crate) fn scalapack_is_there() -> bool {
+    let file = format!("lib{SCALAPACK}.so");
+    let found = Command::new("gfortran").arg(format!("-print-file-name={file}")).output();
+    let there = found.is_ok_and(|found| Path::new(String::from_utf8_lossy(&found.stdout).trim()).is_absolute());
+    let there = there && cfg!(not(feature = "int64"));
+    if !there {
+        println!("    SKIPPED: there is no `{file}` for these integers");
+    }
+    there
 }
 
 /// Compiles sources, whose paths begin where this package is, by their language's compiler; `None`
@@ -74,9 +92,12 @@ pub(crate) fn compiled(sources: &[&str], linked: Linked) -> Option<PathBuf> {
     command.args(sources.iter().map(|source| package.join(source)));
     let folder = libraries();
     match linked {
-        Linked::Shared => {
+        Linked::Shared | Linked::BeforeScalapack => {
             command.arg("-L").arg(&folder).arg("-lblacs_fmpl");
             command.arg(format!("-Wl,-rpath,{}", folder.display()));
+            if linked == Linked::BeforeScalapack {
+                command.arg(format!("-l{SCALAPACK}"));
+            }
         }
         Linked::Static => drop(command.arg(folder.join("libblacs_fmpl.a")).args(NEEDED)),
     }
