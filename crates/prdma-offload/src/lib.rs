@@ -25,6 +25,7 @@
 mod aggregation;
 mod buffer;
 mod collective;
+mod cost;
 mod engine;
 mod error;
 mod form;

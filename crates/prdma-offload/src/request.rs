@@ -4,6 +4,7 @@ use crate::{
     Aggregation, Form, PrdmaError, Result,
     buffer::ClaimSet,
     collective::Reduction,
+    cost,
     engine::{Engine, Progress},
     init::{Blocks, Channel, Made},
 };
@@ -118,12 +119,11 @@ impl Request {
     }
 
     async fn begin(&mut self) -> Result<()> {
-        self.made.fabric.charge("prdma.start").await;
-        for staged in &self.made.wires.packs {
-            staged.pack(&mut self.scratch)?;
-        }
+        self.made.fabric.charge(cost::START).await;
+        self.made.wires.pack(&self.made.fabric, &mut self.scratch).await?;
         if let Some(reduction) = &self.reduction {
             reduction.begin(self.iteration, &mut self.scratch)?;
+            self.made.fabric.charge_bytes(cost::COPY, reduction.begun_bytes()).await;
         }
         self.made.engine.start(self.iteration).await
     }
@@ -141,7 +141,7 @@ impl Request {
             return Ok(());
         }
         let waited = self.made.engine.wait(self.iteration).await;
-        self.end(waited)
+        self.end(waited).await
     }
 
     /// Checks whether the iteration has ended, and ends it if so (`MPI_Test`). Returns `true` if
@@ -155,8 +155,8 @@ impl Request {
         }
         match self.made.engine.test(self.iteration).await {
             Ok(Progress::Pending) => Ok(false),
-            Ok(Progress::Done) => self.end(Ok(())).map(|()| true),
-            Err(error) => self.end(Err(error)).map(|()| true),
+            Ok(Progress::Done) => self.end(Ok(())).await.map(|()| true),
+            Err(error) => self.end(Err(error)).await.map(|()| true),
         }
     }
 
@@ -169,10 +169,10 @@ impl Request {
         }
     }
 
-    fn end(&mut self, ended: Result<()>) -> Result<()> {
+    async fn end(&mut self, ended: Result<()>) -> Result<()> {
         let (k, scratch) = (self.iteration, &mut self.scratch);
         let unpacked = ended
-            .and_then(|()| self.made.wires.unpacks.iter().try_for_each(|staged| staged.unpack(scratch)))
+            .and_then(|()| self.made.wires.unpack(scratch))
             .and_then(|()| self.reduction.iter().try_for_each(|reduction| reduction.finish(k, scratch)))
             .map_err(|error| self.made.wires.name_loss(&self.made.fabric, error));
         self.state = match &unpacked {
@@ -180,6 +180,13 @@ impl Request {
             Err(error) => State::Broken(error.clone()),
         };
         self.claims.set(false);
+        if unpacked.is_ok() {
+            // It is over, even if the caller does not wait for the time to pass.
+            self.made.wires.unpacking(&self.made.fabric).await;
+            if let Some(reduction) = &self.reduction {
+                self.made.fabric.charge_bytes(cost::COPY, reduction.finished_bytes()).await;
+            }
+        }
         unpacked
     }
 }

@@ -22,6 +22,16 @@ pub(crate) struct Reduction {
 }
 
 impl Reduction {
+    /// Returns how many bytes [`Reduction::begin`] copies.
+    pub(crate) fn begun_bytes(&self) -> usize {
+        self.sent.layout.bytes() as usize
+    }
+
+    /// Returns how many bytes [`Reduction::finish`] copies and folds.
+    pub(crate) fn finished_bytes(&self) -> usize {
+        self.result.layout.bytes() as usize * self.members
+    }
+
     /// Copies this member's block to where the queues find it.
     pub(crate) fn begin(&self, iteration: u64, scratch: &mut Vec<u8>) -> Result<()> {
         let area = self.alternating.map_or(Area::Gather, |_| Area::alternating(iteration));

@@ -8,6 +8,7 @@ use super::{
 use crate::{
     PrdmaError, Result,
     buffer::{Memory, Width},
+    cost,
     layout::Layout,
 };
 use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, join};
@@ -64,6 +65,11 @@ impl Staged {
         &self.staging
     }
 
+    /// Returns the length of the block.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.layout.bytes()
+    }
+
     /// Copies the block from the program's buffer to the staging memory.
     pub(crate) fn pack(&self, scratch: &mut Vec<u8>) -> Result<()> {
         self.program.gather(&self.layout, scratch)?;
@@ -90,6 +96,23 @@ impl Wires {
             wires.exchange(fabric, channel, agreed, sends, receives)?;
         }
         Ok(wires)
+    }
+
+    /// Packs what is to be sent so.
+    pub(crate) async fn pack(&self, fabric: &Fabric, scratch: &mut Vec<u8>) -> Result<()> {
+        self.packs.iter().try_for_each(|staged| staged.pack(scratch))?;
+        charge(fabric, &self.packs).await;
+        Ok(())
+    }
+
+    /// Unpacks what was received so; [`Wires::unpacking`] takes the time for it.
+    pub(crate) fn unpack(&self, scratch: &mut Vec<u8>) -> Result<()> {
+        self.unpacks.iter().try_for_each(|staged| staged.unpack(scratch))
+    }
+
+    /// Takes the time that unpacking takes.
+    pub(crate) async fn unpacking(&self, fabric: &Fabric) {
+        charge(fabric, &self.unpacks).await;
     }
 
     /// Gives the next channel the memory of its blocks, or staging memory for those that are
@@ -196,6 +219,14 @@ impl Wires {
     /// Returns the offset of a word whose content means nothing.
     pub(crate) fn scratch_word(&self) -> u64 {
         self.scratch
+    }
+}
+
+/// Takes the time that copying these blocks takes.
+async fn charge(fabric: &Fabric, staged: &[Staged]) {
+    let bytes: u64 = staged.iter().map(Staged::bytes).sum();
+    if bytes > 0 {
+        fabric.charge_bytes(cost::PACK, bytes as usize).await;
     }
 }
 

@@ -27,6 +27,7 @@ mod marks;
 use crate::{
     Form, PrdmaError, Result, Side,
     buffer::{ClaimSet, Use},
+    cost,
     engine::{Engine, PartitionEngine, Progress, QueuePartitions},
     init::{Blocks, Channel, Made},
 };
@@ -155,7 +156,7 @@ impl Partitioned {
         self.ins.iter().flatten().for_each(|inn| inn.claim.set(true));
         // Holds until the start is complete.
         let _ = self.broken.set(PrdmaError::HalfStarted { iteration: self.iteration });
-        self.made.fabric.charge("prdma.start").await;
+        self.made.fabric.charge(cost::START).await;
         let started = self.made.engine.start(self.iteration).await;
         self.broken.take();
         self.active = started.is_ok();

@@ -4,6 +4,7 @@ use super::mailboxes::{CLOSED, InBox, NO_BLOCK, OutBox};
 use crate::{
     Layout, PrdmaError, Result, Side,
     buffer::Width,
+    cost,
     engine::transfer,
     init::{Block, Outgoing, Staged},
     layout::{count_blocks, pieces},
@@ -60,6 +61,7 @@ impl OutBox {
         if !from.is_contiguous() && count_blocks(&from, &offer.layout) > DIRECT_BLOCKS {
             let staged = Staged::new(fabric, block)?;
             staged.pack(&mut Vec::new())?;
+            fabric.charge_bytes(cost::PACK, mine as usize).await;
             (memory, from) = (staged.staging().clone(), Layout::first(mine));
         }
         let pieces = pieces(&from, &offer.layout, u32::MAX)?;
@@ -108,7 +110,11 @@ impl InBox {
                 theirs => PrdmaError::Size { side: Side::Source, slot: self.slot, member: self.member, mine, theirs },
             });
         }
-        staged.map_or(Ok(()), |staged| staged.unpack(&mut Vec::new()))
+        if let Some(staged) = staged {
+            staged.unpack(&mut Vec::new())?;
+            fabric.charge_bytes(cost::PACK, block.layout.bytes() as usize).await;
+        }
+        Ok(())
     }
 
     async fn offer(&self, fabric: &Fabric, k: u64, offer: Option<Offer>) -> Result<()> {

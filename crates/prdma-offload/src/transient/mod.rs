@@ -26,6 +26,7 @@ pub(crate) use mailboxes::Mailboxes;
 use crate::{
     Buffer, Layout, Neighbourhood, PrdmaError, Result,
     buffer::ClaimSet,
+    cost,
     init::{Blocks, check, compiled_here},
 };
 use mailboxes::CLOSED;
@@ -93,7 +94,7 @@ impl Mailboxes {
         self.closed = true;
         let closing = CloseOnDrop { fabric, boxes: self, over: false };
         // The call costs at least what a start does.
-        fabric.charge("prdma.start").await;
+        fabric.charge(cost::START).await;
         let receives = self.ins.iter().map(|inn| inn.receive(fabric, k, blocks.map(|all| &all.receives[inn.slot])));
         let sends = self.outs.iter().map(|out| out.send(fabric, k, blocks.map(|all| &all.sends[out.slot])));
         let (received, sent) = join::join(join::join_all(receives), join::join_all(sends)).await;

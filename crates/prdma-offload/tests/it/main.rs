@@ -7,6 +7,7 @@ mod collectives;
 mod delivery;
 mod in_step;
 mod layouts;
+mod packing;
 mod partitioned;
 mod transient;
 mod counts {

@@ -1,22 +1,28 @@
 //! Layers of software, looked up once.
 
 use super::{Platform, SOFTWARE, Unit, timing::scaled};
+use rdma_fabric::Result;
 
-/// What layers of software cost. They are few, so a list.
+/// What layers of software cost.
 #[derive(Clone, Debug)]
-pub(crate) struct Software(Vec<(&'static str, Layer)>);
+pub(crate) struct Software {
+    /// They are few, so a list.
+    layers: Vec<(&'static str, Layer)>,
+    /// How many threads share what takes time for each byte.
+    threads: u64,
+}
 
 /// What a software layer costs.
 #[derive(Clone, Copy, Debug)]
 enum Layer {
     /// Picoseconds for each pass.
     Pass(u64),
-    /// Femtoseconds for each byte.
+    /// Femtoseconds for each byte, if one thread does it all.
     Byte(u64),
 }
 
 impl Software {
-    pub(super) fn new(platform: &Platform) -> Self {
+    pub(super) fn new(platform: &Platform) -> Result<Self> {
         let layers = platform.constants().iter().filter_map(|constant| {
             let layer = match constant.unit {
                 Unit::FemtosecondsPerByte => Layer::Byte(constant.value),
@@ -24,15 +30,15 @@ impl Software {
             };
             Some((constant.name.strip_prefix(SOFTWARE)?, layer))
         });
-        Software(layers.collect())
+        Ok(Software { layers: layers.collect(), threads: platform.need("copy_threads")?.max(1) })
     }
 
     /// Returns the picoseconds that one pass of `bytes` bytes takes through a layer; 0 if the layer is
     /// unknown.
     pub(crate) fn cost(&self, layer: &str, bytes: u64) -> u64 {
-        match self.0.iter().find(|(name, _)| *name == layer) {
+        match self.layers.iter().find(|(name, _)| *name == layer) {
             Some((_, Layer::Pass(picos))) => *picos,
-            Some((_, Layer::Byte(femtos))) => scaled(bytes, *femtos),
+            Some((_, Layer::Byte(femtos))) => scaled(bytes, *femtos).div_ceil(self.threads),
             None => 0,
         }
     }

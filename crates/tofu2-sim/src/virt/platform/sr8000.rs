@@ -54,6 +54,7 @@ pub(super) fn sr8000() -> Vec<Constant> {
         "ordered_puts" = 1 Count: "assumed: one interface and one way between two nodes, and FMPL relies on it";
         "yield" = 200_000 Picoseconds: "assumed: one turn of a program's own polling loop, at 250 MHz";
         "node_memory" = 8_589_934_592 Bytes: "recalled, unconfirmed: 8 GiB per node";
+        "copy_threads" = 1 Count: "what a program decides: threads that share each copy of a rank";
         "software.bare" = 0 Picoseconds: "no software layer";
         "software.descriptor" = 2_600_000 Picoseconds ["M7 init", "M7 header", "M7 data"]:
             "rewriting a TCW: 8.1 - (0.5 + 5.0) us, which follows from table 1 if both ends do the same in turn";

@@ -56,7 +56,10 @@ pub(super) fn fx100() -> Vec<Constant> {
             "proposal, not calibrated: middle of 0.1 to 0.2 us for one gate of the barrier unit";
         "barrier_channels" = 8 Count: "recalled, unconfirmed: start/end gates of a node's barrier unit (one TNI)";
         "barrier_gates" = 64 Count: "recalled, unconfirmed: all gates of a node's barrier unit (one TNI)";
+        "copy_threads" = 1 Count: "what a program decides: threads that share each copy of a rank";
         "software.bare" = 0 Picoseconds: "no software layer";
+        "software.copy" = 100_000 FemtosecondsPerByte: "assumed: one thread copies 10 GB/s";
+        "software.pack" = 125_000 FemtosecondsPerByte: "assumed: one thread packs or unpacks 8 GB/s in short runs";
         "software.descriptor" = 0 Picoseconds: "unknown: what building a descriptor takes is inside `post`";
         "software.fjmpi" = 570_000 Picoseconds ["A9"]:
             "extended RDMA library: 1.74 us local minus the modelled loopback";
@@ -112,7 +115,10 @@ pub(super) fn fx10() -> Vec<Constant> {
         "barrier_gate" = 150_000 Picoseconds: "proposal as on FX100, not calibrated";
         "barrier_channels" = 8 Count: "recalled, unconfirmed: as on FX100";
         "barrier_gates" = 64 Count: "recalled, unconfirmed: as on FX100";
+        "copy_threads" = 1 Count: "what a program decides: threads that share each copy of a rank";
         "software.bare" = 0 Picoseconds: "no software layer";
+        "software.copy" = 200_000 FemtosecondsPerByte: "assumed: one thread copies 5 GB/s";
+        "software.pack" = 250_000 FemtosecondsPerByte: "assumed: one thread packs or unpacks 4 GB/s in short runs";
         "software.descriptor" = 0 Picoseconds: "unknown: what building a descriptor takes is inside `post`";
     };
     let mut queues = tofu2_queues();
@@ -173,7 +179,10 @@ pub(super) fn tofud() -> Vec<Constant> {
         "multicast" = 0 Picoseconds: "hardware: none (0); else from the crossbar that all pass to the members";
         "yield" = 50_000 Picoseconds: "assumed: one turn of a program's own polling loop";
         "node_memory" = 34_359_738_368 Bytes: "external: 32 GiB per node";
+        "copy_threads" = 1 Count: "what a program decides: threads that share each copy of a rank";
         "software.bare" = 0 Picoseconds: "no software layer";
+        "software.copy" = 50_000 FemtosecondsPerByte: "assumed: one thread copies 20 GB/s";
+        "software.pack" = 62_500 FemtosecondsPerByte: "assumed: one thread packs or unpacks 16 GB/s in short runs";
         "software.descriptor" = 0 Picoseconds: "unknown: what building a descriptor takes is inside `post`";
         "system_queues" = 1 Count: "TofuD: 11 of a TNI's 12 CQs can be reached by programs";
         "queue_contexts" = 8 Count: "TofuD, its system library: normal queues that share a CQ";

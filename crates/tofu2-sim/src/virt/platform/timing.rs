@@ -161,7 +161,7 @@ impl Timing {
             barrier_gates: gates as u32,
             barrier_colours: u32::try_from(colours).unwrap_or(u32::MAX),
             colour_barrier: platform.value("colour_barrier").unwrap_or(0),
-            software: Software::new(platform),
+            software: Software::new(platform)?,
         })
     }
 

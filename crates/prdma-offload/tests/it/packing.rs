@@ -1,0 +1,54 @@
+//! Blocks that CPUs pack: what that takes in virtual time.
+
+use prdma_offload::{Buffer, Layout, Neighbourhood, Options, Topology};
+use rdma_fabric::{Fabric, Group, ProgramResult};
+use std::time::Duration;
+use tofu2_sim::virt::{Job, Platform};
+
+/// A column of so many blocks, each as far from the next one as it is long.
+const BLOCKS: u64 = 64;
+const BLOCK: u64 = 512;
+
+/// Exchanges a column with one neighbour a few times; returns how long an iteration takes.
+async fn exchange(fabric: Fabric, direct_blocks: u32) -> ProgramResult<Duration> {
+    const ITERATIONS: u32 = 4;
+    let group = Group::world(&fabric).await?;
+    let (me, other) = (group.me(), 1 - group.me());
+    let mut hood = Neighbourhood::new(group, Topology::graph(2, me, &[other], &[other])?).await?;
+    let buffers = [(); 2].map(|()| Buffer::<u8>::new(&fabric, (2 * BLOCKS * BLOCK) as usize));
+    let [send, receive] = buffers;
+    let (send, receive) = (send?, receive?);
+    let column = [Layout::strided(0, BLOCK, &[(BLOCKS, 2 * BLOCK)])?];
+    let options = Options { direct_blocks, ..Options::default() };
+    let mut request = hood.alltoallw_init(&send, &column, &receive, &column, &options).await?;
+    let began = fabric.now();
+    for _ in 0..ITERATIONS {
+        request.start().await?;
+        request.wait().await?;
+    }
+    Ok((fabric.now() - began) / ITERATIONS)
+}
+
+fn taken(machine: &Platform, direct_blocks: u32) -> Duration {
+    let outs =
+        Job::new(machine, 2).run(&async |fabric| exchange(fabric, direct_blocks).await).expect("no rank fails").outs;
+    outs.into_iter().max().expect("two ranks")
+}
+
+/// Each byte is copied once at either end, at the platform's rate, by as many threads as it says.
+#[test]
+fn packing_takes_the_time_of_its_bytes() {
+    let with = |threads, pack| {
+        let machine = Platform::fx100().with("copy_threads", threads).expect("a constant");
+        machine.with("software.pack", pack).expect("a constant")
+    };
+    let free = taken(&with(1, 0), 1);
+    for (threads, femtos) in [(1, 125_000), (1, 250_000), (8, 125_000)] {
+        let copies = Duration::from_nanos(2 * BLOCKS * BLOCK * femtos / threads / 1_000_000);
+        let measured = taken(&with(threads, femtos), 1) - free;
+        let least = copies.mul_f64(0.99);
+        assert!(measured >= least && measured <= copies.mul_f64(1.01), "{measured:?}, not {copies:?}");
+    }
+    // The network gathers and scatters what is not packed.
+    assert_eq!(taken(&with(1, 0), u32::MAX), taken(&with(1, 250_000), u32::MAX));
+}
