@@ -30,7 +30,7 @@ pub struct Request {
     state: State,
     /// The last iteration that was started, from 1.
     iteration: u64,
-    /// Scratch space for packing.
+    /// Scratch space for folding.
     scratch: Vec<u8>,
 }
 
@@ -120,9 +120,9 @@ impl Request {
 
     async fn begin(&mut self) -> Result<()> {
         self.made.fabric.charge(cost::START).await;
-        self.made.wires.pack(&self.made.fabric, &mut self.scratch).await?;
+        self.made.wires.pack(&self.made.fabric).await?;
         if let Some(reduction) = &self.reduction {
-            reduction.begin(self.iteration, &mut self.scratch)?;
+            reduction.begin(self.iteration)?;
             self.made.fabric.charge_bytes(cost::COPY, reduction.begun_bytes()).await;
         }
         self.made.engine.start(self.iteration).await
@@ -172,7 +172,7 @@ impl Request {
     async fn end(&mut self, ended: Result<()>) -> Result<()> {
         let (k, scratch) = (self.iteration, &mut self.scratch);
         let unpacked = ended
-            .and_then(|()| self.made.wires.unpack(scratch))
+            .and_then(|()| self.made.wires.unpack())
             .and_then(|()| self.reduction.iter().try_for_each(|reduction| reduction.finish(k, scratch)))
             .map_err(|error| self.made.wires.name_loss(&self.made.fabric, error));
         self.state = match &unpacked {

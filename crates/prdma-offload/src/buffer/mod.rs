@@ -1,8 +1,10 @@
 //! Registered memory that requests send from and receive into.
 
+mod between;
 mod claims;
 mod width;
 
+pub(crate) use between::copy;
 pub(crate) use claims::{ClaimSet, Use};
 pub(crate) use width::{Cells, Width, with_width};
 

@@ -2,7 +2,11 @@
 //! blocks of all in the order of their members.
 
 use super::plan::Area;
-use crate::{Layout, Result, buffer::Memory, init::Block};
+use crate::{
+    Layout, Result,
+    buffer::{Memory, copy},
+    init::Block,
+};
 use rdma_fabric::Pod;
 
 type Fold = dyn Fn(&[u8], usize) -> Vec<u8> + Send + Sync;
@@ -33,10 +37,10 @@ impl Reduction {
     }
 
     /// Copies this member's block to where the queues find it.
-    pub(crate) fn begin(&self, iteration: u64, scratch: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn begin(&self, iteration: u64) -> Result<()> {
         let area = self.alternating.map_or(Area::Gather, |_| Area::alternating(iteration));
-        self.sent.memory.gather(&self.sent.layout, scratch)?;
-        self.areas[area as usize].scatter(&Layout::first(scratch.len() as u64), scratch)
+        let first = Layout::first(self.sent.layout.bytes());
+        copy((&self.sent.memory, &self.sent.layout), (&self.areas[area as usize], &first))
     }
 
     /// Folds the blocks of all members into the result.

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     PrdmaError, Result,
-    buffer::{Memory, Width},
+    buffer::{Memory, Width, copy},
     cost,
     layout::Layout,
 };
@@ -71,15 +71,18 @@ impl Staged {
     }
 
     /// Copies the block from the program's buffer to the staging memory.
-    pub(crate) fn pack(&self, scratch: &mut Vec<u8>) -> Result<()> {
-        self.program.gather(&self.layout, scratch)?;
-        self.staging.scatter(&Layout::range(self.start, scratch.len() as u64), scratch)
+    pub(crate) fn pack(&self) -> Result<()> {
+        copy((&self.program, &self.layout), (&self.staging, &self.staged()))
     }
 
     /// Copies the block from the staging memory to the program's buffer.
-    pub(crate) fn unpack(&self, scratch: &mut Vec<u8>) -> Result<()> {
-        self.staging.gather(&Layout::range(self.start, self.layout.bytes()), scratch)?;
-        self.program.scatter(&self.layout, scratch)
+    pub(crate) fn unpack(&self) -> Result<()> {
+        copy((&self.staging, &self.staged()), (&self.program, &self.layout))
+    }
+
+    /// Returns where the block is in the staging memory.
+    fn staged(&self) -> Layout {
+        Layout::range(self.start, self.layout.bytes())
     }
 }
 
@@ -99,15 +102,15 @@ impl Wires {
     }
 
     /// Packs what is to be sent so.
-    pub(crate) async fn pack(&self, fabric: &Fabric, scratch: &mut Vec<u8>) -> Result<()> {
-        self.packs.iter().try_for_each(|staged| staged.pack(scratch))?;
+    pub(crate) async fn pack(&self, fabric: &Fabric) -> Result<()> {
+        self.packs.iter().try_for_each(Staged::pack)?;
         charge(fabric, &self.packs).await;
         Ok(())
     }
 
     /// Unpacks what was received so; [`Wires::unpacking`] takes the time for it.
-    pub(crate) fn unpack(&self, scratch: &mut Vec<u8>) -> Result<()> {
-        self.unpacks.iter().try_for_each(|staged| staged.unpack(scratch))
+    pub(crate) fn unpack(&self) -> Result<()> {
+        self.unpacks.iter().try_for_each(Staged::unpack)
     }
 
     /// Takes the time that unpacking takes.

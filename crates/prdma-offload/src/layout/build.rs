@@ -34,7 +34,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`LayoutError::Dimensions`], [`LayoutError::OutsideArray`], [`LayoutError::Overflow`]; with
-    /// more than five dimensions [`LayoutError::TooManyDims`], unless the part has all elements of
+    /// more than eight dimensions [`LayoutError::TooManyDims`], unless the part has all elements of
     /// enough of them.
     pub fn subarray<T: Pod>(sizes: &[usize], subsizes: &[usize], starts: &[usize]) -> Result<Layout, LayoutError> {
         if sizes.len() != subsizes.len() || sizes.len() != starts.len() {

@@ -2,7 +2,7 @@
 //! 4.1, chapter 5).
 //!
 //! A [`Layout`] is an arithmetic description that fits a few words, whatever it covers: contiguous
-//! memory, a vector (`MPI_Type_vector`), a subarray (`MPI_Type_create_subarray`) of up to five
+//! memory, a vector (`MPI_Type_vector`), a subarray (`MPI_Type_create_subarray`) of up to eight
 //! dimensions. There are no indexed types.
 //!
 //! Two layouts are equal if and only if they name the same bytes in the same order: every
@@ -21,7 +21,7 @@ pub use pieces::{Piece, count_blocks, pieces};
 use core::iter::FusedIterator;
 
 /// The largest number of distances of a layout.
-pub const MOST_DIMS: usize = 4;
+pub const MOST_DIMS: usize = 7;
 
 /// Bytes of a buffer in the order in which they are sent: runs of equal length at nested, equal
 /// distances.

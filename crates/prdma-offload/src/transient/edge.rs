@@ -60,7 +60,7 @@ impl OutBox {
         let (mut memory, mut from) = (block.memory.clone(), block.layout);
         if !from.is_contiguous() && count_blocks(&from, &offer.layout) > DIRECT_BLOCKS {
             let staged = Staged::new(fabric, block)?;
-            staged.pack(&mut Vec::new())?;
+            staged.pack()?;
             fabric.charge_bytes(cost::PACK, mine as usize).await;
             (memory, from) = (staged.staging().clone(), Layout::first(mine));
         }
@@ -111,7 +111,7 @@ impl InBox {
             });
         }
         if let Some(staged) = staged {
-            staged.unpack(&mut Vec::new())?;
+            staged.unpack()?;
             fabric.charge_bytes(cost::PACK, block.layout.bytes() as usize).await;
         }
         Ok(())

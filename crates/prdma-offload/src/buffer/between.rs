@@ -1,0 +1,91 @@
+//! Copies between two buffers of a rank, from one layout to another.
+
+use super::{Memory, width::with_width};
+use crate::{
+    Result,
+    layout::{Layout, Runs},
+};
+use core::ops::Range;
+use rdma_fabric::{Fabric, LocalSpan, Pod};
+
+/// Bytes that are copied at a time: they stay in the nearest cache between the two memories.
+const CHUNK: usize = 4096;
+
+/// Copies the bytes of one layout to those of another, which has as many. Allocates nothing where the
+/// cells of both have one width, as they mostly do.
+///
+/// # Errors
+/// Those of the fabric, and nothing can be said of the destination then.
+pub(crate) fn copy(from: (&Memory, &Layout), to: (&Memory, &Layout)) -> Result<()> {
+    let ((source, taken), (sink, given)) = (from, to);
+    debug_assert_eq!(taken.bytes(), given.bytes());
+    if taken.bytes() == 0 {
+        return Ok(());
+    }
+    if source.width() != sink.width() {
+        let mut bytes = Vec::new();
+        source.gather(taken, &mut bytes)?;
+        return sink.scatter(given, &bytes);
+    }
+    let fabric = &source.allocation.fabric;
+    with_width!(source.width(), W => copy_cells(fabric, Side::<W>::new(from)?, Side::<W>::new(to)?))
+}
+
+fn copy_cells<W: Pod>(fabric: &Fabric, mut source: Side<W>, mut sink: Side<W>) -> Result<()> {
+    let mut chunk = [0u64; CHUNK / 8];
+    let cells: &mut [W] = bytemuck::cast_slice_mut(&mut chunk);
+    loop {
+        let mut filled = 0;
+        while filled < cells.len()
+            && let Some(run) = source.next(cells.len() - filled)
+        {
+            let end = filled + run.len();
+            fabric.read(&*source.span.part(run)?, &mut cells[filled..end])?;
+            filled = end;
+        }
+        if filled == 0 {
+            return Ok(());
+        }
+        let mut done = 0;
+        while done < filled
+            && let Some(run) = sink.next(filled - done)
+        {
+            let end = done + run.len();
+            fabric.write(&*sink.span.part(run)?, &cells[done..end])?;
+            done = end;
+        }
+    }
+}
+
+/// One end of a copy, in cells.
+struct Side<W: Pod> {
+    /// From the first byte of the layout to the last one.
+    span: LocalSpan<W>,
+    /// Where that starts in the memory, in bytes.
+    start: u64,
+    runs: Runs,
+    /// What is left of a run.
+    run: Range<usize>,
+}
+
+impl<W: Pod> Side<W> {
+    fn new((memory, layout): (&Memory, &Layout)) -> Result<Self> {
+        let (start, end) = (layout.offset, layout.end());
+        let (allocation, cells) = (&memory.allocation, (end - start) as usize / size_of::<W>());
+        let span = allocation.region.span(&allocation.fabric, start as usize, cells)?;
+        Ok(Side { span, start, runs: layout.runs(), run: 0..0 })
+    }
+
+    /// Returns the next cells that lie together, at most so many.
+    fn next(&mut self, most: usize) -> Option<Range<usize>> {
+        if self.run.is_empty() {
+            let (offset, len) = self.runs.next()?;
+            let first = (offset - self.start) as usize / size_of::<W>();
+            self.run = first..first + len as usize / size_of::<W>();
+        }
+        let end = self.run.end.min(self.run.start + most);
+        let next = self.run.start..end;
+        self.run.start = end;
+        Some(next)
+    }
+}
