@@ -101,7 +101,7 @@ fn explored(options: &Options, cases: usize) -> Vec<Row> {
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let items = wanted(options);
     let names: Vec<_> = items.iter().map(Exploration::name).collect();
-    if options.output.lists("case", &names)? {
+    if options.output.lists("case", &names, "explorer")? {
         return Ok(ExitCode::SUCCESS);
     }
     let rows = explored(options, items.len());

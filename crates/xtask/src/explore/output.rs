@@ -3,7 +3,11 @@
 use clap::Args;
 use comfy_table::Table;
 use serde::Serialize;
-use std::{error::Error, fs, path::PathBuf};
+use std::{
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct Output {
@@ -23,10 +27,14 @@ impl Output {
     /// whether it is.
     ///
     /// # Errors
-    /// If there are no names: no `what` has such a name.
-    pub(crate) fn lists(&self, what: &str, names: &[&str]) -> Result<bool, Box<dyn Error>> {
+    /// If there are no names: no `what` has such a name. If the page has no `part` to rewrite, which
+    /// is better known before a long search.
+    pub(crate) fn lists(&self, what: &str, names: &[&str], part: &str) -> Result<bool, Box<dyn Error>> {
         if names.is_empty() {
             return Err(format!("no {what} has such a name; --list shows them").into());
+        }
+        if let Some(path) = &self.markdown {
+            page_with(path, part, "")?;
         }
         if self.list {
             names.iter().for_each(|name| println!("{name}"));
@@ -54,15 +62,14 @@ impl Output {
             println!("{}", crate::page::terminal(table()));
         }
         if let Some(path) = &self.markdown {
-            fs::write(
-                path,
-                crate::page::rewritten(
-                    &fs::read_to_string(path)?,
-                    crate::page::named(part),
-                    &crate::page::markdown(table()),
-                )?,
-            )?;
+            fs::write(path, page_with(path, part, &crate::page::markdown(table()))?)?;
         }
         Ok(())
     }
+}
+
+/// Returns the page with `text` in place of one of its parts.
+fn page_with(path: &Path, part: &str, text: &str) -> Result<String, Box<dyn Error>> {
+    let page = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(crate::page::rewritten(&page, crate::page::named(part), text)?)
 }

@@ -119,7 +119,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let cases = || Case::ALL.into_iter().filter(|case| wanted(&options.case, case.name));
     let items: Vec<_> = locks.flat_map(|lock| cases().map(move |case| (lock, case))).collect();
     let names: Vec<_> = items.iter().map(|(lock, case)| name(*lock, *case)).collect();
-    if options.output.lists("lock or job", &names.iter().map(String::as_str).collect::<Vec<_>>())? {
+    if options.output.lists("lock or job", &names.iter().map(String::as_str).collect::<Vec<_>>(), "twin")? {
         return Ok(ExitCode::SUCCESS);
     }
     let ways: &[bool] = if options.apart { &[false, true] } else { &[false] };
