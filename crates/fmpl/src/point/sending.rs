@@ -79,7 +79,7 @@ impl Communicator {
     /// index were posted.
     fn beside(&self, peer: usize) -> Result<u64> {
         self.with(|state| {
-            state.sweep(&self.fabric)?;
+            state.sweep_if_due(&self.fabric)?;
             Ok(state.beside(peer))
         })?
     }

@@ -10,7 +10,6 @@ use rdma_fabric::{Fabric, LocalSpan, Region};
 pub(super) struct Memory {
     /// `None` for a piece that was given back to the fabric.
     pieces: Vec<Option<Piece>>,
-    grows: bool,
 }
 
 /// Where a message waits.
@@ -56,8 +55,8 @@ const ALIGN: usize = 64;
 const GROWTH: usize = 256 << 10;
 
 impl Memory {
-    pub(super) fn new(fabric: &Fabric, bytes: usize, grows: bool) -> Result<Self> {
-        let mut memory = Memory { pieces: Vec::new(), grows };
+    pub(super) fn new(fabric: &Fabric, bytes: usize) -> Result<Self> {
+        let mut memory = Memory::default();
         if bytes > 0 {
             memory.add(fabric, bytes, Kind::First)?;
         }
@@ -79,14 +78,8 @@ impl Memory {
     }
 
     pub(super) fn may_hold(&self, bytes: usize) -> bool {
-        let first = || {
-            self.pieces.iter().flatten().any(|piece| piece.kind == Kind::First && room_of(bytes) <= piece.span.len())
-        };
-        self.grows || first()
-    }
-
-    pub(super) fn grows(&self) -> bool {
-        self.grows
+        let is_long_enough = |piece: &Piece| piece.kind == Kind::First && room_of(bytes) <= piece.span.len();
+        self.pieces.iter().flatten().any(is_long_enough)
     }
 
     /// Copies a message here; `None` if there is no room.

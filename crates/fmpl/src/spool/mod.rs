@@ -25,7 +25,7 @@ pub struct Spooled {
 #[derive(Debug)]
 pub(crate) struct Spool {
     memory: Memory,
-    /// How long a send may wait before the spool grows.
+    /// How long a send may wait before the spool grows; `None` if that never grows.
     patience: Option<Duration>,
     held: Vec<Held>,
     /// How many messages a spool that grows may hold before the next sweep, which looks at all of them.
@@ -48,13 +48,17 @@ struct Held {
 
 impl Spool {
     pub(crate) fn new(fabric: &Fabric, bytes: usize, patience: Option<Duration>) -> Result<Self> {
-        let memory = Memory::new(fabric, bytes, patience.is_some())?;
+        let memory = Memory::new(fabric, bytes)?;
         Ok(Spool { memory, patience, held: Vec::new(), due: 0, received: 0, refused: None })
     }
 
     /// Returns whether a message of so many bytes has room here when nothing else is held.
     pub(crate) fn may_hold(&self, bytes: usize) -> bool {
-        self.memory.may_hold(bytes)
+        self.grows() || self.memory.may_hold(bytes)
+    }
+
+    fn grows(&self) -> bool {
+        self.patience.is_some()
     }
 }
 
@@ -77,9 +81,10 @@ impl State {
         must: bool,
         bell: Option<Bell>,
     ) -> Result<Option<()>> {
-        let otherwise = if must && !self.spool.memory.grows() { Otherwise::Alone } else { Otherwise::Nowhere };
+        let grows = self.spool.grows();
+        let otherwise = if must && !grows { Otherwise::Alone } else { Otherwise::Nowhere };
         let mut kept = self.spool.memory.keep(fabric, source, otherwise)?;
-        if kept.is_none() && self.spool.memory.grows() {
+        if kept.is_none() && grows {
             self.sweep(fabric)?;
             kept = self.spool.memory.keep(fabric, source, Otherwise::Grow)?;
         }
@@ -132,7 +137,7 @@ impl State {
     /// Frees what was received, if it is time: as nobody waits for room in a spool that grows, that
     /// one is swept when it holds twice as much as after the last time, and before it grows.
     pub(crate) fn sweep_if_due(&mut self, fabric: &Fabric) -> Result<()> {
-        let is_due = !self.spool.memory.grows() || self.spool.held.len() >= self.spool.due;
+        let is_due = !self.spool.grows() || self.spool.held.len() >= self.spool.due;
         if is_due { self.sweep(fabric) } else { Ok(()) }
     }
 

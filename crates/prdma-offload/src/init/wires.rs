@@ -65,9 +65,12 @@ impl Staged {
         &self.staging
     }
 
-    /// Returns the length of the block.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.layout.bytes()
+    /// Takes the time that packing or unpacking blocks takes.
+    pub(crate) async fn charge(fabric: &Fabric, blocks: &[Staged]) {
+        let bytes: u64 = blocks.iter().map(|staged| staged.layout.bytes()).sum();
+        if bytes > 0 {
+            fabric.charge_bytes(cost::PACK, bytes as usize).await;
+        }
     }
 
     /// Copies the block from the program's buffer to the staging memory.
@@ -104,7 +107,7 @@ impl Wires {
     /// Packs what is to be sent so.
     pub(crate) async fn pack(&self, fabric: &Fabric) -> Result<()> {
         self.packs.iter().try_for_each(Staged::pack)?;
-        charge(fabric, &self.packs).await;
+        Staged::charge(fabric, &self.packs).await;
         Ok(())
     }
 
@@ -115,7 +118,7 @@ impl Wires {
 
     /// Takes the time that unpacking takes.
     pub(crate) async fn unpacking(&self, fabric: &Fabric) {
-        charge(fabric, &self.unpacks).await;
+        Staged::charge(fabric, &self.unpacks).await;
     }
 
     /// Gives the next channel the memory of its blocks, or staging memory for those that are
@@ -222,14 +225,6 @@ impl Wires {
     /// Returns the offset of a word whose content means nothing.
     pub(crate) fn scratch_word(&self) -> u64 {
         self.scratch
-    }
-}
-
-/// Takes the time that copying these blocks takes.
-async fn charge(fabric: &Fabric, staged: &[Staged]) {
-    let bytes: u64 = staged.iter().map(Staged::bytes).sum();
-    if bytes > 0 {
-        fabric.charge_bytes(cost::PACK, bytes as usize).await;
     }
 }
 

@@ -4,11 +4,11 @@ use super::mailboxes::{CLOSED, InBox, NO_BLOCK, OutBox};
 use crate::{
     Layout, PrdmaError, Result, Side,
     buffer::Width,
-    cost,
     engine::transfer,
     init::{Block, Outgoing, Staged},
     layout::{count_blocks, pieces},
 };
+use core::slice;
 use rdma_fabric::{Deps, Fabric, RegionKey, RemoteAddr, triggered::put_behind};
 
 /// Blocks beyond this number are packed before, and unpacked after: the default of
@@ -61,7 +61,7 @@ impl OutBox {
         if !from.is_contiguous() && count_blocks(&from, &offer.layout) > DIRECT_BLOCKS {
             let staged = Staged::new(fabric, block)?;
             staged.pack()?;
-            fabric.charge_bytes(cost::PACK, mine as usize).await;
+            Staged::charge(fabric, slice::from_ref(&staged)).await;
             (memory, from) = (staged.staging().clone(), Layout::first(mine));
         }
         let pieces = pieces(&from, &offer.layout, u32::MAX)?;
@@ -112,7 +112,7 @@ impl InBox {
         }
         if let Some(staged) = staged {
             staged.unpack()?;
-            fabric.charge_bytes(cost::PACK, block.layout.bytes() as usize).await;
+            Staged::charge(fabric, slice::from_ref(&staged)).await;
         }
         Ok(())
     }

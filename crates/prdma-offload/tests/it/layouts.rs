@@ -27,7 +27,7 @@ impl Loops {
 }
 
 fn any_loops() -> impl Strategy<Value = Loops> {
-    let dims = prop::collection::vec((0u64..4, 0u64..40), 0..8);
+    let dims = prop::collection::vec((0u64..5, 0u64..40), 0..8);
     (0u64..60, 0u64..6, dims).prop_map(|(offset, run, dims)| Loops { offset, run, dims })
 }
 

@@ -15,9 +15,8 @@ async fn exchange(fabric: Fabric, direct_blocks: u32) -> ProgramResult<Duration>
     let group = Group::world(&fabric).await?;
     let (me, other) = (group.me(), 1 - group.me());
     let mut hood = Neighbourhood::new(group, Topology::graph(2, me, &[other], &[other])?).await?;
-    let buffers = [(); 2].map(|()| Buffer::<u8>::new(&fabric, (2 * BLOCKS * BLOCK) as usize));
-    let [send, receive] = buffers;
-    let (send, receive) = (send?, receive?);
+    let buffer = || Buffer::<u8>::new(&fabric, (2 * BLOCKS * BLOCK) as usize);
+    let (send, receive) = (buffer()?, buffer()?);
     let column = [Layout::strided(0, BLOCK, &[(BLOCKS, 2 * BLOCK)])?];
     let options = Options { direct_blocks, ..Options::default() };
     let mut request = hood.alltoallw_init(&send, &column, &receive, &column, &options).await?;
