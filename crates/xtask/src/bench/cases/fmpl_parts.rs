@@ -25,8 +25,9 @@ const PARTS: Case =
 pub(super) const CASES: &[Case] = &[PARTS];
 
 const SIZES: [usize; 2] = [64 << 10, 1 << 20];
-/// The bytes of a part, as they are in a default window.
-const PART: usize = 32 << 10;
+/// The most bytes of a part of a bare copy, as in a default window. There are two parts at least, so that
+/// both copies go on at the same time.
+const PART: usize = 64 << 10;
 
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     if !pair.is_planned(&PARTS) {
@@ -57,7 +58,8 @@ async fn in_parts(pair: &mut Pair<'_>, world: &Communicator, index: usize, bytes
         }
         Ok(Took::Wall)
     });
-    let parts = (bytes / PART) as u64;
+    let part_bytes = PART.min(bytes / 2);
+    let parts = (bytes / part_bytes) as u64;
     // Acquire: pairs with the release of the size before.
     let turns = &Cell::new(back.load(Acquire));
     let copied = |how: How| -> Named<'_> {
@@ -65,7 +67,7 @@ async fn in_parts(pair: &mut Pair<'_>, world: &Communicator, index: usize, bytes
             let mut own = own.borrow_mut();
             for _ in 0..times {
                 let first = turns.replace(turns.get() + parts);
-                for (part, words) in (0..).zip(own.words().chunks_mut(PART / 8)) {
+                for (part, words) in (0..).zip(own.words().chunks_mut(part_bytes / 8)) {
                     if me == 0 {
                         // Two parts ahead at most.
                         until(back, (first + part + 1).saturating_sub(2).max(first), abandoned)?;
