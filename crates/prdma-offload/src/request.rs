@@ -6,7 +6,7 @@ use crate::{
     collective::Reduction,
     cost,
     engine::{Engine, Progress},
-    init::{Blocks, Channel, Made},
+    init::{Blocks, Channel, Made, Staged},
 };
 use core::fmt;
 use rdma_fabric::join;
@@ -120,10 +120,12 @@ impl Request {
 
     async fn begin(&mut self) -> Result<()> {
         self.made.fabric.charge(cost::START).await;
-        self.made.wires.pack(&self.made.fabric).await?;
+        self.made.wires.pack()?;
         if let Some(reduction) = &self.reduction {
             reduction.begin(self.iteration)?;
-            self.made.fabric.charge_bytes(cost::COPY, reduction.begun_bytes()).await;
+        }
+        if self.copies() {
+            Box::pin(self.copied(&self.made.wires.packs, Reduction::begun_bytes)).await;
         }
         self.made.engine.start(self.iteration).await
     }
@@ -141,7 +143,7 @@ impl Request {
             return Ok(());
         }
         let waited = self.made.engine.wait(self.iteration).await;
-        self.end(waited).await
+        self.end_in_time(waited).await
     }
 
     /// Checks whether the iteration has ended, and ends it if so (`MPI_Test`). Returns `true` if
@@ -155,8 +157,8 @@ impl Request {
         }
         match self.made.engine.test(self.iteration).await {
             Ok(Progress::Pending) => Ok(false),
-            Ok(Progress::Done) => self.end(Ok(())).await.map(|()| true),
-            Err(error) => self.end(Err(error)).await.map(|()| true),
+            Ok(Progress::Done) => self.end_in_time(Ok(())).await.map(|()| true),
+            Err(error) => self.end(Err(error)).map(|()| true),
         }
     }
 
@@ -169,7 +171,32 @@ impl Request {
         }
     }
 
-    async fn end(&mut self, ended: Result<()>) -> Result<()> {
+    /// Ends the iteration, which is over even if the caller does not wait for the time of its copies to
+    /// pass.
+    async fn end_in_time(&mut self, ended: Result<()>) -> Result<()> {
+        let ended = self.end(ended);
+        if ended.is_ok() && self.copies() {
+            Box::pin(self.copied(&self.made.wires.unpacks, Reduction::finished_bytes)).await;
+        }
+        ended
+    }
+
+    /// Returns whether the CPU copies anything.
+    fn copies(&self) -> bool {
+        let wires = &self.made.wires;
+        !wires.packs.is_empty() || !wires.unpacks.is_empty() || self.reduction.is_some()
+    }
+
+    /// Takes the time that copying takes. In a box, so that a request that copies nothing has small
+    /// futures.
+    async fn copied(&self, blocks: &[Staged], of_reduction: impl Fn(&Reduction) -> usize) {
+        Staged::charge(&self.made.fabric, blocks).await;
+        if let Some(reduction) = &self.reduction {
+            self.made.fabric.charge_bytes(cost::COPY, of_reduction(reduction)).await;
+        }
+    }
+
+    fn end(&mut self, ended: Result<()>) -> Result<()> {
         let (k, scratch) = (self.iteration, &mut self.scratch);
         let unpacked = ended
             .and_then(|()| self.made.wires.unpack())
@@ -180,13 +207,6 @@ impl Request {
             Err(error) => State::Broken(error.clone()),
         };
         self.claims.set(false);
-        if unpacked.is_ok() {
-            // It is over, even if the caller does not wait for the time to pass.
-            self.made.wires.unpacking(&self.made.fabric).await;
-            if let Some(reduction) = &self.reduction {
-                self.made.fabric.charge_bytes(cost::COPY, reduction.finished_bytes()).await;
-            }
-        }
         unpacked
     }
 }

@@ -16,6 +16,7 @@ const CHUNK: usize = 4096;
 ///
 /// # Errors
 /// Those of the fabric, and nothing can be said of the destination then.
+#[inline(never)]
 pub(crate) fn copy(from: (&Memory, &Layout), to: (&Memory, &Layout)) -> Result<()> {
     let ((source, taken), (sink, given)) = (from, to);
     debug_assert_eq!(taken.bytes(), given.bytes());

@@ -105,20 +105,13 @@ impl Wires {
     }
 
     /// Packs what is to be sent so.
-    pub(crate) async fn pack(&self, fabric: &Fabric) -> Result<()> {
-        self.packs.iter().try_for_each(Staged::pack)?;
-        Staged::charge(fabric, &self.packs).await;
-        Ok(())
+    pub(crate) fn pack(&self) -> Result<()> {
+        self.packs.iter().try_for_each(Staged::pack)
     }
 
-    /// Unpacks what was received so; [`Wires::unpacking`] takes the time for it.
+    /// Unpacks what was received so.
     pub(crate) fn unpack(&self) -> Result<()> {
         self.unpacks.iter().try_for_each(Staged::unpack)
-    }
-
-    /// Takes the time that unpacking takes.
-    pub(crate) async fn unpacking(&self, fabric: &Fabric) {
-        Staged::charge(fabric, &self.unpacks).await;
     }
 
     /// Gives the next channel the memory of its blocks, or staging memory for those that are
