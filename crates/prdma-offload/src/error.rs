@@ -1,6 +1,7 @@
 //! Why a call failed.
 
 use crate::{layout::LayoutError, topology::Side};
+use core::fmt;
 use rdma_fabric::{FabricError, Rank, control_queue::QueueError};
 
 /// A call that did not do what it was asked to.
@@ -96,16 +97,30 @@ pub enum PrdmaError {
         /// The iteration, counted from 1.
         iteration: u64,
     },
-    /// An access touches bytes of a buffer that an active request sends (writing) or receives (any
-    /// access).
-    #[error("bytes {start} to {end} of the buffer belong to an active request that {use_of} them: wait for it first")]
+    /// An access, a view or a start touches bytes of a buffer that something else uses in a way that
+    /// excludes it.
+    #[error("bytes {start} to {end} of the buffer are in use: {holder}")]
     InUse {
         /// The first byte of the access.
         start: u64,
         /// The byte after its last one.
         end: u64,
-        /// `sends` or `receives`.
-        use_of: &'static str,
+        /// What uses some of them.
+        holder: Holder,
+    },
+    /// A view's rows are not made of whole elements, or are not aligned to them.
+    #[error("rows that start at byte {offset} don't consist of elements of {size} bytes")]
+    NoElements {
+        /// Where the first row starts, in bytes from the buffer's start.
+        offset: u64,
+        /// Bytes of an element.
+        size: usize,
+    },
+    /// Memory that is lent in place was given to something that lets others write to it unguarded.
+    #[error("a buffer that lends its memory in place can't be used in {what}")]
+    InPlace {
+        /// What it was given to.
+        what: &'static str,
     },
     /// A block can't be cut into partitions of equal size.
     #[error(
@@ -205,6 +220,34 @@ pub enum PrdmaError {
         /// The amount available.
         limit: u64,
     },
+}
+
+/// What uses bytes of a buffer: see [`PrdmaError::InUse`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Holder {
+    /// An active request sends them.
+    Sender,
+    /// An active request receives them.
+    Receiver,
+    /// A request that is broken, or was dropped while it was active, may still receive them.
+    Broken,
+    /// A view reads them.
+    View,
+    /// A view writes them.
+    ViewMut,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Holder::Sender => "an active request sends them; wait for it first",
+            Holder::Receiver => "an active request receives them; wait for it first",
+            Holder::Broken => "a request that did not end may still receive them",
+            Holder::View => "a view reads them; drop it first",
+            Holder::ViewMut => "a view writes them; drop it first",
+        })
+    }
 }
 
 impl PrdmaError {

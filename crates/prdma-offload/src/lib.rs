@@ -20,8 +20,6 @@
 //! M. Hatanaka, T. Ogura, M. Takagi, A. Hori, Y. Ishikawa: MPI persistent neighbourhood collectives
 //! over Tofu2 protocol offload; MPI 4.1, sections 6.13 and 8.6 to 8.9.
 
-#![forbid(unsafe_code)]
-
 mod aggregation;
 mod buffer;
 mod collective;
@@ -43,9 +41,9 @@ pub mod topology;
 mod transient;
 
 pub use aggregation::Aggregation;
-pub use buffer::Buffer;
+pub use buffer::{Buffer, Element, Rows, RowsMut, View, ViewMut};
 pub use collective::{Collectives, Pipeline, Shape};
-pub use error::{PrdmaError, Result};
+pub use error::{Holder, PrdmaError, Result};
 pub use form::{Form, Options};
 pub use layout::{Layout, LayoutError};
 pub use neighbourhood::Neighbourhood;

@@ -4,7 +4,7 @@
 use crate::{
     Buffer, Layout, Options, Request, Result,
     buffer::Memory,
-    init::{self, Block, Blocks, Channel, RequestBuilder, check, compiled_here},
+    init::{self, Block, Blocks, Channel, Presented, RequestBuilder, Wish, check, compiled_here},
     layout::LayoutError,
     publish::TableHeader,
     topology::Topology,
@@ -170,8 +170,13 @@ impl Neighbourhood {
         compiled_here(async move {
             let Neighbourhood { group, channels, headers, .. } = self;
             let requests = [&channels[..]];
-            let builder = RequestBuilder { group, headers, requests: &requests, blocks: blocks.as_ref(), options };
-            let made = builder.make_by_node().await?;
+            let wish = Wish::of(group.fabric(), options);
+            let shown = blocks.as_ref().map_err(Clone::clone);
+            let shown = shown.and_then(|blocks| Presented::new(group.fabric(), blocks, options));
+            let shown_blocks = shown.as_ref().map(|shown| &shown.blocks);
+            let builder = RequestBuilder { group, headers, requests: &requests, blocks: shown_blocks, options, wish };
+            let mut made = builder.make_by_node().await?;
+            shown?.attach(channels, &mut made.wires);
             Ok(Request::new(made, channels, &blocks?))
         })
     }

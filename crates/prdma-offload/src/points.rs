@@ -11,7 +11,7 @@
 use crate::{
     Edge, Layout, Options, Request, Result,
     buffer::Buffer,
-    init::{Block, Blocks, Channel, RequestBuilder, check, compiled_here, single},
+    init::{Block, Blocks, Channel, Presented, RequestBuilder, Wish, check, compiled_here, single},
     publish::TableHeader,
     topology::Topology,
 };
@@ -65,10 +65,16 @@ pub fn points_init<'a>(
         let sound = channels.as_ref().map_err(Clone::clone).and(checked);
         let channels = channels.unwrap_or_default();
         let requests: Vec<_> = channels.chunks(1).collect();
-        let blocks = sound.as_ref().map(|()| &given);
-        let builder = RequestBuilder { group, headers: &headers, requests: &requests, blocks, options };
+        let mut shown = sound.and_then(|()| Presented::new(group.fabric(), &given, options));
+        let (blocks, wish) = (shown.as_ref().map(|shown| &shown.blocks), Wish::of(group.fabric(), options));
+        let builder = RequestBuilder { group, headers: &headers, requests: &requests, blocks, options, wish };
         let made = builder.make().await?.into_iter().zip(&requests);
-        let mut made: Vec<_> = made.map(|(made, channels)| Request::new(made, channels, &given)).collect();
+        let mut made: Vec<_> = made
+            .map(|(mut made, channels)| {
+                shown.iter_mut().for_each(|shown| shown.attach(channels, &mut made.wires));
+                Request::new(made, channels, &given)
+            })
+            .collect();
         let received = made.split_off(many);
         Ok((in_order(made, &channels[..many]), in_order(received, &channels[many..])))
     })

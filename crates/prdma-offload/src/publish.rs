@@ -8,8 +8,9 @@
 //! nobody. A future that is dropped half-way leaves the group where a dropped collective does, and
 //! takes the table away: others may then find [`FabricError::StaleRegion`].
 
+use crate::init::Seal;
 use bytemuck::{Pod, Zeroable};
-use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Rank, Region, RegionKey, Result, join};
+use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Rank, Region, RegionKey, RemoteAddr, Result, join};
 
 /// The content of a header: where a member's table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
@@ -21,6 +22,10 @@ pub(crate) struct TableHeader {
     /// Elements of the table.
     pub(crate) elements: u64,
 }
+
+/// Bytes in front of the records of a sealed table: its kind, written last, and its number of
+/// records.
+const FRONT: usize = 16;
 
 /// A key that no region has.
 pub(crate) const NOWHERE: u64 = u64::MAX;
@@ -38,6 +43,17 @@ impl TableHeader {
         }
         let region = fabric.alloc(size_of_val(records).next_multiple_of(8))?;
         fabric.write(&region.span::<T>(fabric, 0, records.len())?, records)?;
+        Ok((TableHeader { key: region.key().to_bits(), elements }, Some(region)))
+    }
+
+    /// Registers `records` like [`TableHeader::register`], sealed.
+    fn register_sealed<T: Pod>(seal: &Seal, records: &[T]) -> Result<(TableHeader, Option<Region>)> {
+        let (fabric, elements) = (&seal.handle, records.len() as u64);
+        let region = fabric.alloc((FRONT + size_of_val(records)).next_multiple_of(8))?;
+        fabric.write(&region.span::<T>(fabric, FRONT, records.len())?, records)?;
+        fabric.store(&region.word(fabric, 8)?, elements)?;
+        // After the rest (release).
+        fabric.store(&region.word(fabric, 0)?, seal.kind)?;
         Ok((TableHeader { key: region.key().to_bits(), elements }, Some(region)))
     }
 
@@ -67,41 +83,85 @@ pub(crate) async fn publish<T: Pod + Unpin>(
     records: &[T],
     members: &[usize],
 ) -> Result<Vec<Vec<T>>> {
+    let published = publish_sealed(group, headers, records, members, None).await?;
+    Ok(published.tables.into_iter().map(|(_, table)| table).collect())
+}
+
+/// What a member and those it asked for have published.
+pub(crate) struct Published<T> {
+    /// The key of the own table.
+    pub(crate) mine: u64,
+    /// The others' tables, each with its key.
+    pub(crate) tables: Vec<(u64, Vec<T>)>,
+}
+
+/// Publishes records like [`publish`]; if there is a seal, in tables that only members of guarded
+/// requests can have written.
+///
+/// # Errors
+/// As [`publish`], and [`FabricError::Corrupt`] for a table without the seal.
+pub(crate) async fn publish_sealed<T: Pod + Unpin>(
+    group: &mut Group,
+    headers: &GroupMemory,
+    records: &[T],
+    members: &[usize],
+    seal: Option<&Seal>,
+) -> Result<Published<T>> {
     let fabric = group.fabric().clone();
-    let mine = TableHeader::register(&fabric, records);
+    let mine = match seal {
+        None => TableHeader::register(&fabric, records),
+        Some(seal) => TableHeader::register_sealed(seal, records),
+    };
     let header = mine.as_ref().map_or(TableHeader { key: NOWHERE, elements: 0 }, |(header, _)| *header);
     let written = header.write(headers, &fabric);
     group.barrier().await?;
     let reads = members.iter().map(|member| {
         let rank = group.rank(*member);
         let fabric = &fabric;
-        async move { table(fabric, headers, rank?).await }
+        async move { table(fabric, headers, rank?, seal).await }
     });
     let tables = join::join_all(reads).await;
     group.barrier().await?;
     // The table stays registered until here.
-    let _region = mine?;
+    let (header, _region) = mine?;
     written?;
-    tables.into_iter().collect()
+    Ok(Published { mine: header.key, tables: tables.into_iter().collect::<Result<_>>()? })
 }
 
-/// Returns the table that `rank` has published.
-async fn table<T: Pod + Unpin>(fabric: &Fabric, headers: &GroupMemory, rank: Rank) -> Result<Vec<T>> {
+/// Returns the table that `rank` has published, and its key.
+async fn table<T: Pod + Unpin>(
+    fabric: &Fabric,
+    headers: &GroupMemory,
+    rank: Rank,
+    seal: Option<&Seal>,
+) -> Result<(u64, Vec<T>)> {
     let header = fabric.remote_span::<u64>(headers.at(rank, 0)?, 2)?;
     let [key, elements] = fabric.get(&header, [0; 2]).await?;
-    if elements == 0 && key != NOWHERE {
-        return Ok(Vec::new());
+    if elements == 0 && key != NOWHERE && seal.is_none() {
+        return Ok((key, Vec::new()));
     }
     let region = RegionKey::from_bits(key);
     if key == NOWHERE {
         return Err(FabricError::NoSuchRegion { rank, region });
     }
+    let addr = |offset| RemoteAddr { rank, region, offset };
+    let (fabric, elements, start) = match seal {
+        None => (fabric, elements, 0),
+        Some(seal) => {
+            let fabric = &seal.handle;
+            if !seal.may_be_at(rank, region)?
+                || fabric.get_word(&fabric.remote_word::<u64>(addr(0))?).await? != seal.kind
+            {
+                return Err(FabricError::Corrupt { rank, what: &"seal of a table" });
+            }
+            (fabric, fabric.get_word(&fabric.remote_word::<u64>(addr(8))?).await?, FRONT as u64)
+        }
+    };
     let elements = usize::try_from(elements).map_err(|_| FabricError::Corrupt { rank, what: &"length of a table" })?;
-    let addr = rdma_fabric::RemoteAddr { rank, region, offset: 0 };
     // Resolved before memory is allocated for it: a damaged length is an error and allocates
     // nothing.
-    let span = fabric.remote_span::<T>(addr, elements)?;
-    fabric.get(&span, vec![T::zeroed(); elements]).await
+    let span = fabric.remote_span::<T>(addr(start), elements)?;
+    Ok((key, fabric.get(&span, vec![T::zeroed(); elements]).await?))
 }
 
 #[cfg(test)]

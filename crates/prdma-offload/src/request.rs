@@ -54,6 +54,7 @@ impl Request {
 
     /// Makes a request; of an allreduce if there is a reduction.
     pub(crate) fn of(made: Made, claims: ClaimSet, reduction: Option<Reduction>) -> Self {
+        let claims = claims.guarded(made.guarded.is_some());
         Request { made, claims, state: State::Inactive, reduction, iteration: 0, scratch: Vec::new() }
     }
 
@@ -97,7 +98,8 @@ impl Request {
     /// program must neither write what is sent nor touch what is received: [`PrdmaError::InUse`].
     ///
     /// # Errors
-    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request,
+    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; [`PrdmaError::InUse`] if a view is out that
+    /// reads what would be received, or writes any of it: then nothing was started. An error of the fabric breaks the request,
     /// as does a start that is dropped half-way ([`PrdmaError::HalfStarted`]).
     pub async fn start(&mut self) -> Result<()> {
         match &self.state {
@@ -105,6 +107,7 @@ impl Request {
             State::Active => return Err(PrdmaError::Active { iteration: self.iteration }),
             State::Broken(error) => return Err(PrdmaError::Broken(Box::new(error.clone()))),
         }
+        self.claims.begin()?;
         self.iteration += 1;
         // Holds until the start is complete: a start that is dropped here leaves commands behind
         // that a later one would take for its own.
@@ -114,7 +117,9 @@ impl Request {
             Ok(()) => State::Active,
             Err(error) => State::Broken(error.clone()),
         };
-        self.claims.set(started.is_ok());
+        if started.is_ok() {
+            self.claims.activate();
+        }
         started
     }
 
@@ -127,7 +132,7 @@ impl Request {
         if self.copies() {
             Box::pin(self.copied(&self.made.wires.packs, Reduction::begun_bytes)).await;
         }
-        self.made.engine.start(self.iteration).await
+        self.made.engine.start(self.number()).await
     }
 
     /// Waits for the end of the iteration (`MPI_Wait`): what was to be received is here (acquire),
@@ -142,7 +147,7 @@ impl Request {
         if self.is_over()? {
             return Ok(());
         }
-        let waited = self.made.engine.wait(self.iteration).await;
+        let waited = self.made.engine.wait(self.number()).await;
         self.end_in_time(waited).await
     }
 
@@ -155,11 +160,16 @@ impl Request {
         if self.is_over()? {
             return Ok(true);
         }
-        match self.made.engine.test(self.iteration).await {
+        match self.made.engine.test(self.number()).await {
             Ok(Progress::Pending) => Ok(false),
             Ok(Progress::Done) => self.end_in_time(Ok(())).await.map(|()| true),
             Err(error) => self.end(Err(error)).map(|()| true),
         }
+    }
+
+    /// Returns the number that words get in this iteration.
+    fn number(&self) -> u64 {
+        self.made.guarded.unwrap_or(0) + self.iteration
     }
 
     /// Returns whether there is nothing to wait for.
@@ -206,7 +216,7 @@ impl Request {
             Ok(()) => State::Inactive,
             Err(error) => State::Broken(error.clone()),
         };
-        self.claims.set(false);
+        self.claims.end(unpacked.is_err());
         unpacked
     }
 }

@@ -8,7 +8,7 @@ use super::{
 use fabric_conformance::{ensure, ensure_eq};
 use onesided::{
     ProgramResult,
-    prdma::{Buffer, Form, Layout, LayoutError, Options, PrdmaError, Request, Side},
+    prdma::{Buffer, Form, Holder, Layout, LayoutError, Options, PrdmaError, Request, Side},
 };
 use rdma_fabric::Fabric;
 
@@ -135,21 +135,21 @@ pub(super) async fn order(fabric: &Fabric) -> ProgramResult<()> {
             request.start().await?;
             let iteration = u64::from(k);
             ensure_eq!(request.start().await, Err(PrdmaError::Active { iteration }), "{form}: start of an active one");
-            let in_use = |end: Result<(), PrdmaError>, want: &'static str| match end {
-                Err(PrdmaError::InUse { use_of, .. }) => use_of == want,
+            let in_use = |end: Result<(), PrdmaError>, want| match end {
+                Err(PrdmaError::InUse { holder, .. }) => holder == want,
                 _ => false,
             };
             let mut word = [0];
             for row in [0, 8, 16, 24] {
-                ensure!(in_use(buffer.read(row, &mut word), "receives"), "{form}: a read of what comes");
-                ensure!(in_use(buffer.write(row + 7, &[1]), "receives"), "{form}: a write to what comes");
-                ensure!(in_use(buffer.write(row + 1, &[1]), "sends"), "{form}: a write to what goes");
+                ensure!(in_use(buffer.read(row, &mut word), Holder::Receiver), "{form}: a read of what comes");
+                ensure!(in_use(buffer.write(row + 7, &[1]), Holder::Receiver), "{form}: a write to what comes");
+                ensure!(in_use(buffer.write(row + 1, &[1]), Holder::Sender), "{form}: a write to what goes");
                 buffer.read(row + 1, &mut word)?;
                 ensure_eq!(word, [100 * me as u32 + k], "{form}: what goes can be read");
                 buffer.read(row + 2, &mut [0; 4])?;
                 buffer.write(row + 2, &[7; 4])?;
             }
-            ensure!(in_use(buffer.to_vec().map(drop), "receives"), "{form}: a read of everything");
+            ensure!(in_use(buffer.to_vec().map(drop), Holder::Receiver), "{form}: a read of everything");
             ensure!(buffer.write(0, &[0; 32]).is_err(), "{form}: a write to everything");
             request.wait().await?;
             request.wait().await?;

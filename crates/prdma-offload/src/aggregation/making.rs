@@ -10,8 +10,8 @@ use crate::{
     buffer::Memory,
     engine::Demand,
     init::{
-        Agreed, Block, Channel, Compared, Made, Outcome, RequestBuilder, Staged, Wires, all_succeed, engines, least,
-        longest, open, sides,
+        Agreed, Block, Channel, Compared, Handles, Made, Outcome, RequestBuilder, Staged, Wires, all_succeed, engines,
+        least, longest, open, sides,
     },
     nodes::Nodes,
     publish::publish,
@@ -44,9 +44,10 @@ pub(crate) async fn make(
     };
     let compared = [Compared { channels: &channels, agreed, wires }];
     let relays = Some((&demands[0][..], &ranks[..]));
-    let mut engines = engines(builder.group, builder.headers, &compared, opened, relays).await?;
+    let mut engines =
+        engines(builder.group, builder.headers, &compared, opened, (&Handles::open(&fabric), 0), relays).await?;
     let (engine, [Compared { wires, .. }]) = (engines.pop().expect("one was asked for"), compared);
-    Ok(Some(Made { engine, wires, fabric, form, obstacle, aggregation: aggregation.into() }))
+    Ok(Some(Made { engine, wires, fabric, form, obstacle, aggregation: aggregation.into(), guarded: None }))
 }
 
 /// Makes this member's plan; `None` if no two blocks of the group travel together. Collective.

@@ -73,10 +73,7 @@ mod plan;
 
 pub(crate) use making::make;
 
-use crate::{
-    Result,
-    init::{all_succeed_least, least},
-};
+use crate::{Result, init::least};
 use rdma_fabric::Group;
 
 /// Whether the blocks between two nodes travel together. They do only if all members ask for it.
@@ -110,18 +107,22 @@ impl Aggregation {
         Aggregation::ByNode { longest: 256, gap: 1024 }
     }
 
-    /// Returns the aggregation that all members ask for; `None` if any of them asks for none. An
-    /// error of any member, `mine` or another's, becomes an error of all. Collective: one
-    /// agreement, and a second where all ask for aggregation.
-    pub(crate) async fn agree(self, group: &mut Group, mine: Result<()>) -> Result<Option<AgreedAggregation>> {
-        let (longest, gap) = match self {
-            Aggregation::None => (0, 0),
-            Aggregation::ByNode { longest, gap } => (longest, gap),
-        };
-        match all_succeed_least(group, mine.map(|()| longest)).await? {
-            0 => Ok(None),
-            longest => Ok(Some(AgreedAggregation { longest, gap: least(group, gap).await? })),
+    /// Returns the longest block that a member aggregates; 0 for none.
+    pub(crate) fn longest(self) -> u64 {
+        match self {
+            Aggregation::None => 0,
+            Aggregation::ByNode { longest, .. } => longest,
         }
+    }
+
+    /// Returns the aggregation that all members ask for, where all aggregate blocks, at most as long
+    /// as `longest`. Collective.
+    pub(crate) async fn agree(self, group: &mut Group, longest: u64) -> Result<AgreedAggregation> {
+        let gap = match self {
+            Aggregation::None => 0,
+            Aggregation::ByNode { gap, .. } => gap,
+        };
+        Ok(AgreedAggregation { longest, gap: least(group, gap).await? })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
         CommandTemplate,
         program_model::{Case, Filled, Link, early, explore},
     },
-    init::{Agreed, Channel, EdgeEnd, Incoming, Outgoing},
+    init::{Agreed, Binding, Channel, EdgeEnd, Incoming, Outgoing},
     layout::Piece,
     nodes::Nodes,
 };
@@ -41,7 +41,10 @@ impl NodeGraph {
         let outgoing = Outgoing { packed: None, pieces: vec![piece], bytes: BYTES, width: Width::Eight };
         let outs = self.graph[me].iter().enumerate().map(|(slot, to)| {
             let index = self.graph[me][..slot].iter().filter(|other| *other == to).count() as u32;
-            (channel(*to, index, true, slot), Agreed { out: Some(outgoing.clone()), inn: None })
+            (
+                channel(*to, index, true, slot),
+                Agreed { out: Some(outgoing.clone()), inn: None, binding: Binding::default() },
+            )
         });
         let edges = self.graph.iter().enumerate().flat_map(|(from, to)| {
             let mine = to.iter().filter(|to| **to == me).enumerate();
@@ -49,7 +52,7 @@ impl NodeGraph {
         });
         let ins = edges.enumerate().map(|(slot, (from, index))| {
             let inn = Incoming { packed: None, bytes: BYTES, width: Width::Eight };
-            (channel(from, index, false, slot), Agreed { out: None, inn: Some(inn) })
+            (channel(from, index, false, slot), Agreed { out: None, inn: Some(inn), binding: Binding::default() })
         });
         outs.chain(ins).collect()
     }

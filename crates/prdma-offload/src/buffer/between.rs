@@ -73,7 +73,7 @@ impl<W: Pod> Side<W> {
     fn new((memory, layout): (&Memory, &Layout)) -> Result<Self> {
         let (start, end) = (layout.offset, layout.end());
         let (allocation, cells) = (&memory.allocation, (end - start) as usize / size_of::<W>());
-        let span = allocation.region.span(&allocation.fabric, start as usize, cells)?;
+        let span = allocation.region().span(&allocation.fabric, start as usize, cells)?;
         Ok(Side { span, start, runs: layout.runs(), run: 0..0 })
     }
 

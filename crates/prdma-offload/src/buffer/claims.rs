@@ -1,101 +1,207 @@
-//! The bytes of a buffer that belong to active requests.
+//! The bytes of a buffer that are in use: by requests, which *claim* what they send and receive, and
+//! by the program, to which the buffer *lends* views.
+//!
+//! Claims and views may meet from several threads of the rank. A claim is taken first and then looks
+//! for views; a view is entered first and then looks for claims. So of two that meet at least one
+//! sees the other and withdraws.
 
 use super::Memory;
 use crate::{
-    PrdmaError, Result,
+    Holder, PrdmaError, Result,
     init::{Block, Blocks, Channel},
     layout::Layout,
 };
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{
+    AtomicU8, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// What a request does with bytes.
+/// What is done with bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
+    /// Reading: what is sent is read.
     Send,
+    /// Writing: what is received is written.
     Receive,
+}
+
+impl Use {
+    /// Returns whether both uses of the same bytes can't be at once.
+    fn excludes(self, other: Use) -> bool {
+        self == Use::Receive || other == Use::Receive
+    }
 }
 
 /// Bytes, and what is done with them.
 pub(crate) type Uses = Vec<(Use, Layout)>;
 
+/// The request is inactive.
+const IDLE: u8 = 0;
+/// Neighbours may write what is received, but no iteration is under way: a start has failed or is
+/// not complete, or an iteration has failed. The program may copy, but is lent nothing.
+const BROKEN: u8 = 1;
+/// An iteration is under way.
+const ACTIVE: u8 = 2;
+
 /// The bytes of a buffer that one request uses while it is active.
 ///
 /// Only the rank that has the buffer looks at it, but perhaps several of its threads: a thread that
-/// finds it inactive sees what was received.
+/// finds it idle sees what was received.
 #[derive(Debug)]
 pub(crate) struct Claim {
-    active: AtomicBool,
+    /// [`IDLE`], [`BROKEN`] or [`ACTIVE`].
+    state: AtomicU8,
     blocks: Uses,
 }
 
 impl Claim {
-    pub(crate) fn new(blocks: Uses) -> Arc<Self> {
-        Arc::new(Claim { active: AtomicBool::new(false), blocks })
-    }
-
-    pub(crate) fn set(&self, active: bool) {
-        self.active.store(active, Ordering::Release);
-    }
-
-    /// Returns the use that forbids the access `wanted` to bytes of `layout`, if one does.
-    fn forbids(&self, wanted: Use, layout: &Layout) -> Option<Use> {
-        if !self.active.load(Ordering::Acquire) {
+    /// Returns who is in the way of a `wanted` use of the bytes of `layout`, if the claim is in one of
+    /// the states from `least` on.
+    fn forbids(&self, least: u8, wanted: Use, layout: &Layout) -> Option<Holder> {
+        // SeqCst: see the module.
+        let state = self.state.load(SeqCst);
+        if state < least {
             return None;
         }
-        // What is sent may be read, and may be sent by several requests.
-        let hurt = self
-            .blocks
-            .iter()
-            .find(|(used, block)| (wanted == Use::Send || *used == Use::Receive) && block.overlaps(layout));
-        hurt.map(|(used, _)| *used)
+        let hurt = self.blocks.iter().find(|(used, block)| {
+            used.excludes(wanted) && (state == ACTIVE || *used == Use::Receive) && block.overlaps(layout)
+        });
+        hurt.map(|(used, _)| match (state, used) {
+            (ACTIVE, Use::Send) => Holder::Sender,
+            (ACTIVE, Use::Receive) => Holder::Receiver,
+            _ => Holder::Broken,
+        })
     }
 }
 
-/// All claims on a buffer. Claims of freed requests are swept out when a new one is entered.
+/// All claims on a buffer, and all views of it.
 #[derive(Debug, Default)]
-pub(crate) struct ClaimTable(Mutex<Vec<Weak<Claim>>>);
+pub(crate) struct ClaimTable {
+    entries: Mutex<Entries>,
+    /// The number of views.
+    views: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    /// Claims of requests that were freed are swept out when a new one is entered.
+    claims: Vec<Weak<Claim>>,
+    /// Claims of requests that were freed although neighbours may still write what they receive.
+    abandoned: Vec<Arc<Claim>>,
+    views: Vec<(u64, Use, Layout)>,
+    /// The number of the next view.
+    next: u64,
+}
+
+impl Entries {
+    fn claims(&self) -> impl Iterator<Item = Arc<Claim>> {
+        self.claims.iter().filter_map(Weak::upgrade).chain(self.abandoned.iter().cloned())
+    }
+
+    /// Returns the view that excludes a `wanted` use of the bytes of `layout`.
+    fn viewed(&self, wanted: Use, layout: &Layout) -> Option<Holder> {
+        let hurt = self.views.iter().find(|(_, used, view)| used.excludes(wanted) && view.overlaps(layout));
+        hurt.map(|(_, used, _)| if *used == Use::Send { Holder::View } else { Holder::ViewMut })
+    }
+}
 
 impl ClaimTable {
-    fn all(&self) -> MutexGuard<'_, Vec<Weak<Claim>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn all(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn enter(&self, claim: Arc<Claim>) {
+    fn enter(&self, claim: &Arc<Claim>) {
         let mut all = self.all();
-        all.retain(|claim| claim.strong_count() > 0);
-        all.push(Arc::downgrade(&claim));
+        all.claims.retain(|claim| claim.strong_count() > 0);
+        all.claims.push(Arc::downgrade(claim));
     }
 
-    /// Checks that the program may access bytes now: [`Use::Receive`] stands for reading,
-    /// [`Use::Send`] for writing.
+    /// Checks that the program may copy bytes now, out for [`Use::Send`] or in for [`Use::Receive`].
     ///
     /// # Errors
     /// [`PrdmaError::InUse`].
     pub(crate) fn may(&self, wanted: Use, start: usize, len: usize) -> Result<()> {
         let all = self.all();
-        if all.is_empty() || len == 0 {
+        if len == 0 || all.claims.is_empty() && all.views.is_empty() {
             return Ok(());
         }
         let layout = Layout::range(start as u64, len as u64);
-        match all.iter().filter_map(Weak::upgrade).find_map(|claim| claim.forbids(wanted, &layout)) {
-            None => Ok(()),
-            Some(used) => Err(PrdmaError::InUse {
-                start: start as u64,
-                end: (start + len) as u64,
-                use_of: if used == Use::Send { "sends" } else { "receives" },
-            }),
+        let claimed = all.claims().find_map(|claim| claim.forbids(ACTIVE, wanted, &layout));
+        claimed.or_else(|| all.viewed(wanted, &layout)).map_or(Ok(()), |holder| Err(in_use(&layout, holder)))
+    }
+
+    /// Enters a view of the bytes of `layout`, and returns its number.
+    ///
+    /// # Errors
+    /// [`PrdmaError::InUse`].
+    pub(crate) fn lend(&self, wanted: Use, layout: &Layout) -> Result<u64> {
+        let mut all = self.all();
+        // SeqCst: see the module.
+        self.views.fetch_add(1, SeqCst);
+        let claimed = all.claims().find_map(|claim| claim.forbids(BROKEN, wanted, layout));
+        if let Some(holder) = claimed.or_else(|| all.viewed(wanted, layout)) {
+            self.views.fetch_sub(1, Relaxed);
+            return Err(in_use(layout, holder));
         }
+        let number = all.next;
+        all.next += 1;
+        all.views.push((number, wanted, *layout));
+        Ok(number)
+    }
+
+    /// Ends a view.
+    pub(crate) fn take_back(&self, number: u64) {
+        let mut all = self.all();
+        all.views.retain(|(view, _, _)| *view != number);
+        // Release: pairs with the load in `begin`, so that what the view did comes before what the
+        // request does.
+        self.views.fetch_sub(1, Release);
+    }
+
+    /// Takes the bytes of an idle claim, as [`BROKEN`], before an iteration begins.
+    fn begin(&self, claim: &Claim, in_place: bool) -> Result<()> {
+        match in_place {
+            // SeqCst: see the module.
+            true => _ = claim.state.swap(BROKEN, SeqCst),
+            // A view is a copy.
+            false => claim.state.store(BROKEN, Release),
+        }
+        // Acquire is part of it: pairs with `take_back`.
+        self.unviewed(claim).inspect_err(|_| claim.state.store(IDLE, Release))
+    }
+
+    /// Checks that no view of a claim's bytes is out that their use excludes.
+    fn unviewed(&self, claim: &Claim) -> Result<()> {
+        if self.views.load(SeqCst) == 0 {
+            return Ok(());
+        }
+        let all = self.all();
+        let viewed = claim.blocks.iter().find_map(|(used, block)| Some((all.viewed(*used, block)?, block)));
+        viewed.map_or(Ok(()), |(holder, block)| Err(in_use(block, holder)))
+    }
+
+    /// Returns whether neighbours may write to the memory for ever.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        !self.all().abandoned.is_empty()
     }
 }
 
-/// A request's claims on its buffers; active while the request is.
-pub(crate) struct ClaimSet(Vec<Arc<Claim>>);
+fn in_use(layout: &Layout, holder: Holder) -> PrdmaError {
+    PrdmaError::InUse { start: layout.offset, end: layout.end(), holder }
+}
+
+/// A request's claims on its buffers.
+pub(crate) struct ClaimSet {
+    claims: Vec<(Memory, Arc<Claim>)>,
+    /// Whether neighbours write to memory that is lent in place.
+    guarded: bool,
+}
 
 impl ClaimSet {
     /// Makes claims on no buffer.
     pub(crate) fn none() -> Self {
-        ClaimSet(Vec::new())
+        ClaimSet { claims: Vec::new(), guarded: false }
     }
 
     /// Enters one claim in each of the blocks' buffers.
@@ -108,11 +214,17 @@ impl ClaimSet {
             }
         }
         let enter = |(memory, blocks): (&Memory, _)| {
-            let claim = Claim::new(blocks);
-            memory.claim(claim.clone());
-            claim
+            let claim = Arc::new(Claim { state: AtomicU8::new(IDLE), blocks });
+            memory.claims().enter(&claim);
+            (memory.clone(), claim)
         };
-        ClaimSet(buffers.into_iter().map(enter).collect())
+        ClaimSet { claims: buffers.into_iter().map(enter).collect(), guarded: false }
+    }
+
+    /// Declares whether neighbours write to memory that is lent in place.
+    pub(crate) fn guarded(mut self, guarded: bool) -> Self {
+        self.guarded = guarded;
+        self
     }
 
     /// Enters claims for the blocks of slots that have a neighbour.
@@ -123,7 +235,53 @@ impl ClaimSet {
         ClaimSet::of(outs.chain(ins))
     }
 
-    pub(crate) fn set(&self, active: bool) {
-        self.0.iter().for_each(|claim| claim.set(active));
+    /// Takes all bytes before an iteration begins, or none. From now on nothing of them is lent that
+    /// the iteration excludes; [`ClaimSet::activate`] follows when it has begun.
+    ///
+    /// # Errors
+    /// [`PrdmaError::InUse`] if a view of the bytes is out.
+    pub(crate) fn begin(&self) -> Result<()> {
+        for (at, (memory, claim)) in self.claims.iter().enumerate() {
+            if let Err(error) = memory.claims().begin(claim, memory.is_in_place()) {
+                self.claims[..at].iter().for_each(|(_, taken)| taken.state.store(IDLE, Release));
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that no view of the bytes is out that their use excludes.
+    ///
+    /// # Errors
+    /// [`PrdmaError::InUse`].
+    pub(crate) fn unviewed(&self) -> Result<()> {
+        self.claims.iter().try_for_each(|(memory, claim)| memory.claims().unviewed(claim))
+    }
+
+    /// Notes that an iteration has begun: the program may not even copy.
+    pub(crate) fn activate(&self) {
+        self.set(ACTIVE);
+    }
+
+    /// Notes how an iteration has ended. If it `failed`, neighbours may still write what was to be
+    /// received.
+    pub(crate) fn end(&self, failed: bool) {
+        self.set(if failed { BROKEN } else { IDLE });
+    }
+
+    fn set(&self, state: u8) {
+        // Release: pairs with the load in `forbids`, which sees what was received.
+        self.claims.iter().for_each(|(_, claim)| claim.state.store(state, Release));
+    }
+}
+
+impl Drop for ClaimSet {
+    /// Keeps the claims of bytes that are lent in place if neighbours may still write them.
+    fn drop(&mut self) {
+        for (memory, claim) in self.claims.drain(..) {
+            if self.guarded && memory.is_in_place() && claim.state.load(Acquire) != IDLE {
+                memory.claims().all().abandoned.push(claim);
+            }
+        }
     }
 }

@@ -2,23 +2,28 @@
 
 mod between;
 mod claims;
+mod in_place;
+mod view;
 mod width;
 
 pub(crate) use between::copy;
 pub(crate) use claims::{ClaimSet, Use};
+pub(crate) use in_place::{data_handle, lends, words_handle};
+pub use view::{Element, Rows, RowsMut, View, ViewMut};
 pub(crate) use width::{Cells, Width, with_width};
 
-use crate::{Result, init::Block, layout::Layout};
-use claims::{Claim, ClaimTable};
+use crate::{PrdmaError, Result, init::Block, layout::Layout};
+use claims::ClaimTable;
 use core::{fmt, marker::PhantomData};
-use rdma_fabric::{Fabric, FabricError, Pod, Region};
+use rdma_fabric::{Fabric, FabricError, LocalSpan, LocalWord, Mapped, Pod, Region};
 use std::sync::Arc;
 
 /// `len` elements of registered memory, zeroed at first. Cloning yields the same memory.
 ///
-/// A program reads and writes it by copying. While a request is active, the bytes that it sends can
-/// only be read, and those that it receives can't be accessed at all: [`crate::PrdmaError::InUse`].
-/// All other bytes can be, so the inside of an array can be computed while its border is exchanged.
+/// A program reads and writes it by copying, or has it lend [views](Buffer::view). While a request is
+/// active, the bytes that it sends can only be read, and those that it receives can't be accessed at
+/// all: [`crate::PrdmaError::InUse`]. All other bytes can be, so the inside of an array can be
+/// computed while its border is exchanged.
 pub struct Buffer<T> {
     pub(crate) memory: Memory,
     len: usize,
@@ -31,8 +36,12 @@ pub(crate) struct Memory {
 }
 
 struct Allocation {
+    /// Opens `region`.
     fabric: Fabric,
-    region: Region,
+    /// `None` only while the allocation is dropped.
+    region: Option<Region>,
+    /// Where the region is, if it is lent in place.
+    mapped: Option<Mapped>,
     /// The bytes that were asked for; the region may have more.
     bytes: usize,
     width: Width,
@@ -67,6 +76,26 @@ impl<T: Pod> Buffer<T> {
         Ok(Buffer { memory: Memory::new(fabric, bytes, Width::of::<T>())?, len, elements: PhantomData })
     }
 
+    /// Allocates `len` elements whose [views](Buffer::view) are the memory itself, where the rank's
+    /// own memory is mapped ([`rdma_fabric::Caps::locked_memory`]). Elsewhere it is an ordinary
+    /// buffer, whose views are copies.
+    ///
+    /// Such memory has no key for others. Where it is mapped, neighbours put into it for requests of
+    /// the form [`Cpu`](crate::Form::Cpu); other requests of a [`Neighbourhood`](crate::Neighbourhood)
+    /// pack its blocks at start and unpack them at wait. All ranks of the job run over the same
+    /// provider, watched by the same layers.
+    ///
+    /// # Errors
+    /// As [`Fabric::alloc`].
+    pub fn in_place(fabric: &Fabric, len: usize) -> Result<Self> {
+        let bytes = len.saturating_mul(size_of::<T>());
+        let memory = match data_handle(fabric)? {
+            Some(handle) => Memory::in_place(&handle, bytes, Width::of::<T>())?,
+            None => Memory::new(fabric, bytes, Width::of::<T>())?,
+        };
+        Ok(Buffer { memory, len, elements: PhantomData })
+    }
+
     /// Returns the number of elements.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
@@ -80,8 +109,8 @@ impl<T: Pod> Buffer<T> {
     pub fn read(&self, start: usize, into: &mut [T]) -> Result<()> {
         let allocation = &self.memory.allocation;
         allocation.inside(start, into)?;
-        allocation.claims.may(Use::Receive, start * size_of::<T>(), size_of_val(into))?;
-        let span = allocation.region.span::<T>(&allocation.fabric, start * size_of::<T>(), into.len())?;
+        allocation.claims.may(Use::Send, start * size_of::<T>(), size_of_val(into))?;
+        let span = allocation.region().span::<T>(&allocation.fabric, start * size_of::<T>(), into.len())?;
         Ok(allocation.fabric.read(&span, into)?)
     }
 
@@ -92,8 +121,8 @@ impl<T: Pod> Buffer<T> {
     pub fn write(&self, start: usize, from: &[T]) -> Result<()> {
         let allocation = &self.memory.allocation;
         allocation.inside(start, from)?;
-        allocation.claims.may(Use::Send, start * size_of::<T>(), size_of_val(from))?;
-        let span = allocation.region.span::<T>(&allocation.fabric, start * size_of::<T>(), from.len())?;
+        allocation.claims.may(Use::Receive, start * size_of::<T>(), size_of_val(from))?;
+        let span = allocation.region().span::<T>(&allocation.fabric, start * size_of::<T>(), from.len())?;
         Ok(allocation.fabric.write(&span, from)?)
     }
 
@@ -114,27 +143,74 @@ impl<T: Pod> Buffer<T> {
 }
 
 impl Allocation {
+    fn region(&self) -> &Region {
+        self.region.as_ref().expect("taken only when it is dropped")
+    }
+
     /// Checks that `elements`, starting at number `start`, are inside the buffer.
     fn inside<T>(&self, start: usize, elements: &[T]) -> Result<()> {
-        let (offset, len) = (start.saturating_mul(size_of::<T>()), size_of_val(elements));
-        if offset.checked_add(len).is_some_and(|end| end <= self.bytes) {
+        self.contains(start.saturating_mul(size_of::<T>()) as u64, size_of_val(elements) as u64)
+    }
+
+    /// Checks that `len` bytes, starting at byte `offset`, are inside the buffer.
+    fn contains(&self, offset: u64, len: u64) -> Result<()> {
+        if offset.checked_add(len).is_some_and(|end| end <= self.bytes as u64) {
             return Ok(());
         }
-        let addr = self.region.at(self.fabric.rank(), offset as u64);
-        Err(FabricError::out_of_bounds(addr, len as u64, self.bytes as u64).into())
+        let addr = self.region().at(self.fabric.rank(), offset);
+        Err(FabricError::out_of_bounds(addr, len, self.bytes as u64).into())
+    }
+
+    /// Replaces the content of `out` with the bytes of `layout`, one after the other.
+    fn gather(&self, layout: &Layout, out: &mut Vec<u8>) -> Result<()> {
+        out.clear();
+        with_width!(self.width, W => Cells::<W>::gather(&self.fabric, self.region(), layout.runs(), out)?);
+        Ok(())
+    }
+
+    /// Writes `bytes`, one after the other, to the bytes of `layout`.
+    fn scatter(&self, layout: &Layout, bytes: &[u8]) -> Result<()> {
+        with_width!(self.width, W => Cells::<W>::scatter(&self.fabric, self.region(), layout.runs(), bytes)?);
+        Ok(())
+    }
+}
+
+impl Drop for Allocation {
+    /// Never gives memory back that neighbours may still write.
+    fn drop(&mut self) {
+        if self.claims.is_abandoned()
+            && let Some(region) = self.region.take()
+        {
+            self.fabric.abandon(region);
+        }
     }
 }
 
 impl Memory {
     /// Allocates zeroed bytes, which are accessed in cells of `width`.
     pub(crate) fn new(fabric: &Fabric, bytes: usize, width: Width) -> Result<Self> {
+        Memory::of(fabric, bytes, width, |_| Ok(None))
+    }
+
+    /// Allocates zeroed bytes that can be lent, with a handle made by [`data_handle`].
+    fn in_place(handle: &Fabric, bytes: usize, width: Width) -> Result<Self> {
+        Memory::of(handle, bytes, width, |region| in_place::mapped(handle, region).map(Some))
+    }
+
+    fn of(
+        fabric: &Fabric,
+        bytes: usize,
+        width: Width,
+        mapped: impl FnOnce(&Region) -> rdma_fabric::Result<Option<Mapped>>,
+    ) -> Result<Self> {
         let region = fabric.alloc(bytes.max(1).next_multiple_of(8))?;
-        let claims = ClaimTable::default();
-        Ok(Memory { allocation: Arc::new(Allocation { fabric: fabric.clone(), region, bytes, width, claims }) })
+        let mapped = mapped(&region)?;
+        let (fabric, region, claims) = (fabric.clone(), Some(region), ClaimTable::default());
+        Ok(Memory { allocation: Arc::new(Allocation { fabric, region, mapped, bytes, width, claims }) })
     }
 
     pub(crate) fn region(&self) -> &Region {
-        &self.allocation.region
+        self.allocation.region()
     }
 
     pub(crate) fn width(&self) -> Width {
@@ -149,21 +225,46 @@ impl Memory {
         Arc::ptr_eq(&self.allocation, &other.allocation)
     }
 
-    /// Enters what a request will do with the memory.
-    pub(crate) fn claim(&self, claim: Arc<Claim>) {
-        self.allocation.claims.enter(claim);
+    /// Resolves the word at byte `offset`.
+    ///
+    /// # Errors
+    /// As [`Fabric::locate`].
+    pub(crate) fn word(&self, offset: u64) -> Result<LocalWord<u64>> {
+        Ok(self.region().word(&self.allocation.fabric, offset as usize)?)
+    }
+
+    /// Resolves elements that start at byte `offset`.
+    ///
+    /// # Errors
+    /// As [`Fabric::locate`].
+    pub(crate) fn span<W: Pod>(&self, offset: u64, elements: usize) -> Result<LocalSpan<W>> {
+        Ok(self.region().span(&self.allocation.fabric, offset as usize, elements)?)
+    }
+
+    /// Returns whether the memory has no key, and is lent in place.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.allocation.mapped.is_some()
+    }
+
+    /// Checks that others may be let write to the memory unguarded, in `what`.
+    ///
+    /// # Errors
+    /// [`PrdmaError::InPlace`].
+    pub(crate) fn open_to_all(&self, what: &'static str) -> Result<()> {
+        if self.is_in_place() { Err(PrdmaError::InPlace { what }) } else { Ok(()) }
+    }
+
+    fn claims(&self) -> &ClaimTable {
+        &self.allocation.claims
     }
 
     /// Replaces the content of `out` with the bytes of `layout`, one after the other.
     pub(crate) fn gather(&self, layout: &Layout, out: &mut Vec<u8>) -> Result<()> {
-        out.clear();
-        with_width!(self.width(), W => Cells::<W>::gather(&self.allocation.fabric, &self.allocation.region, layout.runs(), out)?);
-        Ok(())
+        self.allocation.gather(layout, out)
     }
 
     /// Writes `bytes`, one after the other, to the bytes of `layout`.
     pub(crate) fn scatter(&self, layout: &Layout, bytes: &[u8]) -> Result<()> {
-        with_width!(self.width(), W => Cells::<W>::scatter(&self.allocation.fabric, &self.allocation.region, layout.runs(), bytes)?);
-        Ok(())
+        self.allocation.scatter(layout, bytes)
     }
 }

@@ -144,7 +144,7 @@ impl CollectiveBuilder<'_> {
             }
         };
         let engine = all_succeed(self.group, engine).await?;
-        Ok(Made { engine, wires: wires?, fabric, form, obstacle, aggregation: Aggregation::None })
+        Ok(Made { engine, wires: wires?, fabric, form, obstacle, aggregation: Aggregation::None, guarded: None })
     }
 
     /// Publishes this member's contacts and reads those of `targets`. Collective.

@@ -133,7 +133,8 @@ impl Collectives {
         let (members, me) = (self.group.len(), self.group.me());
         let side = if me == root { Side::Destination } else { Side::Source };
         let block = block(buffer, start, len, side);
-        let checked = block.as_ref().map(drop).map_err(Clone::clone).and_then(|()| match root < members {
+        let open = block.as_ref().map_err(Clone::clone).and_then(|block| block.memory.open_to_all("a broadcast"));
+        let checked = open.and_then(|()| match root < members {
             true => Ok(()),
             false => Err(FabricError::NoSuchRank { rank: Rank::new(root as u32), ranks: members }.into()),
         });

@@ -2,9 +2,9 @@
 //! the puts made from it.
 
 use crate::{
-    Result,
+    PrdmaError, Result,
     buffer::{Memory, Width},
-    init::{Agreed, Channel, Name, Outgoing, Wires},
+    init::{Agreed, Binding, Channel, Handles, Name, Outgoing, Wires},
 };
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{
@@ -26,11 +26,20 @@ pub(crate) struct CpuContact {
     end: u64,
     /// The region that data is received in.
     data: u64,
+    /// The tables that the member has compared for the channel, its own first.
+    compared: [u64; 2],
+    /// The number after which words start.
+    first: u64,
 }
 
 impl CpuContact {
-    pub(crate) fn of(channel: &Channel, wires: &Wires) -> Self {
+    /// The kind of tables of contacts.
+    pub(crate) const KIND: u64 = 0x636f_6e74_6163_7473;
+
+    pub(crate) fn of(channel: &Channel, agreed: &Agreed, wires: &Wires, first: u64) -> Self {
         CpuContact {
+            compared: [agreed.binding.mine, agreed.binding.theirs],
+            first,
             name: Name::of(channel),
             words: wires.words.region().key().to_bits(),
             ready: wires.ready_word(channel),
@@ -40,9 +49,24 @@ impl CpuContact {
     }
 }
 
+impl CpuContact {
+    /// Checks that the neighbour has compared the same tables for `channel`, and counts from the same
+    /// number.
+    ///
+    /// # Errors
+    /// [`PrdmaError::Damaged`].
+    pub(crate) fn check(&self, channel: &Channel, agreed: &Agreed, first: u64) -> Result<()> {
+        let [mine, theirs] = self.compared;
+        match (Binding { mine, theirs } == agreed.binding.turned(), self.first == first) {
+            (true, true) => Ok(()),
+            _ => Err(PrdmaError::Damaged { member: channel.member }),
+        }
+    }
+}
+
 /// A channel whose neighbour's contact is known.
 pub(super) struct CpuChannel<'a> {
-    pub(super) fabric: &'a Fabric,
+    pub(super) handles: &'a Handles,
     pub(super) channel: &'a Channel,
     /// The neighbour's contact.
     pub(super) contact: &'a CpuContact,
@@ -59,7 +83,7 @@ impl CpuChannel<'_> {
     /// # Errors
     /// As [`Fabric::locate`].
     pub(super) fn ready(&self) -> Result<RemoteSpan<u64>> {
-        Ok(self.fabric.remote_span(self.there(self.contact.words, self.contact.ready), 1)?)
+        Ok(self.handles.words.remote_span(self.there(self.contact.words, self.contact.ready), 1)?)
     }
 
     /// Resolves the own word in which the sender says END.
@@ -67,7 +91,7 @@ impl CpuChannel<'_> {
     /// # Errors
     /// As [`Fabric::locate`].
     pub(super) fn end(&self) -> Result<LocalWord<u64>> {
-        self.wires.end(self.fabric, self.channel)
+        self.wires.end(self.channel)
     }
 
     /// Makes the put of the block, with END behind it, that leaves when the receiver has said READY
@@ -79,10 +103,10 @@ impl CpuChannel<'_> {
     pub(super) fn put(&self, by: &Channel, agreed: &Agreed, fed: Vec<LocalWord<u64>>) -> Result<Option<TriggeredPut>> {
         let Some(out) = &agreed.out else { return Ok(None) };
         let from = self.wires.sending(self.channel).unwrap_or(&self.wires.words);
-        let mut needs = vec![self.wires.words.region().word(self.fabric, self.wires.ready_word(by) as usize)?];
+        let mut needs = vec![self.wires.words.word(self.wires.ready_word(by))?];
         needs.extend(fed);
-        let block = transfer(self.fabric, out, from, self.there(self.contact.data, 0))?;
-        let end = self.fabric.remote_word(self.there(self.contact.words, self.contact.end))?;
+        let block = transfer(&self.handles.data, out, from, self.there(self.contact.data, 0))?;
+        let end = self.handles.words.remote_word(self.there(self.contact.words, self.contact.end))?;
         // READY(k + 1) comes from a member that has seen END(k).
         Ok(Some(TriggeredPut::new(needs, block, end).answered()))
     }
@@ -107,7 +131,7 @@ fn spans<W: Pod>(fabric: &Fabric, out: &Outgoing, from: &Memory, at: RemoteAddr)
         for block in 0..u64::from(piece.count) {
             let skip = block * piece.stride;
             let cells = piece.len as usize / size_of::<W>();
-            let here = from.region().span::<W>(fabric, (piece.from + skip) as usize, cells)?;
+            let here = from.span::<W>(piece.from + skip, cells)?;
             let there = RemoteAddr { offset: at.offset + piece.at + skip, ..at };
             pairs.push((here, fabric.remote_span::<W>(there, cells)?));
         }

@@ -20,7 +20,7 @@
 use super::{CpuContact, Demand, Engine, Progress, contact::CpuChannel};
 use crate::{
     Result,
-    init::{Agreed, Channel, Wires},
+    init::{Agreed, Channel, Handles, Wires},
 };
 use rdma_fabric::{
     Deps, Fabric, LocalWord, Rank, Refused, RemoteSpan,
@@ -61,7 +61,7 @@ impl CpuEngine {
     /// # Errors
     /// As [`Fabric::locate`].
     pub(crate) fn exchange(
-        fabric: &Fabric,
+        (fabric, handles): (&Fabric, &Handles),
         channels: &[Channel],
         agreed: &[Agreed],
         wires: &Wires,
@@ -70,7 +70,7 @@ impl CpuEngine {
     ) -> Result<Self> {
         let (mut readies, mut puts, mut ends) = (Vec::new(), Vec::new(), Vec::new());
         for (at, ((channel, agreed), contact)) in channels.iter().zip(agreed).zip(theirs).enumerate() {
-            let edge = CpuChannel { fabric, channel, contact, wires };
+            let edge = CpuChannel { handles, channel, contact, wires };
             if agreed.inn.is_some() {
                 readies.push(edge.ready()?);
                 ends.push(edge.end()?);
@@ -79,7 +79,7 @@ impl CpuEngine {
             if let Some((edges, _)) = relays {
                 let feeding = channels.iter().zip(edges).filter(|(_, fed)| fed.feeds() && fed.relay == edges[at].relay);
                 for (feeding, _) in feeding {
-                    fed.push(wires.end(fabric, feeding)?);
+                    fed.push(wires.end(feeding)?);
                 }
             }
             puts.extend(edge.put(channel, agreed, fed)?);
@@ -175,9 +175,10 @@ impl CpuPartitions {
         theirs: &[CpuContact],
     ) -> Result<Self> {
         let (mut outs, mut readies, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+        let handles = Handles::open(fabric);
         let ranks: Box<[Rank]> = channels.iter().map(|channel| channel.rank).collect();
         for (at, ((channel, agreed), contact)) in channels.iter().zip(agreed).zip(theirs).enumerate() {
-            let edge = CpuChannel { fabric, channel, contact, wires };
+            let edge = CpuChannel { handles: &handles, channel, contact, wires };
             if agreed.inn.is_some() {
                 ends.push(edge.end()?);
                 if at % partitions == 0 {

@@ -5,7 +5,8 @@
 //! only sends or only receives. In an exchange with a neighbour, the READY for one direction and
 //! the data of the other go to the same queue; the same holds for these pairs.
 
-use crate::{PrdmaError, Result, publish::publish, topology::Topology};
+use super::Seal;
+use crate::{PrdmaError, Result, publish::publish_sealed, topology::Topology};
 use bytemuck::Pod;
 use rdma_fabric::{Group, GroupMemory, Rank};
 
@@ -123,14 +124,15 @@ pub(crate) async fn contacts<T: Pod + Unpin>(
     channels: &[&Channel],
     mine: Result<Vec<T>>,
     name: impl Fn(&T) -> Name,
+    seal: Option<&Seal>,
 ) -> Result<Vec<T>> {
     let (members, by) = neighbours(channels);
     let none = Vec::new();
-    let tables = publish(group, headers, mine.as_ref().unwrap_or(&none), &members).await?;
+    let tables = publish_sealed(group, headers, mine.as_ref().unwrap_or(&none), &members, seal).await?.tables;
     mine?;
     let me = group.me();
     let find = |(channel, at): (&&Channel, usize)| {
-        let record = tables[at].iter().copied().find(|record| name(record) == Name::other(channel, me));
+        let record = tables[at].1.iter().copied().find(|record| name(record) == Name::other(channel, me));
         record.ok_or(PrdmaError::Damaged { member: channel.member })
     };
     channels.iter().zip(by).map(find).collect()

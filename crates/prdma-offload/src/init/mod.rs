@@ -14,22 +14,26 @@
 
 mod agreeing;
 mod channels;
+mod guard;
+mod presented;
 mod terms;
 mod wires;
 
 pub(crate) use agreeing::{Outcome, QueueBudget, all_succeed, all_succeed_least, least, longest, open_everywhere};
 pub(crate) use channels::{Channel, EdgeEnd, Name, channels, contacts, single};
+pub(crate) use guard::{Binding, Handles, Seal, Wish};
+pub(crate) use presented::Presented;
 pub(crate) use terms::{Agreed, Block, Blocks, Incoming, Outgoing, check};
 pub(crate) use wires::{Staged, Wires};
 
 use crate::{
     Aggregation, Form, Options, PrdmaError, Result, aggregation,
     engine::{AnyEngine, CpuContact, CpuEngine, Demand, OpenQueues, QueueContact, QueuesOrCpu, assign_queues, widest},
-    publish::publish,
+    publish::publish_sealed,
 };
 use channels::neighbours;
 use rdma_fabric::{Fabric, Group, GroupMemory, Rank, provider::Boxed};
-use terms::{agree, terms};
+use terms::{Terms, agree, terms};
 
 /// Puts `future` behind a pointer. The body of an `async` block is compiled again in each crate
 /// that polls it; behind this pointer, created by a function that is not generic, it is compiled
@@ -48,6 +52,8 @@ pub(crate) struct Made<E = AnyEngine> {
     /// The reason why the form is no richer, if queues could not be opened.
     pub(crate) obstacle: Option<PrdmaError>,
     pub(crate) aggregation: Aggregation,
+    /// The number after which the words of a guarded request start.
+    pub(crate) guarded: Option<u64>,
 }
 
 /// What is to be made, and with whom.
@@ -61,6 +67,8 @@ pub(crate) struct RequestBuilder<'a> {
     /// the others then learn.
     pub(crate) blocks: Result<&'a Blocks, &'a PrdmaError>,
     pub(crate) options: &'a Options,
+    /// Whether this member asks for a guarded request.
+    pub(crate) wish: Wish,
 }
 
 /// A request whose members have compared their terms: everything but its engine.
@@ -73,9 +81,15 @@ pub(crate) struct Compared<'a> {
 impl<'a> RequestBuilder<'a> {
     /// Compares what both ends of every edge expect: step 1. Collective.
     pub(crate) async fn compare(&mut self) -> Result<Vec<Compared<'a>>> {
-        let sound = self.sound();
-        all_succeed(self.group, sound).await?;
-        self.compare_sound().await
+        let (guarded, _) = self.agree(0).await?;
+        Ok(self.compare_sound(guarded).await?.0)
+    }
+
+    /// Agrees on whether all members have blocks, whether the request is guarded, and how long the
+    /// blocks are that all aggregate. Collective.
+    async fn agree(&mut self, longest: u64) -> Result<(bool, u64)> {
+        let (sound, vote) = (self.sound(), self.wish.vote(longest));
+        Ok(Wish::of_vote(all_succeed_least(self.group, sound.map(|()| vote)).await?))
     }
 
     /// Returns whether this member has blocks. This is agreed on first: a neighbour whose terms
@@ -85,46 +99,60 @@ impl<'a> RequestBuilder<'a> {
     }
 
     /// Compares what both ends of every edge expect, where all members have blocks. Collective.
-    async fn compare_sound(&mut self) -> Result<Vec<Compared<'a>>> {
-        let agreed = self.ends().await?;
-        let compared = agreed.and_then(|agreed| self.with_memory(agreed));
-        all_succeed(self.group, compared).await
+    async fn compare_sound(&mut self, guarded: bool) -> Result<(Vec<Compared<'a>>, Handles)> {
+        let fabric = self.group.fabric().clone();
+        let opened = if guarded { Handles::guarded(&fabric) } else { Ok(Handles::open(&fabric)) };
+        // Without handles it takes part nevertheless.
+        let (handles, opened) =
+            opened.map_or_else(|error| (Handles::open(&fabric), Err(error)), |handles| (handles, Ok(())));
+        let agreed = self.ends(&handles).await?;
+        let compared = opened.and(agreed).and_then(|agreed| self.with_memory(agreed, &handles));
+        Ok((all_succeed(self.group, compared).await?, handles))
     }
 
     /// Makes one request: by node where all ask for that, otherwise with each edge by itself.
     /// Collective.
     pub(crate) async fn make_by_node(mut self) -> Result<Made> {
-        let sound = self.sound();
-        let compared = match self.options.aggregation.agree(self.group, sound).await? {
-            None => self.compare_sound().await?,
-            Some(aggregation) => {
-                let agreed = self.ends().await?;
+        let asked = self.options.aggregation;
+        let (guarded, longest) = self.agree(asked.longest()).await?;
+        let (compared, handles) = match longest {
+            0 => self.compare_sound(guarded).await?,
+            longest => {
+                let aggregation = asked.agree(self.group, longest).await?;
+                let handles = Handles::open(self.group.fabric());
+                let agreed = self.ends(&handles).await?;
                 let agreed = all_succeed(self.group, agreed).await?;
                 if let Some(made) = aggregation::make(&mut self, &agreed[0], aggregation).await? {
                     return Ok(made);
                 }
-                let compared = self.with_memory(agreed);
-                all_succeed(self.group, compared).await?
+                let compared = self.with_memory(agreed, &handles);
+                (all_succeed(self.group, compared).await?, handles)
             }
         };
-        Ok(self.finish(compared).await?.pop().expect("one was asked for"))
+        Ok(self.finish(compared, handles).await?.pop().expect("one was asked for"))
     }
 
     /// Yields what the ends of each request's channels have agreed on, where all members have
     /// blocks. The inner error is this member's, the outer one is shared by all.
-    async fn ends(&mut self) -> Result<Result<Vec<Vec<Agreed>>>> {
-        let RequestBuilder { group, headers, requests, blocks, options } = self;
+    async fn ends(&mut self, handles: &Handles) -> Result<Result<Vec<Vec<Agreed>>>> {
+        let RequestBuilder { group, headers, requests, blocks, options, .. } = self;
         let (sends, receives) = sides(blocks);
         let all: Vec<&Channel> = requests.iter().copied().flatten().collect();
         let mine: Vec<_> = all.iter().map(|channel| terms(channel, sends, receives, options.direct_blocks)).collect();
         let (members, by) = neighbours(&all);
-        let tables = publish(group, headers, &mine, &members).await;
-        Ok(tables.map_err(PrdmaError::from).and_then(|tables| {
+        let seal = handles.seal(Terms::KIND);
+        let published = publish_sealed(group, headers, &mine, &members, seal.as_ref()).await;
+        Ok(published.map_err(PrdmaError::from).and_then(|published| {
             let longest = longest(group.fabric()) as u32;
-            let (mut mine, mut tables) = (mine.iter(), by.iter().map(|at| &tables[*at]));
+            let own = if handles.guarded { published.mine } else { 0 };
+            let (mut mine, mut tables) = (mine.iter(), by.iter().map(|at| &published.tables[*at]));
             let request = |channels: &[Channel]| {
                 let ends = channels.iter().zip(mine.by_ref()).zip(tables.by_ref());
-                let agreed = ends.map(|((channel, mine), table)| agree(group.me(), channel, mine, table, longest));
+                let agreed = ends.map(|((channel, mine), (key, table))| {
+                    let theirs = if handles.guarded { *key } else { 0 };
+                    let agreed = agree(group.me(), channel, mine, table, longest)?;
+                    Ok(agreed.bound(Binding { mine: own, theirs }))
+                });
                 agreed.collect::<Result<Vec<_>>>()
             };
             requests.iter().copied().map(request).collect()
@@ -132,10 +160,10 @@ impl<'a> RequestBuilder<'a> {
     }
 
     /// Allocates the memory for what was agreed on.
-    fn with_memory(&self, agreed: Vec<Vec<Agreed>>) -> Result<Vec<Compared<'a>>> {
+    fn with_memory(&self, agreed: Vec<Vec<Agreed>>, handles: &Handles) -> Result<Vec<Compared<'a>>> {
         let (sends, receives) = sides(&self.blocks);
         let request = |(channels, agreed): (&&'a [Channel], Vec<Agreed>)| {
-            let wires = Wires::new(self.group.fabric(), channels, &agreed, sends, receives)?;
+            let wires = Wires::new((self.group.fabric(), &handles.words), channels, &agreed, sends, receives)?;
             Ok(Compared { channels, agreed, wires })
         };
         self.requests.iter().zip(agreed).map(request).collect()
@@ -143,21 +171,23 @@ impl<'a> RequestBuilder<'a> {
 
     /// Makes the requests. Collective over the group.
     pub(crate) async fn make(mut self) -> Result<Vec<Made>> {
-        let compared = self.compare().await?;
-        self.finish(compared).await
+        let (guarded, _) = self.agree(0).await?;
+        let (compared, handles) = self.compare_sound(guarded).await?;
+        self.finish(compared, handles).await
     }
 
     /// Agrees on a form and makes the engines: steps 2 and 3.
-    async fn finish(self, compared: Vec<Compared<'_>>) -> Result<Vec<Made>> {
+    async fn finish(self, compared: Vec<Compared<'_>>, handles: Handles) -> Result<Vec<Made>> {
         let RequestBuilder { group, headers, options, .. } = self;
         let fabric = group.fabric().clone();
         let demands: Vec<Vec<Demand>> =
             compared.iter().map(|request| request.agreed.iter().map(Demand::of).collect()).collect();
         let Outcome { form, obstacle, opened } = open(group, &demands, 1, options).await?;
-        let engines = engines(group, headers, &compared, opened, None).await?;
+        let first = if handles.guarded { Some(guard::first_number(group).await?) } else { None };
+        let engines = engines(group, headers, &compared, opened, (&handles, first.unwrap_or(0)), None).await?;
         let made = engines.into_iter().zip(compared).map(|(engine, Compared { wires, .. })| {
             let (fabric, obstacle) = (fabric.clone(), obstacle.clone());
-            Made { engine, wires, fabric, form, obstacle, aggregation: Aggregation::None }
+            Made { engine, wires, fabric, form, obstacle, aggregation: Aggregation::None, guarded: first }
         });
         Ok(made.collect())
     }
@@ -175,6 +205,7 @@ pub(crate) async fn engines(
     headers: &GroupMemory,
     requests: &[Compared<'_>],
     opened: Option<Vec<OpenQueues>>,
+    guard: (&Handles, u64),
     relays: Option<(&[Demand], &[Rank])>,
 ) -> Result<Vec<AnyEngine>> {
     let fabric = group.fabric().clone();
@@ -183,6 +214,7 @@ pub(crate) async fn engines(
         headers,
         requests,
         opened,
+        guard,
         |opened, Compared { channels, agreed, wires }, theirs| {
             let ranks = match relays {
                 Some((_, ranks)) => ranks.into(),
@@ -191,7 +223,7 @@ pub(crate) async fn engines(
             opened.engine(&fabric, channels, agreed, wires, theirs, ranks)
         },
         |Compared { channels, agreed, wires }, theirs| {
-            CpuEngine::exchange(&fabric, channels, agreed, wires, theirs, relays)
+            CpuEngine::exchange((&fabric, guard.0), channels, agreed, wires, theirs, relays)
         },
     );
     let engines = engines.await;
@@ -205,6 +237,7 @@ pub(crate) async fn engines_with<Q, C>(
     headers: &GroupMemory,
     requests: &[Compared<'_>],
     opened: Option<Vec<OpenQueues>>,
+    (handles, first): (&Handles, u64),
     with_queues: impl Fn(OpenQueues, &Compared<'_>, &[QueueContact]) -> Result<Q>,
     with_cpu: impl Fn(&Compared<'_>, &[CpuContact]) -> Result<C>,
 ) -> Result<Vec<QueuesOrCpu<Q, C>>> {
@@ -216,7 +249,8 @@ pub(crate) async fn engines_with<Q, C>(
                 opened.contacts(channels, wires)
             });
             let mine = mine.collect::<Result<Vec<_>>>().map(|contacts| contacts.concat());
-            let mut theirs = &contacts(group, headers, &all, mine, |contact: &QueueContact| contact.name).await?[..];
+            let mut theirs =
+                &contacts(group, headers, &all, mine, |contact: &QueueContact| contact.name, None).await?[..];
             let engine = |(opened, request): (OpenQueues, &Compared<'_>)| {
                 let first = theirs.split_off(..request.channels.len()).unwrap_or_default();
                 Ok(QueuesOrCpu::Queues(with_queues(opened, request, first)?))
@@ -224,11 +258,17 @@ pub(crate) async fn engines_with<Q, C>(
             opened.into_iter().zip(requests).map(engine).collect()
         }
         None => {
-            let mine = requests
-                .iter()
-                .flat_map(|request| request.channels.iter().map(|channel| CpuContact::of(channel, &request.wires)));
-            let mine = Ok(mine.collect());
-            let mut theirs = &contacts(group, headers, &all, mine, |contact: &CpuContact| contact.name).await?[..];
+            let mine = requests.iter().flat_map(|Compared { channels, agreed, wires }| {
+                let ends = channels.iter().zip(agreed);
+                ends.map(|(channel, agreed)| CpuContact::of(channel, agreed, wires, first))
+            });
+            let (mine, seal) = (Ok(mine.collect()), handles.seal(CpuContact::KIND));
+            let theirs =
+                contacts(group, headers, &all, mine, |contact: &CpuContact| contact.name, seal.as_ref()).await?;
+            let agreed = requests.iter().flat_map(|request| &request.agreed);
+            let mut ends = all.iter().zip(agreed).zip(&theirs);
+            ends.try_for_each(|((channel, agreed), contact)| contact.check(channel, agreed, first))?;
+            let mut theirs = &theirs[..];
             let engine = |request: &Compared<'_>| {
                 let first = theirs.split_off(..request.channels.len()).unwrap_or_default();
                 Ok(QueuesOrCpu::Cpu(with_cpu(request, first)?))

@@ -1,7 +1,10 @@
 //! The first half of making a request: a member checks its blocks, then both ends of every edge
 //! compare what they expect.
 
-use super::channels::{Channel, EdgeEnd, Name};
+use super::{
+    channels::{Channel, EdgeEnd, Name},
+    guard::Binding,
+};
 use crate::{
     Edge, PrdmaError, Result, Side,
     buffer::{Memory, Width},
@@ -28,14 +31,26 @@ pub(crate) struct Terms {
     receive: [u64; Layout::WORDS],
 }
 
+impl Terms {
+    /// The kind of tables of terms.
+    pub(super) const KIND: u64 = 0x7465_726d_7320_6f66;
+}
+
 /// What the two ends of a channel have agreed on.
 #[derive(Clone, Debug)]
 pub(crate) struct Agreed {
     pub(crate) out: Option<Outgoing>,
     pub(crate) inn: Option<Incoming>,
+    /// The tables that were compared.
+    pub(crate) binding: Binding,
 }
 
 impl Agreed {
+    /// Notes which tables were compared.
+    pub(super) fn bound(self, binding: Binding) -> Self {
+        Agreed { binding, ..self }
+    }
+
     /// Returns the number of commands of the data that are sent, if any are.
     pub(crate) fn data_slots(&self) -> Option<u64> {
         self.out.as_ref().map(|out| Data::slots(&out.pieces))
@@ -152,7 +167,7 @@ pub(crate) fn agree(me: usize, channel: &Channel, mine: &Terms, table: &[Terms],
             Some(Incoming { packed: (pack && !at.is_contiguous()).then_some(at), bytes: at.bytes(), width })
         }
     };
-    Ok(Agreed { out, inn })
+    Ok(Agreed { out, inn, binding: Binding::default() })
 }
 
 /// Checks that there is a block for each slot, inside its buffer, and that no received block shares

@@ -65,6 +65,11 @@ impl Staged {
         &self.staging
     }
 
+    /// Returns the block as it is in flight.
+    pub(crate) fn presented(&self) -> Block {
+        Block { memory: self.staging.clone(), layout: self.staged() }
+    }
+
     /// Takes the time that packing or unpacking blocks takes.
     pub(crate) async fn charge(fabric: &Fabric, blocks: &[Staged]) {
         let bytes: u64 = blocks.iter().map(|staged| staged.layout.bytes()).sum();
@@ -90,14 +95,15 @@ impl Staged {
 }
 
 impl Wires {
+    /// Allocates words through the handle `words`, and staging memory through `fabric`.
     pub(crate) fn new(
-        fabric: &Fabric,
+        (fabric, words): (&Fabric, &Fabric),
         channels: &[Channel],
         agreed: &[Agreed],
         sends: &[Block],
         receives: &[Block],
     ) -> Result<Self> {
-        let mut wires = Wires::of_channels(fabric, channels)?;
+        let mut wires = Wires::of_channels(words, channels)?;
         for (channel, agreed) in channels.iter().zip(agreed) {
             wires.exchange(fabric, channel, agreed, sends, receives)?;
         }
@@ -197,8 +203,8 @@ impl Wires {
     ///
     /// # Errors
     /// As [`Fabric::locate`].
-    pub(crate) fn end(&self, fabric: &Fabric, channel: &Channel) -> Result<LocalWord<u64>> {
-        Ok(self.words.region().word(fabric, self.end_word(channel) as usize)?)
+    pub(crate) fn end(&self, channel: &Channel) -> Result<LocalWord<u64>> {
+        self.words.word(self.end_word(channel))
     }
 
     /// Turns an error of a command that met memory or queues of a neighbour that had just gone into
@@ -207,7 +213,7 @@ impl Wires {
     pub(crate) fn name_loss(&self, fabric: &Fabric, error: PrdmaError) -> PrdmaError {
         let Some(rank) = error.gone().filter(|rank| *rank != fabric.rank()) else { return error };
         // Any word of the own memory.
-        let Ok(word) = self.words.region().word::<u64>(fabric, self.scratch as usize) else { return error };
+        let Ok(word) = self.words.word(self.scratch) else { return error };
         // A wait for nothing ends at once where nobody who could end it is left.
         match join::now(fabric.wait_until(&word, Deps::One(rank), |_| false)) {
             Some(Err(loss @ (FabricError::PeerLost { .. } | FabricError::PeersLeft))) => loss.into(),

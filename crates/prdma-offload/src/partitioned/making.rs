@@ -6,8 +6,8 @@ use crate::{
     Aggregation, Buffer, Layout, Neighbourhood, Options, PrdmaError, Result, Side,
     engine::{CpuPartitions, Demand},
     init::{
-        Block, Blocks, Channel, Compared, EdgeEnd, Made, Outcome, RequestBuilder, all_succeed, check, compiled_here,
-        engines_with, least, open,
+        Block, Blocks, Channel, Compared, EdgeEnd, Handles, Made, Outcome, RequestBuilder, Wish, all_succeed, check,
+        compiled_here, engines_with, least, open,
     },
 };
 use rdma_fabric::{Pod, provider::Boxed};
@@ -62,6 +62,8 @@ impl Neighbourhood {
             }
             let cut = || {
                 check(topology, &whole.sends, &whole.receives)?;
+                let mut blocks = whole.sends.iter().chain(&whole.receives);
+                blocks.try_for_each(|block| block.memory.open_to_all("a partitioned request"))?;
                 let channels = spread(channels, partitions)?;
                 let sends = cut(Side::Destination, &whole.sends, partitions, sent)?;
                 Ok((channels, Blocks { sends, receives: cut(Side::Source, &whole.receives, partitions, received)? }))
@@ -69,8 +71,14 @@ impl Neighbourhood {
             // Nobody looks for the partitions of a member that has none.
             let (edges, blocks) = all_succeed(group, cut()).await?;
             let requests = [&edges[..]];
-            let mut builder =
-                RequestBuilder { group, headers, requests: &requests, blocks: Ok(&blocks), options: &options };
+            let mut builder = RequestBuilder {
+                group,
+                headers,
+                requests: &requests,
+                blocks: Ok(&blocks),
+                options: &options,
+                wish: Wish::Queues,
+            };
             let compared = builder.compare().await.map_err(|error| of_whole(error, partitions));
             let RequestBuilder { group, .. } = builder;
             let compared = [compared?.pop().expect("one was asked for")];
@@ -85,11 +93,13 @@ impl Neighbourhood {
             let Outcome { form, obstacle, opened } = open(group, &demands, partitions as u64, &options).await?;
             let opened =
                 opened.map(|opened| opened.into_iter().map(|opened| opened.per_partition(partitions)).collect());
+            let handles = Handles::open(&fabric);
             let engines = engines_with(
                 group,
                 headers,
                 &compared,
                 opened,
+                (&handles, 0),
                 |opened, Compared { channels, agreed, wires }, theirs| {
                     opened.partitioned(&fabric, partitions, channels, agreed, wires, theirs)
                 },
@@ -101,7 +111,8 @@ impl Neighbourhood {
             let [Compared { wires, .. }] = compared;
             let request = engines.and_then(|mut engines| {
                 let engine = engines.pop().expect("one was asked for");
-                let made = Made { engine, wires, fabric, form, obstacle, aggregation: Aggregation::None };
+                let made =
+                    Made { engine, wires, fabric, form, obstacle, aggregation: Aggregation::None, guarded: None };
                 Partitioned::new(made, partitions, &edges, &blocks)
             });
             all_succeed(group, request).await

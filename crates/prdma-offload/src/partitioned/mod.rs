@@ -88,7 +88,7 @@ impl Partitioned {
             }
             if let Some(end) = channel.inn {
                 let claim = ClaimSet::of([(Use::Receive, &blocks.receives[end.slot])].into_iter());
-                ins[end.slot] = Some(In { from: channel.rank, end: made.wires.end(&made.fabric, channel)?, claim });
+                ins[end.slot] = Some(In { from: channel.rank, end: made.wires.end(channel)?, claim });
             }
         }
         let (marked, broken) = (ReadyPartitions::new(outs.len()), OnceLock::new());
@@ -151,9 +151,10 @@ impl Partitioned {
         if self.active {
             return Err(PrdmaError::Active { iteration: self.iteration });
         }
+        self.ins.iter().flatten().try_for_each(|inn| inn.claim.unviewed())?;
         self.iteration += 1;
         self.marked.clear();
-        self.ins.iter().flatten().for_each(|inn| inn.claim.set(true));
+        self.ins.iter().flatten().for_each(|inn| inn.claim.activate());
         // Holds until the start is complete.
         let _ = self.broken.set(PrdmaError::HalfStarted { iteration: self.iteration });
         self.made.fabric.charge(cost::START).await;
@@ -172,8 +173,8 @@ impl Partitioned {
     /// request: [`PrdmaError::HalfReady`].
     ///
     /// # Errors
-    /// [`PrdmaError::Inactive`], [`PrdmaError::NoPartition`], [`PrdmaError::ReadyTwice`], all of
-    /// which change nothing; [`PrdmaError::Broken`]; an error of the fabric breaks the request.
+    /// [`PrdmaError::Inactive`], [`PrdmaError::NoPartition`], [`PrdmaError::ReadyTwice`],
+    /// [`PrdmaError::InUse`] if a view writes the partition, all of which change nothing; [`PrdmaError::Broken`]; an error of the fabric breaks the request.
     pub async fn ready(&self, slot: usize, partition: usize) -> Result<()> {
         self.ready_range(slot, partition..partition.saturating_add(1)).await
     }
@@ -188,13 +189,14 @@ impl Partitioned {
             return Err(PrdmaError::Inactive);
         }
         let places = self.places(Side::Destination, slot, partitions.clone())?;
+        self.outs[places.clone()].iter().flatten().try_for_each(|(_, claim)| claim.unviewed())?;
         self.marked.mark(places.clone()).map_err(|taken| PrdmaError::ReadyTwice {
             slot,
             partition: taken % self.partitions,
             iteration: self.iteration,
         })?;
         let numbers = self.outs[places].iter().flatten().map(|(number, claim)| {
-            claim.set(true);
+            claim.activate();
             *number
         });
         match &self.made.engine {
@@ -238,7 +240,7 @@ impl Partitioned {
         let come = self.made.fabric.wait_until(&inn.end, Deps::One(inn.from), |number| number >= self.iteration);
         let here = self.kept(join::now(come).transpose().map_err(PrdmaError::from))?.is_some();
         if here {
-            inn.claim.set(false);
+            inn.claim.end(false);
         }
         Ok(here)
     }
@@ -287,8 +289,8 @@ impl Partitioned {
 
     fn end(&mut self, ended: Result<()>) -> Result<()> {
         self.active = false;
-        self.outs.iter().flatten().for_each(|(_, claim)| claim.set(false));
-        self.ins.iter().flatten().for_each(|inn| inn.claim.set(false));
+        self.outs.iter().flatten().for_each(|(_, claim)| claim.end(false));
+        self.ins.iter().flatten().for_each(|inn| inn.claim.end(false));
         self.kept(ended)
     }
 

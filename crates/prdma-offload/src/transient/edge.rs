@@ -77,7 +77,9 @@ impl InBox {
     /// block says so and waits for none.
     pub(super) async fn receive(&self, fabric: &Fabric, k: u64, block: Option<&Block>) -> Result<()> {
         let staged = match block {
-            Some(block) if block.layout.count() > DIRECT_BLOCKS => Some(Staged::new(fabric, block)),
+            Some(block) if block.layout.count() > DIRECT_BLOCKS || block.memory.is_in_place() => {
+                Some(Staged::new(fabric, block))
+            }
             _ => None,
         };
         let (block, staged) = match staged.transpose() {

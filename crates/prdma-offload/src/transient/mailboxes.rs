@@ -91,7 +91,7 @@ impl Mailboxes {
         let words = Memory::new(&fabric, channels.len() * CHANNEL as usize, Width::Eight);
         let mine = words.as_ref().map_err(Clone::clone).map(|words| addresses(channels, words));
         let all: Vec<&Channel> = channels.iter().collect();
-        let theirs = contacts(group, headers, &all, mine, |address| address.name).await;
+        let theirs = contacts(group, headers, &all, mine, |address| address.name, None).await;
         let made = words.and_then(|words| {
             let theirs = theirs?;
             let (mut outs, mut ins) = (Vec::new(), Vec::new());

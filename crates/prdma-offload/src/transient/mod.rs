@@ -45,8 +45,8 @@ impl Neighbourhood {
     /// What its neighbours had begun to send to it may still arrive.
     ///
     /// # Errors
-    /// [`PrdmaError::Slots`], [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`] at the member
-    /// with such blocks, and [`PrdmaError::ElsewhereFailed`] at its neighbours;
+    /// [`PrdmaError::Slots`], [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`],
+    /// [`PrdmaError::InUse`] at the member with such blocks, and [`PrdmaError::ElsewhereFailed`] at its neighbours;
     /// [`PrdmaError::Size`] at both ends of an edge with different sizes; the other edges are
     /// exchanged all the same. [`PrdmaError::Unmatched`] in the first call, and then
     /// `ElsewhereFailed` at all others. Errors of the fabric.
@@ -77,10 +77,12 @@ impl Neighbourhood {
             let checked = check(topology, &blocks.sends, &blocks.receives);
             let blocks = checked.is_ok().then_some(blocks);
             let claims = blocks.as_ref().map(|blocks| ClaimSet::of_channels(channels, blocks));
-            claims.iter().for_each(|claims| claims.set(true));
+            let begun = claims.as_ref().map_or(Ok(()), ClaimSet::begin);
+            let (claims, blocks) = if begun.is_ok() { (claims, blocks) } else { (None, None) };
+            claims.iter().for_each(ClaimSet::activate);
             let exchanged = boxes.exchange(group.fabric(), blocks.as_ref()).await;
-            claims.iter().for_each(|claims| claims.set(false));
-            checked.and(exchanged)
+            claims.iter().for_each(|claims| claims.end(false));
+            checked.and(begun).and(exchanged)
         })
     }
 }

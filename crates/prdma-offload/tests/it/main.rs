@@ -10,6 +10,7 @@ mod layouts;
 mod packing;
 mod partitioned;
 mod transient;
+mod views;
 mod counts {
     //! Counts as an oracle for what calls cost: charges for software layers, operations of making a
     //! request, looks at own words.

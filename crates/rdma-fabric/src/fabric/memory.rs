@@ -6,8 +6,8 @@ use super::{
     wait_future::read_word,
 };
 use crate::{
-    AtomicWord, FabricError, LocalSpan, LocalWord, Mapped, OwnedMemory, Pact, Pod, Rank, Region, RegisterError,
-    Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Uses,
+    AtomicWord, FabricError, LocalSpan, LocalWord, Mapped, OwnedMemory, Pact, Pod, Rank, Region, RegionKey,
+    RegisterError, Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Uses,
     provider::{Place, Sink, Source},
 };
 use core::future::Future;
@@ -78,11 +78,13 @@ impl Fabric {
         self.provider().release(region)
     }
 
-    /// Creates another handle of this rank, whose [symmetric allocations](Fabric::alloc_symmetric)
-    /// are *locked regions*: they have no key for others. This handle and its clones resolve
-    /// addresses in them; every other handle of any rank, and every control queue, refuses with
-    /// [`FabricError::Locked`]. Otherwise it behaves like this handle, except that it has no local
-    /// allocations and registers nothing.
+    /// Creates another handle of this rank, whose allocations are *locked regions*: they have no key
+    /// for others. This handle and its clones resolve addresses in its [symmetric
+    /// allocations](Fabric::alloc_symmetric), and handles of any rank whose pact is the same in what
+    /// it [allocates](Fabric::alloc) by itself; every other handle of any rank, and every control
+    /// queue, refuses with [`FabricError::Locked`]. Otherwise it behaves like this handle, except
+    /// that it registers nothing that exists, and that where memory isn't
+    /// [mapped](crate::LockedMemory::Mapped) it allocates nothing by itself.
     ///
     /// Ranks that allocate together must have made their handles with the same [`Pact`], and have
     /// allocated equally often through them; otherwise the allocation is a
@@ -93,6 +95,27 @@ impl Fabric {
     pub fn keyless(&self, pact: Pact) -> Result<Self> {
         let keyless = self.provider().keyless().ok_or(FabricError::Unsupported { feature: &"memory without a key" })?;
         keyless.open(self, if self.inner.vouched { pact } else { pact.without_references() })
+    }
+
+    /// Returns whether `region` is memory that `rank` allocated by itself through a handle whose pact
+    /// is that of this one: whoever can write it keeps to the pact.
+    ///
+    /// # Errors
+    /// As [`Fabric::locate`].
+    pub fn holds(&self, rank: Rank, region: RegionKey) -> Result<bool> {
+        match self.provider().keyless() {
+            Some(keyless) if self.inner.vouched => keyless.holds(rank, region),
+            _ => Ok(false),
+        }
+    }
+
+    /// Deregisters memory that was allocated through this handle, which is [`Fabric::keyless`]. Its
+    /// bytes are never used again: operations may still be under way on them.
+    pub fn abandon(&self, region: Region) {
+        match self.provider().keyless() {
+            Some(keyless) => keyless.abandon(region),
+            None => drop(region),
+        }
     }
 
     /// Returns where `rank`'s part of a region is in this process's memory, if the region was

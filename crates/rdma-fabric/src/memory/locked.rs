@@ -10,6 +10,9 @@
 //! by every other handle with [`FabricError::Locked`](crate::FabricError::Locked), whatever the
 //! operation. The region's key still names it in errors and notices.
 //!
+//! Memory that a rank allocates through such a handle by itself is reached by handles of any rank
+//! whose pact is the same: who makes the pact is who keeps to its purpose.
+//!
 //! Ranks that allocate together must agree on the purpose, because each gets a capability to all
 //! parts. They state it in a [`Pact`], which is compared in the same way as the length. A pact that
 //! allows references can only be made by `unsafe` code, and never matches one that doesn't. Only a
@@ -62,10 +65,15 @@ impl Pact {
     ///
     /// # Safety
     /// All code, on any rank, that makes a pact of this name that allows references keeps to one
-    /// discipline: the memory is read, by reference or by operation, only by holders of a lock, and
-    /// written only by its exclusive holder; the lock is the same for all; and no handle made with
-    /// the pact, region allocated through it, or place resolved by it gets to code that doesn't
-    /// keep to it.
+    /// discipline, under which nobody writes memory that a reference leads to, nobody but its holder
+    /// accesses memory that a `&mut` leads to, and what was done before a reference is made happens
+    /// before it. Mostly that is a lock: the memory is read, by reference or by operation, only by
+    /// holders of the lock, and written only by its exclusive holder. No handle made with the pact,
+    /// region allocated through it, or place resolved by it gets to code that doesn't keep to it.
+    ///
+    /// Memory that a rank allocates by itself goes to a later region of the same pact when it is
+    /// dropped. So the discipline also sees to it that no operation on it is under way then, or
+    /// [abandons](crate::Fabric::abandon) it.
     pub const unsafe fn references(name: [u64; 2]) -> Self {
         Pact { name, references: true }
     }
@@ -89,6 +97,13 @@ impl Pact {
     /// references.
     pub const fn terms_allow_references(terms: [u64; 3]) -> bool {
         terms[0] >> 1 & 1 == 1
+    }
+
+    /// Returns what a handle must have to open memory that a rank has allocated by itself under this
+    /// pact: different from all [`Pact::terms`].
+    pub const fn local_terms(&self) -> [u64; 3] {
+        let [first, second, third] = self.terms(0);
+        [first | 1 << 2, second, third]
     }
 
     /// Returns what ranks compare at the `nth` allocation of a handle: never all 0.
@@ -122,6 +137,11 @@ impl Keyring {
     /// Returns what ranks compare at the next allocation.
     pub fn next_terms(&self) -> [u64; 3] {
         self.pact.terms(self.made.fetch_add(1, Relaxed))
+    }
+
+    /// Returns what opens memory that the handle's rank allocates by itself: [`Pact::local_terms`].
+    pub const fn local_terms(&self) -> [u64; 3] {
+        self.pact.local_terms()
     }
 
     /// Opens the region `key` from now on.

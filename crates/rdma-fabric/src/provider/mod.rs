@@ -21,8 +21,8 @@
 //! live on one thread, check that they are used there.
 
 use crate::{
-    Amo, Deps, Fabric, FabricError, Mapped, Notice, OwnedMemory, Pact, ProgramResult, Rank, Region, RemoteAddr, Result,
-    Time, Uses,
+    Amo, Deps, Fabric, FabricError, Mapped, Notice, OwnedMemory, Pact, ProgramResult, Rank, Region, RegionKey,
+    RemoteAddr, Result, Time, Uses,
 };
 use core::{
     any::Any,
@@ -322,6 +322,20 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
 pub trait Keyless {
     /// Creates another handle of the rank of `like`, which allocates such memory.
     fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric>;
+    /// Returns whether a region is memory that its rank allocated by itself through a handle whose
+    /// pact is that of this one.
+    ///
+    /// # Errors
+    /// As [`Provider::resolve`].
+    fn holds(&self, rank: Rank, region: RegionKey) -> Result<bool> {
+        let _ = (rank, region);
+        Ok(false)
+    }
+    /// Deregisters memory that this handle's rank allocated by itself; its bytes are never used
+    /// again.
+    fn abandon(&self, region: Region) {
+        drop(region);
+    }
     /// Returns where `rank`'s part of a region of this handle is mapped.
     fn mapped(&self, region: &Region, rank: Rank) -> Result<Mapped> {
         Err(FabricError::NotMapped { rank, region: region.key() })

@@ -189,11 +189,11 @@ impl Endpoint {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Refuses local memory to a handle for regions without keys.
+    /// Refuses memory that exists to a handle for regions without keys.
     pub(crate) fn only_with_keys(&self) -> Result<()> {
         match self.keyring() {
             None => Ok(()),
-            Some(_) => Err(FabricError::Unsupported { feature: &"local memory without a key" }),
+            Some(_) => Err(FabricError::Unsupported { feature: &"memory that exists without a key" }),
         }
     }
 
@@ -306,12 +306,21 @@ impl Endpoint {
         kind: RegionKind,
         fill: impl Fn(&Mapping, usize),
     ) -> Result<RegisteredExtent> {
+        self.take(|allocator| {
+            allocator.alloc(&self.0.segment, self.me(), bytes, kind, |offset| fill(&self.0.segment, offset))
+        })
+    }
+
+    /// Takes an extent like [`Endpoint::take_extent`], for a region of a pact with these terms.
+    pub(crate) fn take_pact_extent(&self, bytes: usize, terms: [u64; 3]) -> Result<RegisteredExtent> {
+        self.take(|allocator| allocator.alloc_pact(&self.0.segment, self.me(), bytes, terms))
+    }
+
+    fn take(&self, alloc: impl Fn(&mut Allocator) -> Result<RegisteredExtent>) -> Result<RegisteredExtent> {
         let attempt = || {
             let mut allocator = self.allocator();
             allocator.settle(self.job(), &self.0.segment);
-            let taken =
-                allocator.alloc(&self.0.segment, self.me(), bytes, kind, |offset| fill(&self.0.segment, offset));
-            (taken, allocator.grace_end())
+            (alloc(&mut allocator), allocator.grace_end())
         };
         loop {
             match attempt() {

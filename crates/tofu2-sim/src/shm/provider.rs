@@ -17,8 +17,8 @@ use core::{
     task::{Context, Poll, Waker},
 };
 use rdma_fabric::{
-    Amo, Fabric, FabricError, Keyring, Mapped, Notice, OwnedMemory, Pact, Rank, Region, RemoteAddr, Result, Time, Uses,
-    access,
+    Amo, Fabric, FabricError, Keyring, Mapped, Notice, OwnedMemory, Pact, Rank, Region, RegionKey, RemoteAddr, Result,
+    Time, Uses, access,
     provider::{
         BarrierUnit, Boxed, Ended, Goal, HelperTask, Keyless, Leftover, Multicast, Place, Posted, Provider, Queues,
         SHORT, Sink, Slot, Source, Token,
@@ -29,8 +29,10 @@ impl Provider for Endpoint {
     /// Allocates memory. If only memory that was freed within the last 20 ms is left, blocks until
     /// that time is over.
     fn alloc(&self, bytes: usize) -> Result<Region> {
-        self.only_with_keys()?;
-        let taken = self.take_extent(bytes, RegionKind::Heap, |_, _| ())?;
+        let taken = match self.keyring() {
+            None => self.take_extent(bytes, RegionKind::Heap, |_, _| ())?,
+            Some(ring) => self.take_pact_extent(bytes, ring.local_terms())?,
+        };
         Ok(Registration::local(self.clone(), bytes, taken))
     }
 
@@ -69,7 +71,10 @@ impl Provider for Endpoint {
         if self.job().is_lost(addr.rank) {
             return Err(self.job().loss_of(addr.rank));
         }
-        let opens = |key| self.keyring().is_some_and(|ring| ring.opens(key));
+        let opens = |key, terms: Option<_>| {
+            self.keyring()
+                .is_some_and(|ring| terms.map_or_else(|| ring.opens(key), |terms| ring.local_terms() == terms))
+        };
         let outside = match regions::resolve(target, addr, len, align, opens)? {
             Resolved::Heap(piece) => {
                 let corrupt = FabricError::Corrupt { rank: addr.rank, what: &"an entry of the region table" };
@@ -272,6 +277,18 @@ impl Keyless for Endpoint {
         // SAFETY: as in `Endpoint::fabric`. A provider in between has no pact that allows
         // references: see `rdma_fabric::Fabric::keyless`.
         Ok(unsafe { like.beside_vouched(endpoint) })
+    }
+
+    fn holds(&self, rank: Rank, region: RegionKey) -> Result<bool> {
+        let target = self.job().segment(rank)?;
+        let terms = self.keyring().map(Keyring::local_terms);
+        terms.map_or(Ok(false), |terms| regions::is_of_pact(target, rank, region, terms))
+    }
+
+    fn abandon(&self, region: Region) {
+        if let Ok(kept) = region.into_kept::<Registration>() {
+            kept.abandon();
+        }
     }
 
     fn mapped(&self, region: &Region, rank: Rank) -> Result<Mapped> {

@@ -2,7 +2,7 @@
 
 use super::{
     existing::{Dismantled, HeldBuffer},
-    heap::{Extent, Heap},
+    heap::{Extent, GRAIN, Heap},
     inside::RegionId,
     mapping::Mapping,
     regions::{self, RegionKind},
@@ -24,8 +24,8 @@ pub(crate) struct Allocator {
     /// Local table entries from here on were never used.
     next: usize,
     pub(crate) symmetric: Symmetric,
-    /// Freed extents whose grace period has not ended.
-    retired: Retired<Extent>,
+    /// Freed extents whose grace period has not ended, each with the terms of its pact, if any.
+    retired: Retired<(Extent, Option<[u64; 3]>)>,
     /// Adopted memory that was dropped while operations were inside it, each with its owner.
     pub(super) leaving: Vec<(Rank, HeldBuffer)>,
     pages: Pages,
@@ -69,7 +69,10 @@ impl Allocator {
     /// Frees what no operation is inside any more.
     pub(crate) fn settle(&mut self, job: &Job, segment: &Mapping) {
         let heap = &mut self.heap;
-        self.retired.reclaim(job, |extent| heap.give_back_local(extent));
+        self.retired.reclaim(job, |(extent, terms)| match terms {
+            None => heap.give_back_local(extent),
+            Some(terms) => heap.give_back_pact(extent, terms),
+        });
         if self.leaving.iter().any(|(me, held)| held.is_quiet(job, *me)) {
             let (quiet, leaving) =
                 std::mem::take(&mut self.leaving).into_iter().partition(|(me, held)| held.is_quiet(job, *me));
@@ -123,7 +126,34 @@ impl Allocator {
             return Err(error);
         }
         fill(extent.offset);
-        Ok(RegisteredExtent { key: regions::register(segment, index, extent.offset, bytes, kind), extent })
+        Ok(RegisteredExtent { key: regions::register(segment, index, extent.offset, bytes, kind), extent, terms: None })
+    }
+
+    /// Takes a local extent for a region of a pact, and registers it behind its terms.
+    pub(crate) fn alloc_pact(
+        &mut self,
+        segment: &Mapping,
+        me: Rank,
+        bytes: usize,
+        terms: [u64; 3],
+    ) -> Result<RegisteredExtent, FabricError> {
+        let index = self.take_index(me)?;
+        let (whole, kind) = (bytes.saturating_add(GRAIN), RegionKind::Pact);
+        let taken = self
+            .heap
+            .take_pact(whole, terms)
+            .map_err(|available| out_of_memory(segment, me, bytes, available.saturating_sub(GRAIN)));
+        let prepared = taken.and_then(|extent| match self.prepare(segment, me, whole, extent) {
+            Ok(()) => Ok(extent),
+            Err(error) => {
+                self.heap.give_back_pact(extent, terms);
+                Err(error)
+            }
+        });
+        let extent = prepared.inspect_err(|_| self.give_index(index))?;
+        regions::write_terms(segment, extent.offset, terms);
+        let key = regions::register(segment, index, extent.offset + GRAIN, bytes, kind);
+        Ok(RegisteredExtent { key, extent, terms: Some(terms) })
     }
 
     /// Deregisters an extent taken by [`Allocator::alloc`] and retires it.
@@ -132,7 +162,7 @@ impl Allocator {
         if regions::deregister(segment, index) {
             self.give_index(index);
         }
-        self.retired.retire(RegionId::new(me, taken.key), taken.extent);
+        self.retired.retire(RegionId::new(me, taken.key), (taken.extent, taken.terms));
     }
 
     /// Deregisters an extent and never reuses it: an operation may stay inside for ever.
@@ -179,7 +209,10 @@ impl Allocator {
 #[derive(Debug)]
 pub(crate) struct RegisteredExtent {
     pub(crate) key: RegionKey,
+    /// All bytes, with what is in front of the region.
     pub(crate) extent: Extent,
+    /// The terms of the pact under which the region was allocated, which are in front of it.
+    pub(crate) terms: Option<[u64; 3]>,
 }
 
 pub(crate) fn out_of_memory(segment: &Mapping, rank: Rank, requested: usize, available: usize) -> FabricError {

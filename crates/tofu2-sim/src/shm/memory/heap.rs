@@ -6,7 +6,7 @@
 //! symmetric calls, which is the same on all ranks, so equal calls give equal offsets everywhere.
 //!
 //! Locked regions to which references may exist have bytes that no other region ever had or will
-//! have: a short operation on another region whose thread is stopped before its access must not hit
+//! have, local ones even none of another pact: a short operation on another region whose thread is stopped before its access must not hit
 //! them, however late the access comes.
 
 use std::{collections::BTreeMap, ops::Range};
@@ -127,6 +127,9 @@ pub(crate) struct Heap {
     /// Free pieces that belonged to locked regions, by offset. `symmetric` regards them as in use
     /// for ever.
     locked: BTreeMap<usize, usize>,
+    /// Free pieces that belonged to local regions of a pact, by its terms and by offset. `local`
+    /// regards them as in use for ever.
+    pacts: Vec<([u64; 3], BTreeMap<usize, usize>)>,
 }
 
 impl Heap {
@@ -137,6 +140,7 @@ impl Heap {
             local: Arena::default(),
             promised: 0,
             locked: BTreeMap::new(),
+            pacts: Vec::new(),
         }
     }
 
@@ -161,6 +165,37 @@ impl Heap {
 
     pub(crate) fn give_back_local(&mut self, extent: Extent) {
         self.local.give_back(self.len - extent.offset - extent.len, extent.len);
+    }
+
+    /// Takes a local extent for a region of a pact with these terms: a piece that only such regions
+    /// had, or that no region ever had. On failure returns the longest length available.
+    pub(crate) fn take_pact(&mut self, bytes: usize, terms: [u64; 3]) -> Result<Extent, usize> {
+        let fresh = self.fresh();
+        let limit = self.len - self.symmetric.touched.max(self.promised);
+        let pieces = self.pact(terms);
+        let taken = grains(bytes).map(|len| (first_fit(&mut self.pacts[pieces].1, len), len));
+        let taken = taken.and_then(|(reused, len)| match reused {
+            Some(offset) => Some((offset, len)),
+            None => Some((self.len - self.local.take_fresh(len, limit)? - len, len)),
+        });
+        let free = self.pacts[pieces].1.values().copied().max().unwrap_or(0);
+        let (offset, len) = taken.ok_or_else(|| free.max(limit.saturating_sub(self.local.touched)))?;
+        Ok(extent(offset, len, fresh))
+    }
+
+    pub(crate) fn give_back_pact(&mut self, extent: Extent, terms: [u64; 3]) {
+        let pieces = self.pact(terms);
+        let pieces = &mut self.pacts[pieces].1;
+        let (offset, len) = joined(pieces, extent.offset, extent.len);
+        pieces.insert(offset, len);
+    }
+
+    /// Returns the index of a pact's free pieces.
+    fn pact(&mut self, terms: [u64; 3]) -> usize {
+        self.pacts.iter().position(|(known, _)| *known == terms).unwrap_or_else(|| {
+            self.pacts.push((terms, BTreeMap::new()));
+            self.pacts.len() - 1
+        })
     }
 
     /// Reserves room for a symmetric extent of `bytes` bytes until it is taken or given up,

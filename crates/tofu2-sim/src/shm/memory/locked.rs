@@ -1,13 +1,15 @@
-//! Locked regions: symmetric memory that only the handles that allocated it can resolve.
+//! Locked regions: symmetric memory that only the handles that allocated it can resolve, and local
+//! memory that only handles of the same pact can.
 //!
 //! [`super::regions`] keeps others out; [`super::heap`] says why no earlier operation hits the
-//! bytes. They stay mapped and are not reused until every rank has dropped its part, which a rank
-//! that holds a reference has not. Once a rank is lost, no symmetric memory is allocated any more,
-//! so nothing is reused at all.
+//! bytes. Symmetric ones stay mapped and are not reused until every rank has dropped its part, which
+//! a rank that holds a reference has not. Once a rank is lost, no symmetric memory is allocated any
+//! more, so nothing is reused at all. Local ones go to the next region of the same pact, whose
+//! discipline sees to it that no operation on them is under way when they are dropped.
 
 #![allow(unsafe_code)]
 
-use super::{registration::Registration, symmetric};
+use super::{heap::GRAIN, registration::Registration, symmetric};
 use crate::shm::endpoint::Endpoint;
 use rdma_fabric::{FabricError, Mapped, Rank, Region, Result};
 
@@ -25,6 +27,9 @@ pub(crate) fn mapped(endpoint: &Endpoint, region: &Region, rank: Rank) -> Result
     let not_mapped = FabricError::NotMapped { rank, region: key };
     let opens = endpoint.keyring().is_some_and(|ring| ring.allows_references() && ring.opens(key));
     let of_this = region.kept::<Registration>().is_some_and(|kept| endpoint.is_of(kept.endpoint()));
+    if let Some(mapped) = mapped_local(endpoint, region, rank) {
+        return Ok(mapped);
+    }
     if !opens || !of_this {
         return Err(not_mapped);
     }
@@ -38,4 +43,15 @@ pub(crate) fn mapped(endpoint: &Endpoint, region: &Region, rank: Rank) -> Result
     let mapped = extent.and_then(|extent| unsafe { target.mapped(extent.offset, region.len()) });
     debug_assert!(mapped.is_some(), "{region:?} of {}", endpoint.me());
     mapped.ok_or(not_mapped)
+}
+
+/// Returns where a region is mapped that this rank allocated by itself under the handle's pact.
+fn mapped_local(endpoint: &Endpoint, region: &Region, rank: Rank) -> Option<Mapped> {
+    let ring = endpoint.keyring().filter(|ring| ring.allows_references() && rank == endpoint.me())?;
+    let kept = region.kept::<Registration>().filter(|kept| endpoint.is_of(kept.endpoint()))?;
+    let (extent, _) = kept.of_pact().filter(|(_, terms)| *terms == ring.local_terms())?;
+    let segment = endpoint.job().segment(rank).ok()?;
+    // SAFETY: this is the extent of a region of the handle's pact, which allows references, behind
+    // its terms.
+    unsafe { segment.mapped(extent.offset + GRAIN, region.len()) }
 }

@@ -71,6 +71,40 @@ pub(crate) enum RegionKind {
     Queue = 3,
     /// Bytes of the heap without a key: only handles that allocated them resolve them.
     Locked = 4,
+    /// Bytes of the heap without a key, behind the terms of their pact: handles of the same pact
+    /// resolve them.
+    Pact = 5,
+}
+
+/// Writes the terms of a pact to the grain in front of a region, which starts at `offset`.
+pub(crate) fn write_terms(own: &Mapping, offset: usize, terms: [u64; 3]) {
+    let mut bytes = [0; 24];
+    bytes.chunks_exact_mut(8).zip(terms).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_ne_bytes()));
+    own.fill(offset, &bytes);
+}
+
+/// Returns the terms of a region of kind [`RegionKind::Pact`] whose bytes start at `offset`; terms
+/// that no pact has if there can't be any.
+fn terms(target: &Mapping, offset: usize) -> [u64; 3] {
+    let mut bytes = [0; 24];
+    if let Some(front) = offset.checked_sub(GRAIN) {
+        target.empty(front, &mut bytes);
+    }
+    [0, 8, 16].map(|at| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes")))
+}
+
+/// Returns whether a region is of a pact with these terms.
+///
+/// # Errors
+/// As [`resolve`].
+pub(crate) fn is_of_pact(
+    target: &Mapping,
+    rank: Rank,
+    region: RegionKey,
+    wanted: [u64; 3],
+) -> Result<bool, FabricError> {
+    let (offset, _, kind) = entry(target, rank, region)?;
+    Ok(kind == RegionKind::Pact && terms(target, offset) == wanted)
 }
 
 /// Returns the offset of the generation of a key's entry; `None` if there is no such entry.
@@ -131,7 +165,8 @@ pub(crate) enum Resolved<'a> {
 }
 
 /// Returns the bytes `addr.offset..addr.offset + len` of a region of segment `target`, aligned to
-/// `align`. `opens` says whether a locked region may be resolved.
+/// `align`. `opens` says whether a locked region may be resolved; it is given the terms of the pact
+/// that opens the region, if one does.
 ///
 /// # Errors
 /// [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`], [`FabricError::Locked`],
@@ -141,14 +176,19 @@ pub(crate) fn resolve(
     addr: RemoteAddr,
     len: usize,
     align: usize,
-    opens: impl FnOnce(RegionKey) -> bool,
+    opens: impl FnOnce(RegionKey, Option<[u64; 3]>) -> bool,
 ) -> Result<Resolved<'_>, FabricError> {
     let RemoteAddr { rank, region, .. } = addr;
     let (region_offset, region_len, kind) = entry(target, rank, region)?;
     if kind == RegionKind::Queue {
         return Err(FabricError::NoSuchRegion { rank, region });
     }
-    if kind == RegionKind::Locked && !opens(region) {
+    let is_locked = match kind {
+        RegionKind::Locked => !opens(region, None),
+        RegionKind::Pact => !opens(region, Some(terms(target, region_offset))),
+        _ => false,
+    };
+    if is_locked {
         return Err(FabricError::Locked { rank, region });
     }
     let out_of_bounds = || FabricError::out_of_bounds(addr, len as u64, region_len as u64);
@@ -225,6 +265,7 @@ pub(crate) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize,
         2 => Some(RegionKind::Adopted),
         3 => Some(RegionKind::Queue),
         4 => Some(RegionKind::Locked),
+        5 => Some(RegionKind::Pact),
         _ => None,
     };
     // Acquire: pairs with the fence in `register`.

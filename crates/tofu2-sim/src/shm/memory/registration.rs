@@ -1,6 +1,6 @@
 //! What keeps a region registered, and what happens to its memory when it is dropped.
 
-use super::{allocator::RegisteredExtent, existing::HeldBuffer};
+use super::{allocator::RegisteredExtent, existing::HeldBuffer, heap::Extent};
 use crate::shm::endpoint::Endpoint;
 use rdma_fabric::{OwnedMemory, Region, RegionKey};
 use std::fmt;
@@ -20,7 +20,8 @@ pub(crate) struct Registration {
 
 #[derive(Debug)]
 enum What {
-    Local(RegisteredExtent),
+    /// Local memory; `None` once it is abandoned.
+    Local(Option<RegisteredExtent>),
     /// A symmetric region, whose place is freed by agreement of all ranks.
     Symmetric,
     /// Existing memory; `None` once taken apart.
@@ -30,7 +31,7 @@ enum What {
 impl Registration {
     pub(crate) fn local(endpoint: Endpoint, len: usize, taken: RegisteredExtent) -> Region {
         let key = taken.key;
-        Region::new(key, len, None, Registration { endpoint, key, what: What::Local(taken) })
+        Region::new(key, len, None, Registration { endpoint, key, what: What::Local(Some(taken)) })
     }
 
     pub(crate) fn symmetric(endpoint: Endpoint, len: usize, key: RegionKey) -> Region {
@@ -45,6 +46,23 @@ impl Registration {
     /// Returns the handle through which the region was allocated.
     pub(crate) fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+
+    /// Returns the extent of a local region of a pact, and the pact's terms.
+    pub(crate) fn of_pact(&self) -> Option<(Extent, [u64; 3])> {
+        match &self.what {
+            What::Local(Some(taken)) => Some((taken.extent, taken.terms?)),
+            _ => None,
+        }
+    }
+
+    /// Deregisters local memory, whose bytes are never used again.
+    pub(crate) fn abandon(mut self) {
+        if let What::Local(taken) = &mut self.what
+            && let Some(taken) = taken.take()
+        {
+            self.endpoint.allocator().leak(self.endpoint.segment(), &taken);
+        }
     }
 
     /// Closes existing memory to new operations. Returns whether the region is such memory.
@@ -89,7 +107,7 @@ impl Drop for Registration {
         let mut allocator = self.endpoint.allocator();
         let segment = self.endpoint.segment();
         match &mut self.what {
-            What::Local(taken) => allocator.free(segment, me, taken),
+            What::Local(taken) => taken.iter().for_each(|taken| allocator.free(segment, me, taken)),
             What::Symmetric => allocator.symmetric.drop_part(segment, me, self.key),
             What::Existing(held) => allocator.leaving.extend(held.take().map(|held| (me, held))),
         }

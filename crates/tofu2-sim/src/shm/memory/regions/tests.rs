@@ -3,7 +3,7 @@
 use super::*;
 
 fn resolve(target: &Arc<Mapping>, addr: RemoteAddr, len: usize, align: usize) -> Result<Resolved<'_>, FabricError> {
-    super::resolve(target, addr, len, align, |_| false)
+    super::resolve(target, addr, len, align, |_, _| false)
 }
 
 fn segment() -> Arc<Mapping> {
@@ -113,7 +113,7 @@ fn locked_regions_are_for_who_opens_them() {
     for (offset, len) in [(0, 8), (0, 1000), (3, 8), (64, 0)] {
         assert_eq!(resolve(&own, addr(key, offset), len, 8).unwrap_err(), locked, "{offset} {len}");
     }
-    let opened = |offset| super::resolve(&own, addr(key, offset), 8, 8, |opened| opened == key);
+    let opened = |offset| super::resolve(&own, addr(key, offset), 8, 8, |opened, _| opened == key);
     assert!(matches!(opened(56), Ok(Resolved::Heap(_))));
     assert!(matches!(opened(57), Err(FabricError::OutOfBounds(outside)) if outside.region_len == 64));
     deregister(&own, 2);

@@ -1,0 +1,90 @@
+//! Where own memory becomes a reference: all the `unsafe` of this crate.
+//!
+//! # Safety
+//! References are made from a [`Mapped`], for which the fabric vouches, while a view is entered in
+//! the buffer's table of claims. This crate's part of the argument:
+//!
+//! * The memory is allocated under the pact [`data`], which is made here and nowhere else. The
+//!   handle stays in [`Allocation`] and in the machinery of requests; no user can reach it. Own
+//!   memory is read and written through it only for the program, under the table
+//!   ([`Buffer`](super::Buffer)), and by packing and unpacking, under the claims of the request
+//!   that does so.
+//! * A neighbour puts into it only for a *guarded* request ([`crate::init`]): one whose members
+//!   carry out PRDMA with their CPUs, with words under the pact [`words`], which nobody else can
+//!   write. It does so after the READY of an iteration, which leaves after the claim was taken, and
+//!   before its END. The claim is given up when all ENDs are there. Numbers of iterations are never
+//!   used twice for the same bytes of words, so nothing that is left over from an earlier request
+//!   looks like a READY or an END ([`crate::init`]).
+//! * If an iteration fails, or a request is dropped before its end, the claim stays for ever, and
+//!   the memory is never given back.
+//! * A view and a claim that exclude each other are never both there: [`super::claims`].
+//! * A view that writes has rows that don't overlap, and lends one of them at a time.
+
+#![allow(unsafe_code)]
+
+use super::view::{Element, Lent};
+use rdma_fabric::{Fabric, LockedMemory, Mapped, Pact};
+
+/// Returns the pact of memory that is lent.
+fn data() -> Pact {
+    // SAFETY: the module's documentation.
+    unsafe { Pact::references([0x6f6e_6573_6964_6564, 0x7072_646d_6120_6431]) }
+}
+
+/// Returns the pact of the words and tables of guarded requests. No reference to them is ever made;
+/// that the pact allows references keeps out handles that others can make.
+fn words() -> Pact {
+    // SAFETY: the module's documentation; nothing is lent.
+    unsafe { Pact::references([0x6f6e_6573_6964_6564, 0x7072_646d_6120_7731]) }
+}
+
+/// Returns whether the rank can lend its memory in place.
+pub(crate) fn lends(fabric: &Fabric) -> bool {
+    fabric.caps().locked_memory == LockedMemory::Mapped
+}
+
+/// Returns a handle that allocates memory to be lent, and reaches that of others; `None` where
+/// memory isn't lent in place.
+///
+/// # Errors
+/// As [`Fabric::keyless`].
+pub(crate) fn data_handle(fabric: &Fabric) -> rdma_fabric::Result<Option<Fabric>> {
+    lends(fabric).then(|| fabric.keyless(data())).transpose()
+}
+
+/// Returns a handle that allocates words and tables of guarded requests, and reaches those of others.
+///
+/// # Errors
+/// As [`Fabric::keyless`].
+pub(crate) fn words_handle(fabric: &Fabric) -> rdma_fabric::Result<Fabric> {
+    fabric.keyless(words())
+}
+
+impl<T: Element> Lent<'_, T> {
+    /// Returns elements of the view where they are; `None` if they aren't lent in place. They must be
+    /// a row.
+    #[inline]
+    pub(super) fn in_place(&self, start: usize, len: usize) -> Option<&[T]> {
+        let mapped = self.allocation.mapped.as_ref()?;
+        // SAFETY: the view is entered, so no request or other view writes its bytes; if it writes
+        // itself, it is not borrowed exclusively as long as `self` is borrowed so.
+        Some(unsafe { mapped.slice(start * size_of::<T>(), len) }.expect("a view is inside its buffer"))
+    }
+
+    /// Returns elements of a view that writes where they are. They must be a row.
+    #[inline]
+    pub(super) fn in_place_mut(&mut self, start: usize, len: usize) -> &mut [T] {
+        let mapped = self.allocation.mapped.as_ref().expect("checked by the caller");
+        // SAFETY: the view is entered as one that writes, so nothing else reads or writes its bytes,
+        // and it is borrowed exclusively.
+        unsafe { mapped.slice_mut(start * size_of::<T>(), len) }.expect("a view is inside its buffer")
+    }
+}
+
+/// Returns where an allocation is mapped.
+///
+/// # Errors
+/// As [`Fabric::mapped`].
+pub(super) fn mapped(handle: &Fabric, region: &rdma_fabric::Region) -> rdma_fabric::Result<Mapped> {
+    handle.mapped(region, handle.rank())
+}

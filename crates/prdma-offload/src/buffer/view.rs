@@ -1,0 +1,265 @@
+//! Views: elements of a buffer that are lent to the program.
+//!
+//! A view of a buffer that was made [in place](Buffer::in_place) is the memory itself, where the
+//! rank's own memory is mapped. Elsewhere it is a copy, made when the view is, and written back when
+//! it is dropped. What the program sees is the same.
+//!
+//! Views are entered in the buffer's table of claims: no request that would write what a view shows,
+//! or read what it may write, is started meanwhile, nor is there a view while such a request is
+//! active, or was left broken.
+
+use super::{Allocation, Buffer, Use, claims::ClaimTable};
+#[cfg(doc)]
+use crate::PrdmaError;
+use crate::{
+    Result,
+    layout::{Layout, MOST_DIMS},
+};
+use core::{
+    fmt,
+    ops::{Deref, DerefMut, Range},
+};
+use rdma_fabric::Pod;
+
+/// What a program may be lent: plain data that any thread may use.
+pub trait Element: Pod + Send + Sync {}
+
+impl<T: Pod + Send + Sync> Element for T {}
+
+/// Elements of a buffer, to be read.
+pub struct View<'b, T: Element>(Rows<'b, T>);
+
+/// Elements of a buffer, to be read and written.
+pub struct ViewMut<'b, T: Element>(RowsMut<'b, T>);
+
+/// Rows of a buffer, to be read: runs of equally many elements at nested, equal distances.
+///
+/// A row is named by as many numbers as there are distances, the outermost first.
+pub struct Rows<'b, T: Element>(Lent<'b, T>);
+
+/// Rows of a buffer, to be read and written.
+pub struct RowsMut<'b, T: Element>(Lent<'b, T>);
+
+/// Elements that are entered as a view.
+pub(super) struct Lent<'b, T: Element> {
+    pub(super) allocation: &'b Allocation,
+    /// The view's number in the table of claims. All rows are bytes of it.
+    number: u64,
+    writes: bool,
+    /// The first element of the first row.
+    start: usize,
+    /// The number of elements of each row.
+    run: usize,
+    /// The count of each distance, and the elements from start to start. Those after `used` are
+    /// `(1, 0)`.
+    dims: [(usize, usize); MOST_DIMS],
+    used: usize,
+    /// The rows one after the other, where memory isn't lent in place.
+    copy: Vec<T>,
+}
+
+impl<T: Element> Buffer<T> {
+    /// Lends the elements in `range`, to be read.
+    ///
+    /// # Errors
+    /// [`PrdmaError::InUse`] if an active request receives some of them, or one that did not end, or
+    /// a view writes them; [`rdma_fabric::FabricError::OutOfBounds`].
+    pub fn view(&self, range: Range<usize>) -> Result<View<'_, T>> {
+        self.rows(range.start, range.end.saturating_sub(range.start), &[]).map(View)
+    }
+
+    /// Lends the elements in `range`, to be read and written.
+    ///
+    /// # Errors
+    /// As [`Buffer::view`], and [`PrdmaError::InUse`] if an active request sends some of them, or a
+    /// view reads them.
+    pub fn view_mut(&self, range: Range<usize>) -> Result<ViewMut<'_, T>> {
+        self.rows_mut(range.start, range.end.saturating_sub(range.start), &[]).map(ViewMut)
+    }
+
+    /// Lends rows of `run` elements, to be read. The first starts at element `start`; `dims` has the
+    /// count of each distance, and the elements from start to start, outermost first.
+    ///
+    /// # Errors
+    /// As [`Buffer::view`]; [`PrdmaError::Layout`].
+    pub fn rows(&self, start: usize, run: usize, dims: &[(usize, usize)]) -> Result<Rows<'_, T>> {
+        Lent::new(self, Use::Send, start, run, dims).map(Rows)
+    }
+
+    /// Lends rows, as [`Buffer::rows`] does, to be read and written. They must not overlap.
+    ///
+    /// # Errors
+    /// As [`Buffer::view_mut`]; [`PrdmaError::Layout`].
+    pub fn rows_mut(&self, start: usize, run: usize, dims: &[(usize, usize)]) -> Result<RowsMut<'_, T>> {
+        Lent::new(self, Use::Receive, start, run, dims).map(RowsMut)
+    }
+}
+
+impl<'b, T: Element> Lent<'b, T> {
+    fn new(buffer: &'b Buffer<T>, used: Use, start: usize, run: usize, dims: &[(usize, usize)]) -> Result<Self> {
+        let allocation = &*buffer.memory.allocation;
+        let bytes = |elements: usize| elements.saturating_mul(size_of::<T>()) as u64;
+        let loops: Vec<_> = dims.iter().map(|(count, distance)| (*count as u64, bytes(*distance))).collect();
+        if dims.len() > MOST_DIMS {
+            return Err(crate::LayoutError::TooManyDims.into());
+        }
+        let mut layout = Layout::strided(bytes(start), bytes(run), &loops)?;
+        if used == Use::Receive {
+            layout = layout.for_receiving()?;
+        }
+        allocation.contains(layout.offset, layout.end() - layout.offset)?;
+        let mut all = [(1, 0); MOST_DIMS];
+        all[..dims.len()].copy_from_slice(dims);
+        let number = allocation.claims.lend(used, &layout)?;
+        let writes = used == Use::Receive;
+        // Without bytes, `start` and distances mean nothing.
+        if layout.bytes() == 0 {
+            all.iter_mut().for_each(|(_, distance)| *distance = 0);
+        }
+        let start = if layout.bytes() == 0 { 0 } else { start };
+        // Taken back when it is dropped, from here on.
+        let (used, copy) = (dims.len(), Vec::new());
+        let mut lent = Lent { allocation, number, writes, start, run, dims: all, used, copy };
+        if allocation.mapped.is_none() {
+            let mut gathered = Vec::new();
+            allocation.gather(&layout, &mut gathered)?;
+            lent.copy = vec![T::zeroed(); dims.iter().map(|(count, _)| count).product::<usize>() * run];
+            bytemuck::cast_slice_mut(&mut lent.copy).copy_from_slice(&gathered);
+        }
+        Ok(lent)
+    }
+
+    fn dims(&self) -> &[(usize, usize)] {
+        &self.dims[..self.used]
+    }
+
+    /// Returns where row `at` starts: in the buffer, and among the rows.
+    ///
+    /// # Panics
+    /// There is no such row.
+    #[inline]
+    fn find(&self, at: &[usize]) -> (usize, usize) {
+        assert_eq!(at.len(), self.used, "a row is named by as many numbers as there are distances");
+        let (mut start, mut nth) = (self.start, 0);
+        for (at, (count, distance)) in at.iter().zip(self.dims()) {
+            assert!(at < count, "row {at} of {count}");
+            start += at * distance;
+            nth = nth * count + at;
+        }
+        (start, nth * self.run)
+    }
+
+    #[inline]
+    fn row(&self, at: &[usize]) -> &[T] {
+        let (start, nth) = self.find(at);
+        match self.in_place(start, self.run) {
+            Some(row) => row,
+            None => &self.copy[nth..nth + self.run],
+        }
+    }
+
+    #[inline]
+    fn row_mut(&mut self, at: &[usize]) -> &mut [T] {
+        let (start, nth) = self.find(at);
+        match self.allocation.mapped.is_some() {
+            true => self.in_place_mut(start, self.run),
+            false => &mut self.copy[nth..nth + self.run],
+        }
+    }
+
+    fn claims(&self) -> &ClaimTable {
+        &self.allocation.claims
+    }
+
+    /// Writes a copy back.
+    fn write_back(&self) -> Result<()> {
+        let bytes = |elements: usize| (elements * size_of::<T>()) as u64;
+        let loops: Vec<_> = self.dims().iter().map(|(count, distance)| (*count as u64, bytes(*distance))).collect();
+        let layout = Layout::strided(bytes(self.start), bytes(self.run), &loops)?;
+        self.allocation.scatter(&layout, bytemuck::cast_slice(&self.copy))
+    }
+}
+
+impl<T: Element> Drop for Lent<'_, T> {
+    fn drop(&mut self) {
+        if self.writes && !self.copy.is_empty() {
+            let written = self.write_back();
+            debug_assert!(written.is_ok() || std::thread::panicking(), "own memory: {written:?}");
+        }
+        self.claims().take_back(self.number);
+    }
+}
+
+impl<T: Element> Rows<'_, T> {
+    /// Returns a row.
+    ///
+    /// # Panics
+    /// There is no such row.
+    #[inline]
+    pub fn row(&self, at: &[usize]) -> &[T] {
+        self.0.row(at)
+    }
+}
+
+impl<T: Element> RowsMut<'_, T> {
+    /// Returns a row, to be read.
+    ///
+    /// # Panics
+    /// There is no such row.
+    #[inline]
+    pub fn row(&self, at: &[usize]) -> &[T] {
+        self.0.row(at)
+    }
+
+    /// Returns a row, to be written.
+    ///
+    /// # Panics
+    /// There is no such row.
+    #[inline]
+    pub fn row_mut(&mut self, at: &[usize]) -> &mut [T] {
+        self.0.row_mut(at)
+    }
+}
+
+impl<T: Element> Deref for View<'_, T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        self.0.0.row(&[])
+    }
+}
+
+impl<T: Element> Deref for ViewMut<'_, T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        self.0.0.row(&[])
+    }
+}
+
+impl<T: Element> DerefMut for ViewMut<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.0.0.row_mut(&[])
+    }
+}
+
+impl<T: Element> fmt::Debug for Lent<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let way = if self.allocation.mapped.is_some() { "in place" } else { "a copy" };
+        write!(f, "{} elements from {}, {:?}, {way}", self.run, self.start, self.dims())
+    }
+}
+
+macro_rules! debug {
+    ($($name:ident),*) => {$(
+        impl<T: Element> fmt::Debug for $name<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($name)).field(&self.0).finish()
+            }
+        }
+    )*};
+}
+debug!(View, ViewMut, Rows, RowsMut);

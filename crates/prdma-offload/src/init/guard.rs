@@ -1,0 +1,138 @@
+//! Guarded requests: those whose members put into memory that is lent in place.
+//!
+//! A put that comes at the wrong time or to the wrong place would change what a reference shows. So
+//! everything that such a put depends on is out of reach for code that does not belong to this crate,
+//! however many keys it guesses:
+//!
+//! * Words, and the tables that members publish while the request is made, are in memory under a
+//!   pact of this crate ([`crate::buffer`]).
+//! * Where a table is, is read from memory that anybody can write. So a member takes a table only if
+//!   it is under the pact, [sealed](Seal) by a member that had completed it, and of the right kind.
+//!   A member may still be led to a table of another request. Therefore, the second table names both
+//!   first ones that the two ends have compared ([`Binding`]): where the names agree, both members
+//!   have compared the same two tables, and what they do fits together.
+//! * The numbers that words receive start after the time at which the request is made, in
+//!   nanoseconds, which no request has reached before. What a neighbour still writes for an earlier
+//!   request to words that have been freed looks like no READY and no END of this one.
+
+use crate::{
+    Aggregation, Options, Result,
+    buffer::{data_handle, lends, words_handle},
+};
+use rdma_fabric::{Fabric, Group, Rank, RegionKey};
+
+/// Handles of this member that reach guarded memory.
+#[derive(Clone)]
+pub(crate) struct Handles {
+    /// Reaches words and tables.
+    pub(crate) words: Fabric,
+    /// Reaches memory that is lent.
+    pub(crate) data: Fabric,
+    pub(crate) guarded: bool,
+}
+
+impl Handles {
+    /// Returns the handles of an unguarded request.
+    pub(crate) fn open(fabric: &Fabric) -> Self {
+        Handles { words: fabric.clone(), data: fabric.clone(), guarded: false }
+    }
+
+    /// Opens the handles of a guarded request.
+    ///
+    /// # Errors
+    /// As [`Fabric::keyless`].
+    pub(crate) fn guarded(fabric: &Fabric) -> Result<Self> {
+        let words = words_handle(fabric)?;
+        let data = data_handle(fabric)?.unwrap_or_else(|| fabric.clone());
+        Ok(Handles { words, data, guarded: true })
+    }
+
+    /// Returns the seal of tables of this `kind`, if the request is guarded.
+    pub(crate) fn seal(&self, kind: u64) -> Option<Seal> {
+        self.guarded.then(|| Seal { handle: self.words.clone(), kind })
+    }
+}
+
+/// What shows that a table is one of a guarded request.
+pub(crate) struct Seal {
+    /// Allocates and reads the table.
+    pub(crate) handle: Fabric,
+    /// The kind of records; not 0.
+    pub(crate) kind: u64,
+}
+
+impl Seal {
+    /// Returns whether a region can hold such a table.
+    pub(crate) fn may_be_at(&self, rank: Rank, region: RegionKey) -> rdma_fabric::Result<bool> {
+        self.handle.holds(rank, region)
+    }
+}
+
+/// The tables that the two ends of a channel have compared, by their keys: 0 in a request that isn't
+/// guarded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Binding {
+    pub(crate) mine: u64,
+    pub(crate) theirs: u64,
+}
+
+impl Binding {
+    /// Returns the binding as the other end has it.
+    pub(crate) fn turned(self) -> Self {
+        Binding { mine: self.theirs, theirs: self.mine }
+    }
+}
+
+/// What members ask for in the first agreement. The least of all members applies; an error comes
+/// before all of these.
+///
+/// Bits 60 and 61 of the vote, above what [`Aggregation`] asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// Memory isn't lent in place here.
+    Unguarded = 0,
+    /// The form [`Form::Cpu`](crate::Form::Cpu), and no aggregation.
+    Guarded = 1,
+    /// Queues, or aggregation.
+    Queues = 2,
+}
+
+const SHIFT: u32 = 60;
+const MOST: u64 = (1 << SHIFT) - 1;
+
+impl Wish {
+    /// Returns what a member with these options asks for.
+    pub(crate) fn of(fabric: &Fabric, options: &Options) -> Self {
+        match is_direct(options) {
+            _ if !lends(fabric) => Wish::Unguarded,
+            true => Wish::Guarded,
+            false => Wish::Queues,
+        }
+    }
+
+    /// Returns the vote for this wish and a `longest` block to aggregate.
+    pub(crate) fn vote(self, longest: u64) -> u64 {
+        (self as u64) << SHIFT | longest.min(MOST)
+    }
+
+    /// Returns whether the request is guarded according to the least vote, and the longest block to
+    /// aggregate.
+    pub(crate) fn of_vote(vote: u64) -> (bool, u64) {
+        let longest = match vote & MOST {
+            MOST => u64::MAX,
+            longest => longest,
+        };
+        (vote >> SHIFT == Wish::Guarded as u64, longest)
+    }
+}
+
+/// Returns whether a member with these options lets its neighbours put into memory that is lent.
+pub(crate) fn is_direct(options: &Options) -> bool {
+    options.form.most().min(options.budget) == 0 && options.aggregation == Aggregation::None
+}
+
+/// Agrees on the number after which the words of a guarded request start. Collective.
+pub(crate) async fn first_number(group: &mut Group) -> Result<u64> {
+    let now = group.fabric().now().as_picos() / 1000;
+    Ok(group.greatest(now).await?)
+}
