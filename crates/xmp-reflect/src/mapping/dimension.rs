@@ -1,0 +1,163 @@
+//! One dimension of a mapped array. What a node has of it depends on one coordinate of the node
+//! only, so all questions about an array are answered for each dimension alone.
+
+use super::{Shadow, spread::Spread};
+use core::ops::Range;
+
+/// One dimension of an array.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Dimension {
+    /// In order, and with no more indices than `isize` counts.
+    pub(super) bounds: Range<i64>,
+    /// The dimension of the node set that it is distributed over.
+    pub(super) along: Option<usize>,
+    /// Nodes along that dimension; 1 if it is not distributed.
+    pub(super) nodes: usize,
+    /// Of indices within the bounds; `Whole` if there are none.
+    pub(super) spread: Spread,
+    /// Layers only if each node has its indices in one piece.
+    pub(super) shadow: Shadow,
+}
+
+impl Dimension {
+    pub(crate) fn bounds(&self) -> &Range<i64> {
+        &self.bounds
+    }
+
+    pub(crate) fn along(&self) -> Option<usize> {
+        self.along
+    }
+
+    /// Returns the number of nodes along the dimension; 1 if it is not distributed.
+    pub(crate) fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// Returns the number of indices.
+    pub(crate) fn len(&self) -> usize {
+        (self.bounds.end - self.bounds.start) as usize
+    }
+
+    pub(crate) fn is_contiguous(&self) -> bool {
+        self.spread.is_contiguous()
+    }
+
+    /// Returns the coordinate that owns an index within the bounds.
+    pub(crate) fn owner(&self, index: i64) -> usize {
+        self.spread.owner(index, self.nodes)
+    }
+
+    /// Returns whether the node at a coordinate owns an index.
+    pub(super) fn owns(&self, at: usize, index: i64) -> bool {
+        self.bounds.contains(&index) && self.owner(index) == at
+    }
+
+    /// Returns the indices that the node at a coordinate owns, if each node's are in one piece.
+    pub(crate) fn block(&self, at: usize) -> Option<Range<i64>> {
+        self.spread.block(at, self.nodes, &self.bounds)
+    }
+
+    /// Returns the maximal runs of indices that the node at a coordinate owns, ascending.
+    pub(crate) fn runs(&self, at: usize) -> Vec<Range<i64>> {
+        self.spread.runs(at, self.nodes, &self.bounds)
+    }
+
+    /// Returns the lowest index that the node at a coordinate owns.
+    pub(crate) fn lowest(&self, at: usize) -> Option<i64> {
+        match self.block(at) {
+            Some(block) => Some(block.start).filter(|_| !block.is_empty()),
+            None => {
+                let before = self.spread.count_below(self.bounds.start, at, self.nodes);
+                Some(self.spread.index_after(before, at, self.nodes)).filter(|index| *index < self.bounds.end)
+            }
+        }
+    }
+
+    /// Returns how many indices the node at a coordinate owns.
+    pub(crate) fn owned(&self, at: usize) -> usize {
+        match self.block(at) {
+            Some(block) => (block.end - block.start) as usize,
+            None => {
+                let below = |index| self.spread.count_below(index, at, self.nodes);
+                (below(self.bounds.end) - below(self.bounds.start)) as usize
+            }
+        }
+    }
+
+    /// Returns the number of layers that are allocated below the owned cells.
+    pub(crate) fn layers_below(&self) -> usize {
+        match self.shadow {
+            Shadow::Width { lo, .. } => lo,
+            Shadow::Full => 0,
+        }
+    }
+
+    /// Returns how many cells the node at a coordinate allocates.
+    pub(crate) fn allocated(&self, at: usize) -> usize {
+        match self.shadow {
+            Shadow::Width { lo, hi } => lo + self.owned(at) + hi,
+            Shadow::Full => self.len(),
+        }
+    }
+
+    /// Returns the largest number of cells that a node allocates; `None` if it can't be counted.
+    pub(super) fn most_allocated(&self) -> Option<usize> {
+        match self.shadow {
+            Shadow::Width { lo, hi } => {
+                let owned = (0..self.nodes).map(|at| self.owned(at)).max().unwrap_or(0);
+                lo.checked_add(owned)?.checked_add(hi)
+            }
+            Shadow::Full => Some(self.len()),
+        }
+    }
+
+    /// Returns the local intervals, start and length, that the node at a coordinate owns:
+    /// ascending, none empty, none next to another.
+    pub(crate) fn owned_cells(&self, at: usize) -> Vec<(usize, usize)> {
+        match self.shadow {
+            Shadow::Width { lo, .. } => {
+                let owned = self.owned(at);
+                if owned == 0 { Vec::new() } else { vec![(lo, owned)] }
+            }
+            Shadow::Full => {
+                let cells =
+                    |run: Range<i64>| ((run.start - self.bounds.start) as usize, (run.end - run.start) as usize);
+                self.runs(at).into_iter().map(cells).collect()
+            }
+        }
+    }
+
+    /// Returns the local index of an index at a coordinate; `None` if it is not allocated there.
+    /// Indices beyond the bounds are those of shadows there.
+    pub(crate) fn local(&self, at: usize, index: i64) -> Option<usize> {
+        match (self.shadow, self.block(at)) {
+            (Shadow::Full, _) => self.bounds.contains(&index).then(|| (index - self.bounds.start) as usize),
+            (Shadow::Width { lo, .. }, Some(block)) => {
+                let local = i128::from(index) - i128::from(block.start) + lo as i128;
+                usize::try_from(local).ok().filter(|local| *local < self.allocated(at))
+            }
+            (Shadow::Width { .. }, None) => {
+                let below = |index| self.spread.count_below(index, at, self.nodes);
+                self.owns(at, index).then(|| (below(index) - below(self.bounds.start)) as usize)
+            }
+        }
+    }
+
+    /// Returns the index of a local index at a coordinate; `None` if it isn't allocated. In shadows
+    /// beyond the bounds, indices are counted on.
+    pub(crate) fn index(&self, at: usize, local: usize) -> Option<i64> {
+        if local >= self.allocated(at) {
+            return None;
+        }
+        match (self.shadow, self.block(at)) {
+            (Shadow::Full, _) => Some(self.bounds.start + local as i64),
+            (Shadow::Width { lo, .. }, Some(block)) => {
+                i64::try_from(i128::from(block.start) + local as i128 - lo as i128).ok()
+            }
+            (Shadow::Width { .. }, None) => {
+                let before = self.spread.count_below(self.bounds.start, at, self.nodes);
+                Some(self.spread.index_after(before + local as i64, at, self.nodes))
+            }
+        }
+    }
+}

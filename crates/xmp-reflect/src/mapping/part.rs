@@ -1,0 +1,135 @@
+//! What one node has of an array.
+
+use super::{Dimension, Mapping, Section};
+use core::ops::Range;
+
+/// What one node has of an array: the elements that it owns, and the cells that it allocates for
+/// them and for its shadows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part<'a> {
+    mapping: &'a Mapping,
+    node: usize,
+    /// Of the node, in the node set.
+    coordinates: Vec<usize>,
+    /// Cells along each dimension of the array, shadow included.
+    extents: Vec<usize>,
+}
+
+impl<'a> Part<'a> {
+    pub(super) fn new(mapping: &'a Mapping, node: usize, coordinates: Vec<usize>) -> Part<'a> {
+        let mut part = Part { mapping, node, coordinates, extents: Vec::new() };
+        part.extents = part.dims().map(|(dim, at)| dim.allocated(at)).collect();
+        part
+    }
+
+    /// Returns the node's number.
+    pub fn node(&self) -> usize {
+        self.node
+    }
+
+    /// Returns the node's coordinates in the node set.
+    pub fn coordinates(&self) -> &[usize] {
+        &self.coordinates
+    }
+
+    /// Returns the mapping of the array.
+    pub fn mapping(&self) -> &'a Mapping {
+        self.mapping
+    }
+
+    /// Returns the indices of a dimension that the node owns, possibly none; `None` if nodes own
+    /// several pieces of it.
+    ///
+    /// # Panics
+    /// If there is no such dimension.
+    pub fn block(&self, dim: usize) -> Option<Range<i64>> {
+        self.dim(dim).block(self.at(dim))
+    }
+
+    /// Returns the runs of indices of a dimension that the node owns, ascending and as long as
+    /// possible.
+    ///
+    /// # Panics
+    /// If there is no such dimension.
+    pub fn runs(&self, dim: usize) -> Vec<Range<i64>> {
+        self.dim(dim).runs(self.at(dim))
+    }
+
+    /// Returns how many indices of a dimension the node owns.
+    ///
+    /// # Panics
+    /// If there is no such dimension.
+    pub fn owned(&self, dim: usize) -> usize {
+        self.dim(dim).owned(self.at(dim))
+    }
+
+    /// Returns how many elements the node owns.
+    pub fn elements(&self) -> usize {
+        self.dims().map(|(dim, at)| dim.owned(at)).product()
+    }
+
+    /// Returns how many cells the node allocates along each dimension, shadow included.
+    pub fn extents(&self) -> &[usize] {
+        &self.extents
+    }
+
+    /// Returns how many cells the node allocates, shadow included.
+    pub fn cells(&self) -> usize {
+        self.extents.iter().product()
+    }
+
+    /// Returns how far apart neighbours along each dimension are in the node's memory, in elements,
+    /// if it allocates no more than the [extents](Part::extents).
+    pub fn strides(&self) -> Vec<usize> {
+        self.mapping.order().strides(&self.extents).expect("checked when the mapping was made")
+    }
+
+    /// Returns whether the node owns an element.
+    pub fn owns(&self, index: &[i64]) -> bool {
+        index.len() == self.mapping.dims() && self.dims().zip(index).all(|((dim, at), index)| dim.owns(at, *index))
+    }
+
+    /// Returns the local indices of a cell, owned or in the shadow; `None` if the node doesn't have
+    /// it. In shadows beyond the array's bounds, indices are counted on: the layer below index 0
+    /// has index −1, whatever a periodic reflect puts there.
+    pub fn local(&self, index: &[i64]) -> Option<Vec<usize>> {
+        if index.len() != self.mapping.dims() {
+            return None;
+        }
+        self.dims().zip(index).map(|((dim, at), index)| dim.local(at, *index)).collect()
+    }
+
+    /// Returns the indices of a cell, the inverse of [`Part::local`]; `None` if there is no such
+    /// cell.
+    pub fn index(&self, local: &[usize]) -> Option<Vec<i64>> {
+        if local.len() != self.mapping.dims() {
+            return None;
+        }
+        self.dims().zip(local).map(|((dim, at), local)| dim.index(at, *local)).collect()
+    }
+
+    /// Returns the owned cells as sections, disjoint and none empty: one, or none, unless a
+    /// dimension has a full shadow and nodes own several pieces of it.
+    pub fn owned_sections(&self) -> Vec<Section> {
+        let owned: Vec<_> = self.dims().map(|(dim, at)| dim.owned_cells(at)).collect();
+        Section::products(&owned)
+    }
+
+    /// Returns the dimensions of the array, each with the node's coordinate along it.
+    pub(crate) fn dims(&self) -> impl Iterator<Item = (&'a Dimension, usize)> {
+        self.mapping.dimensions().iter().map(|dim| (dim, self.at_of(dim)))
+    }
+
+    fn dim(&self, dim: usize) -> &'a Dimension {
+        &self.mapping.dimensions()[dim]
+    }
+
+    fn at(&self, dim: usize) -> usize {
+        self.at_of(self.dim(dim))
+    }
+
+    /// Returns the node's coordinate along a dimension; 0 if it isn't distributed.
+    fn at_of(&self, dim: &Dimension) -> usize {
+        dim.along().map_or(0, |along| self.coordinates[along])
+    }
+}

@@ -1,0 +1,71 @@
+//! Boxes of cells.
+
+use core::fmt;
+
+/// A box of cells of one node's part of an array, in local indices: where it starts, and how many
+/// cells it has along each dimension. What Fortran calls an array section, and MPI a subarray.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Section {
+    /// The lowest local index along each dimension.
+    pub starts: Vec<usize>,
+    /// The number of cells along each dimension; as many as there are starts.
+    pub extents: Vec<usize>,
+}
+
+impl Section {
+    /// Returns the products of one interval of each dimension, a start and a number of cells, in
+    /// lexicographic order.
+    pub(crate) fn products(intervals: &[Vec<(usize, usize)>]) -> Vec<Section> {
+        let mut all = vec![Section { starts: Vec::new(), extents: Vec::new() }];
+        for dim in intervals {
+            let longer = |shorter: Section| {
+                dim.iter().map(move |(start, extent)| {
+                    let mut section = shorter.clone();
+                    section.starts.push(*start);
+                    section.extents.push(*extent);
+                    section
+                })
+            };
+            all = all.into_iter().flat_map(longer).collect();
+        }
+        all
+    }
+
+    /// Returns the number of cells.
+    pub fn cells(&self) -> usize {
+        self.extents.iter().product()
+    }
+
+    /// Returns whether the section has no cells.
+    pub fn is_empty(&self) -> bool {
+        self.extents.contains(&0)
+    }
+
+    /// Returns whether the section has the cell at these local indices.
+    pub fn contains(&self, cell: &[usize]) -> bool {
+        let mut dims = cell.iter().zip(self.starts.iter().zip(&self.extents));
+        cell.len() == self.starts.len() && dims.all(|(at, (start, extent))| at >= start && at - start < *extent)
+    }
+
+    /// Returns the local indices of all cells, the last dimension fastest.
+    pub fn iter(&self) -> impl Iterator<Item = Vec<usize>> {
+        let cells = if self.is_empty() { 0 } else { self.cells() };
+        (0..cells).map(|number| {
+            let mut rest = number;
+            let mut cell = self.starts.clone();
+            for (at, extent) in cell.iter_mut().zip(&self.extents).rev() {
+                *at += rest % extent;
+                rest /= extent;
+            }
+            cell
+        })
+    }
+}
+
+impl fmt::Display for Section {
+    /// Writes extents and starts: `2 x 8 at (0, 1)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |of: &[usize], between: &str| of.iter().map(usize::to_string).collect::<Vec<_>>().join(between);
+        write!(f, "{} at ({})", list(&self.extents, " x "), list(&self.starts, ", "))
+    }
+}

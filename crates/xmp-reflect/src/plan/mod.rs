@@ -1,0 +1,96 @@
+//! Who exchanges what when the shadows of an array are updated.
+//!
+//! A [`Plan`] is what one node receives and sends in a *reflect*. It is computed by each node
+//! alone, from the mapping and the arguments of the call, and the plans of all nodes fit together:
+//! the k-th piece that `p` sends to `q` is the k-th piece that `q` receives from `p`.
+//!
+//! Sources are found by ownership, never as the node one further along: a shadow may be wider than
+//! its neighbour's block, blocks may be empty, and a ring may have one node or two.
+//!
+//! The shadow of a dimension is cut into pieces that have one owner each; what a node receives are
+//! products of one piece for each dimension, either of its own cells or of shadow. A piece beyond
+//! the bounds of a dimension exists only where the reflect is periodic in that dimension, whatever
+//! the others are.
+
+mod error;
+mod pieces;
+mod products;
+mod split;
+mod transfer;
+mod widths;
+
+pub use error::{PlanError, Side};
+pub use split::Split;
+pub use transfer::Transfer;
+pub use widths::{ALL, Corners, Widths};
+
+use crate::mapping::Mapping;
+use pieces::{pieces, pieces_given};
+use products::products;
+use std::collections::HashMap;
+use widths::resolve;
+
+/// What one node receives and sends to update the shadows of an array (`reflect`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// What arrives in cells of the node's shadow, none of them empty, all of them disjoint.
+    pub receives: Vec<Transfer>,
+    /// What leaves the node's own cells, none of them empty. A cell may be sent more than once.
+    pub sends: Vec<Transfer>,
+}
+
+impl Plan {
+    /// Makes the plan of one node for an update of shadows of these widths, one for each dimension
+    /// of the array. Nodes that give equal arguments get plans that fit together.
+    ///
+    /// The cost is proportional to the number of nodes along each dimension and to the length of
+    /// the plan, not to the number of all nodes.
+    ///
+    /// # Errors
+    /// [`PlanError::Mapping`] for a node that does not exist, [`PlanError::Widths`],
+    /// [`PlanError::AboveShadow`], [`PlanError::PartOfFull`].
+    pub fn new(mapping: &Mapping, node: usize, widths: &[Widths], corners: Corners) -> Result<Plan, PlanError> {
+        let part = mapping.part(node)?;
+        let widths = resolve(mapping, widths)?;
+        let dims = || part.dims().zip(&widths);
+        let taken: Vec<_> = dims().map(|((dim, at), width)| pieces(dim, at, width)).collect();
+        let given: Vec<_> = dims().map(|((dim, at), width)| pieces_given(dim, at, width)).collect();
+
+        let mut receives = Vec::new();
+        products(&taken, corners, &mut |of| receives.push(Transfer::receive(&part, of)));
+        let mut sends = Vec::new();
+        products(&given, corners, &mut |of| sends.push(Transfer::send(&part, of)));
+        Ok(Plan { receives: in_order(receives), sends: in_order(sends) })
+    }
+
+    /// Returns the plan of the opposite way: each piece of shadow goes back to the cells that it
+    /// came from, to be combined with them (`reduce_shadow`). Plans of all nodes fit together again.
+    ///
+    /// Several pieces may arrive for one cell. To combine them in the order of the list gives the
+    /// same result each time.
+    pub fn reversed(self) -> Plan {
+        Plan { receives: self.sends, sends: self.receives }
+    }
+
+    /// Returns whether the node neither receives nor sends anything.
+    pub fn is_empty(&self) -> bool {
+        self.receives.is_empty() && self.sends.is_empty()
+    }
+}
+
+/// Brings transfers in the order that both ends know, that of the receiver's cells, and labels
+/// those of each peer with their number.
+fn in_order(mut transfers: Vec<(Vec<usize>, Transfer)>) -> Vec<Transfer> {
+    let key = |(starts, transfer): &(Vec<usize>, Transfer)| (transfer.direction.clone(), starts.clone(), transfer.peer);
+    transfers.sort_by_cached_key(key);
+    let mut labels: HashMap<usize, u32> = HashMap::new();
+    transfers
+        .into_iter()
+        .map(|(_, transfer)| {
+            let next = labels.entry(transfer.peer).or_default();
+            let label = *next;
+            *next += 1;
+            Transfer { label, ..transfer }
+        })
+        .collect()
+}

@@ -1,0 +1,83 @@
+//! What a reflect is asked to update.
+
+use super::{PlanError, Side};
+use crate::mapping::{Mapping, Shadow};
+
+/// A width that stands for all layers of a shadow.
+pub const ALL: usize = usize::MAX;
+
+/// How much of the shadow of one dimension is updated (`width(/periodic/ lo:hi)`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Widths {
+    /// Layers of the lower shadow, those next to the node's own cells; [`ALL`] of them.
+    pub lo: usize,
+    /// Layers of the upper shadow; [`ALL`] of them.
+    pub hi: usize,
+    /// Whether the array goes on with its other end beyond its bounds.
+    pub periodic: bool,
+}
+
+impl Widths {
+    /// Nothing of this dimension.
+    pub const NONE: Widths = Widths::of(0);
+
+    /// The whole shadow, not periodic: what a reflect without a width clause updates.
+    pub const WHOLE: Widths = Widths::of(ALL);
+
+    /// Returns as many layers of the lower shadow as of the upper one.
+    pub const fn of(layers: usize) -> Widths {
+        Widths { lo: layers, hi: layers, periodic: false }
+    }
+
+    /// Returns these layers, with the array going on beyond its bounds.
+    pub const fn periodic(self) -> Widths {
+        Widths { periodic: true, ..self }
+    }
+}
+
+/// Which cells of a shadow are updated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Corners {
+    /// Corners and edges too: a stencil may reach obliquely.
+    #[default]
+    With,
+    /// Only cells that are in the shadow in one dimension, and the node's own in all others
+    /// (`orthogonal`).
+    Orthogonal,
+}
+
+/// Widths of one dimension as the array has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Update {
+    /// Nothing.
+    Nothing,
+    /// So many layers, at most those of the shadow.
+    Layers { lo: usize, hi: usize, periodic: bool },
+    /// Everything that the node does not own, of a full shadow.
+    Full,
+}
+
+/// Checks widths against the shadows of an array.
+pub(super) fn resolve(mapping: &Mapping, widths: &[Widths]) -> Result<Vec<Update>, PlanError> {
+    if widths.len() != mapping.dims() {
+        return Err(PlanError::Widths { given: widths.len(), dims: mapping.dims() });
+    }
+    let within = |dim, side, width: usize, shadow| match width {
+        ALL => Ok(shadow),
+        width if width > shadow => Err(PlanError::AboveShadow { dim, side, width, shadow }),
+        width => Ok(width),
+    };
+    let update = |(dim, widths): (usize, &Widths)| {
+        Ok(match (mapping.declared_shadow(dim), *widths) {
+            (_, Widths { lo: 0, hi: 0, .. }) => Update::Nothing,
+            (Shadow::Full, Widths { lo: ALL, hi: ALL, .. }) => Update::Full,
+            (Shadow::Full, Widths { lo, hi, .. }) => return Err(PlanError::PartOfFull { dim, lo, hi }),
+            (Shadow::Width { lo, hi }, widths) => Update::Layers {
+                lo: within(dim, Side::Lower, widths.lo, lo)?,
+                hi: within(dim, Side::Upper, widths.hi, hi)?,
+                periodic: widths.periodic,
+            },
+        })
+    };
+    widths.iter().enumerate().map(update).collect()
+}
