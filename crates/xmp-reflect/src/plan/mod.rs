@@ -53,8 +53,8 @@ impl Plan {
         let part = mapping.part(node)?;
         let widths = resolve(mapping, widths)?;
         let dims = || part.dims().zip(&widths);
-        let taken: Vec<_> = dims().map(|((dim, at), width)| pieces(dim, at, width)).collect();
-        let given: Vec<_> = dims().map(|((dim, at), width)| pieces_given(dim, at, width)).collect();
+        let taken: Vec<_> = dims().map(|((dim, at), width)| pieces(dim, at, width, corners)).collect();
+        let given: Vec<_> = dims().map(|((dim, at), width)| pieces_given(dim, at, width, corners)).collect();
 
         let mut receives = Vec::new();
         products(&taken, corners, &mut |of| receives.push(Transfer::receive(&part, of)));

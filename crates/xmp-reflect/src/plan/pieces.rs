@@ -1,6 +1,6 @@
 //! One dimension of an exchange: which cells of a node's shadow have which owner.
 
-use super::widths::Update;
+use super::widths::{Corners, Update};
 use crate::mapping::Dimension;
 use core::ops::Range;
 
@@ -17,23 +17,23 @@ pub(super) struct Piece {
     pub(super) owner: usize,
     /// The owner's first local index.
     pub(super) from: usize,
-    /// Where the taker has them: −1 below its own cells, 1 above; 0 if it is the owner and they are
-    /// no shadow.
+    /// Where the taker has them: −1 below its own cells, 1 above; 0 if taker and owner are the same
+    /// and no shadow of this dimension is updated.
     pub(super) side: i8,
 }
 
 /// Returns all pieces that the node at a coordinate has: its own cells and the updated ones of its
 /// shadow, disjoint.
-pub(super) fn pieces(dim: &Dimension, at: usize, update: &Update) -> Vec<Piece> {
-    let mut pieces = own(dim, at);
+pub(super) fn pieces(dim: &Dimension, at: usize, update: &Update, corners: Corners) -> Vec<Piece> {
+    let mut pieces = beside(dim, at, update, corners);
     pieces.extend(shadow(dim, at, update));
     pieces
 }
 
 /// Returns the pieces, of any node along the dimension, whose cells the node at a coordinate owns:
 /// the inverse of [`pieces`]. Shadows of other dimensions lie beside own cells, so these count.
-pub(super) fn pieces_given(dim: &Dimension, at: usize, update: &Update) -> Vec<Piece> {
-    let mut given = own(dim, at);
+pub(super) fn pieces_given(dim: &Dimension, at: usize, update: &Update, corners: Corners) -> Vec<Piece> {
+    let mut given = beside(dim, at, update, corners);
     for taker in 0..dim.nodes() {
         match update {
             Update::Nothing => {}
@@ -48,10 +48,17 @@ pub(super) fn pieces_given(dim: &Dimension, at: usize, update: &Update) -> Vec<P
     given
 }
 
-/// Returns the own cells of the node at a coordinate.
-fn own(dim: &Dimension, at: usize) -> Vec<Piece> {
+/// Returns the cells that shadows of other dimensions lie beside: the node's own or, if they are
+/// carried along, all.
+fn beside(dim: &Dimension, at: usize, update: &Update, corners: Corners) -> Vec<Piece> {
     let piece = |(start, len)| Piece { taker: at, start, len, owner: at, from: start, side: 0 };
-    dim.owned_cells(at).into_iter().map(piece).collect()
+    let cells = match (corners, update) {
+        (Corners::Carried, Update::Nothing) => {
+            [(0, dim.allocated(at))].into_iter().filter(|(_, len)| *len > 0).collect()
+        }
+        _ => dim.owned_cells(at),
+    };
+    cells.into_iter().map(piece).collect()
 }
 
 /// Returns the updated pieces of shadow of the node at a coordinate.

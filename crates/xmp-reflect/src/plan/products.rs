@@ -6,7 +6,7 @@ use super::{Corners, pieces::Piece};
 /// With [`Corners::Orthogonal`], all pieces but one are of own cells.
 pub(super) fn products(dims: &[Vec<Piece>], corners: Corners, found: &mut impl FnMut(&[&Piece])) {
     let most = match corners {
-        Corners::With => dims.len(),
+        Corners::With | Corners::Carried => dims.len(),
         Corners::Orthogonal => 1,
     };
     extend(dims, most, &mut Vec::with_capacity(dims.len()), found);

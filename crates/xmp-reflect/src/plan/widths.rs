@@ -44,6 +44,12 @@ pub enum Corners {
     /// Only cells that are in the shadow in one dimension, and the node's own in all others
     /// (`orthogonal`).
     Orthogonal,
+    /// Corners and edges too; and in dimensions whose widths are 0, the shadows that are there are
+    /// carried along, whatever the source has in them. Reflects of one dimension each, one after
+    /// another, so fill corners as one of all dimensions does, with two messages for each
+    /// dimension. What the program keeps in shadows at the array's bounds may be overwritten with
+    /// what a neighbour keeps there.
+    Carried,
 }
 
 /// Widths of one dimension as the array has them.
@@ -51,7 +57,7 @@ pub enum Corners {
 pub(super) enum Update {
     /// Nothing.
     Nothing,
-    /// So many layers, at most those of the shadow.
+    /// So many layers, at least one, and at most those of the shadow.
     Layers { lo: usize, hi: usize, periodic: bool },
     /// Everything that the node does not own, of a full shadow.
     Full,
@@ -68,16 +74,20 @@ pub(super) fn resolve(mapping: &Mapping, widths: &[Widths]) -> Result<Vec<Update
         width => Ok(width),
     };
     let update = |(dim, widths): (usize, &Widths)| {
-        Ok(match (mapping.declared_shadow(dim), *widths) {
-            (_, Widths { lo: 0, hi: 0, .. }) => Update::Nothing,
-            (Shadow::Full, Widths { lo: ALL, hi: ALL, .. }) => Update::Full,
-            (Shadow::Full, Widths { lo, hi, .. }) => return Err(PlanError::PartOfFull { dim, lo, hi }),
-            (Shadow::Width { lo, hi }, widths) => Update::Layers {
-                lo: within(dim, Side::Lower, widths.lo, lo)?,
-                hi: within(dim, Side::Upper, widths.hi, hi)?,
-                periodic: widths.periodic,
-            },
-        })
+        match (mapping.declared_shadow(dim), *widths) {
+            (_, Widths { lo: 0, hi: 0, .. }) => Ok(Update::Nothing),
+            (Shadow::Full, Widths { lo: ALL, hi: ALL, .. }) => Ok(Update::Full),
+            (Shadow::Full, Widths { lo, hi, .. }) => Err(PlanError::PartOfFull { dim, lo, hi }),
+            (Shadow::Width { lo, hi }, widths) => {
+                let (lo, hi) = (within(dim, Side::Lower, widths.lo, lo)?, within(dim, Side::Upper, widths.hi, hi)?);
+                // A dimension in several pieces has no layers.
+                Ok(if (lo, hi) == (0, 0) {
+                    Update::Nothing
+                } else {
+                    Update::Layers { lo, hi, periodic: widths.periodic }
+                })
+            }
+        }
     };
     widths.iter().enumerate().map(update).collect()
 }

@@ -1,0 +1,10 @@
+//! Mappings and plans against a serial oracle: all nodes are simulated one after another, and every
+//! cell of every node is compared with what the specification says that it holds.
+
+mod arrays;
+mod expected;
+mod mistakes;
+mod published;
+mod random;
+mod simulated;
+mod splits;
