@@ -33,6 +33,8 @@ mod section;
 mod shadow;
 mod spread;
 mod template;
+#[cfg(test)]
+mod tests;
 
 pub use align::Align;
 pub use array::Mapping;

@@ -16,6 +16,8 @@ mod error;
 mod pieces;
 mod products;
 mod split;
+#[cfg(test)]
+mod tests;
 mod transfer;
 mod widths;
 
