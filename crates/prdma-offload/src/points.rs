@@ -11,7 +11,7 @@
 use crate::{
     Edge, Layout, Options, Request, Result,
     buffer::Buffer,
-    init::{Block, Blocks, Channel, Presented, RequestBuilder, Wish, check, compiled_here, single},
+    init::{Block, Blocks, Channel, Presented, RequestBuilder, Wish, channels, check, compiled_here, single},
     publish::TableHeader,
     topology::Topology,
 };
@@ -55,11 +55,8 @@ pub fn points_init<'a>(
 ) -> impl Future<Output = Result<(Vec<Request>, Vec<Request>)>> {
     compiled_here(async move {
         let headers = group.memory(TableHeader::BYTES).await?;
-        let edges = |points: &[Point]| points.iter().map(|point| Some(point.edge)).collect();
-        let topology = Topology::of(edges(&receives), edges(&sends));
-        let blocks = |points: Vec<Point>| points.into_iter().map(|point| point.block).collect::<Vec<_>>();
         let many = sends.len();
-        let given = Blocks { sends: blocks(sends), receives: blocks(receives) };
+        let (topology, given) = given(sends, receives);
         let channels = single(&topology, group);
         let checked = check(&topology, &given.sends, &given.receives);
         let sound = channels.as_ref().map_err(Clone::clone).and(checked);
@@ -78,6 +75,45 @@ pub fn points_init<'a>(
         let received = made.split_off(many);
         Ok((in_order(made, &channels[..many]), in_order(received, &channels[many..])))
     })
+}
+
+/// Makes one request of all of `sends` and `receives`: an exchange whose blocks may be in different
+/// buffers. Collective over the group; every member takes part, if only with no points.
+///
+/// It is what [`crate::Neighbourhood::alltoallw_init`] makes, for a program that has one group and
+/// many exchanges.
+///
+/// # Errors
+/// As [`crate::Neighbourhood::alltoallw_init`]; slots are places in the two lists.
+pub fn exchange_init<'a>(
+    group: &'a mut Group,
+    sends: Vec<Point>,
+    receives: Vec<Point>,
+    options: &'a Options,
+) -> impl Future<Output = Result<Request>> {
+    compiled_here(async move {
+        let headers = group.memory(TableHeader::BYTES).await?;
+        let (topology, given) = given(sends, receives);
+        let channels = channels(&topology, group);
+        let checked = check(&topology, &given.sends, &given.receives);
+        let sound = channels.as_ref().map_err(Clone::clone).and(checked);
+        let channels = channels.unwrap_or_default();
+        let mut shown = sound.and_then(|()| Presented::new(group.fabric(), &given, options));
+        let (blocks, wish) = (shown.as_ref().map(|shown| &shown.blocks), Wish::of(group.fabric(), options));
+        let requests = [&channels[..]];
+        let builder = RequestBuilder { group, headers: &headers, requests: &requests, blocks, options, wish };
+        let mut made = builder.make_by_node().await?;
+        shown.iter_mut().for_each(|shown| shown.attach(&channels, &mut made.wires));
+        Ok(Request::new(made, &channels, &given))
+    })
+}
+
+/// Returns the topology of points, and their blocks.
+fn given(sends: Vec<Point>, receives: Vec<Point>) -> (Topology, Blocks) {
+    let edges = |points: &[Point]| points.iter().map(|point| Some(point.edge)).collect();
+    let topology = Topology::of(edges(&receives), edges(&sends));
+    let blocks = |points: Vec<Point>| points.into_iter().map(|point| point.block).collect();
+    (topology, Blocks { sends: blocks(sends), receives: blocks(receives) })
 }
 
 /// Sorts requests by their channels' slots.

@@ -1,9 +1,32 @@
-//! Distributed arrays with shadows, and the exchange that updates the shadows.
+//! Distributed arrays with shadows, and a reflect that needs no barrier.
 //!
 //! The words are XcalableMP's: a [`Template`] is distributed over [`Nodes`], an array is aligned
 //! with it, and its block at each node has a [`Shadow`] around it, copies of elements that other
-//! nodes own. The result is a [`Mapping`]; a [`Plan`] says which cells a *reflect* moves between
-//! which nodes.
+//! nodes own. The result is a [`Mapping`]; a [`NodeSet`] makes an [`Array`] of it, and updates the
+//! shadows by a *reflect*.
+//!
+//! ```
+//! use rdma_fabric::{Fabric, Group, ProgramResult};
+//! use xmp_reflect::{Align, Array, Format, Nodes, NodeSet, Order, Reflect, Shadow, Template, Widths};
+//!
+//! /// Smooths a ring of 100 numbers.
+//! async fn smooth(fabric: Fabric) -> ProgramResult<()> {
+//!     let group = Group::world(&fabric).await?;
+//!     let nodes = Nodes::new(&[group.len()], Order::LastFastest)?;
+//!     let template = Template::new(&[0..100], &[Format::Block], &nodes)?;
+//!     let mapping = template.align(&[0..100], &[Align::with(0)])?.shadow(&[Shadow::of(1)])?;
+//!     let mut set = NodeSet::new(group, nodes)?;
+//!     let (old, new): (Array<f64>, Array<f64>) = (set.array(&mapping)?, set.array(&mapping)?);
+//!     old.fill(|index| index[0] as f64)?;
+//!     set.reflect(&old, &Reflect::widths(&[Widths::of(1).periodic()])).await?;
+//!     let (from, mut to) = (old.view()?, new.view_mut()?);
+//!     for cell in 1..to.len() - 1 {
+//!         to[cell] = (from[cell - 1] + from[cell] + from[cell + 1]) / 3.0;
+//!     }
+//!     set.barrier().await?;
+//!     Ok(())
+//! }
+//! ```
 //!
 //! # Source
 //! XcalableMP Language Specification 1.4, chapter 4. H. Murai, M. Sato: An efficient implementation
@@ -11,8 +34,19 @@
 
 #![forbid(unsafe_code)]
 
+mod array;
+mod asynchronous;
+mod error;
 pub mod mapping;
+mod node_set;
 pub mod plan;
+mod reflect;
 
+pub use array::{Array, ArrayView, ArrayViewMut, SectionView, SectionViewMut};
+pub use asynchronous::Pending;
+pub use error::{Result, XmpError};
 pub use mapping::{Align, Format, Mapping, MappingError, Nodes, Order, Part, Section, Shadow, Template};
+pub use node_set::NodeSet;
 pub use plan::{Corners, Plan, PlanError, Split, Transfer, Widths};
+pub use prdma_offload::Element;
+pub use reflect::{Explanation, Line, Reflect, Reflected, Schedule, Transport};

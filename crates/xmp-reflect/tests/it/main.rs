@@ -6,5 +6,6 @@ mod expected;
 mod mistakes;
 mod published;
 mod random;
+mod reflects;
 mod simulated;
 mod splits;

@@ -1,0 +1,226 @@
+//! Views of an array's cells.
+
+use super::Array;
+use crate::{Element, Result, Section};
+use core::ops::{Deref, DerefMut};
+use prdma_offload::{Rows, RowsMut, View, ViewMut};
+
+/// All cells of a node, shadow included, to be read. Dereferences to the memory, in which
+/// [`Array::offset`] and [`Array::strides`] say where a cell is.
+#[derive(Debug)]
+pub struct ArrayView<'a, T: Element> {
+    array: &'a Array<T>,
+    cells: View<'a, T>,
+}
+
+/// All cells of a node, shadow included, to be read and written.
+#[derive(Debug)]
+pub struct ArrayViewMut<'a, T: Element> {
+    array: &'a Array<T>,
+    cells: ViewMut<'a, T>,
+}
+
+/// The cells of a section, to be read, row by row: a row runs along the dimension that is fastest in
+/// memory, and is named by the other dimensions, counted from the section's start, the slowest first.
+#[derive(Debug)]
+pub struct SectionView<'a, T: Element> {
+    place: Place<'a, T>,
+    rows: Rows<'a, T>,
+}
+
+/// The cells of a section, to be read and written, row by row.
+#[derive(Debug)]
+pub struct SectionViewMut<'a, T: Element> {
+    place: Place<'a, T>,
+    rows: RowsMut<'a, T>,
+}
+
+impl<T: Element> Array<T> {
+    /// Lends all cells of this node, to be read.
+    ///
+    /// # Errors
+    /// [`prdma_offload::PrdmaError::InUse`] if a reflect updates the shadow, or did not end, or a
+    /// view writes cells.
+    pub fn view(&self) -> Result<ArrayView<'_, T>> {
+        Ok(ArrayView { array: self, cells: self.buffer.view(0..self.buffer.len())? })
+    }
+
+    /// Lends all cells of this node, to be read and written.
+    ///
+    /// # Errors
+    /// As [`Array::view`], and [`prdma_offload::PrdmaError::InUse`] if a reflect sends any of them, or
+    /// a view reads them.
+    pub fn view_mut(&self) -> Result<ArrayViewMut<'_, T>> {
+        Ok(ArrayViewMut { array: self, cells: self.buffer.view_mut(0..self.buffer.len())? })
+    }
+
+    /// Lends the cells of a section, given in local indices, to be read: the
+    /// [inner](crate::Split::inner) ones, for instance, while a reflect is under way.
+    ///
+    /// # Errors
+    /// As [`Array::view`], of these cells; [`crate::XmpError::OutsideCells`].
+    pub fn section(&self, section: &Section) -> Result<SectionView<'_, T>> {
+        let Run { start, len, dims } = self.rows_of(section)?;
+        let rows = self.buffer.rows(start, len, &dims)?;
+        Ok(SectionView { place: Place::new(self, section), rows })
+    }
+
+    /// Lends the cells of a section, given in local indices, to be read and written.
+    ///
+    /// # Errors
+    /// As [`Array::view_mut`], of these cells; [`crate::XmpError::OutsideCells`].
+    pub fn section_mut(&self, section: &Section) -> Result<SectionViewMut<'_, T>> {
+        let Run { start, len, dims } = self.rows_of(section)?;
+        let rows = self.buffer.rows_mut(start, len, &dims)?;
+        Ok(SectionViewMut { place: Place::new(self, section), rows })
+    }
+
+    pub(super) fn rows_of(&self, section: &Section) -> Result<Run> {
+        self.contains(section)?;
+        let dims = self.slowest_first();
+        let (fastest, outer) = dims.split_last().expect("an array has a dimension");
+        let outer = outer.iter().map(|dim| (section.extents[*dim], self.strides()[*dim])).collect();
+        let start = if section.is_empty() { 0 } else { self.offset(&section.starts) };
+        Ok(Run { start, len: section.extents[*fastest], dims: outer })
+    }
+}
+
+/// The rows of a section in memory.
+pub(super) struct Run {
+    /// The first element.
+    pub(super) start: usize,
+    /// Elements of a row.
+    pub(super) len: usize,
+    /// The count of each other dimension, and its distance in elements, the slowest first.
+    pub(super) dims: Vec<(usize, usize)>,
+}
+
+/// Where a section is.
+#[derive(Debug)]
+struct Place<'a, T: Element> {
+    array: &'a Array<T>,
+    starts: Box<[usize]>,
+}
+
+impl<'a, T: Element> Place<'a, T> {
+    fn new(array: &'a Array<T>, section: &Section) -> Self {
+        Place { array, starts: section.starts.as_slice().into() }
+    }
+
+    /// Returns the row of a cell, and its place in the row.
+    fn find(&self, cell: &[usize]) -> (Vec<usize>, usize) {
+        let mut row: Vec<usize> = self.array.slowest_first().iter().map(|dim| cell[*dim] - self.starts[*dim]).collect();
+        let at = row.pop().expect("an array has a dimension");
+        (row, at)
+    }
+}
+
+impl<T: Element> SectionView<'_, T> {
+    /// Returns a row.
+    ///
+    /// # Panics
+    /// There is no such row.
+    #[inline]
+    pub fn row(&self, at: &[usize]) -> &[T] {
+        self.rows.row(at)
+    }
+
+    /// Returns a cell, given by local indices of the node. A row is faster.
+    ///
+    /// # Panics
+    /// The cell is not in the section.
+    pub fn cell(&self, cell: &[usize]) -> &T {
+        let (row, at) = self.place.find(cell);
+        &self.rows.row(&row)[at]
+    }
+}
+
+impl<T: Element> SectionViewMut<'_, T> {
+    /// Returns a row, to be read.
+    ///
+    /// # Panics
+    /// There is no such row.
+    #[inline]
+    pub fn row(&self, at: &[usize]) -> &[T] {
+        self.rows.row(at)
+    }
+
+    /// Returns a row, to be written.
+    ///
+    /// # Panics
+    /// There is no such row.
+    #[inline]
+    pub fn row_mut(&mut self, at: &[usize]) -> &mut [T] {
+        self.rows.row_mut(at)
+    }
+
+    /// Returns a cell, given by local indices of the node. A row is faster.
+    ///
+    /// # Panics
+    /// The cell is not in the section.
+    pub fn cell_mut(&mut self, cell: &[usize]) -> &mut T {
+        let (row, at) = self.place.find(cell);
+        &mut self.rows.row_mut(&row)[at]
+    }
+}
+
+impl<T: Element> Deref for ArrayView<'_, T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        &self.cells
+    }
+}
+
+impl<T: Element> Deref for ArrayViewMut<'_, T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        &self.cells
+    }
+}
+
+impl<T: Element> DerefMut for ArrayViewMut<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.cells
+    }
+}
+
+#[cfg(feature = "ndarray")]
+impl<T: Element> ArrayView<'_, T> {
+    /// Returns the cells as an array of `ndarray`.
+    pub fn ndarray(&self) -> ndarray::ArrayViewD<'_, T> {
+        ndarray::ArrayViewD::from_shape(shape(self.array), &self.cells).expect("all cells are there")
+    }
+}
+
+#[cfg(feature = "ndarray")]
+impl<T: Element> ArrayViewMut<'_, T> {
+    /// Returns the cells as an array of `ndarray`.
+    pub fn ndarray_mut(&mut self) -> ndarray::ArrayViewMutD<'_, T> {
+        ndarray::ArrayViewMutD::from_shape(shape(self.array), &mut self.cells).expect("all cells are there")
+    }
+}
+
+#[cfg(feature = "ndarray")]
+fn shape<T: Element>(array: &Array<T>) -> ndarray::StrideShape<ndarray::IxDyn> {
+    use ndarray::ShapeBuilder;
+    ndarray::IxDyn(array.extents()).strides(ndarray::IxDyn(array.strides()))
+}
+
+impl<'a, T: Element> ArrayView<'a, T> {
+    /// Returns the array.
+    pub fn array(&self) -> &'a Array<T> {
+        self.array
+    }
+}
+
+impl<'a, T: Element> ArrayViewMut<'a, T> {
+    /// Returns the array.
+    pub fn array(&self) -> &'a Array<T> {
+        self.array
+    }
+}

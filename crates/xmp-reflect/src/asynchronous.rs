@@ -1,0 +1,141 @@
+//! The table of asynchronous communications: what is under way, by the ids that the program gave.
+//!
+//! An id is a number of the program's choice. Several communications may have one; waiting for an
+//! id waits for all of them, and ids that nothing has are ignored (XcalableMP 1.4, `wait_async`).
+
+use crate::{
+    NodeSet, Result,
+    array::{Kept, Slot},
+    reflect::Schedule,
+};
+use core::{fmt, future::Future, pin::Pin};
+use rdma_fabric::join;
+use std::sync::Arc;
+
+/// A communication of another kind than a reflect, to be waited for under an id: a persistent
+/// collective that was started, or a copy.
+pub trait Pending: Send {
+    /// Waits for its end. May be dropped and called again.
+    fn wait(&mut self) -> Pin<Box<dyn Future<Output = Result<()>> + Send + '_>>;
+    /// Returns whether it has ended.
+    fn test(&mut self) -> Pin<Box<dyn Future<Output = Result<bool>> + Send + '_>>;
+}
+
+impl Pending for prdma_offload::Request {
+    fn wait(&mut self) -> Pin<Box<dyn Future<Output = Result<()>> + Send + '_>> {
+        Box::pin(async { Ok(prdma_offload::Request::wait(self).await?) })
+    }
+
+    fn test(&mut self) -> Pin<Box<dyn Future<Output = Result<bool>> + Send + '_>> {
+        Box::pin(async { Ok(prdma_offload::Request::test(self).await?) })
+    }
+}
+
+impl Pending for Schedule {
+    fn wait(&mut self) -> Pin<Box<dyn Future<Output = Result<()>> + Send + '_>> {
+        Box::pin(Schedule::wait(self))
+    }
+
+    fn test(&mut self) -> Pin<Box<dyn Future<Output = Result<bool>> + Send + '_>> {
+        Box::pin(Schedule::test(self))
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Table(Vec<Entry>);
+
+struct Entry {
+    id: u64,
+    work: Work,
+}
+
+enum Work {
+    /// A reflect, with the place among its array's schedules to which it returns.
+    Reflect(Option<Box<Schedule>>, Arc<Kept>, usize),
+    Other(Box<dyn Pending>),
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.iter().map(|entry| entry.id)).finish()
+    }
+}
+
+impl Table {
+    pub(crate) fn enter(&mut self, id: u64, schedule: Box<Schedule>, kept: Arc<Kept>, at: usize) {
+        self.0.push(Entry { id, work: Work::Reflect(Some(schedule), kept, at) });
+    }
+}
+
+impl Entry {
+    async fn wait(&mut self) -> Result<()> {
+        match &mut self.work {
+            Work::Reflect(schedule, ..) => match schedule {
+                Some(schedule) => schedule.wait().await,
+                None => Ok(()),
+            },
+            Work::Other(other) => other.wait().await,
+        }
+    }
+
+    async fn test(&mut self) -> Result<bool> {
+        match &mut self.work {
+            Work::Reflect(schedule, ..) => match schedule {
+                Some(schedule) => schedule.test().await,
+                None => Ok(true),
+            },
+            Work::Other(other) => other.test().await,
+        }
+    }
+}
+
+impl Drop for Entry {
+    /// Gives a schedule back to its array, in whatever state it is.
+    fn drop(&mut self) {
+        if let Work::Reflect(schedule, kept, at) = &mut self.work
+            && let Some(schedule) = schedule.take()
+        {
+            kept.all()[*at].1 = Slot::Here(schedule);
+        }
+    }
+}
+
+impl NodeSet {
+    /// Waits for all communications that have one of these ids (`wait_async`). Ids that none has are
+    /// ignored. May be dropped and called again.
+    ///
+    /// # Errors
+    /// The first error, in the order in which communications were started; all of them have ended or
+    /// failed.
+    pub async fn wait_async(&mut self, ids: &[u64]) -> Result<()> {
+        let waits = self.table.0.iter_mut().filter(|entry| ids.contains(&entry.id)).map(Entry::wait);
+        let all: Result<()> = join::join_all(waits).await.into_iter().collect();
+        self.table.0.retain(|entry| !ids.contains(&entry.id));
+        all
+    }
+
+    /// Returns whether all communications of this id are complete; `true` if none has it
+    /// (`xmp_test_async`).
+    ///
+    /// # Errors
+    /// As [`NodeSet::wait_async`].
+    pub async fn test_async(&mut self, id: u64) -> Result<bool> {
+        let mut over = true;
+        let mut first = Ok(());
+        for entry in self.table.0.iter_mut().filter(|entry| entry.id == id) {
+            match entry.test().await {
+                Ok(ended) => over &= ended,
+                Err(error) => first = first.and(Err(error)),
+            }
+        }
+        if over || first.is_err() {
+            self.table.0.retain(|entry| entry.id != id);
+        }
+        first.map(|()| over)
+    }
+
+    /// Leaves a communication to the table, under an id: it is waited for together with reflects.
+    pub fn pend(&mut self, id: u64, communication: impl Pending + 'static) {
+        self.table.0.push(Entry { id, work: Work::Other(Box::new(communication)) });
+    }
+}

@@ -1,0 +1,130 @@
+//! Why a call failed.
+
+use crate::{mapping::MappingError, plan::PlanError};
+use prdma_offload::{LayoutError, PrdmaError};
+use rdma_fabric::{FabricError, Rank};
+use rma_lock::WindowError;
+
+/// A call that did not do what it was asked to.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum XmpError {
+    /// The fabric failed underneath.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// An exchange failed, or cells are in use. A lost node is
+    /// [`FabricError::PeerLost`] in it.
+    #[error(transparent)]
+    Exchange(PrdmaError),
+    /// A window failed.
+    #[error(transparent)]
+    Window(WindowError),
+    /// A mapping is impossible.
+    #[error(transparent)]
+    Mapping(#[from] MappingError),
+    /// A reflect is impossible.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The node set and the group of ranks have different sizes.
+    #[error("a node set of {nodes} nodes does not fit a group of {ranks} ranks")]
+    NodeSet {
+        /// Nodes of the set.
+        nodes: usize,
+        /// Ranks of the group.
+        ranks: usize,
+    },
+    /// An array is mapped onto other nodes than those that execute the call.
+    #[error("the array is mapped onto {array}, but {executing} executes the call")]
+    OtherNodes {
+        /// The node set of the array's mapping.
+        array: String,
+        /// The node set that executes the call.
+        executing: String,
+    },
+    /// Nodes gave different arguments to a call that all of them make; nothing was moved.
+    #[error("nodes gave different {what}; all of them must give the same")]
+    Disagreement {
+        /// The argument.
+        what: &'static str,
+    },
+    /// A reflect touches cells that another one of the same array moves; nothing was moved.
+    #[error("asynchronous communication {id} moves some of the same cells: wait for it first")]
+    InFlight {
+        /// The id of the communication that is under way.
+        id: u64,
+    },
+    /// A call failed at another node.
+    #[error("the call failed at another node, which knows why; nothing was made anywhere")]
+    ElsewhereFailed,
+    /// An element that this node does not have.
+    #[error("node {node} has no cell for element {index:?}")]
+    NotHere {
+        /// The asking node.
+        node: usize,
+        /// The element's indices.
+        index: Vec<i64>,
+    },
+    /// A section that is not inside the cells of this node.
+    #[error("section {section} is not inside the {extents:?} cells of the node")]
+    OutsideCells {
+        /// The section.
+        section: String,
+        /// The cells that the node has along each dimension.
+        extents: Vec<usize>,
+    },
+    /// A transport that can't be used.
+    #[error("transport {transport} can't be used here: {why}")]
+    Transport {
+        /// The transport.
+        transport: String,
+        /// The reason.
+        why: String,
+    },
+    /// No transport has this name.
+    #[error("{name:?} is no transport: {known} are")]
+    NoTransport {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+}
+
+/// Result of a call.
+pub type Result<T, E = XmpError> = core::result::Result<T, E>;
+
+impl XmpError {
+    /// Returns the rank that is gone according to this error, as [`FabricError::gone`] does.
+    pub fn gone(&self) -> Option<Rank> {
+        match self {
+            XmpError::Fabric(error) => error.gone(),
+            XmpError::Exchange(error) => error.gone(),
+            _ => None,
+        }
+    }
+}
+
+impl From<PrdmaError> for XmpError {
+    fn from(error: PrdmaError) -> Self {
+        match error {
+            PrdmaError::Fabric(error) => XmpError::Fabric(error),
+            PrdmaError::ElsewhereFailed => XmpError::ElsewhereFailed,
+            error => XmpError::Exchange(error),
+        }
+    }
+}
+
+impl From<LayoutError> for XmpError {
+    fn from(error: LayoutError) -> Self {
+        XmpError::Exchange(error.into())
+    }
+}
+
+impl From<WindowError> for XmpError {
+    fn from(error: WindowError) -> Self {
+        match error {
+            WindowError::Fabric(error) => XmpError::Fabric(error),
+            error => XmpError::Window(error),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The nodes that execute together.
+
+use crate::{Array, Element, Mapping, Nodes, Result, XmpError, asynchronous::Table, reflect::Transport};
+use core::hash::{Hash, Hasher};
+use rdma_fabric::{Fabric, Group};
+use std::hash::DefaultHasher;
+
+/// The executing node set: a group of ranks, arranged as [`Nodes`]. Node `k` is member `k` of the
+/// group.
+///
+/// Arrays are made by it, and calls that all nodes make together go through it. Calls are *global*:
+/// all nodes make the same ones, in the same order, with equal arguments.
+#[derive(Debug)]
+pub struct NodeSet {
+    pub(crate) group: Group,
+    nodes: Nodes,
+    /// Communications under way, by id.
+    pub(crate) table: Table,
+    /// The transport of reflects that name none.
+    pub(crate) transport: Transport,
+}
+
+impl NodeSet {
+    /// Arranges a group of ranks. The transport of reflects that name none is that of the variable
+    /// [`Transport::VARIABLE`], if it is set, and [`Transport::Auto`] otherwise.
+    ///
+    /// # Errors
+    /// [`XmpError::NodeSet`] if there are not as many nodes as ranks, [`XmpError::NoTransport`].
+    pub fn new(group: Group, nodes: Nodes) -> Result<Self> {
+        if group.len() != nodes.size() {
+            return Err(XmpError::NodeSet { nodes: nodes.size(), ranks: group.len() });
+        }
+        Ok(NodeSet { group, nodes, table: Table::default(), transport: Transport::of_environment()? })
+    }
+
+    /// Returns this set, with a transport for reflects that name none.
+    #[must_use]
+    pub fn with_transport(self, transport: Transport) -> Self {
+        NodeSet { transport, ..self }
+    }
+
+    /// Returns the shape of the set.
+    pub fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
+
+    /// Returns the number of this node.
+    pub fn me(&self) -> usize {
+        self.group.me()
+    }
+
+    /// Returns the fabric.
+    pub fn fabric(&self) -> &Fabric {
+        self.group.fabric()
+    }
+
+    /// Returns the group, for collective calls between reflects.
+    pub fn group_mut(&mut self) -> &mut Group {
+        &mut self.group
+    }
+
+    /// Waits until all nodes have called it.
+    ///
+    /// # Errors
+    /// As [`Group::barrier`].
+    pub async fn barrier(&mut self) -> Result<()> {
+        Ok(self.group.barrier().await?)
+    }
+
+    /// Makes an array, zeroed, with this node's part of it. Local.
+    ///
+    /// # Errors
+    /// [`XmpError::OtherNodes`] if the mapping has another node set; as
+    /// [`Fabric::alloc`].
+    pub fn array<T: Element>(&self, mapping: &Mapping) -> Result<Array<T>> {
+        self.executes(mapping)?;
+        Array::new(self.fabric(), mapping, self.me())
+    }
+
+    /// Checks that a mapping is onto this set.
+    ///
+    /// # Errors
+    /// [`XmpError::OtherNodes`].
+    pub(crate) fn executes(&self, mapping: &Mapping) -> Result<()> {
+        if *mapping.nodes() == self.nodes {
+            return Ok(());
+        }
+        let name = |nodes: &Nodes| format!("{:?} nodes, {:?}", nodes.extents(), nodes.order());
+        Err(XmpError::OtherNodes { array: name(mapping.nodes()), executing: name(&self.nodes) })
+    }
+
+    /// Checks that all nodes have come here without an error, and with equal arguments. Collective.
+    ///
+    /// # Errors
+    /// The error of this node; [`XmpError::ElsewhereFailed`] where only another one has one;
+    /// [`XmpError::Disagreement`].
+    pub(crate) async fn agree<T>(&mut self, what: &'static str, arguments: impl Hash, mine: Result<T>) -> Result<T> {
+        let mut hasher = DefaultHasher::new();
+        arguments.hash(&mut hasher);
+        // 0 and the greatest number stand for errors.
+        let hash = hasher.finish().clamp(1, u64::MAX - 1);
+        let (most, least) = if mine.is_ok() { (hash, !hash) } else { (u64::MAX, u64::MAX) };
+        let most = self.group.greatest(most).await?;
+        let least = !self.group.greatest(least).await?;
+        match mine {
+            Err(error) => Err(error),
+            Ok(_) if least == 0 => Err(XmpError::ElsewhereFailed),
+            Ok(_) if least != most => Err(XmpError::Disagreement { what }),
+            Ok(value) => Ok(value),
+        }
+    }
+}

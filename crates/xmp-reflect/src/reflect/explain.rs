@@ -1,0 +1,58 @@
+//! What a schedule moves, for people.
+
+use super::Transport;
+use crate::plan::Transfer;
+use core::fmt;
+
+/// What a reflect moves at one node, and how: see [`crate::NodeSet::explain`]. Printed, it is one
+/// line for each piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The node.
+    pub node: usize,
+    /// The transport.
+    pub transport: Transport,
+    /// Why it is this one.
+    pub why: String,
+    /// What the node sends.
+    pub sends: Vec<Line>,
+    /// What the node receives.
+    pub receives: Vec<Line>,
+}
+
+/// One piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The number of the array in the schedule.
+    pub array: usize,
+    /// The piece.
+    pub transfer: Transfer,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Runs of bytes that lie together in memory.
+    pub blocks: u64,
+    /// Whether the CPU packs or unpacks it.
+    pub packed: bool,
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Line { array, transfer, bytes, blocks, packed } = self;
+        let way = match (packed, blocks) {
+            (true, _) => "packed",
+            (false, 1) => "as it lies",
+            (false, _) => "block by block",
+        };
+        let plural = if *blocks == 1 { "" } else { "s" };
+        write!(f, "array {array} {transfer}, {bytes} B in {blocks} block{plural}, {way}")
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Explanation { node, transport, why, sends, receives } = self;
+        writeln!(f, "node {node}, transport {transport}: {why}")?;
+        sends.iter().try_for_each(|line| writeln!(f, "  sends    {line}"))?;
+        receives.iter().try_for_each(|line| writeln!(f, "  receives {line}"))
+    }
+}

@@ -1,0 +1,190 @@
+//! Reflects: updates of shadows.
+//!
+//! A node may overwrite a neighbour's shadow only when the neighbour no longer reads it. The paper
+//! has all nodes meet for that, before and after; here the neighbour says READY for the cells that it
+//! wants, and END follows the cells ([`prdma_offload`]). Nobody waits for anybody else, and a node
+//! may be one step ahead of another.
+//!
+//! Corners are exchanged directly with the nodes that own them, so nothing has an order, and a
+//! reflect may go on while the inside is computed.
+//!
+//! A [`Schedule`] is made once, by all nodes together, and kept with its array until the array goes.
+
+mod explain;
+mod request;
+mod schedule;
+mod transport;
+
+pub use explain::{Explanation, Line};
+pub use request::Reflect;
+pub use schedule::{Reflected, Schedule};
+pub use transport::Transport;
+
+use crate::{
+    Array, Element, NodeSet, Result, XmpError,
+    array::{Kept, Slot},
+};
+use std::sync::Arc;
+
+impl NodeSet {
+    /// Updates shadows of an array, and waits for that (`reflect`): what is in them afterwards is
+    /// what their owners had when they called it. Global.
+    ///
+    /// The first call with these arguments makes a schedule, which takes several messages to and from
+    /// all nodes; later ones involve neighbours only. A call that is dropped half-way goes on with
+    /// the next one of the same arguments.
+    ///
+    /// # Errors
+    /// [`XmpError::Plan`], [`XmpError::OtherNodes`], [`XmpError::Disagreement`],
+    /// [`XmpError::ElsewhereFailed`], [`XmpError::Transport`], all of them before anything was moved,
+    /// and as long as there is no schedule; [`XmpError::InFlight`];
+    /// [`prdma_offload::PrdmaError::InUse`] if a view is out that the reflect would change; errors of
+    /// the fabric, among them the loss of a neighbour.
+    pub async fn reflect<T: Element>(&mut self, array: &Array<T>, reflect: &Reflect) -> Result<()> {
+        let mut schedule = self.schedule_of(array, reflect).await?;
+        schedule.run().await
+    }
+
+    /// Starts an update of shadows (`reflect … async(id)`), and leaves it to the table of
+    /// communications under way. Until [`NodeSet::wait_async`] has waited for `id`, the shadows
+    /// concerned can't be seen, and cells that are sent can't be changed:
+    /// [`prdma_offload::PrdmaError::InUse`]. Several communications may have one id. Global.
+    ///
+    /// # Errors
+    /// As [`NodeSet::reflect`].
+    pub async fn reflect_async<T: Element>(&mut self, array: &Array<T>, reflect: &Reflect, id: u64) -> Result<()> {
+        let mut schedule = self.schedule_of(array, reflect).await?;
+        schedule.start().await?;
+        let (kept, request, schedule) = schedule.in_flight(id);
+        self.table.enter(id, schedule, kept, request);
+        Ok(())
+    }
+
+    /// Adds the cells of shadows to the elements that they are copies of (`reduce_shadow`), the
+    /// reverse of a reflect. The shadows stay as they are. `add` is called with an element and a
+    /// cell, in the same order each time. Global.
+    ///
+    /// # Errors
+    /// As [`NodeSet::reflect`].
+    pub async fn reduce_shadow<T: Element>(
+        &mut self,
+        array: &Array<T>,
+        reflect: &Reflect,
+        add: fn(T, T) -> T,
+    ) -> Result<()> {
+        self.reflect_with(array, reflect, add).await?.run().await
+    }
+
+    /// Starts what [`NodeSet::reduce_shadow`] does; [`NodeSet::wait_async`] adds what has arrived.
+    ///
+    /// # Errors
+    /// As [`NodeSet::reflect`].
+    pub async fn reduce_shadow_async<T: Element>(
+        &mut self,
+        array: &Array<T>,
+        reflect: &Reflect,
+        add: fn(T, T) -> T,
+        id: u64,
+    ) -> Result<()> {
+        let mut schedule = self.reflect_with(array, reflect, add).await?;
+        schedule.start().await?;
+        let (kept, request, schedule) = schedule.in_flight(id);
+        self.table.enter(id, schedule, kept, request);
+        Ok(())
+    }
+
+    /// Returns what a reflect of an array with these arguments moves, and how. Makes the schedule if
+    /// there is none yet. Global.
+    ///
+    /// # Errors
+    /// As [`NodeSet::reflect`].
+    pub async fn explain<T: Element>(&mut self, array: &Array<T>, reflect: &Reflect) -> Result<Explanation> {
+        Ok(self.schedule_of(array, reflect).await?.explain())
+    }
+
+    async fn schedule_of<T: Element>(&mut self, array: &Array<T>, reflect: &Reflect) -> Result<Taken> {
+        if let Some(taken) = Taken::find(&array.kept, reflect)? {
+            return Ok(taken);
+        }
+        let schedule = Schedule::new(self, &[array], reflect).await?;
+        Ok(Taken::enter(&array.kept, reflect, schedule))
+    }
+
+    async fn reflect_with<T: Element>(
+        &mut self,
+        array: &Array<T>,
+        reflect: &Reflect,
+        add: fn(T, T) -> T,
+    ) -> Result<Taken> {
+        let reduce = reflect.clone().reducing(add as usize);
+        if let Some(taken) = Taken::find(&array.kept, &reduce)? {
+            return Ok(taken);
+        }
+        let schedule = Schedule::reducing(self, array, &reduce, add).await?;
+        Ok(Taken::enter(&array.kept, &reduce, schedule))
+    }
+}
+
+/// A schedule that is taken from its array, and goes back when this is dropped.
+struct Taken {
+    kept: Arc<Kept>,
+    /// The place among the array's schedules.
+    at: usize,
+    schedule: Option<Box<Schedule>>,
+}
+
+impl Taken {
+    /// Takes the schedule of an array for these arguments, if there is one.
+    ///
+    /// # Errors
+    /// [`XmpError::InFlight`].
+    fn find(kept: &Arc<Kept>, reflect: &Reflect) -> Result<Option<Self>> {
+        let mut all = kept.all();
+        for (other, slot) in &*all {
+            if let Slot::InFlight(id) = slot
+                && other.meets(reflect)
+            {
+                return Err(XmpError::InFlight { id: *id });
+            }
+        }
+        let Some(at) = all.iter().position(|(known, _)| known == reflect) else { return Ok(None) };
+        let slot = core::mem::replace(&mut all[at].1, Slot::InFlight(0));
+        let Slot::Here(schedule) = slot else { return Err(XmpError::InFlight { id: 0 }) };
+        Ok(Some(Taken { kept: kept.clone(), at, schedule: Some(schedule) }))
+    }
+
+    /// Adds a schedule to those of an array, and takes it.
+    fn enter(kept: &Arc<Kept>, reflect: &Reflect, schedule: Schedule) -> Self {
+        let mut all = kept.all();
+        all.push((reflect.clone(), Slot::InFlight(0)));
+        Taken { kept: kept.clone(), at: all.len() - 1, schedule: Some(Box::new(schedule)) }
+    }
+
+    /// Leaves the schedule to the table of communications under way.
+    fn in_flight(mut self, id: u64) -> (Arc<Kept>, usize, Box<Schedule>) {
+        self.kept.all()[self.at].1 = Slot::InFlight(id);
+        (self.kept.clone(), self.at, self.schedule.take().expect("taken once"))
+    }
+}
+
+impl core::ops::Deref for Taken {
+    type Target = Schedule;
+
+    fn deref(&self) -> &Schedule {
+        self.schedule.as_ref().expect("given away only by consuming")
+    }
+}
+
+impl core::ops::DerefMut for Taken {
+    fn deref_mut(&mut self) -> &mut Schedule {
+        self.schedule.as_mut().expect("given away only by consuming")
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if let Some(schedule) = self.schedule.take() {
+            self.kept.all()[self.at].1 = Slot::Here(schedule);
+        }
+    }
+}

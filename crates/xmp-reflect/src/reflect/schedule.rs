@@ -1,0 +1,235 @@
+//! Schedules: what a reflect of given arrays and arguments does, made once.
+
+use super::{Explanation, Line, Reflect, Transport};
+use crate::{
+    Array, Element, Mapping, NodeSet, Result, Section, XmpError,
+    plan::{Plan, Transfer},
+};
+use prdma_offload::{Buffer, Layout, Point, Request, exchange_init};
+
+/// An array in a schedule, whatever its elements are.
+pub trait Reflected {
+    /// Returns the mapping of the array.
+    fn mapping(&self) -> &Mapping;
+    /// Returns the bytes of a section.
+    ///
+    /// # Errors
+    /// As [`Layout::strided`].
+    fn layout(&self, section: &Section) -> Result<Layout>;
+    /// Makes a point of a section: what is exchanged with `member` under `tag`.
+    ///
+    /// # Errors
+    /// As [`Reflected::layout`].
+    fn point(&self, member: usize, tag: u32, section: &Section) -> Result<Point>;
+}
+
+impl<T: Element> Reflected for Array<T> {
+    fn mapping(&self) -> &Mapping {
+        Array::mapping(self)
+    }
+
+    fn layout(&self, section: &Section) -> Result<Layout> {
+        Array::layout(self, section)
+    }
+
+    fn point(&self, member: usize, tag: u32, section: &Section) -> Result<Point> {
+        Ok(Point::new(member, tag, &self.buffer, self.layout(section)?))
+    }
+}
+
+/// What one node exchanges in a reflect, ready to be started again and again. All nodes make it
+/// together; afterwards neighbours only need each other.
+pub struct Schedule {
+    node: usize,
+    transport: Transport,
+    why: String,
+    sends: Vec<Line>,
+    receives: Vec<Line>,
+    request: Request,
+    /// What follows when everything has arrived.
+    finish: Option<Box<dyn Fn() -> Result<()> + Send + Sync>>,
+    /// Whether `finish` is due: an iteration has been started.
+    due: bool,
+}
+
+impl core::fmt::Debug for Schedule {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Schedule { node, transport, sends, receives, request, .. } = self;
+        let (sends, receives) = (sends.len(), receives.len());
+        write!(f, "Schedule(node {node}, {transport}, {sends} sends, {receives} receives, {request:?})")
+    }
+}
+
+/// A node's part of a schedule, before the nodes meet.
+struct Prepared {
+    sends: Vec<Line>,
+    receives: Vec<Line>,
+    points: [Vec<Point>; 2],
+}
+
+impl Schedule {
+    /// Makes a schedule that updates the shadows of several arrays together. Their dimensions and
+    /// mappings may differ if the reflect names no widths, or as many as each has dimensions.
+    /// Collective over the node set.
+    ///
+    /// # Errors
+    /// As [`NodeSet::reflect`].
+    pub async fn new(set: &mut NodeSet, arrays: &[&dyn Reflected], reflect: &Reflect) -> Result<Self> {
+        let asked = reflect.transport().unwrap_or(set.transport);
+        let (transport, why) = asked.chosen(set.fabric());
+        let prepared = Prepared::new(set, arrays, reflect, transport, |plan| plan);
+        let mappings: Vec<&Mapping> = arrays.iter().map(|array| array.mapping()).collect();
+        let prepared = set.agree("arguments of a reflect", (mappings, reflect, transport), prepared).await?;
+        Schedule::make(set, prepared, transport, why).await
+    }
+
+    /// Makes a schedule that adds the shadows of an array to the elements they are copies of.
+    pub(super) async fn reducing<T: Element>(
+        set: &mut NodeSet,
+        array: &Array<T>,
+        reflect: &Reflect,
+        add: fn(T, T) -> T,
+    ) -> Result<Self> {
+        let asked = reflect.transport().unwrap_or(set.transport);
+        let (transport, why) = asked.chosen(set.fabric());
+        let prepared = Prepared::new(set, &[array], reflect, transport, Plan::reversed);
+        // What arrives waits beside the array, one piece after the other.
+        let prepared = prepared.and_then(|prepared| {
+            let cells = prepared.receives.iter().map(|line| line.transfer.section.cells()).sum();
+            let beside = Buffer::<T>::new(set.fabric(), cells)?;
+            Ok((beside.clone(), prepared.received_in(&beside)?))
+        });
+        let arguments = (array.mapping(), reflect, transport);
+        let (beside, prepared) = set.agree("arguments of a reduce_shadow", arguments, prepared).await?;
+        let sections: Vec<Section> = prepared.receives.iter().map(|line| line.transfer.section.clone()).collect();
+        let mut schedule = Schedule::make(set, prepared, transport, why).await?;
+        let array = array.another();
+        schedule.finish = Some(Box::new(move || array.add(&beside, &sections, add)));
+        Ok(schedule)
+    }
+
+    async fn make(set: &mut NodeSet, prepared: Prepared, transport: Transport, why: &str) -> Result<Self> {
+        let Prepared { mut sends, mut receives, points: [out, inn] } = prepared;
+        let Some(options) = transport.options() else {
+            let why = "it is not built into schedules".into();
+            return Err(XmpError::Transport { transport: transport.to_string(), why });
+        };
+        let request = exchange_init(&mut set.group, out, inn, &options).await?;
+        let mut why = why.to_string();
+        if let Some(obstacle) = request.obstacle() {
+            why = format!("{why}; in the form {}, because {obstacle}", request.form());
+        }
+        for line in sends.iter_mut().chain(&mut receives) {
+            line.packed = line.blocks > u64::from(options.direct_blocks);
+        }
+        Ok(Schedule { node: set.me(), transport, why, sends, receives, request, finish: None, due: false })
+    }
+
+    /// Starts an update. Waits for nobody.
+    ///
+    /// # Errors
+    /// As [`Request::start`].
+    pub async fn start(&mut self) -> Result<()> {
+        self.request.start().await?;
+        self.due = true;
+        Ok(())
+    }
+
+    /// Waits until all cells are here, and those that were sent may be changed. May be dropped and
+    /// called again.
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    pub async fn wait(&mut self) -> Result<()> {
+        self.request.wait().await?;
+        self.end()
+    }
+
+    /// Returns whether the update is complete, as [`Schedule::wait`] would leave it; `true` also if
+    /// none was started.
+    ///
+    /// # Errors
+    /// As [`Request::test`].
+    pub async fn test(&mut self) -> Result<bool> {
+        let over = self.request.test().await?;
+        if over {
+            self.end()?;
+        }
+        Ok(over)
+    }
+
+    fn end(&mut self) -> Result<()> {
+        if core::mem::take(&mut self.due)
+            && let Some(finish) = &self.finish
+        {
+            return finish();
+        }
+        Ok(())
+    }
+
+    /// Starts an update, unless one is under way, and waits for it.
+    pub(super) async fn run(&mut self) -> Result<()> {
+        if !self.request.is_active() {
+            self.start().await?;
+        }
+        self.wait().await
+    }
+
+    /// Returns what the schedule moves at this node, and how.
+    pub fn explain(&self) -> Explanation {
+        let Schedule { node, transport, why, sends, receives, .. } = self;
+        let (sends, receives) = (sends.clone(), receives.clone());
+        Explanation { node: *node, transport: *transport, why: why.clone(), sends, receives }
+    }
+}
+
+impl Prepared {
+    fn new(
+        set: &NodeSet,
+        arrays: &[&dyn Reflected],
+        reflect: &Reflect,
+        transport: Transport,
+        way: impl Fn(Plan) -> Plan,
+    ) -> Result<Self> {
+        let mut prepared = Prepared { sends: Vec::new(), receives: Vec::new(), points: [Vec::new(), Vec::new()] };
+        let known = transport.options().is_some();
+        let many = arrays.len() as u32;
+        for (number, array) in arrays.iter().enumerate() {
+            let mapping = array.mapping();
+            set.executes(mapping)?;
+            let widths = reflect.widths_of(mapping);
+            let plan = way(Plan::new(mapping, set.me(), &widths, reflect.corners_asked())?);
+            let line = |transfer: &Transfer| -> Result<Line> {
+                let layout = array.layout(&transfer.section)?;
+                let (bytes, blocks) = (layout.bytes(), layout.count());
+                Ok(Line { array: number, transfer: transfer.clone(), bytes, blocks, packed: false })
+            };
+            let [out, inn] = &mut prepared.points;
+            for (transfers, lines, points) in
+                [(&plan.sends, &mut prepared.sends, out), (&plan.receives, &mut prepared.receives, inn)]
+            {
+                for transfer in transfers {
+                    lines.push(line(transfer)?);
+                    let tag = transfer.label * many + number as u32;
+                    if known {
+                        points.push(array.point(transfer.peer, tag, &transfer.section)?);
+                    }
+                }
+            }
+        }
+        Ok(prepared)
+    }
+
+    /// Returns this with everything received in a buffer, one piece after the other.
+    fn received_in<T: Element>(self, beside: &Buffer<T>) -> Result<Self> {
+        let mut start = 0;
+        let mut points = Vec::with_capacity(self.receives.len());
+        for Line { transfer, .. } in &self.receives {
+            let cells = transfer.section.cells();
+            points.push(Point::new(transfer.peer, transfer.label, beside, Layout::contiguous::<T>(start, cells)?));
+            start += cells;
+        }
+        let [out, _] = self.points;
+        Ok(Prepared { points: [out, points], ..self })
+    }
+}

@@ -1,0 +1,112 @@
+//! How cells get from node to node.
+
+use crate::{Result, XmpError};
+use core::{fmt, str::FromStr};
+use prdma_offload::{Form, Options};
+use rdma_fabric::{Fabric, LockedMemory};
+
+/// How the cells of a reflect get to the shadows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// What is fastest, by thresholds that were measured; [`crate::Explanation`] says what it is and
+    /// why.
+    #[default]
+    Auto,
+    /// The owner's CPU puts blocks straight into the neighbour's shadow, after its READY and before
+    /// END: synchronised between neighbours, without packing. The paper's future work.
+    Blocks,
+    /// As [`Transport::Blocks`], with blocks packed by the owner and unpacked by the neighbour.
+    Packed,
+    /// A session queue for each neighbour carries out what [`Transport::Blocks`] does, with no CPU
+    /// between start and wait.
+    Fast,
+    /// One session queue for all neighbours.
+    Mrc,
+    /// Puts between two barriers of all nodes: the paper's version with RDMA.
+    Barriers,
+    /// Puts into windows, between two fences of all nodes.
+    Fence,
+    /// Puts into windows that stay locked by all, each followed by a flush and a notice.
+    Flush,
+}
+
+/// The number of blocks up to which a network interface gathers them faster than a CPU packs them.
+const FEW: u32 = 12;
+
+impl Transport {
+    /// All transports.
+    pub const ALL: [Transport; 8] = [
+        Transport::Auto,
+        Transport::Blocks,
+        Transport::Packed,
+        Transport::Fast,
+        Transport::Mrc,
+        Transport::Barriers,
+        Transport::Fence,
+        Transport::Flush,
+    ];
+
+    /// The environment variable that names the transport of reflects that name none.
+    pub const VARIABLE: &str = "ONESIDED_REFLECT";
+
+    /// Returns the transport that the environment names.
+    ///
+    /// # Errors
+    /// [`XmpError::NoTransport`].
+    pub(crate) fn of_environment() -> Result<Self> {
+        std::env::var(Transport::VARIABLE).map_or(Ok(Transport::Auto), |name| name.parse())
+    }
+
+    /// Returns the transport that is used where this one is asked for, with the reason.
+    pub(super) fn chosen(self, fabric: &Fabric) -> (Self, &'static str) {
+        let caps = fabric.caps();
+        match self {
+            Transport::Auto if caps.locked_memory == LockedMemory::Mapped => {
+                (Transport::Blocks, "this CPU writes the neighbour's memory: one copy, with or without packing")
+            }
+            Transport::Auto if caps.session_queues => {
+                (Transport::Fast, "the network interface waits for READYs by itself")
+            }
+            Transport::Auto => (Transport::Packed, "the network has no session queues, and each block is a message"),
+            asked => (asked, "asked for"),
+        }
+    }
+
+    /// Returns the options of a persistent exchange that is this transport; `None` if it isn't one.
+    pub(super) fn options(self) -> Option<Options> {
+        let (form, direct_blocks) = match self {
+            Transport::Blocks => (Form::Cpu, u32::MAX),
+            Transport::Packed => (Form::Cpu, 1),
+            Transport::Fast => (Form::Fast, FEW),
+            Transport::Mrc => (Form::Mrc, FEW),
+            Transport::Auto | Transport::Barriers | Transport::Fence | Transport::Flush => return None,
+        };
+        Some(Options { direct_blocks, ..Options::form(form) })
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Transport::Auto => "auto",
+            Transport::Blocks => "blocks",
+            Transport::Packed => "packed",
+            Transport::Fast => "fast",
+            Transport::Mrc => "mrc",
+            Transport::Barriers => "barriers",
+            Transport::Fence => "fence",
+            Transport::Flush => "flush",
+        })
+    }
+}
+
+impl FromStr for Transport {
+    type Err = XmpError;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Transport::ALL.into_iter().find(|transport| transport.to_string() == name).ok_or_else(|| {
+            let known = Transport::ALL.map(|transport| transport.to_string()).join(", ");
+            XmpError::NoTransport { name: name.into(), known }
+        })
+    }
+}
