@@ -48,6 +48,6 @@ pub use form::{Form, Options};
 pub use layout::{Layout, LayoutError};
 pub use neighbourhood::Neighbourhood;
 pub use partitioned::Partitioned;
-pub use points::{Point, exchange_init, points_init};
+pub use points::{Claims, Point, exchange_init, points_init};
 pub use request::{Request, start_all, wait_all};
 pub use topology::{Cartesian, Edge, Side, Topology, TopologyError};

@@ -10,7 +10,7 @@
 
 use crate::{
     Edge, Layout, Options, Request, Result,
-    buffer::Buffer,
+    buffer::{Buffer, ClaimSet, Use},
     init::{Block, Blocks, Channel, Presented, RequestBuilder, Wish, channels, check, compiled_here, single},
     publish::TableHeader,
     topology::Topology,
@@ -35,6 +35,34 @@ impl Point {
     /// the k-th receive from there with this tag.
     pub fn new<T: Pod>(member: usize, tag: u32, buffer: &Buffer<T>, layout: Layout) -> Self {
         Point { edge: Edge { member, label: tag }, block: buffer.block(layout) }
+    }
+}
+
+/// The bytes of points that a protocol of the program's own moves: as long as it does, they are in
+/// use, like those of an active [`Request`].
+#[derive(Debug)]
+pub struct Claims(ClaimSet);
+
+impl Claims {
+    /// Makes claims of what is sent, and of what is received.
+    pub fn new(sends: &[Point], receives: &[Point]) -> Self {
+        let sends = sends.iter().map(|point| (Use::Send, &point.block));
+        Claims(ClaimSet::of(sends.chain(receives.iter().map(|point| (Use::Receive, &point.block)))))
+    }
+
+    /// Takes the bytes. [`Claims::end`] gives them back.
+    ///
+    /// # Errors
+    /// [`crate::PrdmaError::InUse`] if a view of them is out that their use excludes.
+    pub fn begin(&self) -> Result<()> {
+        self.0.begin()?;
+        self.0.activate();
+        Ok(())
+    }
+
+    /// Gives the bytes back.
+    pub fn end(&self) {
+        self.0.end(false);
     }
 }
 

@@ -192,6 +192,7 @@ fn in_use(layout: &Layout, holder: Holder) -> PrdmaError {
 }
 
 /// A request's claims on its buffers.
+#[derive(Debug)]
 pub(crate) struct ClaimSet {
     claims: Vec<(Memory, Arc<Claim>)>,
     /// Whether neighbours write to memory that is lent in place.

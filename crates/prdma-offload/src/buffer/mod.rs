@@ -15,7 +15,7 @@ pub(crate) use width::{Cells, Width, with_width};
 use crate::{PrdmaError, Result, init::Block, layout::Layout};
 use claims::ClaimTable;
 use core::{fmt, marker::PhantomData};
-use rdma_fabric::{Fabric, FabricError, LocalSpan, LocalWord, Mapped, Pod, Region};
+use rdma_fabric::{Fabric, FabricError, LocalSpan, LocalWord, Mapped, Pod, Region, RegionKey};
 use std::sync::Arc;
 
 /// `len` elements of registered memory, zeroed at first. Cloning yields the same memory.
@@ -60,6 +60,12 @@ impl Clone for Memory {
     }
 }
 
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes in {:?}", self.bytes(), self.region().key())
+    }
+}
+
 impl<T> fmt::Debug for Buffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Buffer({} elements in {:?})", self.len, self.memory.region().key())
@@ -94,6 +100,12 @@ impl<T: Pod> Buffer<T> {
             None => Memory::new(fabric, bytes, Width::of::<T>())?,
         };
         Ok(Buffer { memory, len, elements: PhantomData })
+    }
+
+    /// Returns the key under which others reach the memory; `None` if it has none, because it is
+    /// lent [in place](Buffer::in_place). Whoever gives it away answers for what is written there.
+    pub fn key(&self) -> Option<RegionKey> {
+        (!self.memory.is_in_place()).then(|| self.memory.region().key())
     }
 
     /// Returns the number of elements.

@@ -1,15 +1,18 @@
 //! Distributed arrays.
 
+mod cells;
+mod geometry;
 mod views;
 
-use views::Run;
+pub(crate) use cells::{Cells, layout_at};
+pub(crate) use geometry::Geometry;
 pub use views::{ArrayView, ArrayViewMut, SectionView, SectionViewMut};
 
 use crate::{
-    Element, Mapping, Order, Part, Result, Section, XmpError,
+    Element, Mapping, Part, Result, Section, XmpError,
     reflect::{Reflect, Schedule},
 };
-use prdma_offload::{Buffer, Layout};
+use prdma_offload::Buffer;
 use rdma_fabric::Fabric;
 use std::{
     fmt,
@@ -27,10 +30,7 @@ use std::{
 pub struct Array<T: Element> {
     mapping: Arc<Mapping>,
     node: usize,
-    /// Cells along each dimension, shadow included.
-    extents: Box<[usize]>,
-    /// Elements between neighbours along each dimension.
-    strides: Box<[usize]>,
+    geometry: Geometry,
     pub(crate) buffer: Buffer<T>,
     pub(crate) kept: Arc<Kept>,
 }
@@ -54,25 +54,15 @@ impl Kept {
 
 impl<T: Element> fmt::Debug for Array<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Array(node {}, {:?} cells, {:?})", self.node, self.extents, self.buffer)
+        write!(f, "Array(node {}, {:?} cells, {:?})", self.node, self.geometry.extents, self.buffer)
     }
 }
 
 impl<T: Element> Array<T> {
     pub(crate) fn new(fabric: &Fabric, mapping: &Mapping, node: usize) -> Result<Self> {
-        let extents: Box<[usize]> = mapping.part(node)?.extents().into();
-        let mut padded: Vec<usize> = (0..mapping.dims()).map(|dim| mapping.largest_extent(dim)).collect();
-        let slowest = match mapping.order() {
-            Order::LastFastest => 0,
-            Order::FirstFastest => mapping.dims() - 1,
-        };
-        padded[slowest] = extents[slowest];
-        // Known to be addressable: it was when the mapping was made.
-        let strides = mapping.order().strides(&padded).unwrap_or_default();
-        let cells = if extents.contains(&0) { 0 } else { padded.iter().product() };
-        let buffer = Buffer::in_place(fabric, cells)?;
-        let (mapping, strides, kept) = (Arc::new(mapping.clone()), strides.into(), Arc::default());
-        Ok(Array { mapping, node, extents, strides, buffer, kept })
+        let geometry = Geometry::new(mapping, node)?;
+        let buffer = Buffer::in_place(fabric, geometry.elements)?;
+        Ok(Array { mapping: Arc::new(mapping.clone()), node, geometry, buffer, kept: Arc::default() })
     }
 
     /// Returns another value of the same array, with the same memory.
@@ -80,8 +70,7 @@ impl<T: Element> Array<T> {
         Array {
             mapping: self.mapping.clone(),
             node: self.node,
-            extents: self.extents.clone(),
-            strides: self.strides.clone(),
+            geometry: self.geometry.clone(),
             buffer: self.buffer.clone(),
             // Schedules must not keep themselves.
             kept: Arc::default(),
@@ -94,12 +83,10 @@ impl<T: Element> Array<T> {
         let mut rest = &*arrived;
         for section in sections {
             let mut view = self.section_mut(section)?;
-            let Run { len, dims, .. } = self.rows_of(section)?;
-            let counts: Vec<usize> = dims.iter().map(|(count, _)| *count).collect();
-            let rows = Section { starts: vec![0; counts.len()], extents: counts };
-            for row in rows.iter() {
-                let (arrived, after) = rest.split_at(len);
-                view.row_mut(&row).iter_mut().zip(arrived).for_each(|(cell, other)| *cell = add(*cell, *other));
+            let rows = self.geometry.rows(section);
+            for number in rows.numbers() {
+                let (row, after) = rest.split_at(rows.len);
+                view.row_mut(&number).iter_mut().zip(row).for_each(|(cell, other)| *cell = add(*cell, *other));
                 rest = after;
             }
         }
@@ -123,22 +110,23 @@ impl<T: Element> Array<T> {
 
     /// Returns the cells of this node along each dimension, shadow included.
     pub fn extents(&self) -> &[usize] {
-        &self.extents
+        &self.geometry.extents
     }
 
     /// Returns the distance in memory between neighbours along each dimension, in elements.
     pub fn strides(&self) -> &[usize] {
-        &self.strides
+        &self.geometry.strides
     }
 
     /// Returns all cells of this node as a section.
     pub fn cells(&self) -> Section {
-        Section { starts: vec![0; self.extents.len()], extents: self.extents.to_vec() }
+        let extents = self.extents();
+        Section { starts: vec![0; extents.len()], extents: extents.to_vec() }
     }
 
     /// Returns the place in memory of a cell, given by local indices inside the extents, in elements.
     pub fn offset(&self, local: &[usize]) -> usize {
-        local.iter().zip(&self.strides).map(|(at, stride)| at * stride).sum()
+        self.geometry.offset(local)
     }
 
     /// Returns a copy of an element that this node owns or has in its shadow.
@@ -195,31 +183,14 @@ impl<T: Element> Array<T> {
         Ok(all)
     }
 
-    /// Returns the dimensions, the slowest in memory first.
-    pub(crate) fn slowest_first(&self) -> Vec<usize> {
-        let dims = 0..self.extents.len();
-        match self.mapping.order() {
-            Order::LastFastest => dims.collect(),
-            Order::FirstFastest => dims.rev().collect(),
-        }
-    }
-
     /// Checks that a section is inside this node's cells.
     pub(crate) fn contains(&self, section: &Section) -> Result<()> {
+        let extents = self.extents();
         let ends = section.starts.iter().zip(&section.extents).map(|(start, extent)| start.checked_add(*extent));
-        let fits = section.starts.len() == self.extents.len()
-            && section.extents.len() == self.extents.len()
-            && ends.zip(&self.extents).all(|(end, extent)| end.is_some_and(|end| end <= *extent));
-        let outside = || XmpError::OutsideCells { section: section.to_string(), extents: self.extents.to_vec() };
+        let fits = section.starts.len() == extents.len()
+            && section.extents.len() == extents.len()
+            && ends.zip(extents).all(|(end, extent)| end.is_some_and(|end| end <= *extent));
+        let outside = || XmpError::OutsideCells { section: section.to_string(), extents: extents.to_vec() };
         if fits { Ok(()) } else { Err(outside()) }
-    }
-
-    /// Returns the bytes of a section, in the order of memory.
-    pub(crate) fn layout(&self, section: &Section) -> Result<Layout> {
-        let size = size_of::<T>() as u64;
-        let dims = self.slowest_first();
-        let dims: Vec<_> =
-            dims.iter().map(|dim| (section.extents[*dim] as u64, self.strides[*dim] as u64 * size)).collect();
-        Ok(Layout::strided(self.offset(&section.starts) as u64 * size, size, &dims)?)
     }
 }

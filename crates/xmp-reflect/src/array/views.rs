@@ -1,6 +1,6 @@
 //! Views of an array's cells.
 
-use super::Array;
+use super::{Array, geometry::Run};
 use crate::{Element, Result, Section};
 use core::ops::{Deref, DerefMut};
 use prdma_offload::{Rows, RowsMut, View, ViewMut};
@@ -60,7 +60,8 @@ impl<T: Element> Array<T> {
     /// # Errors
     /// As [`Array::view`], of these cells; [`crate::XmpError::OutsideCells`].
     pub fn section(&self, section: &Section) -> Result<SectionView<'_, T>> {
-        let Run { start, len, dims } = self.rows_of(section)?;
+        self.contains(section)?;
+        let Run { start, len, dims } = self.geometry.rows(section);
         let rows = self.buffer.rows(start, len, &dims)?;
         Ok(SectionView { place: Place::new(self, section), rows })
     }
@@ -70,29 +71,11 @@ impl<T: Element> Array<T> {
     /// # Errors
     /// As [`Array::view_mut`], of these cells; [`crate::XmpError::OutsideCells`].
     pub fn section_mut(&self, section: &Section) -> Result<SectionViewMut<'_, T>> {
-        let Run { start, len, dims } = self.rows_of(section)?;
+        self.contains(section)?;
+        let Run { start, len, dims } = self.geometry.rows(section);
         let rows = self.buffer.rows_mut(start, len, &dims)?;
         Ok(SectionViewMut { place: Place::new(self, section), rows })
     }
-
-    pub(super) fn rows_of(&self, section: &Section) -> Result<Run> {
-        self.contains(section)?;
-        let dims = self.slowest_first();
-        let (fastest, outer) = dims.split_last().expect("an array has a dimension");
-        let outer = outer.iter().map(|dim| (section.extents[*dim], self.strides()[*dim])).collect();
-        let start = if section.is_empty() { 0 } else { self.offset(&section.starts) };
-        Ok(Run { start, len: section.extents[*fastest], dims: outer })
-    }
-}
-
-/// The rows of a section in memory.
-pub(super) struct Run {
-    /// The first element.
-    pub(super) start: usize,
-    /// Elements of a row.
-    pub(super) len: usize,
-    /// The count of each other dimension, and its distance in elements, the slowest first.
-    pub(super) dims: Vec<(usize, usize)>,
 }
 
 /// Where a section is.
@@ -109,7 +92,8 @@ impl<'a, T: Element> Place<'a, T> {
 
     /// Returns the row of a cell, and its place in the row.
     fn find(&self, cell: &[usize]) -> (Vec<usize>, usize) {
-        let mut row: Vec<usize> = self.array.slowest_first().iter().map(|dim| cell[*dim] - self.starts[*dim]).collect();
+        let mut row: Vec<usize> =
+            self.array.geometry.slowest_first().iter().map(|dim| cell[*dim] - self.starts[*dim]).collect();
         let at = row.pop().expect("an array has a dimension");
         (row, at)
     }

@@ -14,6 +14,7 @@ mod explain;
 mod request;
 mod schedule;
 mod transport;
+mod windows;
 
 pub use explain::{Explanation, Line};
 pub use request::Reflect;

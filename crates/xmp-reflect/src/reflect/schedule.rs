@@ -1,41 +1,17 @@
 //! Schedules: what a reflect of given arrays and arguments does, made once.
 
-use super::{Explanation, Line, Reflect, Transport};
+use super::{Explanation, Line, Reflect, Transport, windows::Windows};
 use crate::{
     Array, Element, Mapping, NodeSet, Result, Section, XmpError,
+    array::Cells,
     plan::{Plan, Transfer},
 };
-use prdma_offload::{Buffer, Layout, Point, Request, exchange_init};
+use prdma_offload::{Buffer, Claims, Layout, Point, Request, exchange_init};
 
-/// An array in a schedule, whatever its elements are.
-pub trait Reflected {
-    /// Returns the mapping of the array.
-    fn mapping(&self) -> &Mapping;
-    /// Returns the bytes of a section.
-    ///
-    /// # Errors
-    /// As [`Layout::strided`].
-    fn layout(&self, section: &Section) -> Result<Layout>;
-    /// Makes a point of a section: what is exchanged with `member` under `tag`.
-    ///
-    /// # Errors
-    /// As [`Reflected::layout`].
-    fn point(&self, member: usize, tag: u32, section: &Section) -> Result<Point>;
-}
+/// An array that a schedule can have, whatever its elements are: every [`Array`].
+pub trait Reflected: Cells {}
 
-impl<T: Element> Reflected for Array<T> {
-    fn mapping(&self) -> &Mapping {
-        Array::mapping(self)
-    }
-
-    fn layout(&self, section: &Section) -> Result<Layout> {
-        Array::layout(self, section)
-    }
-
-    fn point(&self, member: usize, tag: u32, section: &Section) -> Result<Point> {
-        Ok(Point::new(member, tag, &self.buffer, self.layout(section)?))
-    }
-}
+impl<T: Element> Reflected for Array<T> {}
 
 /// What one node exchanges in a reflect, ready to be started again and again. All nodes make it
 /// together; afterwards neighbours only need each other.
@@ -45,7 +21,7 @@ pub struct Schedule {
     why: String,
     sends: Vec<Line>,
     receives: Vec<Line>,
-    request: Request,
+    carrier: Carrier,
     /// What follows when everything has arrived.
     finish: Option<Box<dyn Fn() -> Result<()> + Send + Sync>>,
     /// Whether `finish` is due: an iteration has been started.
@@ -54,10 +30,16 @@ pub struct Schedule {
 
 impl core::fmt::Debug for Schedule {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let Schedule { node, transport, sends, receives, request, .. } = self;
+        let Schedule { node, transport, sends, receives, .. } = self;
         let (sends, receives) = (sends.len(), receives.len());
-        write!(f, "Schedule(node {node}, {transport}, {sends} sends, {receives} receives, {request:?})")
+        write!(f, "Schedule(node {node}, {transport}, {sends} sends, {receives} receives)")
     }
+}
+
+/// What moves the cells.
+enum Carrier {
+    Request(Request),
+    Windows(Box<Windows>),
 }
 
 /// A node's part of a schedule, before the nodes meet.
@@ -77,10 +59,30 @@ impl Schedule {
     pub async fn new(set: &mut NodeSet, arrays: &[&dyn Reflected], reflect: &Reflect) -> Result<Self> {
         let asked = reflect.transport().unwrap_or(set.transport);
         let (transport, why) = asked.chosen(set.fabric());
-        let prepared = Prepared::new(set, arrays, reflect, transport, |plan| plan);
+        let prepared = Prepared::new(set, arrays, reflect, |plan| plan);
         let mappings: Vec<&Mapping> = arrays.iter().map(|array| array.mapping()).collect();
         let prepared = set.agree("arguments of a reflect", (mappings, reflect, transport), prepared).await?;
-        Schedule::make(set, prepared, transport, why).await
+        if transport.options().is_some() {
+            return Schedule::make(set, prepared, transport, why).await;
+        }
+        let (node, Prepared { sends, receives, points: [out, inn] }) = (set.me(), prepared);
+        let again = arrays.iter().map(|array| array.again()).collect::<Vec<_>>();
+        let owned: Vec<(Mapping, _)> =
+            arrays.iter().map(|array| (array.mapping().clone(), reflect.widths_of(array.mapping()))).collect();
+        let corners = reflect.corners_asked();
+        let plan_at = move |array: usize, node: usize| {
+            let (mapping, widths) = &owned[array];
+            Ok(Plan::new(mapping, node, widths, corners)?)
+        };
+        let (lines, claims) = ((&sends[..], &receives[..]), Claims::new(&out, &inn));
+        let windows = Windows::new(set, transport, again, lines, claims, &plan_at).await?;
+        let packed = |mut lines: Vec<Line>| {
+            lines.iter_mut().for_each(|line| line.packed = !windows.is_direct());
+            lines
+        };
+        let (sends, receives) = (packed(sends), packed(receives));
+        let carrier = Carrier::Windows(Box::new(windows));
+        Ok(Schedule { node, transport, why: why.into(), sends, receives, carrier, finish: None, due: false })
     }
 
     /// Makes a schedule that adds the shadows of an array to the elements they are copies of.
@@ -92,7 +94,7 @@ impl Schedule {
     ) -> Result<Self> {
         let asked = reflect.transport().unwrap_or(set.transport);
         let (transport, why) = asked.chosen(set.fabric());
-        let prepared = Prepared::new(set, &[array], reflect, transport, Plan::reversed);
+        let prepared = Prepared::new(set, &[array], reflect, Plan::reversed);
         // What arrives waits beside the array, one piece after the other.
         let prepared = prepared.and_then(|prepared| {
             let cells = prepared.receives.iter().map(|line| line.transfer.section.cells()).sum();
@@ -111,7 +113,7 @@ impl Schedule {
     async fn make(set: &mut NodeSet, prepared: Prepared, transport: Transport, why: &str) -> Result<Self> {
         let Prepared { mut sends, mut receives, points: [out, inn] } = prepared;
         let Some(options) = transport.options() else {
-            let why = "it is not built into schedules".into();
+            let why = "shadows are added up by persistent exchanges only".into();
             return Err(XmpError::Transport { transport: transport.to_string(), why });
         };
         let request = exchange_init(&mut set.group, out, inn, &options).await?;
@@ -122,7 +124,8 @@ impl Schedule {
         for line in sends.iter_mut().chain(&mut receives) {
             line.packed = line.blocks > u64::from(options.direct_blocks);
         }
-        Ok(Schedule { node: set.me(), transport, why, sends, receives, request, finish: None, due: false })
+        let carrier = Carrier::Request(request);
+        Ok(Schedule { node: set.me(), transport, why, sends, receives, carrier, finish: None, due: false })
     }
 
     /// Starts an update. Waits for nobody.
@@ -130,28 +133,41 @@ impl Schedule {
     /// # Errors
     /// As [`Request::start`].
     pub async fn start(&mut self) -> Result<()> {
-        self.request.start().await?;
+        match &mut self.carrier {
+            Carrier::Request(request) => request.start().await?,
+            Carrier::Windows(windows) => windows.start().await?,
+        }
         self.due = true;
         Ok(())
     }
 
     /// Waits until all cells are here, and those that were sent may be changed. May be dropped and
-    /// called again.
+    /// called again, except between barriers and over windows: there, a call that is dropped half-way
+    /// breaks the schedule.
     ///
     /// # Errors
     /// As [`Request::wait`].
     pub async fn wait(&mut self) -> Result<()> {
-        self.request.wait().await?;
+        match &mut self.carrier {
+            Carrier::Request(request) => request.wait().await?,
+            Carrier::Windows(windows) => windows.wait().await?,
+        }
         self.end()
     }
 
     /// Returns whether the update is complete, as [`Schedule::wait`] would leave it; `true` also if
-    /// none was started.
+    /// none was started. Between barriers and over windows it waits.
     ///
     /// # Errors
     /// As [`Request::test`].
     pub async fn test(&mut self) -> Result<bool> {
-        let over = self.request.test().await?;
+        let over = match &mut self.carrier {
+            Carrier::Request(request) => request.test().await?,
+            Carrier::Windows(windows) => {
+                windows.wait().await?;
+                true
+            }
+        };
         if over {
             self.end()?;
         }
@@ -169,7 +185,11 @@ impl Schedule {
 
     /// Starts an update, unless one is under way, and waits for it.
     pub(super) async fn run(&mut self) -> Result<()> {
-        if !self.request.is_active() {
+        let active = match &self.carrier {
+            Carrier::Request(request) => request.is_active(),
+            Carrier::Windows(windows) => windows.is_active(),
+        };
+        if !active {
             self.start().await?;
         }
         self.wait().await
@@ -184,15 +204,8 @@ impl Schedule {
 }
 
 impl Prepared {
-    fn new(
-        set: &NodeSet,
-        arrays: &[&dyn Reflected],
-        reflect: &Reflect,
-        transport: Transport,
-        way: impl Fn(Plan) -> Plan,
-    ) -> Result<Self> {
+    fn new(set: &NodeSet, arrays: &[&dyn Reflected], reflect: &Reflect, way: impl Fn(Plan) -> Plan) -> Result<Self> {
         let mut prepared = Prepared { sends: Vec::new(), receives: Vec::new(), points: [Vec::new(), Vec::new()] };
-        let known = transport.options().is_some();
         let many = arrays.len() as u32;
         for (number, array) in arrays.iter().enumerate() {
             let mapping = array.mapping();
@@ -211,9 +224,7 @@ impl Prepared {
                 for transfer in transfers {
                     lines.push(line(transfer)?);
                     let tag = transfer.label * many + number as u32;
-                    if known {
-                        points.push(array.point(transfer.peer, tag, &transfer.section)?);
-                    }
+                    points.push(array.point(transfer.peer, tag, &transfer.section)?);
                 }
             }
         }

@@ -14,8 +14,16 @@ use tofu2_sim::{
 use xmp_reflect::{Array as Distributed, Corners, NodeSet, Reflect, Section, Transport, Widths};
 
 /// Transports under test.
-pub(crate) const TRANSPORTS: [Transport; 5] =
-    [Transport::Auto, Transport::Blocks, Transport::Packed, Transport::Fast, Transport::Mrc];
+pub(crate) const TRANSPORTS: [Transport; 8] = [
+    Transport::Auto,
+    Transport::Blocks,
+    Transport::Packed,
+    Transport::Fast,
+    Transport::Mrc,
+    Transport::Barriers,
+    Transport::Fence,
+    Transport::Flush,
+];
 
 /// One reflect of a random array, by one of the calls that there are.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,86 @@
+//! Where the cells of a node are in its memory. Every node can compute it for every other.
+
+use crate::{Mapping, MappingError, Order, Section};
+use prdma_offload::{Layout, LayoutError};
+
+/// The cells of one node, and where they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Geometry {
+    /// Cells along each dimension, shadow included.
+    pub(crate) extents: Box<[usize]>,
+    /// Elements between neighbours along each dimension.
+    pub(crate) strides: Box<[usize]>,
+    /// All elements that the node allocates.
+    pub(crate) elements: usize,
+    order: Order,
+}
+
+impl Geometry {
+    /// Along all dimensions but the slowest, a node allocates as many cells as the node with the most
+    /// of them, so that distances are the same everywhere.
+    pub(crate) fn new(mapping: &Mapping, node: usize) -> Result<Self, MappingError> {
+        let (extents, order): (Box<[usize]>, _) = (mapping.part(node)?.extents().into(), mapping.order());
+        let mut padded: Vec<usize> = (0..mapping.dims()).map(|dim| mapping.largest_extent(dim)).collect();
+        let slowest = match order {
+            Order::LastFastest => 0,
+            Order::FirstFastest => mapping.dims() - 1,
+        };
+        padded[slowest] = extents[slowest];
+        // Known to be addressable: it was when the mapping was made.
+        let strides = order.strides(&padded).unwrap_or_default().into();
+        let elements = if extents.contains(&0) { 0 } else { padded.iter().product() };
+        Ok(Geometry { extents, strides, elements, order })
+    }
+
+    /// Returns the place of a cell, in elements.
+    pub(crate) fn offset(&self, local: &[usize]) -> usize {
+        local.iter().zip(&self.strides).map(|(at, stride)| at * stride).sum()
+    }
+
+    /// Returns the dimensions, the slowest in memory first.
+    pub(crate) fn slowest_first(&self) -> Vec<usize> {
+        let dims = 0..self.extents.len();
+        match self.order {
+            Order::LastFastest => dims.collect(),
+            Order::FirstFastest => dims.rev().collect(),
+        }
+    }
+
+    /// Returns the bytes of a section of elements of this size, in the order of memory.
+    pub(crate) fn layout(&self, section: &Section, size: usize) -> Result<Layout, LayoutError> {
+        let size = size as u64;
+        let dims = self.slowest_first();
+        let dims: Vec<_> =
+            dims.iter().map(|dim| (section.extents[*dim] as u64, self.strides[*dim] as u64 * size)).collect();
+        Layout::strided(self.offset(&section.starts) as u64 * size, size, &dims)
+    }
+
+    /// Returns the rows of a section that is inside the cells.
+    pub(crate) fn rows(&self, section: &Section) -> Run {
+        let dims = self.slowest_first();
+        let (fastest, outer) = dims.split_last().expect("an array has a dimension");
+        let dims = outer.iter().map(|dim| (section.extents[*dim], self.strides[*dim])).collect();
+        let start = if section.is_empty() { 0 } else { self.offset(&section.starts) };
+        Run { start, len: section.extents[*fastest], dims }
+    }
+}
+
+/// The rows of a section in memory.
+pub(crate) struct Run {
+    /// The first element.
+    pub(crate) start: usize,
+    /// Elements of a row.
+    pub(crate) len: usize,
+    /// The count of each other dimension, and its distance in elements, the slowest first.
+    pub(crate) dims: Vec<(usize, usize)>,
+}
+
+impl Run {
+    /// Returns the number of each row, in the order of memory.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = Vec<usize>> {
+        let counts: Vec<usize> = self.dims.iter().map(|(count, _)| *count).collect();
+        let all = Section { starts: vec![0; counts.len()], extents: counts };
+        // An iterator that owns its section.
+        all.iter().collect::<Vec<_>>().into_iter()
+    }
+}
