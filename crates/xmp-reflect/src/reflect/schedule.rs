@@ -38,7 +38,7 @@ impl core::fmt::Debug for Schedule {
 
 /// What moves the cells.
 enum Carrier {
-    Request(Request),
+    Request(Box<Request>),
     Windows(Box<Windows>),
 }
 
@@ -124,7 +124,7 @@ impl Schedule {
         for line in sends.iter_mut().chain(&mut receives) {
             line.packed = line.blocks > u64::from(options.direct_blocks);
         }
-        let carrier = Carrier::Request(request);
+        let carrier = Carrier::Request(Box::new(request));
         Ok(Schedule { node: set.me(), transport, why, sends, receives, carrier, finish: None, due: false })
     }
 

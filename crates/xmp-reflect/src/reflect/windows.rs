@@ -344,7 +344,7 @@ fn of_layouts(
     (here, from): (RemoteAddr, &Layout),
     (there, at): (RemoteAddr, &Layout),
 ) -> Result<Transfer> {
-    let pieces = pieces(from, at, u32::MAX & !7)?;
+    let pieces = pieces(from, at, !7)?;
     macro_rules! spans {
         ($cell:ty) => {{
             let mut pairs = Vec::new();
