@@ -24,8 +24,19 @@ const LINES: usize = 512;
 pub(super) const BURST_WORDS: usize = 64;
 /// The number of bytes in a window.
 pub(super) const WINDOW: usize = 16 << 20;
-/// Two windows for each of two ranks and each way of copying.
-const BYTES: usize = LINES * LINE + 8 * WINDOW;
+/// The number of bytes in a field, of which each of two ranks has one.
+pub(super) const FIELD: usize = 72 << 20;
+/// Where the fields start, behind two windows for each of two ranks and each way of copying.
+const FIELDS: usize = LINES * LINE + 8 * WINDOW;
+const BYTES: usize = FIELDS + 2 * FIELD;
+
+/// Equal blocks of a field, at equal distances, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Face {
+    pub(super) count: usize,
+    pub(super) len: usize,
+    pub(super) stride: usize,
+}
 
 /// How bytes are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +148,45 @@ impl Bare {
                 unsafe { self.window(rank, window, how, WINDOW).write_bytes(1, WINDOW) };
             }
         }
+    }
+
+    /// Returns the block of a rank's field that starts at `offset`.
+    fn block(&self, rank: usize, offset: usize, len: usize) -> *mut u8 {
+        assert!(rank < 2 && offset + len <= FIELD);
+        self.at(FIELDS + rank * FIELD + offset).as_ptr()
+    }
+
+    /// Copies the blocks of a face from one rank's field to another's, each given by the rank and
+    /// the offset of the first block.
+    pub(super) fn copy_face(&self, to: (usize, usize), from: (usize, usize), face: Face) {
+        for block in 0..face.count {
+            let skip = block * face.stride;
+            let (to, from) = (self.block(to.0, to.1 + skip, face.len), self.block(from.0, from.1 + skip, face.len));
+            // SAFETY: `len` bytes each, which don't overlap in this shape; the flags say whose they
+            // are.
+            unsafe { copy(to, from, face.len, How::Memcpy) };
+        }
+    }
+
+    /// Fills a face of the own field.
+    pub(super) fn fill_face(&self, me: usize, offset: usize, face: Face, value: u8) {
+        for block in 0..face.count {
+            let start = self.block(me, offset + block * face.stride, face.len);
+            // SAFETY: `len` bytes; the flags say that they are this rank's.
+            unsafe { start.write_bytes(value, face.len) };
+        }
+    }
+
+    /// Sums the words of a face of the own field.
+    pub(super) fn sum_face(&self, me: usize, offset: usize, face: Face) -> u64 {
+        let block = |block: usize| {
+            let start = self.block(me, offset + block * face.stride, face.len).cast::<u64>();
+            // SAFETY: aligned, as faces are made of words, and `len` bytes; the flags say that they
+            // are this rank's.
+            let words = unsafe { core::slice::from_raw_parts(start, face.len / 8) };
+            words.iter().fold(0u64, |sum, word| sum.wrapping_add(*word))
+        };
+        (0..face.count).map(block).fold(0, u64::wrapping_add)
     }
 
     /// Puts `from` into `peer`'s target `n` times.

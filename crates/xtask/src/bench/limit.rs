@@ -1,7 +1,7 @@
 //! What the machine itself allows: the shapes of the cases over bare memory.
 
 use super::{
-    bare::{Bare, How},
+    bare::{Bare, Face, How},
     meeting::{Abandoned, spin_until},
 };
 use core::{
@@ -121,6 +121,56 @@ pub(super) fn exchange(
         }
         their_end.store(*turn, Release);
         spin_until::<false>(end, *turn, abandoned)?;
+    }
+    Ok(())
+}
+
+/// What a bare update of a border does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Border<'a> {
+    /// Faces that go from one rank's field to another's: to the peer, or to the rank itself; from
+    /// this offset to that.
+    pub(super) faces: &'a [(bool, usize, usize, Face)],
+    /// Whether what is sent is rewritten before, and what is received is read after.
+    pub(super) rewritten: bool,
+}
+
+/// Updates the border of the own field `n` times, by direct copies between flags as in
+/// [`exchange`]. `turn` counts over all calls.
+pub(super) fn border(
+    bare: &Bare,
+    me: usize,
+    border: Border<'_>,
+    turn: &mut u64,
+    n: u64,
+    abandoned: &AtomicU64,
+) -> Result<(), Abandoned> {
+    let other = 1 - me;
+    let words = |rank: usize| {
+        let [ready, end] = super::lines::FIELD;
+        (bare.word(ready + rank), bare.word(end + rank))
+    };
+    let ((ready, end), (their_ready, their_end)) = (words(me), words(other));
+    for _ in 0..n {
+        *turn += 1;
+        if border.rewritten {
+            for (_, from, _, face) in border.faces {
+                bare.fill_face(me, *from, *face, *turn as u8);
+            }
+        }
+        // Release: pairs with the acquire in `spin_until` on the other side; so does the other
+        // store.
+        their_ready.store(*turn, Release);
+        spin_until::<false>(ready, *turn, abandoned)?;
+        for (to_peer, from, to, face) in border.faces {
+            bare.copy_face((if *to_peer { other } else { me }, *to), (me, *from), *face);
+        }
+        their_end.store(*turn, Release);
+        spin_until::<false>(end, *turn, abandoned)?;
+        if border.rewritten {
+            let sums = border.faces.iter().map(|(_, _, to, face)| bare.sum_face(me, *to, *face));
+            black_box(sums.fold(0, u64::wrapping_add));
+        }
     }
     Ok(())
 }

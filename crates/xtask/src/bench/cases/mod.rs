@@ -14,6 +14,7 @@ mod machine;
 mod notices;
 mod oversubscribed;
 mod pair;
+mod reflect;
 mod words;
 
 pub(super) use containers::RANKS as FOUR;
@@ -66,6 +67,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Case> {
         locks::CASES,
         locks::BOTH_CASES,
         exchange::CASES,
+        reflect::CASES,
         acp::CASES,
         fmpl::CASES,
         fmpl_collectives::CASES,
