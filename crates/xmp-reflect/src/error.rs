@@ -97,7 +97,7 @@ impl XmpError {
     /// Returns the rank that is gone according to this error, as [`FabricError::gone`] does.
     pub fn gone(&self) -> Option<Rank> {
         match self {
-            XmpError::Fabric(error) => error.gone(),
+            XmpError::Fabric(error) => PrdmaError::from(error.clone()).gone(),
             XmpError::Exchange(error) => error.gone(),
             _ => None,
         }

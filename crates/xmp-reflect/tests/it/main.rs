@@ -2,10 +2,12 @@
 //! cell of every node is compared with what the specification says that it holds.
 
 mod arrays;
+mod calls;
 mod expected;
 mod mistakes;
 mod published;
 mod random;
+mod reduces;
 mod reflects;
 mod simulated;
 mod splits;

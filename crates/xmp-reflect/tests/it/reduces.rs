@@ -1,0 +1,94 @@
+//! `reduce_shadow` of random arrays: every element gets its copies added, and shadows stay.
+
+use crate::{
+    arrays::Array,
+    expected::{Expected, UNTOUCHED},
+    random::for_all,
+    reflects::nodes,
+};
+use proptest::test_runner::TestCaseError;
+use rdma_fabric::{Fabric, Group, ProgramResult};
+use std::collections::HashMap;
+use tofu2_sim::{
+    shm::Threads,
+    virt::{Job, Platform},
+};
+use xmp_reflect::{Array as Distributed, Corners, Mapping, NodeSet, Reflect, Transport, Widths};
+
+/// How many copies each element has in shadows that the reflect fills, by the value of the element.
+fn copies(mapping: &Mapping, expected: &Expected) -> HashMap<i64, i64> {
+    let mut copies = HashMap::new();
+    for node in 0..mapping.nodes().size() {
+        let part = mapping.part(node).expect("a node");
+        let all = xmp_reflect::Section { starts: vec![0; part.extents().len()], extents: part.extents().to_vec() };
+        for cell in all.iter() {
+            if let Some(value) = expected.filled(part.coordinates(), &cell) {
+                *copies.entry(value).or_insert(0) += 1;
+            }
+        }
+    }
+    copies
+}
+
+async fn program(
+    fabric: Fabric,
+    array: &Array,
+    widths: &[Widths],
+    corners: Corners,
+    transport: Transport,
+) -> ProgramResult<()> {
+    let (mapping, expected) = (array.mapping()?, Expected::new(array, widths, corners));
+    let copies = copies(&mapping, &expected);
+    let group = Group::world(&fabric).await?;
+    let mut set = NodeSet::new(group, mapping.nodes().clone())?.with_transport(transport);
+    let field: Distributed<i64> = set.array(&mapping)?;
+    let reflect = Reflect::widths(widths).corners(corners);
+    let me = field.part().coordinates().to_vec();
+    // Each cell of a shadow that is filled holds 1, so that an element counts its copies.
+    let before = |cell: &[usize]| match (expected.own(&me, cell), expected.filled(&me, cell)) {
+        (Some(_), _) => 0,
+        (_, Some(_)) => 1,
+        _ => UNTOUCHED,
+    };
+    if field.part().cells() > 0 {
+        let mut view = field.view_mut()?;
+        field.cells().iter().for_each(|cell| view[field.offset(&cell)] = before(&cell));
+    }
+    for round in 1..=2 {
+        if round == 1 {
+            set.reduce_shadow(&field, &reflect, |old, copy| old + copy).await?;
+        } else {
+            set.reduce_shadow_async(&field, &reflect, |old, copy| old + copy, 1).await?;
+            set.wait_async(&[1]).await?;
+        }
+        if field.part().cells() > 0 {
+            let view = field.view()?;
+            for cell in field.cells().iter() {
+                let own = expected.own(&me, &cell);
+                let wanted = own.map_or(before(&cell), |value| round * copies.get(&value).copied().unwrap_or(0));
+                assert_eq!(view[field.offset(&cell)], wanted, "round {round}, node {me:?}, cell {cell:?}");
+            }
+        }
+    }
+    set.barrier().await?;
+    Ok(())
+}
+
+#[test]
+fn each_element_gets_its_copies() {
+    for_all(120, |array, widths| {
+        let transports = [Transport::Blocks, Transport::Packed, Transport::Fast, Transport::Mrc];
+        for (at, transport) in transports.into_iter().enumerate() {
+            let corners = [Corners::With, Corners::Orthogonal][at / 2];
+            let run = async |fabric: Fabric| program(fabric, &array, &widths, corners, transport).await;
+            let fail = |error: String| TestCaseError::fail(format!("{transport} {corners:?}: {error}"));
+            if at % 2 == 0 && nodes(&array) <= 8 {
+                Threads::new(nodes(&array)).run(&run).map_err(|error| fail(error.to_string()))?;
+            } else {
+                let job = Job::new(&Platform::fx100(), nodes(&array)).shuffle_ties(true);
+                job.run(&run).map_err(|error| fail(error.to_string()))?;
+            }
+        }
+        Ok(())
+    });
+}
