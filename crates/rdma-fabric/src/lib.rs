@@ -78,7 +78,7 @@ pub use memory::{
     Registered, RemoteAddr, RemoteSpan, RemoteWord, Uses,
 };
 pub use offload::{barrier, control_queue, control_queue::ControlQueue, triggered, triggered::Triggers};
-pub use op::{GetSink, Notice, Operation, PutSource, Refused};
+pub use op::{Blocks, GetSink, Notice, Operation, PutSource, Refused};
 pub use rank::{Node, Rank};
 pub use time::Time;
 pub use word::{Amo, AtomicWord};

@@ -258,6 +258,29 @@ impl<W: AtomicWord> Operation for Atomic<'_, W> {
     }
 }
 
+/// Equal blocks at equal distances: block `i` starts `i * stride` bytes after the first, on both
+/// sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Blocks {
+    /// Number of blocks; at least 1.
+    pub count: u32,
+    /// Distance from the start of one block to the start of the next, in bytes.
+    pub stride: u64,
+}
+
+impl Blocks {
+    /// A single block, as an ordinary operation has it.
+    pub const ONE: Blocks = Blocks { count: 1, stride: 0 };
+
+    /// Returns how many bytes there are from the first byte of the first block to the last byte of
+    /// the last, in blocks of `len` bytes; `None` if there is no block, or if it is too many.
+    #[inline]
+    pub fn extent(self, len: usize) -> Option<usize> {
+        let last = u64::from(self.count.checked_sub(1)?).checked_mul(self.stride)?;
+        usize::try_from(last).ok()?.checked_add(len)
+    }
+}
+
 /// Does nothing, in order with the other commands of the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Nop;

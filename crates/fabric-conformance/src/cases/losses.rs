@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{Loss, ensure, ensure_eq};
 use rdma_fabric::{
-    Amo, Deps, Fabric, FabricError, Group, ProgramResult, Rank, Refused,
+    Amo, Blocks, Deps, Fabric, FabricError, Group, ProgramResult, Rank, Refused,
     control_queue::{Command, Inline, Posting, QueueError, QueueMode, QueueSpec},
     op::{Atomic, Put},
     triggered::{Transfer, TriggeredPut, TriggeredPuts},
@@ -178,6 +178,7 @@ pub(super) async fn operations_fail(fabric: Fabric, loss: Loss) -> ProgramResult
     let others = others(&mut world).await?;
     let word = fabric.remote_word::<u64>(region.at(last, 0))?;
     let span = fabric.remote_span::<u32>(region.at(last, 8), 4)?;
+    let own = region.span::<u32>(&fabric, 8, 3)?;
     point.reached(loss).await?;
     notice_the_loss(&fabric).await?;
     let mut all = vec![
@@ -188,6 +189,7 @@ pub(super) async fn operations_fail(fabric: Fabric, loss: Loss) -> ProgramResult
         fabric.put(&span, [1u32; 4]).await.map(drop),
         fabric.put(&span.slice(0..2)?, vec![1u32; 2]).await.map(drop),
         fabric.put_notify(&span, [1u32; 4], 3).await.map(drop),
+        fabric.put_blocks(&span.slice(0..3)?, &own, 1, Blocks { count: 2, stride: 8 }).await,
         fabric.get(&span, vec![0u32; 4]).await.map(drop),
         fabric.remote_word::<u64>(region.at(last, 0)).map(drop),
         fabric.remote_span::<u8>(region.at(last, 0), 1).map(drop),

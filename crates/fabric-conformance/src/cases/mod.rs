@@ -3,6 +3,7 @@
 
 mod abort;
 mod atomics;
+mod blocks;
 mod colours;
 mod copies;
 mod detach;
@@ -147,6 +148,11 @@ macro_rules! __every_case {
             plain atomics::are_there_as_told("O18", [1, 2], wraps errors);
             atomic prepared::is_posted_as_often_as_wanted("O19 V6", [1, 2], wraps operations);
             plain transfers::lent_bytes_are_taken_when_posted("O20 O1 O10 V6", [2], wraps operations);
+            plain blocks::blocks_arrive_and_nothing_between("O21 O9 V11", [1, 2], wraps operations);
+            plain blocks::blocks_between_blocks("O21 O11", [1]);
+            plain blocks::blocks_precede_the_flag("O21 O5", [2], wraps operations);
+            plain blocks::wrong_blocks_are_refused("O21 O10 M3", [2], wraps errors);
+            plain blocks::blocks_of_existing_memory("O21 X2", [1, 2]);
             optional multicast::multicasts_say_what_they_cannot_reach("U1 U2 M3 M4", [1, 2, 3], wraps errors);
             optional multicast::multicasts_reach_every_member("U3 U2 U4 O3", [1, 2, 3, 4], wraps operations);
             optional multicast::multicasts_are_posted_like_puts("U3 O1 O4 O10", [1, 2, 4], wraps operations);

@@ -3,7 +3,7 @@
 use super::world_and_region;
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{
-    Deps, Fabric, LocalSpan, LocalWord, ProgramResult, Rank, Region, RemoteWord, Result,
+    Blocks, Deps, Fabric, LocalSpan, LocalWord, ProgramResult, Rank, Region, RemoteWord, Result,
     triggered::{Spans, Transfer, TriggeredPut, TriggeredPuts},
 };
 use std::{
@@ -41,8 +41,15 @@ impl Edge {
         let (me, ranks, at) = (fabric.rank().number(), fabric.ranks() as u32, number * EDGE);
         let (next, before) = (Rank::new((me + 1) % ranks), Rank::new((me + ranks - 1) % ranks));
         let sent = region.span(fabric, at as usize + 16, LEN)?;
-        let there = fabric.remote_span(region.at(next, at + 16 + 8 * LEN as u64), LEN)?;
-        let transfer = Transfer::Eight(Spans::new(vec![(sent.clone(), there)]));
+        let there = fabric.remote_span::<u64>(region.at(next, at + 16 + 8 * LEN as u64), LEN)?;
+        // Two words, and two blocks of a word twice.
+        let mut spans = Spans::new(vec![(sent.slice(0..2)?, there.slice(0..2)?)]);
+        for first in [2, 3] {
+            let words = first..first + 3;
+            let blocks = Blocks { count: 2, stride: 16 };
+            spans.add_blocks(sent.slice(words.clone())?, there.slice(words)?, 1, blocks)?;
+        }
+        let transfer = Transfer::Eight(spans);
         let end = fabric.remote_word(region.at(next, at + 8))?;
         let put = TriggeredPut::new(vec![region.word(fabric, at as usize)?], transfer, end).answered();
         Ok(Edge {

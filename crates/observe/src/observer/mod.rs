@@ -13,10 +13,10 @@ use crate::{
 };
 use operations::Operation;
 use rdma_fabric::{
-    Amo, Fabric, Notice, OwnedMemory, Pact, Rank, Region, Result, forward,
+    Amo, Blocks, Fabric, Notice, OwnedMemory, Pact, Rank, Region, Result, forward,
     provider::{
-        BarrierUnit, Boxed, Colours, Ended, Goal, HelperTask, Keyless, Multicast, Place, Posted, Provider, Queues,
-        Sink, Slot, Source, Token,
+        BarrierUnit, BlockPuts, Boxed, Colours, Ended, Goal, HelperTask, Keyless, Multicast, Place, Posted, Provider,
+        Queues, Sink, Slot, Source, Token,
     },
 };
 use slab::{Latest, Slab};
@@ -179,6 +179,10 @@ impl Provider for Observer {
         self.below.provider().multicast().map(|_| self as _)
     }
 
+    fn block_puts(&self) -> Option<&dyn BlockPuts> {
+        self.below.provider().block_puts().map(|_| self as _)
+    }
+
     fn queues(&self) -> Option<&dyn Queues> {
         self.below.provider().queues().map(|_| self as _)
     }
@@ -216,6 +220,15 @@ impl Multicast for Observer {
             to[1..].iter().for_each(|to| drop(self.posted(Posted::Over(0), put(to))));
         }
         self.posted(posted, first)
+    }
+}
+
+/// A put of blocks is recorded as one put of the bytes of all blocks.
+impl BlockPuts for Observer {
+    fn put_blocks(&self, to: &Place, from: &Place, len: usize, blocks: Blocks) -> Posted {
+        let event = self.event(EventKind::Put, to).at(to.addr(), len.saturating_mul(blocks.count as usize));
+        let below = self.below.provider().block_puts().expect("there are some");
+        self.posted(below.put_blocks(to, from, len, blocks), event)
     }
 }
 

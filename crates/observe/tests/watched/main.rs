@@ -7,7 +7,7 @@ mod mixture;
 use late::Late;
 use observe::{Event, EventKind, RankRecord, Recorder, WaitKind, observed};
 use rdma_fabric::{
-    Amo, Deps, Fabric, Program, ProgramResult, Rank, Refused,
+    Amo, Blocks, Deps, Fabric, Program, ProgramResult, Rank, Refused,
     control_queue::{Command, Posting, QueueMode, QueueSpec},
     join::{Either, join, race},
 };
@@ -92,6 +92,18 @@ fn copies_are_counted_as_what_they_are() {
     let [one, two] = [1, 2].map(|peer| record.counts.peers[&peer]);
     assert_eq!((one.puts, one.gets, one.copies, one.put_bytes, one.get_bytes), (1, 1, 0, 16, 16));
     assert_eq!((two.puts, two.gets, two.copies, two.copy_bytes), (0, 0, 1, 16));
+}
+
+#[test]
+fn a_put_of_blocks_counts_as_one_put_of_their_bytes() {
+    let record = recorded(Fabric::clone, async |fabric| {
+        let region = fabric.alloc(128)?;
+        let to = fabric.remote_span::<u64>(region.at(fabric.rank(), 64), 7)?;
+        let blocks = Blocks { count: 3, stride: 24 };
+        Ok(fabric.put_blocks(&to, &region.span(&fabric, 0, 7)?, 1, blocks).await?)
+    });
+    let (total, kinds) = (record.counts.total(), spans(&record).into_iter().map(|(kind, ..)| kind));
+    assert_eq!((total.puts, total.put_bytes, kinds.collect::<Vec<_>>()), (1, 24, vec![EventKind::Put]));
 }
 
 #[test]

@@ -97,6 +97,25 @@ pub unsafe fn rmw(p: *mut u8, width: usize, amo: Amo<u64>) -> u64 {
     unsafe { if width == 4 { chosen::rmw4(p, amo.map(|value| value as u32)).into() } else { chosen::rmw8(p, amo) } }
 }
 
+/// Copies shared bytes to shared ones as [`copy_between`] does, where it is one of several copies
+/// of as many bytes, `all` together: those decide how it is done best.
+///
+/// # Safety
+/// As [`copy_between`].
+#[inline(always)]
+pub unsafe fn copy_one_of(dst: *mut u8, src: *const u8, len: usize, all: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        x86_64::copy_one_of(dst, src, len, all);
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        {
+            let _ = all;
+            copy_between(dst, src, len);
+        }
+    }
+}
+
 /// A full barrier: what this CPU stored by this module is visible to all before it loads or stores
 /// anything else.
 ///

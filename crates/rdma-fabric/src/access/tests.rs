@@ -233,5 +233,21 @@ macro_rules! access_tests {
     };
 }
 access_tests!(in_cells: portable);
+
+/// How a copy is done depends on the copies that it is one of; what it does, does not.
+#[test]
+fn one_of_several_copies_is_a_copy() {
+    for len in [0, 1, 8, 63, 64, 65, 127, 128, 300, 2047, 2048, 2100, 9000] {
+        for copies in [1, 2, 8, 300] {
+            let (from, to) = (Memory::new(len + 64), Memory::new(len + 128));
+            let (source, mut want) = (from.bytes(), to.bytes());
+            // SAFETY: both ranges lie in vectors that nobody else uses.
+            unsafe { super::copy_one_of(to.base().add(9), from.base().add(5), len, copies * len) };
+            want[9..9 + len].copy_from_slice(&source[5..5 + len]);
+            assert_eq!(to.bytes(), want, "{copies} of {len}");
+        }
+    }
+}
+
 #[cfg(not(miri))]
 access_tests!(as_chosen: chosen);

@@ -143,28 +143,37 @@ impl Side for Shared {
 
 /// From this length on a string move is faster than the loop of 16-byte registers.
 const STRING_MOVE: usize = 2048;
-/// From this length on a string move is faster than the loop of 32-byte registers.
+/// The same for the loop of 32-byte registers; for copies of at least [`STRING_MOVE`] each, their
+/// length together.
 const STRING_MOVE_AVX: usize = 16 << 10;
 /// What one turn of the loop of 32-byte registers moves.
 const AVX_TURN: usize = 128;
 
-/// Copies more than [`SHORT`] bytes.
+/// Copies more than [`SHORT`] bytes, of `all` that are copied together.
 ///
 /// # Safety
 /// Both sides are valid for `len` bytes.
-unsafe fn long(dst: *mut u8, src: *const u8, len: usize) {
-    debug_assert!(len > SHORT);
+unsafe fn long(dst: *mut u8, src: *const u8, len: usize, all: usize) {
+    debug_assert!(len > SHORT && all >= len);
     // SAFETY: the caller's promise; lengths and instructions as each form needs them.
     unsafe {
         let avx = len >= AVX_TURN && std::arch::is_x86_feature_detected!("avx");
-        if avx && len < STRING_MOVE_AVX {
-            by_32(dst, src, len);
-        } else if len < STRING_MOVE {
-            by_16(dst, src, len);
-        } else {
+        if len >= STRING_MOVE && all >= if avx { STRING_MOVE_AVX } else { STRING_MOVE } {
             by_string(dst, src, len);
+        } else if avx {
+            by_32(dst, src, len);
+        } else {
+            by_16(dst, src, len);
         }
     }
+}
+
+/// # Safety
+/// Both sides are valid for `len` bytes.
+#[inline(always)]
+pub(super) unsafe fn copy_one_of(dst: *mut u8, src: *const u8, len: usize, all: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { if len <= SHORT { short::<Shared, Shared>(dst, src, len) } else { long(dst, src, len, all.max(len)) } }
 }
 
 /// # Safety
@@ -279,7 +288,7 @@ macro_rules! copy {
         pub unsafe fn $name(dst: *mut u8, src: *const u8, len: usize) {
             // SAFETY: the caller's promise.
             unsafe {
-                if len <= SHORT { short::<$to, $from>(dst, src, len) } else { long(dst, src, len) }
+                if len <= SHORT { short::<$to, $from>(dst, src, len) } else { long(dst, src, len, len) }
             }
         }
     };

@@ -98,6 +98,31 @@ pub struct LengthMismatch {
     pub want: usize,
 }
 
+/// What is wrong with the blocks of a put. See [`FabricError::Blocks`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BlocksError {
+    /// There is none.
+    #[error("a put of no blocks: there is to be one at least")]
+    None,
+    /// Each begins before the one before it ends.
+    #[error("blocks of {len} bytes overlap, {stride} bytes apart")]
+    Overlap {
+        /// Bytes of a block.
+        len: usize,
+        /// Bytes from the start of one to the start of the next.
+        stride: u64,
+    },
+    /// They don't begin where elements do.
+    #[error("blocks that are {stride} bytes apart are not made of elements of {element} bytes")]
+    Elements {
+        /// Bytes from the start of one to the start of the next.
+        stride: u64,
+        /// Bytes of an element.
+        element: usize,
+    },
+}
+
 /// Why one multicast can't reach some ranks. See [`FabricError::Multicast`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -207,6 +232,7 @@ boxed! {
     NoAtomics(NoAtomics),
     CrossCopy(CrossCopy),
     LengthMismatch(LengthMismatch),
+    Blocks(BlocksError),
     Multicast(MulticastError),
     OutOfMemory(OutOfMemory),
     OutOfMachineMemory(OutOfMachineMemory),

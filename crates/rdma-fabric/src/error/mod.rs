@@ -9,8 +9,8 @@ use crate::{
 mod details;
 
 pub use details::{
-    CellWidth, CrossCopy, LengthMismatch, Misaligned, Mismatch, MulticastError, NoAtomics, NoAtomicsCause, OutOfBounds,
-    OutOfMachineMemory, OutOfMemory, Setting,
+    BlocksError, CellWidth, CrossCopy, LengthMismatch, Misaligned, Mismatch, MulticastError, NoAtomics, NoAtomicsCause,
+    OutOfBounds, OutOfMachineMemory, OutOfMemory, Setting,
 };
 
 /// A static text behind one pointer, written `&"control queues"`. It takes half the room of a
@@ -140,6 +140,9 @@ pub enum FabricError {
     /// Source and destination have different lengths.
     #[error(transparent)]
     LengthMismatch(Box<LengthMismatch>),
+    /// No put has such blocks.
+    #[error(transparent)]
+    Blocks(Box<BlocksError>),
     /// One multicast can't reach these ranks, or these places.
     #[error(transparent)]
     Multicast(Box<MulticastError>),
@@ -324,6 +327,9 @@ mod tests {
             (FabricError::no_atomics(addr), "no atomics at byte 12 of region 5.1 of rank 7: its memory is"),
             (FabricError::no_atomics_at_all(addr), "no atomics at byte 12 of region 5.1 of rank 7: this network"),
             (FabricError::length_mismatch(2, 3), "2 elements given where 3 are wanted"),
+            (BlocksError::None.into(), "a put of no blocks"),
+            (BlocksError::Overlap { len: 16, stride: 8 }.into(), "blocks of 16 bytes overlap, 8 bytes apart"),
+            (BlocksError::Elements { stride: 12, element: 8 }.into(), "blocks that are 12 bytes apart are not made of"),
             (
                 MulticastError::Elsewhere { one: addr, other: RemoteAddr { offset: 16, ..addr } }.into(),
                 "no multicast writes byte 12 of region 5.1 of rank 7 and byte 16 of region 5.1 of rank 7",

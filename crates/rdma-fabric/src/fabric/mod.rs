@@ -4,6 +4,7 @@
 //! every provider to it.
 
 mod abort;
+pub(crate) mod blocks;
 mod copies;
 mod direct;
 mod helper;

@@ -14,6 +14,7 @@
 
 #![allow(unsafe_code)]
 
+mod blocks;
 mod within;
 
 use crate::{Amo, Rank, RegionKey, RemoteAddr, access};

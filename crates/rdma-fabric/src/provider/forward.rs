@@ -39,7 +39,7 @@
 /// mapped places are accessed without calling any provider. `optional` stands for `multicast`,
 /// `queues`, `gates`, `colours`, `keyless` and `helper`, which come from `below`, so that the wrapper
 /// does not see their use and the fabric of a helper is not wrapped; and for `abort`. A multicast's
-/// token is one of `below`.
+/// token is one of `below`. `block_puts` does not, so that the wrapper sees a put of each block.
 #[macro_export]
 macro_rules! forward {
     ($($name:ident),* $(,)?) => {$($crate::forward!(@ $name);)*};

@@ -1,6 +1,6 @@
 //! What a provider implements, in terms of words, bytes and places; nothing here is generic.
 //!
-//! `docs/contract/fabric.md`, *Providers* (V1 to V10), says what a [`Fabric`] relies on.
+//! `docs/contract/fabric.md`, *Providers* (V1 to V11), says what a [`Fabric`] relies on.
 //!
 //! # Places
 //! Where memory is [mapped](Place::mapped), short accesses are made directly, without calling the
@@ -34,6 +34,7 @@ use core::{
     time::Duration,
 };
 
+mod blocks;
 mod forward;
 mod in_flight;
 mod multicast;
@@ -48,6 +49,7 @@ pub use crate::{
         control_queue::{Queue, QueueSide, Queues},
     },
 };
+pub use blocks::BlockPuts;
 pub use in_flight::InFlightTable;
 pub use multicast::Multicast;
 pub use one_thread::OneThread;
@@ -293,6 +295,11 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
 
     /// Returns what posts multicasts, if there are any.
     fn multicast(&self) -> Option<&dyn Multicast> {
+        None
+    }
+    /// Returns what posts puts of several blocks, if there is such a thing. A wrapper that has none
+    /// gets a put for each block.
+    fn block_puts(&self) -> Option<&dyn BlockPuts> {
         None
     }
     /// Returns the control queues, if there are any.

@@ -17,11 +17,11 @@ use core::{
     task::{Context, Poll, Waker},
 };
 use rdma_fabric::{
-    Amo, Fabric, FabricError, Keyring, Mapped, Notice, OwnedMemory, Pact, Rank, Region, RegionKey, RemoteAddr, Result,
-    Time, Uses, access,
+    Amo, Blocks, Fabric, FabricError, Keyring, Mapped, Notice, OwnedMemory, Pact, Rank, Region, RegionKey, RemoteAddr,
+    Result, Time, Uses, access,
     provider::{
-        BarrierUnit, Boxed, Ended, Goal, HelperTask, Keyless, Leftover, Multicast, Place, Posted, Provider, Queues,
-        SHORT, Sink, Slot, Source, Token,
+        BarrierUnit, BlockPuts, Boxed, Ended, Goal, HelperTask, Keyless, Leftover, Multicast, Place, Posted, Provider,
+        Queues, SHORT, Sink, Slot, Source, Token,
     },
 };
 
@@ -221,6 +221,10 @@ impl Provider for Endpoint {
         Some(self)
     }
 
+    fn block_puts(&self) -> Option<&dyn BlockPuts> {
+        Some(self)
+    }
+
     fn queues(&self) -> Option<&dyn Queues> {
         Some(self)
     }
@@ -267,6 +271,18 @@ impl Multicast for Endpoint {
     fn multicast(&self, to: &[Place], from: Source<'_>) -> Posted {
         let mut puts = to.iter().map(|to| self.put_general(to, &from, None));
         puts.find(|put| !matches!(put, Posted::Over(_))).unwrap_or(Posted::Over(0))
+    }
+}
+
+/// Copies with this CPU, and wakes the owner once.
+impl BlockPuts for Endpoint {
+    fn put_blocks(&self, to: &Place, from: &Place, len: usize, blocks: Blocks) -> Posted {
+        let copied = LocatedPlace::of(to).and_then(|to| {
+            transfers::put_blocks(self, &to, &LocatedPlace::of(from)?, len, blocks)?;
+            to.ring();
+            Ok(())
+        });
+        copied.map_or_else(Posted::failed, |()| Posted::Over(0))
     }
 }
 

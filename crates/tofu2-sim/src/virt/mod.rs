@@ -37,6 +37,9 @@
 //! constant `third_party_copy` is 1, the poster's command goes to the source's interface, as a get's
 //! does; that interface puts to the destination, and tells the poster once the data have left.
 //!
+//! Where the constant `block_puts` is 1, several blocks are one operation of the CPU, and a message
+//! each.
+//!
 //! Multicasts are `Unsupported`, too, unless the constant `multicast` is not 0. They pass one after
 //! the other, meet no other messages, and may be overtaken by puts that are posted later.
 //!

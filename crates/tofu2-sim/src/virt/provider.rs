@@ -4,11 +4,11 @@
 
 use super::{core::Core, memory::Loc, operation::Payload, world::World};
 use rdma_fabric::{
-    Amo, Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, Multicasts, Notice, OwnedMemory, Pact, PutOrder,
-    Rank, Region, RegionKey, RemoteAddr, Result, Time, Uses,
+    Amo, Blocks, Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, Multicasts, Notice, OwnedMemory, Pact,
+    PutOrder, Rank, Region, RegionKey, RemoteAddr, Result, Time, Uses,
     provider::{
-        BarrierUnit, Boxed, Colours, Ended, Goal, HelperTask, JobFacts, Keyless, Leftover, Multicast, Nodes, OneThread,
-        Place, Posted, Provider, Queues, Sink, Slot, Source, Token,
+        BarrierUnit, BlockPuts, Boxed, Colours, Ended, Goal, HelperTask, JobFacts, Keyless, Leftover, Multicast, Nodes,
+        OneThread, Place, Posted, Provider, Queues, Sink, Slot, Source, Token,
     },
 };
 use std::{
@@ -218,6 +218,10 @@ impl<K: Keys> Provider for VirtRank<K> {
         (self.me.world.core().machine.timing.multicast > 0).then_some(self)
     }
 
+    fn block_puts(&self) -> Option<&dyn BlockPuts> {
+        self.me.world.core().machine.timing.block_puts.then_some(self)
+    }
+
     fn queues(&self) -> Option<&dyn Queues> {
         let there = self.me.world.core().machine.timing.queues.engines > 0;
         there.then_some(self as &dyn Queues)
@@ -250,6 +254,12 @@ impl<K: Keys> Multicast for VirtRank<K> {
 
     fn multicast(&self, to: &[Place], from: Source<'_>) -> Posted {
         self.me.multicast(to, &payload(from))
+    }
+}
+
+impl<K: Keys> BlockPuts for VirtRank<K> {
+    fn put_blocks(&self, to: &Place, from: &Place, len: usize, blocks: Blocks) -> Posted {
+        self.me.put_blocks(loc(to), loc(from), len as u64, blocks)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The commands of a control queue.
 
 use super::{QueueId, Stadd};
-use crate::Amo;
+use crate::{Amo, Blocks};
 
 /// The bytes of a *piggyback* put, at most [`Inline::MOST`], which travel in the descriptor itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,21 +45,6 @@ pub enum Width {
     Four = 4,
     /// 8 bytes.
     Eight = 8,
-}
-
-/// Equal blocks at equal distances: block `i` starts `i * stride` bytes after the first, on both
-/// sides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Blocks {
-    /// Number of blocks; at least 1.
-    pub count: u32,
-    /// Distance from the start of one block to the start of the next, in bytes.
-    pub stride: u64,
-}
-
-impl Blocks {
-    /// The single block of an ordinary command.
-    pub const ONE: Blocks = Blocks { count: 1, stride: 0 };
 }
 
 /// A command: plain data, checked when it is posted and again when it is executed.

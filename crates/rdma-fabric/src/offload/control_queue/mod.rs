@@ -47,7 +47,8 @@ mod provider;
 mod queue;
 mod spec;
 
-pub use command::{Blocks, Command, Inline, Width};
+pub use crate::op::Blocks;
+pub use command::{Command, Inline, Width};
 pub use error::QueueError;
 pub use id::{QueueId, Stadd};
 pub use posting::{Completion, MrqKind, MrqNotice, Posting};

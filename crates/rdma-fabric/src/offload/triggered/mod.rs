@@ -24,6 +24,7 @@
 //! Triggered operations: B. Barrett et al., The Portals 4 network programming interface (2012),
 //! §3.14; `FI_TRIGGER` of libfabric.
 
+mod block_spans;
 mod board;
 mod put;
 mod set;

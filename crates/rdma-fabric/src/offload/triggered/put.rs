@@ -1,7 +1,10 @@
 //! One put that waits for words: what it transfers, and the word that follows the data.
 
+use super::block_spans::{BlockPair, BlockSpans};
 use crate::{
-    Amo, Fabric, Handle, LocalSpan, LocalWord, Pod, PutOrder, Rank, Refused, RemoteSpan, RemoteWord, Result, join,
+    Amo, Blocks, Fabric, Handle, LocalSpan, LocalWord, Pod, PutOrder, Rank, Refused, RemoteSpan, RemoteWord, Result,
+    fabric::blocks::BlockPut,
+    join,
     op::{Atomic, Put},
 };
 use core::fmt;
@@ -155,6 +158,8 @@ pub struct Spans<W: Pod> {
     posted: usize,
     /// Handles of posted pairs that are not complete.
     handles: Vec<Handle<LocalSpan<W>>>,
+    /// Pairs with several blocks, which are put behind the others; `None` if there are none.
+    blocks: Option<Box<BlockSpans<W>>>,
 }
 
 struct Pair<W: Pod> {
@@ -167,7 +172,7 @@ struct Pair<W: Pod> {
 
 impl<W: Pod> fmt::Debug for Spans<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Spans({} of {} posted)", self.posted, self.pairs.len())
+        write!(f, "Spans({} of {} posted, {:?})", self.posted, self.pairs.len(), self.blocks)
     }
 }
 
@@ -175,7 +180,18 @@ impl<W: Pod> Spans<W> {
     /// Creates a transfer of these pairs.
     pub fn new(pairs: Vec<(LocalSpan<W>, RemoteSpan<W>)>) -> Self {
         let pairs = pairs.into_iter().map(|(from, to)| Pair { from, spare: None, to }).collect();
-        Spans { pairs, posted: 0, handles: Vec::new() }
+        Spans { pairs, posted: 0, handles: Vec::new(), blocks: None }
+    }
+
+    /// Adds a pair of spans of which only some blocks are put: see [`Fabric::put_blocks`].
+    ///
+    /// # Errors
+    /// [`FabricError::Blocks`](crate::FabricError::Blocks),
+    /// [`FabricError::LengthMismatch`](crate::FabricError::LengthMismatch).
+    pub fn add_blocks(&mut self, from: LocalSpan<W>, to: RemoteSpan<W>, elements: usize, blocks: Blocks) -> Result<()> {
+        BlockPut::new(&to, &from, elements, blocks)?;
+        self.blocks.get_or_insert_default().pairs.push(BlockPair { from, to, elements, blocks });
+        Ok(())
     }
 
     /// Puts without waiting; returns whether all pairs are complete.
@@ -198,10 +214,15 @@ impl<W: Pod> Spans<W> {
                 Err(Refused::Failed(error, _)) => return Err(error),
             }
         }
+        if let Some(blocks) = &mut self.blocks
+            && !blocks.put_now(fabric)?
+        {
+            return Ok(false);
+        }
         if !self.handles.is_empty() {
             return Ok(false);
         }
-        self.posted = 0;
+        self.restart();
         Ok(true)
     }
 
@@ -211,13 +232,25 @@ impl<W: Pod> Spans<W> {
             self.posted += 1;
             self.handles.push(handle);
         }
+        if let Some(blocks) = &mut self.blocks {
+            blocks.put(fabric).await?;
+        }
         while let Some(handle) = self.handles.last_mut() {
             let complete = handle.await;
             self.handles.pop();
             complete?;
         }
-        self.posted = 0;
+        self.restart();
         Ok(())
+    }
+
+    /// Begins anew, with the first pair.
+    #[inline]
+    fn restart(&mut self) {
+        self.posted = 0;
+        if let Some(blocks) = &mut self.blocks {
+            blocks.posted = 0;
+        }
     }
 }
 
@@ -240,7 +273,7 @@ impl Transfer {
 
     /// Returns whether there is nothing to put.
     pub fn is_empty(&self) -> bool {
-        each!(self, spans => spans.pairs.is_empty())
+        each!(self, spans => spans.pairs.is_empty() && spans.blocks.is_none())
     }
 
     /// Puts as much as needs no wait; returns whether all of it is complete. Call this or

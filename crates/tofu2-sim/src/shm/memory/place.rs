@@ -78,6 +78,16 @@ impl<'a> LocatedPlace<'a> {
         Some(LocatedPlace { addr, len, target, bytes: Bytes::Outside(outside.part(at, len)?) })
     }
 
+    /// Returns the `len` bytes starting at `offset`; `None` if they are not inside.
+    pub(crate) fn part(&self, offset: usize, len: usize) -> Option<Self> {
+        let bytes = match &self.bytes {
+            Bytes::Segment(piece) => Bytes::Segment(piece.part(offset, len)?),
+            Bytes::Outside(outside) => Bytes::Outside(outside.part(offset, len)?),
+        };
+        let addr = RemoteAddr { offset: self.addr.offset + offset as u64, ..self.addr };
+        Some(LocatedPlace { addr, len, target: self.target, bytes })
+    }
+
     pub(crate) fn outside(&self) -> Option<&Outside> {
         match &self.bytes {
             Bytes::Segment(_) => None,

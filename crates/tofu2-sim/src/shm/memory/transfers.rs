@@ -8,7 +8,7 @@ use super::{
 };
 use crate::shm::endpoint::Endpoint;
 use rdma_fabric::{
-    Amo, FabricError, Result,
+    Amo, Blocks, FabricError, Result,
     provider::{SHORT, Sink, Source},
 };
 
@@ -131,6 +131,29 @@ pub(crate) fn between(endpoint: &Endpoint, to: &LocatedPlace<'_>, from: &Located
             copied.ok_or_else(refusal)
         })
     })
+}
+
+/// Copies blocks of `len` bytes each between two places over which they extend, without ringing. In
+/// segments, the regions are announced and looked at once for all blocks.
+pub(crate) fn put_blocks(
+    endpoint: &Endpoint,
+    to: &LocatedPlace<'_>,
+    from: &LocatedPlace<'_>,
+    len: usize,
+    blocks: Blocks,
+) -> Result<()> {
+    if let (Bytes::Segment(target), Bytes::Segment(source)) = (&to.bytes, &from.bytes) {
+        let _inside = endpoint.announce([to, from].map(LocatedPlace::id));
+        let refusal = || if from.is_fit() { to.refused(from.len) } else { from.refused(from.len) };
+        return target.copy_blocks_from(source, len, blocks).ok_or_else(refusal);
+    }
+    for at in (0..blocks.count as usize).map(|block| block.saturating_mul(blocks.stride as usize)) {
+        let outside = |place: &LocatedPlace<'_>| place.refused(at.saturating_add(len));
+        let to = to.part(at, len).ok_or_else(|| outside(to))?;
+        let from = from.part(at, len).ok_or_else(|| outside(from))?;
+        between(endpoint, &to, &from)?;
+    }
+    Ok(())
 }
 
 /// Copies by way of private memory, from the end that keeps what is yet to be read.

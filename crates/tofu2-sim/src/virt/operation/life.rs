@@ -11,6 +11,15 @@ impl Core {
     /// gets it. Returns the slot and when the source is reusable.
     #[inline]
     pub(crate) fn post(&mut self, op: Op) -> (u32, u64) {
+        let posting = self.machine.timing.posting(op.prepared);
+        let written = self.ranks.occupy_cpu(op.poster, self.clock.now(), posting);
+        self.hand_over(op, written, true)
+    }
+
+    /// Gives an operation that its poster's CPU had written at `written` to the send engine. A
+    /// timeline shows the writing if it `is_first` of what was written then.
+    #[inline]
+    pub(super) fn hand_over(&mut self, op: Op, written: u64, is_first: bool) -> (u32, u64) {
         let timing = &self.machine.timing;
         let (lane, opcode, target) = (op.poster, op.opcode, op.target);
         let rank = self.ranks.rank_of(lane);
@@ -19,19 +28,19 @@ impl Core {
         let sender = local % timing.engines;
         let bytes = if opcode == Opcode::Put { target.len } else { 0 };
         self.ranks.begin(lane);
-        let posted = self.ranks.occupy_cpu(lane, self.clock.now(), timing.posting(op.prepared));
-        let start = self.senders.take(timing, from, sender, posted, bytes);
+        let start = self.senders.take(timing, from, sender, written, bytes);
+        let posted = is_first.then_some(written);
         let sent = start.saturating_add(timing.send);
         self.counts.count(&op, rank, from != to);
         if opcode == Opcode::Nop {
             let slot = self.operations.insert(op);
             if let Some(timeline) = &mut self.timeline {
-                timeline.sent(&self.machine, self.operations.get(slot), slot, (rank, Some(posted)), (start, sent));
+                timeline.sent(&self.machine, self.operations.get(slot), slot, (rank, posted), (start, sent));
             }
             self.clock.push(sent, EventKind::Complete, slot);
             return (slot, sent);
         }
-        self.travel(op, (rank, sender), Some(posted), start)
+        self.travel(op, (rank, sender), posted, start)
     }
 
     /// Sends an operation on its way that the send engine `sender` of a rank's node took at `start`:

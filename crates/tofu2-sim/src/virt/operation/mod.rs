@@ -1,5 +1,6 @@
 //! Operations in flight: a table of small slots, each tagged with a generation.
 
+mod blocks;
 mod life;
 mod multicast;
 mod posting;

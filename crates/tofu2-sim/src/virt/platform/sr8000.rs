@@ -47,6 +47,7 @@ pub(super) fn sr8000() -> Vec<Constant> {
         "max_transfer" = 16_777_216 Bytes: "assumed: the longest message that was measured";
         "notice_bits" = 32 Bits: "assumed: a flag that arrives behind its data";
         "third_party_copy" = 0 Count: "hardware: one end of a transfer is the sender's memory";
+        "block_puts" = 0 Count: "assumed: a TCW describes one run of bytes";
         "multicast" = 500_000 Picoseconds:
             "assumed: one hop, from the crossbar that all broadcasts pass to the members (section 4.2)";
         "multicast_byte" = 1_138_000 FemtosecondsPerByte ["M16"]:

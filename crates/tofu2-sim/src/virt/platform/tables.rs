@@ -49,6 +49,7 @@ pub(super) fn fx100() -> Vec<Constant> {
         "notice_bits" = 8 Bits: "hardware: width of a notice's data";
         "third_party_copy" = 0 Count:
             "hardware: one end of a put or get is the poster's memory; 1: what if neither need be";
+        "block_puts" = 1 Count: "a posting may put several blocks, as one of a control queue does; 0: what if not";
         "multicast" = 0 Picoseconds: "hardware: none (0); else from the crossbar that all pass to the members";
         "yield" = 50_000 Picoseconds: "assumed: one turn of a program's own polling loop";
         "node_memory" = 34_359_738_368 Bytes: "hardware: 32 GiB per node";
@@ -109,6 +110,7 @@ pub(super) fn fx10() -> Vec<Constant> {
         "notice_bits" = 8 Bits: "hardware: width of a notice's data";
         "third_party_copy" = 0 Count:
             "hardware: one end of a put or get is the poster's memory; 1: what if neither need be";
+        "block_puts" = 0 Count: "nothing known of such postings (0); 1: what if";
         "multicast" = 0 Picoseconds: "hardware: none (0); else from the crossbar that all pass to the members";
         "yield" = 50_000 Picoseconds: "assumed: one turn of a program's own polling loop";
         "node_memory" = 34_359_738_368 Bytes: "external: 32 GiB per node";
@@ -176,6 +178,7 @@ pub(super) fn tofud() -> Vec<Constant> {
         "notice_bits" = 8 Bits: "hardware: width of a notice's data";
         "third_party_copy" = 0 Count:
             "hardware: one end of a put or get is the poster's memory; 1: what if neither need be";
+        "block_puts" = 1 Count: "TofuD, its system library: a posting may put several blocks";
         "multicast" = 0 Picoseconds: "hardware: none (0); else from the crossbar that all pass to the members";
         "yield" = 50_000 Picoseconds: "assumed: one turn of a program's own polling loop";
         "node_memory" = 34_359_738_368 Bytes: "external: 32 GiB per node";

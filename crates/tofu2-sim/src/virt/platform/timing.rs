@@ -52,6 +52,8 @@ pub(crate) struct Timing {
     pub(crate) node_memory: u64,
     /// Whether a command may copy between two other ranks' memory.
     pub(crate) third_party_copy: bool,
+    /// Whether one command may put several blocks.
+    pub(crate) block_puts: bool,
     /// From the crossbar that all multicasts pass to the members' receive engines; 0 if the network
     /// has no multicasts.
     pub(crate) multicast: u64,
@@ -154,6 +156,7 @@ impl Timing {
             ordered_puts: platform.part(&ORDERED_PUTS)?.is_some(),
             crossbar_row: row,
             third_party_copy: platform.need("third_party_copy")? != 0,
+            block_puts: platform.need("block_puts")? != 0,
             multicast: platform.value("multicast").unwrap_or(0),
             multicast_byte: platform.value("multicast_byte").unwrap_or(0),
             barrier_gate,

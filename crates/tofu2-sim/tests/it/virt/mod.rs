@@ -2,6 +2,7 @@
 
 mod atomics;
 mod barrier;
+mod blocks;
 mod collectives;
 mod contention;
 mod control_queues;

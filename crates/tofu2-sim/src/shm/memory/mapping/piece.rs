@@ -23,7 +23,7 @@ use core::{
     },
 };
 use rdma_fabric::{
-    Amo, RemoteAddr, access,
+    Amo, Blocks, RemoteAddr, access,
     provider::{Anchor, Place},
 };
 use std::sync::Arc;
@@ -269,6 +269,26 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         }
         // SAFETY: both sides have `from.len` bytes, checked above.
         unsafe { access::copy_between(self.start.as_ptr(), from.start.as_ptr(), from.len) };
+        Some(())
+    }
+
+    /// Fills blocks of `len` bytes, which extend over the whole piece, from those of another one,
+    /// which lie alike. `None` may be due to either. The caller rings afterwards.
+    pub(crate) fn copy_blocks_from<N: Clone + Deref<Target = Mapping>>(
+        &self,
+        from: &Piece<N>,
+        len: usize,
+        blocks: Blocks,
+    ) -> Option<()> {
+        let extent = blocks.extent(len)?;
+        if self.objection(extent) | from.objection(extent) != 0 {
+            return None;
+        }
+        let (to, from, count) = (self.start.as_ptr(), from.start.as_ptr(), blocks.count as usize);
+        for at in (0..count).map(|block| block * blocks.stride as usize) {
+            // SAFETY: both sides have `extent` bytes, checked above, and no block ends behind them.
+            unsafe { access::copy_one_of(to.wrapping_add(at), from.wrapping_add(at), len, len.saturating_mul(count)) };
+        }
         Some(())
     }
 
