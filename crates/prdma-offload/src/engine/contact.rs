@@ -8,7 +8,7 @@ use crate::{
 };
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{
-    Fabric, LocalWord, RegionKey, RemoteAddr, RemoteSpan,
+    Blocks, Fabric, LocalWord, RegionKey, RemoteAddr, RemoteSpan,
     triggered::{Spans, Transfer, TriggeredPut},
 };
 
@@ -126,15 +126,20 @@ pub(crate) fn transfer(fabric: &Fabric, out: &Outgoing, from: &Memory, at: Remot
 }
 
 fn spans<W: Pod>(fabric: &Fabric, out: &Outgoing, from: &Memory, at: RemoteAddr) -> Result<Spans<W>> {
-    let mut pairs = Vec::new();
+    let (mut pairs, mut strided) = (Vec::new(), Vec::new());
     for piece in out.pieces.iter().filter(|piece| piece.len > 0) {
-        for block in 0..u64::from(piece.count) {
-            let skip = block * piece.stride;
-            let cells = piece.len as usize / size_of::<W>();
-            let here = from.span::<W>(piece.from + skip, cells)?;
-            let there = RemoteAddr { offset: at.offset + piece.at + skip, ..at };
-            pairs.push((here, fabric.remote_span::<W>(there, cells)?));
+        let (blocks, len) = (Blocks { count: piece.count, stride: piece.stride }, piece.len as usize);
+        let cells = |bytes: usize| bytes / size_of::<W>();
+        // What extends too far is not inside.
+        let extent = cells(blocks.extent(len).unwrap_or(usize::MAX));
+        let here = from.span::<W>(piece.from, extent)?;
+        let there = fabric.remote_span::<W>(RemoteAddr { offset: at.offset + piece.at, ..at }, extent)?;
+        match piece.count {
+            1 => pairs.push((here, there)),
+            _ => strided.push((here, there, cells(len), blocks)),
         }
     }
-    Ok(Spans::new(pairs))
+    let mut spans = Spans::new(pairs);
+    strided.into_iter().try_for_each(|(here, there, cells, blocks)| spans.add_blocks(here, there, cells, blocks))?;
+    Ok(spans)
 }

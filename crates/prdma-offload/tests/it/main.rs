@@ -9,6 +9,7 @@ mod in_step;
 mod layouts;
 mod packing;
 mod partitioned;
+mod strided;
 mod transient;
 mod views;
 mod counts {
