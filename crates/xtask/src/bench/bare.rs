@@ -7,6 +7,7 @@
 
 #![allow(unsafe_code)]
 
+use super::cases::{BLOCKS, SPREAD};
 use core::{
     hint::black_box,
     ops::Range,
@@ -215,6 +216,35 @@ impl Bare {
         for _ in 0..n {
             // SAFETY: `len` bytes each of two windows; only this rank touches them in this shape.
             unsafe { copy(to, from, len, how) };
+        }
+    }
+
+    /// Puts [`BLOCKS`] blocks of `len` bytes of the own window into `peer`'s target `n` times.
+    pub(super) fn put_blocks(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
+        let all = BLOCKS * SPREAD * len;
+        let (to, from) = (self.window(peer, Window::Target, how, all), self.window(me, Window::Own, how, all));
+        for _ in 0..n {
+            for at in (0..BLOCKS).map(|block| block * SPREAD * len) {
+                // SAFETY: as in `put_window`, for a block of each.
+                unsafe { copy(to.wrapping_add(at), from.wrapping_add(at), len, how) };
+            }
+        }
+    }
+
+    /// Does the same where the compiler knows the length, if it is that of a short block.
+    pub(super) fn put_blocks_of_known_length(&self, me: usize, peer: usize, len: usize, n: u64) {
+        const SHORT: usize = 16;
+        if len != SHORT {
+            return self.put_blocks(me, peer, len, How::Memcpy, n);
+        }
+        let (how, all) = (How::Memcpy, BLOCKS * SPREAD * len);
+        let (to, from) = (self.window(peer, Window::Target, how, all), self.window(me, Window::Own, how, all));
+        for _ in 0..n {
+            for at in (0..BLOCKS).map(|block| block * SPREAD * SHORT) {
+                // SAFETY: as in `put_window`, for a block of each.
+                unsafe { core::ptr::copy_nonoverlapping(from.wrapping_add(at), to.wrapping_add(at), SHORT) };
+            }
+            compiler_fence(AcqRel);
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod acp;
 mod bandwidth;
+mod blocks;
 mod containers;
 mod crowd;
 mod exchange;
@@ -17,6 +18,7 @@ mod pair;
 mod reflect;
 mod words;
 
+pub(super) use blocks::{COUNT as BLOCKS, SPREAD};
 pub(super) use containers::RANKS as FOUR;
 pub(super) use oversubscribed::RANKS as OVERSUBSCRIBED;
 
@@ -68,6 +70,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Case> {
         locks::BOTH_CASES,
         exchange::CASES,
         reflect::CASES,
+        blocks::CASES,
         acp::CASES,
         fmpl::CASES,
         fmpl_collectives::CASES,

@@ -6,8 +6,8 @@ use super::{
         meeting, placement,
         sampling::{Measured, Named, Sampler},
     },
-    Case, JobPlan, acp, all, bandwidth, exchange, fmpl, fmpl_collectives, fmpl_long, fmpl_parts, locks, machine,
-    notices, reflect, words,
+    Case, JobPlan, acp, all, bandwidth, blocks, exchange, fmpl, fmpl_collectives, fmpl_long, fmpl_parts, locks,
+    machine, notices, reflect, words,
 };
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
 
@@ -79,6 +79,7 @@ pub(super) async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> Pro
     locks::measure_both(&mut pair).await?;
     exchange::measure(&mut pair).await?;
     reflect::measure(&mut pair).await?;
+    blocks::measure(&mut pair).await?;
     acp::measure(&mut pair).await?;
     fmpl::measure(&mut pair).await?;
     fmpl_collectives::measure(&mut pair).await?;
