@@ -101,14 +101,24 @@ impl CpuChannel<'_> {
     /// # Errors
     /// As [`Fabric::locate`].
     pub(super) fn put(&self, by: &Channel, agreed: &Agreed, fed: Vec<LocalWord<u64>>) -> Result<Option<TriggeredPut>> {
-        let Some(out) = &agreed.out else { return Ok(None) };
-        let from = self.wires.sending(self.channel).unwrap_or(&self.wires.words);
+        let Some(block) = self.block(agreed)? else { return Ok(None) };
         let mut needs = vec![self.wires.words.word(self.wires.ready_word(by))?];
         needs.extend(fed);
-        let block = transfer(&self.handles.data, out, from, self.there(self.contact.data, 0))?;
         let end = self.handles.words.remote_word(self.there(self.contact.words, self.contact.end))?;
         // READY(k + 1) comes from a member that has seen END(k).
         Ok(Some(TriggeredPut::new(needs, block, end).answered()))
+    }
+}
+
+impl CpuChannel<'_> {
+    /// Resolves the puts of the block; `None` if nothing is sent along the channel.
+    ///
+    /// # Errors
+    /// As [`Fabric::locate`].
+    pub(super) fn block(&self, agreed: &Agreed) -> Result<Option<Transfer>> {
+        let Some(out) = &agreed.out else { return Ok(None) };
+        let from = self.wires.sending(self.channel).unwrap_or(&self.wires.words);
+        transfer(&self.handles.data, out, from, self.there(self.contact.data, 0)).map(Some)
     }
 }
 

@@ -55,7 +55,8 @@ impl CpuEngine {
     }
 
     /// Makes the engine of an exchange, once the neighbours' contacts are known: `theirs`, by
-    /// channel. `relays` holds what each channel forwards and the ranks that can hold it up; with
+    /// channel. Channels to and from one neighbour share a READY and an END, those of the first of
+    /// them: both ends number them alike. `relays` holds what each channel forwards and the ranks that can hold it up; with
     /// it, data also need the ENDs of what feeds their relay.
     ///
     /// # Errors
@@ -68,12 +69,26 @@ impl CpuEngine {
         theirs: &[CpuContact],
         relays: Option<(&[Demand], &[Rank])>,
     ) -> Result<Self> {
-        let (mut readies, mut puts, mut ends) = (Vec::new(), Vec::new(), Vec::new());
-        for (at, ((channel, agreed), contact)) in channels.iter().zip(agreed).zip(theirs).enumerate() {
+        let (mut readies, mut puts, mut ends) = (Vec::new(), Vec::<TriggeredPut>::new(), Vec::new());
+        // The neighbours whose READY and END there are already, by direction.
+        let (mut ready, mut put) = (Vec::new(), Vec::new());
+        let together = relays.is_none();
+        let mut order: Vec<usize> = (0..channels.len()).collect();
+        // The first is the one that both ends count first, whatever the slots are.
+        order.sort_by_key(|at| if together { channels[*at].index } else { 0 });
+        for at in order {
+            let (channel, agreed, contact) = (&channels[at], &agreed[at], &theirs[at]);
             let edge = CpuChannel { handles, channel, contact, wires };
-            if agreed.inn.is_some() {
+            if agreed.inn.is_some() && !(together && ready.contains(&channel.member)) {
+                ready.push(channel.member);
                 readies.push(edge.ready()?);
                 ends.push(edge.end()?);
+            }
+            if let Some(known) = put.iter().position(|member| together && *member == channel.member) {
+                if let Some(block) = edge.block(agreed)? {
+                    puts[known].add(block);
+                }
+                continue;
             }
             let mut fed = Vec::new();
             if let Some((edges, _)) = relays {
@@ -82,7 +97,10 @@ impl CpuEngine {
                     fed.push(wires.end(feeding)?);
                 }
             }
-            puts.extend(edge.put(channel, agreed, fed)?);
+            if let Some(first) = edge.put(channel, agreed, fed)? {
+                put.push(channel.member);
+                puts.push(first);
+            }
         }
         let ranks = match relays {
             Some((_, ranks)) => ranks.into(),

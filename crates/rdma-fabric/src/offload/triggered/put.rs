@@ -15,6 +15,8 @@ pub struct TriggeredPut {
     /// The words that must all have reached the number.
     needs: Vec<LocalWord<u64>>,
     transfer: Transfer,
+    /// Transfers whose cells have another width.
+    others: Vec<Transfer>,
     to: Rank,
     /// The word that receives the number, to be seen after the transferred data. `span` is the same
     /// place.
@@ -30,7 +32,14 @@ impl TriggeredPut {
     /// Puts `transfer` when all of `needs` have reached the number, and after it the number into
     /// `word` of the same rank.
     pub fn new(needs: Vec<LocalWord<u64>>, transfer: Transfer, word: RemoteWord<u64>) -> Self {
-        TriggeredPut { needs, transfer, to: word.rank(), span: word.as_span(), word, alone: false, done: 0 }
+        let (to, span, others) = (word.rank(), word.as_span(), Vec::new());
+        TriggeredPut { needs, transfer, others, to, span, word, alone: false, done: 0 }
+    }
+
+    /// Adds a transfer to the same rank.
+    pub fn add(&mut self, transfer: Transfer) {
+        self.alone &= transfer.is_empty();
+        self.others.extend(self.transfer.append(transfer));
     }
 
     /// Declares that one of the needs comes from a rank that has seen the word's last number: then
@@ -58,8 +67,18 @@ impl TriggeredPut {
     /// Carries the put out where that needs no wait; returns whether it is done.
     #[inline]
     pub(super) fn go_now(&mut self, fabric: &Fabric, number: u64) -> Result<bool> {
-        if !self.alone && (!self.transfer.put_now(fabric)? || join::now(fabric.flush(self.to)).transpose()?.is_none()) {
-            return Ok(false);
+        if !self.alone {
+            if !self.transfer.put_now(fabric)? {
+                return Ok(false);
+            }
+            for other in &mut self.others {
+                if !other.put_now(fabric)? {
+                    return Ok(false);
+                }
+            }
+            if join::now(fabric.flush(self.to)).transpose()?.is_none() {
+                return Ok(false);
+            }
         }
         match fabric.try_post(Put { to: &self.span, from: [number], notice: None }) {
             Ok(_) => {
@@ -77,6 +96,9 @@ impl TriggeredPut {
             PostedWord::Put(post_word(fabric, &self.span, number).await?)
         } else {
             self.transfer.put(fabric).await?;
+            for other in &mut self.others {
+                other.put(fabric).await?;
+            }
             post_behind(fabric, &self.word, &self.span, number).await?
         };
         // From here on the word belongs to the network: if this future is dropped, the word must
@@ -194,6 +216,13 @@ impl<W: Pod> Spans<W> {
         Ok(())
     }
 
+    fn append(&mut self, other: Spans<W>) {
+        self.pairs.extend(other.pairs);
+        if let Some(other) = other.blocks {
+            self.blocks.get_or_insert_default().pairs.extend(other.pairs);
+        }
+    }
+
     /// Puts without waiting; returns whether all pairs are complete.
     #[inline]
     fn put_now(&mut self, fabric: &Fabric) -> Result<bool> {
@@ -269,6 +298,18 @@ impl Transfer {
     /// Creates a transfer with nothing to put.
     pub fn empty() -> Self {
         Transfer::Eight(Spans::new(Vec::new()))
+    }
+
+    /// Adds what `other` puts, or returns it if its cells have another width. Neither is under way.
+    pub fn append(&mut self, other: Transfer) -> Option<Transfer> {
+        match (self, other) {
+            (Transfer::One(all), Transfer::One(other)) => all.append(other),
+            (Transfer::Two(all), Transfer::Two(other)) => all.append(other),
+            (Transfer::Four(all), Transfer::Four(other)) => all.append(other),
+            (Transfer::Eight(all), Transfer::Eight(other)) => all.append(other),
+            (_, other) => return Some(other),
+        }
+        None
     }
 
     /// Returns whether there is nothing to put.
