@@ -111,6 +111,7 @@ fn cut(dim: &Dimension, layers: Range<i128>, periodic: bool, mut piece: impl FnM
         let owner = dim.owner(index as i64);
         let block = dim.block(owner).expect("layers are of blocks");
         let len = (i128::from(block.end) - index).min(end - at);
+        assert!(len > 0, "index {index} is not in its owner's block {block:?}");
         let from = (index - i128::from(block.start)) as usize + dim.layers_below();
         piece(at, owner, from, len as usize);
         at += len;

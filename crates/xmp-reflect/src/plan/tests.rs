@@ -90,3 +90,15 @@ fn a_plan_does_not_ask_all_nodes() {
     let plan = Plan::new(&full, 7, &[Widths::WHOLE; 3], Corners::Orthogonal).expect("a plan");
     assert_eq!((plan.receives.len(), plan.sends.len()), (897, 897));
 }
+
+#[test]
+fn a_full_shadow_has_sides_too() {
+    let nodes = Nodes::new(&[3], Order::LastFastest).expect("nodes");
+    let template = Template::new(&[0..12, 0..1], &[Format::CyclicOf(2), Format::None], &nodes).expect("a template");
+    let mapping = template.align(&[0..12, 0..1], &[Align::with(0), Align::with(1)]).expect("a mapping");
+    let mapping = mapping.shadow(&[Shadow::Full, Shadow::NONE]).expect("a shadow");
+    let plan = Plan::new(&mapping, 1, &[Widths::WHOLE; 2], Corners::With).expect("a plan");
+    // Node 1 owns 2, 3, 8 and 9; what lies between its chunks is above the lowest of them.
+    let pieces: Vec<_> = plan.receives.iter().map(|end| (end.direction[0], end.section.starts[0], end.peer)).collect();
+    assert_eq!(pieces, [(-1, 0, 0), (1, 4, 2), (1, 6, 0), (1, 10, 2)]);
+}
