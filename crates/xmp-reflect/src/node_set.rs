@@ -73,8 +73,17 @@ impl NodeSet {
     /// [`XmpError::OtherNodes`] if the mapping has another node set; as
     /// [`Fabric::alloc`].
     pub fn array<T: Element>(&self, mapping: &Mapping) -> Result<Array<T>> {
+        self.array_through(self.fabric(), mapping)
+    }
+
+    /// Makes an array like [`NodeSet::array`], with memory that is allocated through another handle of
+    /// this rank: one that a layer watches, for instance, or one that none does.
+    ///
+    /// # Errors
+    /// As [`NodeSet::array`].
+    pub fn array_through<T: Element>(&self, fabric: &Fabric, mapping: &Mapping) -> Result<Array<T>> {
         self.executes(mapping)?;
-        Array::new(self.fabric(), mapping, self.me())
+        Array::new(fabric, mapping, self.me())
     }
 
     /// Checks that a mapping is onto this set.

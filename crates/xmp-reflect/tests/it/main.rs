@@ -1,8 +1,10 @@
 //! Mappings and plans against a serial oracle: all nodes are simulated one after another, and every
 //! cell of every node is compared with what the specification says that it holds.
 
+mod allocations;
 mod arrays;
 mod calls;
+mod delivery;
 mod expected;
 mod mistakes;
 mod published;
