@@ -230,7 +230,7 @@ pub enum Holder {
     Sender,
     /// An active request receives them.
     Receiver,
-    /// A request that is broken, or was dropped while it was active, may still receive them.
+    /// A request that is broken, or whose start did not end, may still use them.
     Broken,
     /// A view reads them.
     View,
@@ -243,7 +243,7 @@ impl fmt::Display for Holder {
         f.write_str(match self {
             Holder::Sender => "an active request sends them; wait for it first",
             Holder::Receiver => "an active request receives them; wait for it first",
-            Holder::Broken => "a request that did not end may still receive them",
+            Holder::Broken => "a request that did not end may still use them",
             Holder::View => "a view reads them; drop it first",
             Holder::ViewMut => "a view writes them; drop it first",
         })

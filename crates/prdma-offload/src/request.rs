@@ -99,8 +99,9 @@ impl Request {
     ///
     /// # Errors
     /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; [`PrdmaError::InUse`] if a view is out that
-    /// reads what would be received, or writes any of it: then nothing was started. An error of the fabric breaks the request,
-    /// as does a start that is dropped half-way ([`PrdmaError::HalfStarted`]).
+    /// reads what would be received, or writes any of it: then nothing was started. An error of the
+    /// fabric breaks the request, as does a start that is dropped half-way
+    /// ([`PrdmaError::HalfStarted`]).
     pub async fn start(&mut self) -> Result<()> {
         match &self.state {
             State::Inactive => {}
@@ -117,8 +118,9 @@ impl Request {
             Ok(()) => State::Active,
             Err(error) => State::Broken(error.clone()),
         };
-        if started.is_ok() {
-            self.claims.activate();
+        match &started {
+            Ok(()) => self.claims.activate(),
+            Err(_) => self.claims.end(true),
         }
         started
     }

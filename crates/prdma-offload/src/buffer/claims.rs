@@ -38,11 +38,13 @@ pub(crate) type Uses = Vec<(Use, Layout)>;
 
 /// The request is inactive.
 const IDLE: u8 = 0;
-/// Neighbours may write what is received, but no iteration is under way: a start has failed or is
-/// not complete, or an iteration has failed. The program may copy, but is lent nothing.
+/// Neighbours may write what is received, but no iteration is under way: a start or an iteration has
+/// failed. The program may copy, but isn't lent what is received.
 const BROKEN: u8 = 1;
+/// A start is not complete: what is sent may be on its way. The program may copy, but is lent nothing.
+const STARTING: u8 = 2;
 /// An iteration is under way.
-const ACTIVE: u8 = 2;
+const ACTIVE: u8 = 3;
 
 /// The bytes of a buffer that one request uses while it is active.
 ///
@@ -50,7 +52,7 @@ const ACTIVE: u8 = 2;
 /// finds it idle sees what was received.
 #[derive(Debug)]
 pub(crate) struct Claim {
-    /// [`IDLE`], [`BROKEN`] or [`ACTIVE`].
+    /// [`IDLE`], [`BROKEN`], [`STARTING`] or [`ACTIVE`].
     state: AtomicU8,
     blocks: Uses,
 }
@@ -65,7 +67,7 @@ impl Claim {
             return None;
         }
         let hurt = self.blocks.iter().find(|(used, block)| {
-            used.excludes(wanted) && (state == ACTIVE || *used == Use::Receive) && block.overlaps(layout)
+            used.excludes(wanted) && (state >= STARTING || *used == Use::Receive) && block.overlaps(layout)
         });
         hurt.map(|(used, _)| match (state, used) {
             (ACTIVE, Use::Send) => Holder::Sender,
@@ -74,6 +76,9 @@ impl Claim {
         })
     }
 }
+
+/// Keeps new views away.
+pub(crate) struct NoViews<'a>(#[expect(dead_code, reason = "held, not read")] MutexGuard<'a, Entries>);
 
 /// All claims on a buffer, and all views of it.
 #[derive(Debug, Default)]
@@ -117,18 +122,22 @@ impl ClaimTable {
         all.claims.push(Arc::downgrade(claim));
     }
 
-    /// Checks that the program may copy bytes now, out for [`Use::Send`] or in for [`Use::Receive`].
+    /// Checks that the program may copy bytes now, out for [`Use::Send`] or in for [`Use::Receive`]. No
+    /// view is entered before what is returned is dropped.
     ///
     /// # Errors
     /// [`PrdmaError::InUse`].
-    pub(crate) fn may(&self, wanted: Use, start: usize, len: usize) -> Result<()> {
+    pub(crate) fn may(&self, wanted: Use, start: usize, len: usize) -> Result<NoViews<'_>> {
         let all = self.all();
         if len == 0 || all.claims.is_empty() && all.views.is_empty() {
-            return Ok(());
+            return Ok(NoViews(all));
         }
         let layout = Layout::range(start as u64, len as u64);
         let claimed = all.claims().find_map(|claim| claim.forbids(ACTIVE, wanted, &layout));
-        claimed.or_else(|| all.viewed(wanted, &layout)).map_or(Ok(()), |holder| Err(in_use(&layout, holder)))
+        match claimed.or_else(|| all.viewed(wanted, &layout)) {
+            None => Ok(NoViews(all)),
+            Some(holder) => Err(in_use(&layout, holder)),
+        }
     }
 
     /// Enters a view of the bytes of `layout`, and returns its number.
@@ -159,13 +168,13 @@ impl ClaimTable {
         self.views.fetch_sub(1, Release);
     }
 
-    /// Takes the bytes of an idle claim, as [`BROKEN`], before an iteration begins.
+    /// Takes the bytes of an idle claim, as [`STARTING`], before an iteration begins.
     fn begin(&self, claim: &Claim, in_place: bool) -> Result<()> {
         match in_place {
             // SeqCst: see the module.
-            true => _ = claim.state.swap(BROKEN, SeqCst),
+            true => _ = claim.state.swap(STARTING, SeqCst),
             // A view is a copy.
-            false => claim.state.store(BROKEN, Release),
+            false => claim.state.store(STARTING, Release),
         }
         // Acquire is part of it: pairs with `take_back`.
         self.unviewed(claim).inspect_err(|_| claim.state.store(IDLE, Release))
@@ -237,7 +246,8 @@ impl ClaimSet {
     }
 
     /// Takes all bytes before an iteration begins, or none. From now on nothing of them is lent that
-    /// the iteration excludes; [`ClaimSet::activate`] follows when it has begun.
+    /// the iteration excludes; [`ClaimSet::activate`] follows when it has begun, or [`ClaimSet::end`] if
+    /// it can't.
     ///
     /// # Errors
     /// [`PrdmaError::InUse`] if a view of the bytes is out.

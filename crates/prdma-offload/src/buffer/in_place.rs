@@ -6,15 +6,17 @@
 //!
 //! * The memory is allocated under the pact [`data`], which is made here and nowhere else. The
 //!   handle stays in [`Allocation`] and in the machinery of requests; no user can reach it. Own
-//!   memory is read and written through it only for the program, under the table
+//!   memory is read and written through it only for the program, with the table locked
 //!   ([`Buffer`](super::Buffer)), and by packing and unpacking, under the claims of the request
 //!   that does so.
 //! * A neighbour puts into it only for a *guarded* request ([`crate::init`]): one whose members
 //!   carry out PRDMA with their CPUs, with words under the pact [`words`], which nobody else can
-//!   write. It does so after the READY of an iteration, which leaves after the claim was taken, and
-//!   before its END. The claim is given up when all ENDs are there. Numbers of iterations are never
-//!   used twice for the same bytes of words, so nothing that is left over from an earlier request
-//!   looks like a READY or an END ([`crate::init`]).
+//!   write, and that both ends have agreed on by tables under the pact [`tables`], which only their
+//!   members have written. It does so after the READY of an iteration, which leaves after the claim
+//!   was taken, and before its END. The claim is given up when all ENDs are there, and with it what is
+//!   sent, of which no put is left then. Numbers of iterations are never used twice for the same bytes
+//!   of words, so nothing that is left over from an earlier request looks like a READY or an END
+//!   ([`crate::init`]). Memory of another job, which may have the same key, is refused.
 //! * If an iteration fails, or a request is dropped before its end, the claim stays for ever, and
 //!   the memory is never given back.
 //! * A view and a claim that exclude each other are never both there: [`super::claims`].
@@ -31,11 +33,18 @@ fn data() -> Pact {
     unsafe { Pact::references([0x6f6e_6573_6964_6564, 0x7072_646d_6120_6431]) }
 }
 
-/// Returns the pact of the words and tables of guarded requests. No reference to them is ever made;
-/// that the pact allows references keeps out handles that others can make.
+/// Returns the pact of the words of guarded requests. No reference to them is ever made; that the pact
+/// allows references keeps out handles that others can make.
 fn words() -> Pact {
     // SAFETY: the module's documentation; nothing is lent.
     unsafe { Pact::references([0x6f6e_6573_6964_6564, 0x7072_646d_6120_7731]) }
+}
+
+/// Returns the pact of the tables of guarded requests, which is like [`words`]. It is another one
+/// because a number may come late for words that were freed: never to bytes of a table.
+fn tables() -> Pact {
+    // SAFETY: the module's documentation; nothing is lent.
+    unsafe { Pact::references([0x6f6e_6573_6964_6564, 0x7072_646d_6120_7431]) }
 }
 
 /// Returns whether the rank can lend its memory in place.
@@ -52,12 +61,20 @@ pub(crate) fn data_handle(fabric: &Fabric) -> rdma_fabric::Result<Option<Fabric>
     lends(fabric).then(|| fabric.keyless(data())).transpose()
 }
 
-/// Returns a handle that allocates words and tables of guarded requests, and reaches those of others.
+/// Returns a handle that allocates words of guarded requests, and reaches those of others.
 ///
 /// # Errors
 /// As [`Fabric::keyless`].
 pub(crate) fn words_handle(fabric: &Fabric) -> rdma_fabric::Result<Fabric> {
     fabric.keyless(words())
+}
+
+/// Returns a handle that allocates tables of guarded requests, and reaches those of others.
+///
+/// # Errors
+/// As [`Fabric::keyless`].
+pub(crate) fn tables_handle(fabric: &Fabric) -> rdma_fabric::Result<Fabric> {
+    fabric.keyless(tables())
 }
 
 impl<T: Element> Lent<'_, T> {

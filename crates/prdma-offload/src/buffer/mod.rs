@@ -8,12 +8,12 @@ mod width;
 
 pub(crate) use between::copy;
 pub(crate) use claims::{ClaimSet, Use};
-pub(crate) use in_place::{data_handle, lends, words_handle};
+pub(crate) use in_place::{data_handle, lends, tables_handle, words_handle};
 pub use view::{Element, Rows, RowsMut, View, ViewMut};
 pub(crate) use width::{Cells, Width, with_width};
 
 use crate::{PrdmaError, Result, init::Block, layout::Layout};
-use claims::ClaimTable;
+use claims::{ClaimTable, NoViews};
 use core::{fmt, marker::PhantomData};
 use rdma_fabric::{Fabric, FabricError, LocalSpan, LocalWord, Mapped, Pod, Region, RegionKey};
 use std::sync::Arc;
@@ -121,7 +121,7 @@ impl<T: Pod> Buffer<T> {
     pub fn read(&self, start: usize, into: &mut [T]) -> Result<()> {
         let allocation = &self.memory.allocation;
         allocation.inside(start, into)?;
-        allocation.claims.may(Use::Send, start * size_of::<T>(), size_of_val(into))?;
+        let _no_views = allocation.may(Use::Send, start * size_of::<T>(), size_of_val(into))?;
         let span = allocation.region().span::<T>(&allocation.fabric, start * size_of::<T>(), into.len())?;
         Ok(allocation.fabric.read(&span, into)?)
     }
@@ -133,7 +133,7 @@ impl<T: Pod> Buffer<T> {
     pub fn write(&self, start: usize, from: &[T]) -> Result<()> {
         let allocation = &self.memory.allocation;
         allocation.inside(start, from)?;
-        allocation.claims.may(Use::Receive, start * size_of::<T>(), size_of_val(from))?;
+        let _no_views = allocation.may(Use::Receive, start * size_of::<T>(), size_of_val(from))?;
         let span = allocation.region().span::<T>(&allocation.fabric, start * size_of::<T>(), from.len())?;
         Ok(allocation.fabric.write(&span, from)?)
     }
@@ -157,6 +157,16 @@ impl<T: Pod> Buffer<T> {
 impl Allocation {
     fn region(&self) -> &Region {
         self.region.as_ref().expect("taken only when it is dropped")
+    }
+
+    /// Checks that the program may copy bytes now. Where they are lent in place, no view is made
+    /// before what is returned is dropped; elsewhere views are copies.
+    ///
+    /// # Errors
+    /// [`PrdmaError::InUse`].
+    fn may(&self, wanted: Use, start: usize, len: usize) -> Result<Option<NoViews<'_>>> {
+        let no_views = self.claims.may(wanted, start, len)?;
+        Ok(self.mapped.is_some().then_some(no_views))
     }
 
     /// Checks that `elements`, starting at number `start`, are inside the buffer.
@@ -256,6 +266,20 @@ impl Memory {
     /// Returns whether the memory has no key, and is lent in place.
     pub(crate) fn is_in_place(&self) -> bool {
         self.allocation.mapped.is_some()
+    }
+
+    /// Checks that the memory, if it is lent in place, is lent by `fabric`: in another job, its key
+    /// may be that of other memory.
+    ///
+    /// # Errors
+    /// [`FabricError::NotMapped`].
+    pub(crate) fn is_lent_by(&self, fabric: &Fabric) -> Result<()> {
+        if !self.is_in_place() {
+            return Ok(());
+        }
+        let (rank, region) = (fabric.rank(), self.region());
+        let handle = data_handle(fabric)?.ok_or(FabricError::NotMapped { rank, region: region.key() })?;
+        Ok(in_place::mapped(&handle, region).map(drop)?)
     }
 
     /// Checks that others may be let write to the memory unguarded, in `what`.

@@ -8,7 +8,7 @@ use crate::{
 };
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{
-    Blocks, Fabric, LocalWord, RegionKey, RemoteAddr, RemoteSpan,
+    Blocks, Fabric, LocalWord, Rank, RegionKey, RemoteAddr, RemoteSpan,
     triggered::{Spans, Transfer, TriggeredPut},
 };
 
@@ -28,6 +28,8 @@ pub(crate) struct CpuContact {
     data: u64,
     /// The tables that the member has compared for the channel, its own first.
     compared: [u64; 2],
+    /// The member's rank, and that at the other end.
+    ranks: [u64; 2],
     /// The number after which words start.
     first: u64,
 }
@@ -36,9 +38,10 @@ impl CpuContact {
     /// The kind of tables of contacts.
     pub(crate) const KIND: u64 = 0x636f_6e74_6163_7473;
 
-    pub(crate) fn of(channel: &Channel, agreed: &Agreed, wires: &Wires, first: u64) -> Self {
+    pub(crate) fn of((me, channel): (Rank, &Channel), agreed: &Agreed, wires: &Wires, first: u64) -> Self {
         CpuContact {
             compared: [agreed.binding.mine, agreed.binding.theirs],
+            ranks: [me, channel.rank].map(|rank| rank.number().into()),
             first,
             name: Name::of(channel),
             words: wires.words.region().key().to_bits(),
@@ -50,16 +53,18 @@ impl CpuContact {
 }
 
 impl CpuContact {
-    /// Checks that the neighbour has compared the same tables for `channel`, and counts from the same
-    /// number.
+    /// Checks that the neighbour has compared the same tables for `channel` of rank `me`, and counts from
+    /// the same number.
     ///
     /// # Errors
     /// [`PrdmaError::Damaged`].
-    pub(crate) fn check(&self, channel: &Channel, agreed: &Agreed, first: u64) -> Result<()> {
+    pub(crate) fn check(&self, (me, channel): (Rank, &Channel), agreed: &Agreed, first: u64) -> Result<()> {
         let [mine, theirs] = self.compared;
-        match (Binding { mine, theirs } == agreed.binding.turned(), self.first == first) {
-            (true, true) => Ok(()),
-            _ => Err(PrdmaError::Damaged { member: channel.member }),
+        let is_bound = Binding { mine, theirs } == agreed.binding.turned();
+        let is_between = self.ranks == [channel.rank, me].map(|rank| rank.number().into());
+        match is_bound && is_between && self.first == first {
+            true => Ok(()),
+            false => Err(PrdmaError::Damaged { member: channel.member }),
         }
     }
 }
@@ -152,4 +157,31 @@ fn spans<W: Pod>(fabric: &Fabric, out: &Outgoing, from: &Memory, at: RemoteAddr)
     let mut spans = Spans::new(pairs);
     strided.into_iter().try_for_each(|(here, there, cells, blocks)| spans.add_blocks(here, there, cells, blocks))?;
     Ok(spans)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_contact_is_of_one_channel_between_two_ranks() {
+        let (me, rank) = (Rank::new(3), Rank::new(4));
+        let channel = Channel { member: 1, rank, place: 0, index: 0, out: None, inn: None };
+        let agreed = Agreed { out: None, inn: None, binding: Binding { mine: 5, theirs: 7 } };
+        let right = CpuContact { compared: [7, 5], ranks: [4, 3], first: 9, ..CpuContact::zeroed() };
+        let check = |contact: CpuContact| contact.check((me, &channel), &agreed, 9);
+        assert_eq!(check(right), Ok(()));
+        let wrong = [
+            CpuContact { first: 10, ..right },
+            CpuContact { compared: [7, 6], ..right },
+            CpuContact { compared: [6, 5], ..right },
+            CpuContact { compared: [5, 7], ..right },
+            // Tables of different ranks may have the same keys.
+            CpuContact { ranks: [4, 2], ..right },
+            CpuContact { ranks: [5, 3], ..right },
+        ];
+        for contact in wrong {
+            assert_eq!(check(contact), Err(PrdmaError::Damaged { member: 1 }), "{contact:?}");
+        }
+    }
 }

@@ -1,6 +1,9 @@
 //! What members agree on by exchanging a few words.
 
-use crate::{Form, PrdmaError, Result};
+use crate::{
+    Form, Options, PrdmaError, Result,
+    engine::{Demand, OpenQueues, assign_queues, widest},
+};
 use rdma_fabric::{Fabric, FabricError, Group};
 
 /// Meets the others: an error of any member becomes an error of all,
@@ -98,6 +101,37 @@ pub(crate) async fn open_everywhere<T>(
         form = next(form);
     }
     Ok(Outcome { form, obstacle, opened: None })
+}
+
+/// Agrees on a form, and opens what it needs: for each request, queues for channels with these
+/// demands, whose data come in this many `partitions`. Collective.
+pub(crate) async fn open(
+    group: &mut Group,
+    requests: &[Vec<Demand>],
+    partitions: u64,
+    options: &Options,
+) -> Result<Outcome<Vec<OpenQueues>>> {
+    let fabric = group.fabric().clone();
+    // The number of queues needed if a stage has at most `most`.
+    let needs = |most: u32| {
+        let form = Form::with_most(most, u32::MAX);
+        requests.iter().map(|demands| assign_queues(form, demands).queues.len() as u64).sum::<u64>()
+    };
+    let widest = requests.iter().map(|demands| widest(demands)).max().unwrap_or(0);
+    let can = |afford: u32| {
+        let affordable = |most: &u32| needs(*most) <= u64::from(afford);
+        if affordable(&u32::MAX) { u32::MAX } else { (1..=afford.min(widest)).rev().find(affordable).unwrap_or(0) }
+    };
+    let most = options.form.most().min(can(options.budget));
+    let available = most.min(can(fabric.queue_limits().free.min(options.budget)));
+    let budget = QueueBudget { wanted: most.into(), available: available.into(), needs: needs(most) };
+    let (thriftiest, obstacle) = budget.agree(group).await?;
+    let degree = group.greatest(u64::from(widest)).await? as u32;
+    let next = |form: Form| form.thriftier(degree);
+    open_everywhere(group, (Form::with_most(thriftiest as u32, degree), obstacle), next, |form| {
+        requests.iter().map(|demands| OpenQueues::open(&fabric, form, demands, partitions)).collect()
+    })
+    .await
 }
 
 /// Returns the most bytes of one transfer, in whole words.

@@ -4,28 +4,35 @@
 //! everything that such a put depends on is out of reach for code that does not belong to this crate,
 //! however many keys it guesses:
 //!
-//! * Words, and the tables that members publish while the request is made, are in memory under a
-//!   pact of this crate ([`crate::buffer`]).
+//! * Words, and the tables that members publish while the request is made, are in memory under pacts
+//!   of this crate ([`crate::buffer`]).
 //! * Where a table is, is read from memory that anybody can write. So a member takes a table only if
 //!   it is under the pact, [sealed](Seal) by a member that had completed it, and of the right kind.
-//!   A member may still be led to a table of another request. Therefore, the second table names both
-//!   first ones that the two ends have compared ([`Binding`]): where the names agree, both members
-//!   have compared the same two tables, and what they do fits together.
+//!   A member may still be led to a table of another request. Therefore, the second table names, for
+//!   each channel, both ranks and both first tables that the two ends have compared ([`Binding`]): where
+//!   all agree, both members have compared the same two tables, and what they do fits together. The
+//!   ranks are part of it because tables of different ranks may have equal keys.
 //! * The numbers that words receive start after the time at which the request is made, in
-//!   nanoseconds, which no request has reached before. What a neighbour still writes for an earlier
-//!   request to words that have been freed looks like no READY and no END of this one.
+//!   nanoseconds, which no request has reached before: not even where somebody meddles with the
+//!   agreement on it, because a member takes no number that its own clock has not reached. What a
+//!   neighbour still writes for an earlier request to words that have been freed looks like no READY
+//!   and no END of this one.
 
+use super::all_succeed;
 use crate::{
     Aggregation, Options, Result,
-    buffer::{data_handle, lends, words_handle},
+    buffer::{data_handle, lends, tables_handle, words_handle},
 };
-use rdma_fabric::{Fabric, Group, Rank, RegionKey};
+use core::time::Duration;
+use rdma_fabric::{Fabric, FabricError, Group, Rank, RegionKey, Time};
 
 /// Handles of this member that reach guarded memory.
 #[derive(Clone)]
 pub(crate) struct Handles {
-    /// Reaches words and tables.
+    /// Reaches words.
     pub(crate) words: Fabric,
+    /// Reaches tables.
+    tables: Fabric,
     /// Reaches memory that is lent.
     pub(crate) data: Fabric,
     pub(crate) guarded: bool,
@@ -34,7 +41,7 @@ pub(crate) struct Handles {
 impl Handles {
     /// Returns the handles of an unguarded request.
     pub(crate) fn open(fabric: &Fabric) -> Self {
-        Handles { words: fabric.clone(), data: fabric.clone(), guarded: false }
+        Handles { words: fabric.clone(), tables: fabric.clone(), data: fabric.clone(), guarded: false }
     }
 
     /// Opens the handles of a guarded request.
@@ -42,14 +49,14 @@ impl Handles {
     /// # Errors
     /// As [`Fabric::keyless`].
     pub(crate) fn guarded(fabric: &Fabric) -> Result<Self> {
-        let words = words_handle(fabric)?;
+        let (words, tables) = (words_handle(fabric)?, tables_handle(fabric)?);
         let data = data_handle(fabric)?.unwrap_or_else(|| fabric.clone());
-        Ok(Handles { words, data, guarded: true })
+        Ok(Handles { words, tables, data, guarded: true })
     }
 
     /// Returns the seal of tables of this `kind`, if the request is guarded.
     pub(crate) fn seal(&self, kind: u64) -> Option<Seal> {
-        self.guarded.then(|| Seal { handle: self.words.clone(), kind })
+        self.guarded.then(|| Seal { handle: self.tables.clone(), kind })
     }
 }
 
@@ -131,8 +138,23 @@ pub(crate) fn is_direct(options: &Options) -> bool {
     options.form.most().min(options.budget) == 0 && options.aggregation == Aggregation::None
 }
 
+/// How far the clocks of two ranks may be apart.
+const MOST_APART: Duration = Duration::from_secs(10);
+
 /// Agrees on the number after which the words of a guarded request start. Collective.
+///
+/// # Errors
+/// [`FabricError::Corrupt`] if no member can have proposed it.
 pub(crate) async fn first_number(group: &mut Group) -> Result<u64> {
-    let now = group.fabric().now().as_picos() / 1000;
-    Ok(group.greatest(now).await?)
+    let fabric = group.fabric().clone();
+    let nanos = |time: Time| time.as_picos() / 1000;
+    let first = group.greatest(nanos(fabric.now())).await?;
+    let reached = nanos(fabric.now() + MOST_APART) >= first;
+    let corrupt = FabricError::Corrupt { rank: fabric.rank(), what: &"the number that a request starts after" };
+    all_succeed(group, if reached { Ok(()) } else { Err(corrupt.into()) }).await?;
+    let ahead = first.saturating_sub(nanos(fabric.now()));
+    if ahead > 0 {
+        fabric.sleep(Duration::from_nanos(ahead)).await;
+    }
+    Ok(first)
 }

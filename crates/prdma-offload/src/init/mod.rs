@@ -14,12 +14,16 @@
 
 mod agreeing;
 mod channels;
+#[cfg(test)]
+mod forged;
 mod guard;
 mod presented;
 mod terms;
 mod wires;
 
-pub(crate) use agreeing::{Outcome, QueueBudget, all_succeed, all_succeed_least, least, longest, open_everywhere};
+pub(crate) use agreeing::{
+    Outcome, QueueBudget, all_succeed, all_succeed_least, least, longest, open, open_everywhere,
+};
 pub(crate) use channels::{Channel, EdgeEnd, Name, channels, contacts, single};
 pub(crate) use guard::{Binding, Handles, Seal, Wish};
 pub(crate) use presented::Presented;
@@ -28,7 +32,7 @@ pub(crate) use wires::{Staged, Wires};
 
 use crate::{
     Aggregation, Form, Options, PrdmaError, Result, aggregation,
-    engine::{AnyEngine, CpuContact, CpuEngine, Demand, OpenQueues, QueueContact, QueuesOrCpu, assign_queues, widest},
+    engine::{AnyEngine, CpuContact, CpuEngine, Demand, OpenQueues, QueueContact, QueuesOrCpu},
     publish::publish_sealed,
 };
 use channels::neighbours;
@@ -98,6 +102,13 @@ impl<'a> RequestBuilder<'a> {
         self.blocks.map(drop).map_err(Clone::clone)
     }
 
+    /// Checks that none of this member's blocks needs a guarded request.
+    fn may_be_unguarded(&self) -> Result<()> {
+        let (sends, receives) = sides(&self.blocks);
+        let mut blocks = sends.iter().chain(receives);
+        blocks.try_for_each(|block| block.memory.open_to_all("a request with ranks that lend no memory"))
+    }
+
     /// Compares what both ends of every edge expect, where all members have blocks. Collective.
     async fn compare_sound(&mut self, guarded: bool) -> Result<(Vec<Compared<'a>>, Handles)> {
         let fabric = self.group.fabric().clone();
@@ -105,6 +116,7 @@ impl<'a> RequestBuilder<'a> {
         // Without handles it takes part nevertheless.
         let (handles, opened) =
             opened.map_or_else(|error| (Handles::open(&fabric), Err(error)), |handles| (handles, Ok(())));
+        let opened = if guarded { opened } else { opened.and(self.may_be_unguarded()) };
         let agreed = self.ends(&handles).await?;
         let compared = opened.and(agreed).and_then(|agreed| self.with_memory(agreed, &handles));
         Ok((all_succeed(self.group, compared).await?, handles))
@@ -121,7 +133,7 @@ impl<'a> RequestBuilder<'a> {
                 let aggregation = asked.agree(self.group, longest).await?;
                 let handles = Handles::open(self.group.fabric());
                 let agreed = self.ends(&handles).await?;
-                let agreed = all_succeed(self.group, agreed).await?;
+                let agreed = all_succeed(self.group, self.may_be_unguarded().and(agreed)).await?;
                 if let Some(made) = aggregation::make(&mut self, &agreed[0], aggregation).await? {
                     return Ok(made);
                 }
@@ -258,16 +270,17 @@ pub(crate) async fn engines_with<Q, C>(
             opened.into_iter().zip(requests).map(engine).collect()
         }
         None => {
+            let me = group.fabric().rank();
             let mine = requests.iter().flat_map(|Compared { channels, agreed, wires }| {
                 let ends = channels.iter().zip(agreed);
-                ends.map(|(channel, agreed)| CpuContact::of(channel, agreed, wires, first))
+                ends.map(|(channel, agreed)| CpuContact::of((me, channel), agreed, wires, first))
             });
             let (mine, seal) = (Ok(mine.collect()), handles.seal(CpuContact::KIND));
             let theirs =
                 contacts(group, headers, &all, mine, |contact: &CpuContact| contact.name, seal.as_ref()).await?;
             let agreed = requests.iter().flat_map(|request| &request.agreed);
             let mut ends = all.iter().zip(agreed).zip(&theirs);
-            ends.try_for_each(|((channel, agreed), contact)| contact.check(channel, agreed, first))?;
+            ends.try_for_each(|((channel, agreed), contact)| contact.check((me, channel), agreed, first))?;
             let mut theirs = &theirs[..];
             let engine = |request: &Compared<'_>| {
                 let first = theirs.split_off(..request.channels.len()).unwrap_or_default();
@@ -276,35 +289,4 @@ pub(crate) async fn engines_with<Q, C>(
             requests.iter().map(engine).collect()
         }
     }
-}
-
-/// Agrees on a form, and opens what it needs: for each request, queues for channels with these
-/// demands, whose data come in this many `partitions`. Collective.
-pub(crate) async fn open(
-    group: &mut Group,
-    requests: &[Vec<Demand>],
-    partitions: u64,
-    options: &Options,
-) -> Result<Outcome<Vec<OpenQueues>>> {
-    let fabric = group.fabric().clone();
-    // The number of queues needed if a stage has at most `most`.
-    let needs = |most: u32| {
-        let form = Form::with_most(most, u32::MAX);
-        requests.iter().map(|demands| assign_queues(form, demands).queues.len() as u64).sum::<u64>()
-    };
-    let widest = requests.iter().map(|demands| widest(demands)).max().unwrap_or(0);
-    let can = |afford: u32| {
-        let affordable = |most: &u32| needs(*most) <= u64::from(afford);
-        if affordable(&u32::MAX) { u32::MAX } else { (1..=afford.min(widest)).rev().find(affordable).unwrap_or(0) }
-    };
-    let most = options.form.most().min(can(options.budget));
-    let available = most.min(can(fabric.queue_limits().free.min(options.budget)));
-    let budget = QueueBudget { wanted: most.into(), available: available.into(), needs: needs(most) };
-    let (thriftiest, obstacle) = budget.agree(group).await?;
-    let degree = group.greatest(u64::from(widest)).await? as u32;
-    let next = |form: Form| form.thriftier(degree);
-    open_everywhere(group, (Form::with_most(thriftiest as u32, degree), obstacle), next, |form| {
-        requests.iter().map(|demands| OpenQueues::open(&fabric, form, demands, partitions)).collect()
-    })
-    .await
 }

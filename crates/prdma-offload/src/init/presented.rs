@@ -17,10 +17,13 @@ impl Presented {
     /// Allocates memory where it is needed.
     ///
     /// # Errors
-    /// As [`Fabric::alloc`].
+    /// As [`Fabric::alloc`]; [`rdma_fabric::FabricError::NotMapped`] for memory that is lent in another job.
     pub(crate) fn new(fabric: &Fabric, blocks: &Blocks, options: &Options) -> Result<Self> {
         let stage = |block: &Block| {
             let hidden = block.memory.is_in_place() && !is_direct(options);
+            if !hidden {
+                block.memory.is_lent_by(fabric)?;
+            }
             hidden.then(|| Staged::new(fabric, block)).transpose()
         };
         let stage = |blocks: &[Block]| blocks.iter().map(stage).collect::<Result<Vec<_>>>();

@@ -7,6 +7,7 @@ mod collectives;
 mod delivery;
 mod in_step;
 mod layouts;
+mod lent;
 mod packing;
 mod partitioned;
 mod strided;
