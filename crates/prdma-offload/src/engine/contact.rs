@@ -41,7 +41,7 @@ impl CpuContact {
     pub(crate) fn of((me, channel): (Rank, &Channel), agreed: &Agreed, wires: &Wires, first: u64) -> Self {
         CpuContact {
             compared: [agreed.binding.mine, agreed.binding.theirs],
-            ranks: [me, channel.rank].map(|rank| rank.number().into()),
+            ranks: [me, channel.rank].map(|rank| u64::from(rank.number())),
             first,
             name: Name::of(channel),
             words: wires.words.region().key().to_bits(),
@@ -61,7 +61,7 @@ impl CpuContact {
     pub(crate) fn check(&self, (me, channel): (Rank, &Channel), agreed: &Agreed, first: u64) -> Result<()> {
         let [mine, theirs] = self.compared;
         let is_bound = Binding { mine, theirs } == agreed.binding.turned();
-        let is_between = self.ranks == [channel.rank, me].map(|rank| rank.number().into());
+        let is_between = self.ranks == [channel.rank, me].map(|rank| u64::from(rank.number()));
         match is_bound && is_between && self.first == first {
             true => Ok(()),
             false => Err(PrdmaError::Damaged { member: channel.member }),

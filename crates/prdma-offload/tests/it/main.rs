@@ -5,6 +5,7 @@
 mod by_node;
 mod collectives;
 mod delivery;
+mod forged;
 mod in_step;
 mod layouts;
 mod lent;
