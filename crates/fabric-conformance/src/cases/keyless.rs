@@ -1,4 +1,4 @@
-//! Memory without a key: sentences K1–K5.
+//! Memory without a key: sentences K1–K6.
 
 use super::fixture::has_queues;
 use crate::{ensure, ensure_eq};
@@ -55,7 +55,7 @@ pub(super) async fn keyless_memory_is_memory(fabric: Fabric) -> ProgramResult<()
     let word = keyless.local_word::<u64>(RemoteAddr { rank: me, region: open.key(), offset: 0 })?;
     keyless.store(&word, 9)?;
     ensure_eq!(fabric.load(&open.word::<u64>(&fabric, 0)?)?, 9, "K1: other memory by the same handle");
-    ensure!(keyless.alloc(8).is_err() && keyless.register(vec![1u64]).is_err(), "K1: local memory has a key");
+    ensure!(keyless.register(vec![1u64]).is_err(), "K1: memory that exists has a key");
     Ok(world.barrier().await?)
 }
 
@@ -111,6 +111,71 @@ pub(super) async fn locked_regions_are_shut(fabric: Fabric) -> ProgramResult<()>
     let gone = handle.remote_word::<u64>(RemoteAddr { rank: fabric.rank(), region: key, offset: 0 }).err();
     let stale = FabricError::StaleRegion { rank: fabric.rank(), region: key };
     ensure_eq!(gone, Some(stale), "K2: after it was dropped");
+    Ok(world.barrier().await?)
+}
+
+pub(super) async fn keyless_local_memory_is_for_equal_pacts(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let Some(handle) = keyless(&fabric, NAME)? else { return Ok(world.barrier().await?) };
+    let maps = fabric.caps().locked_memory == LockedMemory::Mapped;
+    let region = match handle.alloc(1000) {
+        Err(FabricError::Unsupported { .. }) if !maps => return Ok(world.barrier().await?),
+        allocated => allocated?,
+    };
+    let (me, next) = (fabric.rank(), next(&fabric));
+    let keys = world.allgather(region.key().to_bits()).await?;
+    let at = |rank: Rank, offset| {
+        let region = RegionKey::from_bits(keys[rank.index()]);
+        RemoteAddr { rank, region, offset }
+    };
+    let equal = fabric.keyless(Pact::copies(NAME))?;
+    let other = fabric.keyless(Pact::copies([NAME[0], 9]))?;
+    // An equal pact opens it, on every rank; nothing else does.
+    let there = equal.remote_span::<u64>(at(next, 0), 125)?;
+    ensure_eq!(equal.get(&there, vec![1; 125]).await?, [0; 125], "K6: zeroed");
+    world.barrier().await?;
+    equal.put(&there, vec![u64::from(me.number()) + 5; 125]).await?;
+    equal.flush(next).await?;
+    for rank in (0..fabric.ranks() as u32).map(Rank::new) {
+        refused(&fabric, at(rank, 8))?;
+        refused(&other, at(rank, 8))?;
+        let region = at(rank, 0).region;
+        let holds = [&equal, &other, &fabric].map(|handle| handle.holds(rank, region));
+        ensure_eq!(holds[1..], [Ok(false), Ok(false)], "K6: held by another pact");
+        ensure!(holds[0].is_ok() && (!maps || holds[0] == Ok(true)), "K6: held by an equal pact: {holds:?}");
+    }
+    world.barrier().await?;
+    let before = (me.index() + fabric.ranks() - 1) % fabric.ranks();
+    let mut seen = [0u64; 125];
+    handle.read(&region.span(&equal, 0, 125)?, &mut seen)?;
+    ensure_eq!(seen, [before as u64 + 5; 125], "K6: what was put");
+    let open = fabric.alloc(8)?;
+    ensure_eq!(equal.holds(me, open.key()), Ok(false), "K6: memory with a key");
+    if has_queues(&fabric)? {
+        let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+        let locked = Some(FabricError::Locked { rank: me, region: region.key() });
+        ensure_eq!(queue.register(&region).err(), locked, "K6: a steering tag");
+    }
+    let not_mapped = Some(FabricError::NotMapped { rank: me, region: region.key() });
+    ensure_eq!(equal.mapped(&region, me).err(), not_mapped, "K4: without references");
+    world.barrier().await?;
+    // Gone is gone, whether it may be used again or not.
+    let key = region.key();
+    if me.index().is_multiple_of(2) {
+        drop(region)
+    } else {
+        handle.abandon(region)
+    }
+    let stale = FabricError::StaleRegion { rank: me, region: key };
+    ensure_eq!(equal.remote_word::<u64>(at(me, 0)).err(), Some(stale.clone()), "K6: after it was dropped");
+    ensure_eq!(equal.holds(me, key), Err(stale), "K6: held no more");
+    for _ in 0..3 {
+        let again = handle.alloc(1000)?;
+        let span = again.span::<u64>(&handle, 0, 125)?;
+        handle.read(&span, &mut seen)?;
+        ensure_eq!(seen, [0; 125], "K6: zeroed again");
+        handle.write(&span, &[7; 125])?;
+    }
     Ok(world.barrier().await?)
 }
 

@@ -119,6 +119,7 @@ macro_rules! __every_case {
             plain keyless::locked_regions_are_shut("K2 K4 K5", [1, 2], wraps errors);
             plain keyless::pacts_must_agree("K3", [2, 3]);
             atomic keyless::references_lead_to_the_same_bytes("K4 K5", [1, 3], wraps memory);
+            plain keyless::keyless_local_memory_is_for_equal_pacts("K6 K4", [1, 3], wraps memory);
             plain posting::nothing_is_lost_in_a_full_queue("O1 O12 N3", [3], wraps waits);
             plain posting::a_refused_operation_comes_back("O1 O10 M3 V6", [2], wraps operations);
             plain posting::own_queue_is_first_come_first_served("O2", [2]);

@@ -3,10 +3,26 @@
 use super::*;
 use proptest::prelude::*;
 
+/// Kinds of extents: local and symmetric ones, which share bytes, and those that share them with
+/// their own kind only: locked ones, and those of two pacts.
+const KINDS: usize = 5;
+const LOCAL: usize = 0;
+const SYMMETRIC: usize = 1;
 const LOCKED: usize = 2;
-/// Functions that give back an extent of each kind: local, symmetric, locked.
-const GIVE_BACK: [fn(&mut Heap, Extent); 3] =
-    [Heap::give_back_local, Heap::give_back_symmetric, Heap::give_back_locked];
+const PACTS: [(usize, [u64; 3]); 2] = [(3, [7, 1, 2]), (4, [7, 1, 3])];
+/// Functions that give back an extent of each kind.
+const GIVE_BACK: [fn(&mut Heap, Extent); KINDS] = [
+    Heap::give_back_local,
+    Heap::give_back_symmetric,
+    Heap::give_back_locked,
+    |heap, extent| heap.give_back_pact(extent, PACTS[0].1),
+    |heap, extent| heap.give_back_pact(extent, PACTS[1].1),
+];
+
+/// Returns which kinds share bytes with this one.
+fn sharers(kind: usize) -> usize {
+    kind.max(SYMMETRIC)
+}
 
 /// The next step of a test, with an extent of the given kind.
 #[derive(Clone, Debug)]
@@ -16,10 +32,10 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let most = |kind| if kind == LOCKED { 300 } else { 700usize };
+    let most = |kind| if kind >= LOCKED { 300 } else { 700usize };
     prop_oneof![
-        (0..3usize).prop_flat_map(move |kind| (0..most(kind)).prop_map(move |bytes| Step::Take(kind, bytes))),
-        (0..3usize, any::<prop::sample::Index>()).prop_map(|(kind, index)| Step::GiveBack(kind, index)),
+        (0..KINDS).prop_flat_map(move |kind| (0..most(kind)).prop_map(move |bytes| Step::Take(kind, bytes))),
+        (0..KINDS, any::<prop::sample::Index>()).prop_map(|(kind, index)| Step::GiveBack(kind, index)),
     ]
 }
 
@@ -32,19 +48,23 @@ proptest! {
         const GRAINS: usize = 64;
         let mut heap = Heap::new(GRAINS * GRAIN);
         let (mut owner, mut used) = ([false; GRAINS], [false; GRAINS]);
-        // Grains that a non-locked region had, and grains that a locked one had.
-        let (mut open, mut closed) = ([false; GRAINS], [false; GRAINS]);
-        let mut taken = [(); 3].map(|()| Vec::<Extent>::new());
+        // The kinds, of those that share bytes, that had each grain.
+        let mut had = [None; GRAINS];
+        let mut taken = [(); KINDS].map(|()| Vec::<Extent>::new());
         for step in steps {
             let (kind, extent) = match step {
-                Step::Take(0, bytes) => (0, heap.take_local(bytes)),
-                Step::Take(1, bytes) => {
+                Step::Take(LOCAL, bytes) => (LOCAL, heap.take_local(bytes)),
+                Step::Take(SYMMETRIC, bytes) => {
                     let limit = heap.promise_symmetric(bytes);
-                    (1, heap.take_symmetric(bytes, limit))
+                    (SYMMETRIC, heap.take_symmetric(bytes, limit))
                 }
-                Step::Take(_, bytes) => {
+                Step::Take(LOCKED, bytes) => {
                     let limit = heap.promise_locked(bytes);
                     (LOCKED, heap.take_locked(bytes, limit))
+                }
+                Step::Take(pact, bytes) => {
+                    let (kind, terms) = PACTS[pact - LOCKED - 1];
+                    (kind, heap.take_pact(bytes, terms))
                 }
                 Step::GiveBack(kind, index) => {
                     if !taken[kind].is_empty() {
@@ -64,15 +84,15 @@ proptest! {
             prop_assert!(!used[fresh].contains(&true), "{extent:?} is said to be fresh");
             owner[grains.clone()].fill(true);
             used[grains.clone()].fill(true);
-            let (own, others) = if kind == LOCKED { (&mut closed, &open) } else { (&mut open, &closed) };
-            own[grains.clone()].fill(true);
-            prop_assert!(!others[grains].contains(&true), "{extent:?} was of another kind");
+            let foreign = had[grains.clone()].iter().flatten().any(|had| *had != sharers(kind));
+            prop_assert!(!foreign, "{extent:?} was of another kind than {kind}: {had:?}");
+            had[grains].fill(Some(sharers(kind)));
             taken[kind].push(extent);
         }
-        for kind in 0..LOCKED {
+        for kind in [LOCAL, SYMMETRIC] {
             core::mem::take(&mut taken[kind]).into_iter().for_each(|extent| GIVE_BACK[kind](&mut heap, extent));
         }
-        if !closed.contains(&true) {
+        if had.iter().flatten().all(|had| *had == SYMMETRIC) {
             prop_assert_eq!(heap.take_local(GRAINS * GRAIN).map(|extent| extent.offset), Ok(0));
         }
     }
@@ -123,8 +143,30 @@ fn locked_extents_are_fresh_or_were_locked() {
 }
 
 #[test]
+fn extents_of_a_pact_are_fresh_or_were_of_it() {
+    let mut heap = Heap::new(8 * GRAIN);
+    let [(_, one), (_, other)] = PACTS;
+    let local = heap.take_local(2 * GRAIN).unwrap();
+    heap.give_back_local(local);
+    let first = heap.take_pact(2 * GRAIN, one).unwrap();
+    assert_eq!((first.offset, first.used_before()), (4 * GRAIN, [(4 * GRAIN, 0), (6 * GRAIN, 0)]));
+    heap.give_back_pact(first, one);
+    assert_eq!(heap.take_pact(GRAIN, other).map(|extent| extent.offset), Ok(3 * GRAIN));
+    assert_eq!(heap.take_pact(4 * GRAIN, other), Err(3 * GRAIN), "two grains are of the other pact");
+    assert_eq!(heap.take_pact(4 * GRAIN, one), Err(3 * GRAIN));
+    let again = heap.take_pact(2 * GRAIN, one).unwrap();
+    assert_eq!((again.offset, again.used_before()[1]), (4 * GRAIN, (4 * GRAIN, 2 * GRAIN)), "to be cleared");
+    assert_eq!(heap.take_local(2 * GRAIN).map(|extent| extent.offset), Ok(6 * GRAIN), "the hole is for others");
+    // Symmetric extents that are promised come first.
+    assert_eq!(heap.promise_symmetric(2 * GRAIN), 2 * GRAIN);
+    assert_eq!(heap.take_pact(2 * GRAIN, one), Err(GRAIN));
+    assert_eq!(heap.take_symmetric(2 * GRAIN, 2 * GRAIN).map(|extent| extent.offset), Ok(0));
+}
+
+#[test]
 fn sizes_that_overflow_are_refused() {
     let mut heap = Heap::new(GRAIN);
     assert_eq!(heap.take_local(usize::MAX), Err(GRAIN));
+    assert_eq!(heap.take_pact(usize::MAX, PACTS[0].1), Err(GRAIN));
     assert_eq!(heap.promise_symmetric(usize::MAX - GRAIN), 0);
 }
