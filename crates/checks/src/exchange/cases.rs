@@ -37,6 +37,7 @@ pub const fn case(name: &'static str, edges: Edges, iterations: u64, order: PutO
         words: 1,
         iterations,
         looks: false,
+        views: false,
         order,
         slow: false,
         mortal: None,
@@ -86,6 +87,7 @@ pub fn small() -> impl Iterator<Item = &'static Case> {
 pub const CASES: &[Case] = &[
     least(200, case("a loop x3", LOOP, 3, WEAK)),
     least(1_500, case("a pair x3", PAIR, 3, WEAK)),
+    least(1_500, Case { views: true, ..case("views: a pair x3", PAIR, 3, WEAK) }),
     least(1_200, case("a pair x3, put order", PAIR, 3, STRONG)),
     least(400, case("one way x3", ONE_WAY, 3, WEAK)),
     least(800, case("two edges one way x1", TWICE_ONE_WAY, 1, WEAK)),

@@ -129,6 +129,7 @@ const STUCK: &str = "deadlock";
 const WEAK: Case = slow(case("a pair x2", PAIR, 2, PutOrder::None));
 const STRONG: Case = slow(case("a pair x2, put order", PAIR, 2, PutOrder::SameTarget));
 const PARTS: Case = two_parts("parts: one way x2");
+const VIEWS: Case = Case { views: true, ..WEAK };
 
 const fn mistaken(mistake: Mistake, case: Case, found: &'static str) -> Mistaken {
     Mistaken { mistake, case, found }
@@ -150,6 +151,9 @@ pub const MISTAKES: &[Mistaken] = &[
     mistaken(EndRepeated, WEAK, STUCK),
     mistaken(WaitsForTheLast, WEAK, WRONG_DATA),
     mistaken(WaitsForTheLast, PARTS, WRONG_DATA),
+    // A view is lent before END.
+    mistaken(WaitsForTheLast, VIEWS, WRONG_DATA),
+    mistaken(EndFirst, VIEWS, WRONG_DATA),
 ];
 
 impl Mistaken {

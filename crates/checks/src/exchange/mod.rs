@@ -45,6 +45,8 @@ pub struct Case {
     pub iterations: u64,
     /// Whether members call `test` once before they wait.
     pub looks: bool,
+    /// Whether members write what they send, and see what they receive, in views.
+    pub views: bool,
     /// The order in which the fabric delivers puts.
     pub order: PutOrder,
     /// Whether no operation is ever over when it is posted.
@@ -160,7 +162,11 @@ impl Member {
     /// # Panics
     /// If the data is not that of `iteration`.
     pub fn look(&self, iteration: u64) -> ProgramResult<()> {
-        let (got, me) = (self.receive.to_vec()?, self.me);
+        let me = self.me;
+        let got = match self.case.views {
+            true => self.receive.view(0..self.receive.len())?.to_vec(),
+            false => self.receive.to_vec()?,
+        };
         assert_eq!(got, received(&self.case, me, iteration), "of rank {me}, after iteration {iteration}");
         Ok(())
     }
@@ -171,7 +177,11 @@ impl Member {
     /// Those of [`Member::look`] and [`Request::start`].
     pub async fn begin(&mut self, iteration: u64) -> ProgramResult<()> {
         self.look(iteration - 1)?;
-        self.send.write(0, &sent(&self.case, self.me, iteration))?;
+        let sent = sent(&self.case, self.me, iteration);
+        match self.case.views {
+            true => self.send.view_mut(0..sent.len())?.copy_from_slice(&sent),
+            false => self.send.write(0, &sent)?,
+        }
         self.requests.start(self.case.edges[self.me].len()).await
     }
 

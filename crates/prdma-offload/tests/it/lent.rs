@@ -17,7 +17,7 @@ use tofu2_sim::shm::Threads;
 
 /// How long threads meddle with each other.
 const LONG: Duration = Duration::from_millis(400);
-const ROW: usize = 512;
+const ROW: usize = if cfg!(miri) { 8 } else { 512 };
 
 /// Returns whether all elements are the same.
 fn is_uniform(row: &[u64]) -> bool {

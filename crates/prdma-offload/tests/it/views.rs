@@ -183,7 +183,11 @@ async fn guesses(fabric: Fabric) -> ProgramResult<usize> {
         group_ends(&mut hood).await?;
         assert_eq!(*view, [2, 1, 1, 1, 1, 1, 1, 2]);
     } else {
-        for (index, generation) in (0..4096).flat_map(|index| [1, 3, 5].map(|generation| (index, generation))) {
+        // The first indices of symmetric and of local regions; without Miri, all.
+        let indices = if cfg!(miri) { [0..16, 1024..1040] } else { [0..1024, 1024..4096] };
+        for (index, generation) in
+            indices.into_iter().flatten().flat_map(|index| [1, 3, 5].map(|generation| (index, generation)))
+        {
             let region = RegionKey { index, generation };
             let addr = RemoteAddr { rank: Rank::new(0), region, offset: 0 };
             // What isn't locked are the fabric's own words, and the neighbourhood's: not touched here.
