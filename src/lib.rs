@@ -110,7 +110,7 @@ pub use tofu2_sim::shm::block_on;
 #[cfg(not(feature = "observe"))]
 use unobserved as observing;
 
-/// The programs in the README, in the first part of the book and on the pages of `acp`, `fmpl` and `blacs`, compiled by
+/// The programs in the README, in the first part of the book and on the pages of systems, compiled by
 /// `cargo test --doc`.
 #[cfg(doctest)]
 mod book {
@@ -124,6 +124,8 @@ mod book {
     mod window {}
     #[doc = include_str!("../docs/learn/exchange.md")]
     mod exchange {}
+    #[doc = include_str!("../docs/systems/persistent.md")]
+    mod persistent {}
     #[doc = include_str!("../docs/systems/acp.md")]
     mod acp {}
     #[doc = include_str!("../docs/systems/fmpl.md")]

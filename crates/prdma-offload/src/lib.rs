@@ -16,6 +16,54 @@
 //! [`Neighbourhood::alltoallw`] exchanges once, with nothing made beforehand: the baseline that all
 //! this has to beat.
 //!
+//! # Views
+//! A buffer lends its elements ([`Buffer::view`]): where it was made [in place](Buffer::in_place), the
+//! memory itself. What would make a reference wrong at run time is [`PrdmaError::InUse`]; the rest the
+//! types refuse. A view does not outlive its buffer:
+//! ```compile_fail,E0597
+//! # use prdma_offload::Buffer;
+//! # fn program(fabric: &rdma_fabric::Fabric) {
+//! let view = {
+//!     let field = Buffer::<f64>::in_place(fabric, 8).unwrap();
+//!     field.view(0..8).unwrap()
+//! };
+//! drop(view.len());
+//! # }
+//! ```
+//! nor do its elements outlive it:
+//! ```compile_fail,E0505
+//! # fn program(field: &prdma_offload::Buffer<f64>) {
+//! let view = field.view(0..8).unwrap();
+//! let elements = &view[..];
+//! drop(view);
+//! drop(elements.len());
+//! # }
+//! ```
+//! it lends one row at a time to be written:
+//! ```compile_fail,E0499
+//! # fn program(field: &prdma_offload::Buffer<f64>) {
+//! let mut rows = field.rows_mut(0, 2, &[(4, 2)]).unwrap();
+//! let first = rows.row_mut(&[0]);
+//! let second = rows.row_mut(&[1]);
+//! first[0] = second[0];
+//! # }
+//! ```
+//! none while it can be read:
+//! ```compile_fail,E0502
+//! # fn program(field: &prdma_offload::Buffer<f64>) {
+//! let mut rows = field.rows_mut(0, 2, &[(4, 2)]).unwrap();
+//! let first = rows.row(&[0]);
+//! rows.row_mut(&[0])[0] = 1.0;
+//! drop(first[0]);
+//! # }
+//! ```
+//! and elements are plain data, of which any bits are a value:
+//! ```compile_fail,E0277
+//! # fn program(fabric: &rdma_fabric::Fabric) {
+//! prdma_offload::Buffer::<bool>::in_place(fabric, 8).unwrap();
+//! # }
+//! ```
+//!
 //! # Source
 //! M. Hatanaka, T. Ogura, M. Takagi, A. Hori, Y. Ishikawa: MPI persistent neighbourhood collectives
 //! over Tofu2 protocol offload; MPI 4.1, sections 6.13 and 8.6 to 8.9.

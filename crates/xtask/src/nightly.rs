@@ -30,7 +30,7 @@ pub(crate) struct MiriOptions {
 }
 
 /// The name, and the arguments of `cargo miri test`.
-const MIRI: [(&str, &[&str]); 5] = [
+const MIRI: [(&str, &[&str]); 6] = [
     ("rdma-fabric: unit tests", &["--package", "rdma-fabric", "--lib"]),
     ("tofu2-sim: unit tests of shm", &["--package", "tofu2-sim", "--lib", "--", "shm::"]),
     ("tofu2-sim: thread ranks", &["--package", "tofu2-sim", "--test", "it", "--", "threads::", "--skip", "virt"]),
@@ -39,6 +39,7 @@ const MIRI: [(&str, &[&str]); 5] = [
         "rma-lock: references to locked memory",
         &["--package", "rma-lock", "--test", "it", "--", "locked::", "--skip", "delivery"],
     ),
+    ("prdma-offload: views of buffers", &["--package", "prdma-offload", "--test", "it", "--", "views::", "lent::"]),
 ];
 
 pub(crate) fn miri(options: &MiriOptions) -> Result<ExitCode, Box<dyn Error>> {

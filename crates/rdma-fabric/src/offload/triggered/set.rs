@@ -64,8 +64,9 @@ impl TriggeredPuts {
     pub async fn wait(&mut self) -> Result<()> {
         let mut hand = self.hand().await;
         while !hand.set().advance().await? {
-            let (fabric, parked) = (hand.0.fabric.clone(), hand.set().parked()?);
-            if let Err(error) = fabric.triggers().beside(parked.wait()).await {
+            let (fabric, parked) = (hand.0.fabric.clone(), hand.set().parked());
+            let waited = async { parked?.wait().await };
+            if let Err(error) = fabric.triggers().beside(waited).await {
                 hand.set().fail(error.clone());
                 return Err(error);
             }
