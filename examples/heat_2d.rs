@@ -7,8 +7,9 @@
 //! ```
 //!
 //! A tile and its halos are one buffer: rows are sent from it and received in it as they are,
-//! columns as vectors. Each step starts the exchange, computes the cells that need no halo, waits,
-//! and computes the border. At the edges of the plate there is no neighbour, and the halo stays as
+//! columns as vectors. There are two, the field before a step and the field after it, and an exchange
+//! for each. A step starts the exchange, computes the cells that need no halo, waits, and computes the
+//! border, all on views of the buffers: over shared memory, the buffers themselves. At the edges of the plate there is no neighbour, and the halo stays as
 //! it was set. In virtual time a cell takes a nanosecond. In the end every rank compares its tile,
 //! bit by bit, with the same plate computed by one loop.
 //!
@@ -16,7 +17,7 @@
 
 use onesided::{
     Fabric, Group, Program, ProgramResult, Rank,
-    prdma::{Buffer, Cartesian, Layout, Neighbourhood, Options, topology::dims_create},
+    prdma::{Buffer, Cartesian, Layout, Neighbourhood, Options, Rows, topology::dims_create},
 };
 use std::{ffi::OsString, fs, io, ops::Range, path::PathBuf, process::ExitCode, time::Duration};
 
@@ -89,21 +90,30 @@ impl Tile {
         field
     }
 
-    /// Computes one step for these rows and columns of the field.
-    fn step(&self, old: &[f64], new: &mut [f64], rows: Range<usize>, columns: Range<usize>) {
-        let width = self.width();
+    /// Computes one step for these rows and columns of the field. The rows that `old` returns begin at
+    /// column `first`.
+    fn step<'f>(
+        &self,
+        (old, first): (impl Fn(usize) -> &'f [f64], usize),
+        new: &mut [f64],
+        rows: Range<usize>,
+        columns: Range<usize>,
+    ) {
         for row in rows {
-            for at in row * width + columns.start..row * width + columns.end {
-                let around = old[at - width] + old[at + width] + old[at - 1] + old[at + 1];
-                new[at] = old[at] + RATE * (around - 4.0 * old[at]);
+            let [above, here, below] = [row - 1, row, row + 1].map(&old);
+            let new = &mut new[row * self.width()..];
+            for column in columns.clone() {
+                let at = column - first;
+                let around = above[at] + below[at] + here[at - 1] + here[at + 1];
+                new[column] = here[at] + RATE * (around - 4.0 * here[at]);
             }
         }
     }
 
-    /// Computes the cells that need no halo.
-    fn inside(&self, old: &[f64], new: &mut [f64]) {
+    /// Computes the cells that need no halo, from rows without it.
+    fn inside(&self, old: &Rows<'_, f64>, new: &mut [f64]) {
         if self.rows > 2 && self.columns > 2 {
-            self.step(old, new, 2..self.rows, 2..self.columns);
+            self.step((|row| old.row(&[row - 1]), 1), new, 2..self.rows, 2..self.columns);
         }
     }
 
@@ -115,10 +125,11 @@ impl Tile {
     /// Computes the cells that need the halo.
     fn border(&self, old: &[f64], new: &mut [f64]) {
         let (rows, columns) = (self.rows, self.columns);
-        self.step(old, new, 1..2, 1..columns + 1);
-        self.step(old, new, rows..rows + 1, 1..columns + 1);
-        self.step(old, new, 1..rows + 1, 1..2);
-        self.step(old, new, 1..rows + 1, columns..columns + 1);
+        let row = |row: usize| &old[row * self.width()..];
+        self.step((row, 0), new, 1..2, 1..columns + 1);
+        self.step((row, 0), new, rows..rows + 1, 1..columns + 1);
+        self.step((row, 0), new, 1..rows + 1, 1..2);
+        self.step((row, 0), new, 1..rows + 1, columns..columns + 1);
     }
 
     /// Returns the layouts that are sent in, and received from, the four directions: up, down,
@@ -137,7 +148,7 @@ impl Tile {
         let mut old = plate.at_first();
         let mut new = old.clone();
         for _ in 0..steps {
-            plate.step(&old, &mut new, 1..side + 1, 1..side + 1);
+            plate.step((|row| &old[row * plate.width()..], 0), &mut new, 1..side + 1, 1..side + 1);
             std::mem::swap(&mut old, &mut new);
         }
         old
@@ -151,42 +162,36 @@ async fn heat_2d(fabric: Fabric, side: usize, steps: u32, picture: Option<PathBu
     let tile = Tile::of(&grid, world.me(), side)?;
     let topology = grid.topology(world.me());
     let mut hood = Neighbourhood::new(world, topology).await?;
-    let field = Buffer::<f64>::new(&fabric, tile.cells())?;
     let (sent, received) = tile.halos()?;
-    let mut halo = hood.alltoallw_init(&field, &sent, &field, &received, &Options::default()).await?;
+    let mut fields = Vec::new();
+    for _ in 0..2 {
+        let field = Buffer::<f64>::in_place(&fabric, tile.cells())?;
+        field.view_mut(0..tile.cells())?.copy_from_slice(&tile.at_first());
+        let halo = hood.alltoallw_init(&field, &sent, &field, &received, &Options::default()).await?;
+        fields.push((field, halo));
+    }
+    let [(mut old, mut old_halo), (mut new, mut new_halo)]: [_; 2] = fields.try_into().expect("two");
 
-    let mut old = tile.at_first();
-    let mut new = old.clone();
-    field.write(0, &old)?;
     hood.group_mut().barrier().await?;
     let begin = fabric.now();
     let (width, columns) = (tile.width(), tile.columns);
     for _ in 0..steps {
-        halo.start().await?;
-        tile.inside(&old, &mut new);
+        let mut next = new.view_mut(0..tile.cells())?;
+        old_halo.start().await?;
+        // What is sent may be read meanwhile; the halo may not.
+        tile.inside(&old.rows(width + 1, columns, &[(tile.rows, width)])?, &mut next);
         fabric.compute(CELL * tile.cells_inside()).await;
-        halo.wait().await?;
-        // Only halos have changed.
-        field.read(1, &mut old[1..1 + columns])?;
-        for row in 1..=tile.rows {
-            for at in [row * width, row * width + columns + 1] {
-                field.read(at, &mut old[at..at + 1])?;
-            }
-        }
-        let below = (tile.rows + 1) * width + 1;
-        field.read(below, &mut old[below..below + columns])?;
-        tile.border(&old, &mut new);
+        old_halo.wait().await?;
+        tile.border(&old.view(0..tile.cells())?, &mut next);
         fabric.compute(CELL * ((tile.rows * columns) as u32 - tile.cells_inside())).await;
+        drop(next);
         std::mem::swap(&mut old, &mut new);
-        for row in 1..=tile.rows {
-            let at = row * width + 1;
-            field.write(at, &old[at..at + columns])?;
-        }
+        std::mem::swap(&mut old_halo, &mut new_halo);
     }
     let took = (fabric.now() - begin) / steps.max(1);
     hood.group_mut().barrier().await?;
 
-    let plate = Tile::alone(side, steps);
+    let (plate, old) = (Tile::alone(side, steps), old.view(0..tile.cells())?);
     for row in 0..tile.rows {
         let (here, there) = ((row + 1) * width + 1, (tile.at[0] + row + 1) * (side + 2) + tile.at[1] + 1);
         let same = old[here..here + columns].iter().zip(&plate[there..]).all(|(a, b)| a.to_bits() == b.to_bits());
