@@ -21,7 +21,7 @@ fn mapping() -> ProgramResult<Mapping> {
 
 /// What an element holds in a round: never 0.
 fn value(node: usize, round: u64) -> u64 {
-    0xF1E1D << 24 | round << 8 | node as u64 + 1
+    0xF1E1D << 24 | round << 8 | (node as u64 + 1)
 }
 
 /// Reflects both sides one beside the other, and waits for them in opposite orders, a few times.
