@@ -104,10 +104,18 @@ impl CpuEngine {
         }
         let ranks = match relays {
             Some((_, ranks)) => ranks.into(),
-            None => channels.iter().map(|channel| channel.rank).collect(),
+            None => awaited(fabric.rank(), channels),
         };
         Ok(CpuEngine::new(fabric, readies, puts, ends, ranks))
     }
+}
+
+/// Returns the ranks whose end a wait of `me` ends with: all neighbours, but not the rank itself, which
+/// is still there when all others have left.
+pub(crate) fn awaited(me: Rank, channels: &[Channel]) -> Box<[Rank]> {
+    let all = channels.iter().map(|channel| channel.rank);
+    let others: Box<[Rank]> = all.clone().filter(|rank| *rank != me).collect();
+    if others.is_empty() { all.collect() } else { others }
 }
 
 /// Puts `number` to each of the words.
@@ -194,7 +202,7 @@ impl CpuPartitions {
     ) -> Result<Self> {
         let (mut outs, mut readies, mut ends) = (Vec::new(), Vec::new(), Vec::new());
         let handles = Handles::open(fabric);
-        let ranks: Box<[Rank]> = channels.iter().map(|channel| channel.rank).collect();
+        let ranks = awaited(fabric.rank(), channels);
         for (at, ((channel, agreed), contact)) in channels.iter().zip(agreed).zip(theirs).enumerate() {
             let edge = CpuChannel { handles: &handles, channel, contact, wires };
             if agreed.inn.is_some() {

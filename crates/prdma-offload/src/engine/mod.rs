@@ -11,7 +11,7 @@ mod queues;
 
 pub(crate) use assignment::{Demand, Relay, assign_queues, widest};
 pub(crate) use contact::{CpuContact, transfer};
-pub(crate) use cpu::{CpuEngine, CpuPartitions};
+pub(crate) use cpu::{CpuEngine, CpuPartitions, awaited};
 pub(crate) use open_queues::{OpenQueues, QueueContact, open_queue};
 pub(crate) use program::{CommandTemplate, Data, MOST_SPS, Program, ring_depth};
 pub(crate) use queues::{QueueEngine, QueuePartitions};

@@ -244,7 +244,7 @@ impl OpenQueues {
             let program = Program { commands, completions, chained: open.shape.selfs() > 0 };
             queues.push((open.queue, program, (readies.len() * partitions) as u32));
         }
-        let ranks = channels.iter().map(|channel| channel.rank).collect();
+        let ranks = super::awaited(fabric.rank(), channels);
         Ok(QueuePartitions { engine: QueueEngine::new(fabric, queues.into_iter(), ranks), partitions: posted })
     }
 }

@@ -32,7 +32,7 @@ pub(crate) use wires::{Staged, Wires};
 
 use crate::{
     Aggregation, Form, Options, PrdmaError, Result, aggregation,
-    engine::{AnyEngine, CpuContact, CpuEngine, Demand, OpenQueues, QueueContact, QueuesOrCpu},
+    engine::{AnyEngine, CpuContact, CpuEngine, Demand, OpenQueues, QueueContact, QueuesOrCpu, awaited},
     publish::publish_sealed,
 };
 use channels::neighbours;
@@ -230,7 +230,7 @@ pub(crate) async fn engines(
         |opened, Compared { channels, agreed, wires }, theirs| {
             let ranks = match relays {
                 Some((_, ranks)) => ranks.into(),
-                None => channels.iter().map(|channel| channel.rank).collect(),
+                None => awaited(fabric.rank(), channels),
             };
             opened.engine(&fabric, channels, agreed, wires, theirs, ranks)
         },

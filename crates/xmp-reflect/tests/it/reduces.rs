@@ -76,13 +76,13 @@ async fn program(
 
 #[test]
 fn each_element_gets_its_copies() {
-    for_all(120, |array, widths| {
+    for_all(60, |array, widths| {
         let transports = [Transport::Blocks, Transport::Packed, Transport::Fast, Transport::Mrc];
         for (at, transport) in transports.into_iter().enumerate() {
             let corners = [Corners::With, Corners::Orthogonal][at / 2];
             let run = async |fabric: Fabric| program(fabric, &array, &widths, corners, transport).await;
             let fail = |error: String| TestCaseError::fail(format!("{transport} {corners:?}: {error}"));
-            if at % 2 == 0 && nodes(&array) <= 8 {
+            if at % 2 == 0 && nodes(&array) <= 4 {
                 Threads::new(nodes(&array)).run(&run).map_err(|error| fail(error.to_string()))?;
             } else {
                 let job = Job::new(&Platform::fx100(), nodes(&array)).shuffle_ties(true);
