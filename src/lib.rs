@@ -52,6 +52,8 @@
 //! [`acp::Acp`] gives every byte of all ranks a 64-bit address, orders copies between any two of
 //! them, and has channels and containers. [`fmpl::Fmpl`] sends messages whose cost does not grow with
 //! the number of posted receives; over them, [`blacs::Blacs`] exchanges matrices on grids of processes.
+//! [`xmp::NodeSet`] distributes arrays over ranks and keeps the shadows around each rank's block up to
+//! date.
 //! [`Launch`] does what `launch` does, step by step.
 
 #![forbid(unsafe_code)]
@@ -109,6 +111,8 @@ pub use tofu2_sim as sim;
 pub use tofu2_sim::shm::block_on;
 #[cfg(not(feature = "observe"))]
 use unobserved as observing;
+#[doc(inline)]
+pub use xmp_reflect as xmp;
 
 /// The programs in the README, in the first part of the book and on the pages of systems, compiled by
 /// `cargo test --doc`.
