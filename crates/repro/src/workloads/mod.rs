@@ -4,6 +4,7 @@
 //! Elapsed times are picoseconds of the fabric's clock: virtual on the simulator, wall clock
 //! elsewhere.
 
+pub mod dynamics;
 mod exchange;
 mod global;
 pub mod hashtable;
