@@ -39,6 +39,16 @@ const GLIDER: [[i64; 2]; 5] = [[0, 1], [1, 2], [2, 0], [2, 1], [2, 2]];
 /// The side of the glider's torus.
 const FLIGHT: i64 = 16;
 
+/// What the command line says.
+#[derive(Clone, Debug)]
+struct Options {
+    side: i64,
+    steps: u32,
+    soup: u64,
+    explain: bool,
+    picture: Option<PathBuf>,
+}
+
 /// A distributed torus: the generation that there is, and the one that is being computed.
 struct Torus {
     set: NodeSet,
@@ -92,15 +102,27 @@ impl Torus {
 
     /// Returns all cells, at each node, row by row: as the reflect of a shadow that is the whole
     /// torus. Global.
-    async fn gathered(&mut self) -> ProgramResult<Vec<u8>> {
+    async fn gathered(&mut self, explain: bool) -> ProgramResult<Vec<u8>> {
         let mapping = self.now.mapping().clone().shadow(&[Shadow::Full, Shadow::Full])?;
         let all: Array<u8> = self.set.array(&mapping)?;
         all.fill(|index| self.now.get(index).expect("owned here as there"))?;
         self.set.reflect(&all, &Reflect::whole()).await?;
+        if explain {
+            explained(&mut self.set, &all, &Reflect::whole()).await?;
+        }
         let cells = all.view()?.to_vec();
         self.set.barrier().await?;
         Ok(cells)
     }
+}
+
+/// Prints what node 0 sends and receives in a reflect. Global.
+async fn explained(set: &mut NodeSet, array: &Array<u8>, reflect: &Reflect) -> ProgramResult<()> {
+    let explanation = set.explain(array, reflect).await?;
+    if set.me() == 0 {
+        print!("{explanation}");
+    }
+    Ok(())
 }
 
 /// Computes a section of the next generation.
@@ -171,10 +193,14 @@ async fn fly(fabric: &Fabric) -> ProgramResult<()> {
 }
 
 /// Plays, checks the result and draws it.
-async fn life(fabric: Fabric, side: i64, steps: u32, soup: u64, picture: Option<PathBuf>) -> ProgramResult<()> {
+async fn life(fabric: Fabric, options: Options) -> ProgramResult<()> {
+    let Options { side, steps, soup, explain, picture } = options;
     fly(&fabric).await?;
     let first = |row, column| chance(soup, row, column);
     let mut torus = Torus::new(&fabric, side, first).await?;
+    if explain {
+        explained(&mut torus.set, &torus.now, &Reflect::widths(&AROUND)).await?;
+    }
     let begin = fabric.now();
     for _ in 0..steps {
         torus.step().await?;
@@ -184,7 +210,7 @@ async fn life(fabric: Fabric, side: i64, steps: u32, soup: u64, picture: Option<
 
     let expected = alone(side, steps, first);
     torus.compare("one loop says otherwise", |row, column| expected[(row * side + column) as usize] == 1)?;
-    let cells = torus.gathered().await?;
+    let cells = torus.gathered(explain).await?;
     if cells != expected {
         return Err(format!("node {}: the gathered torus is another", torus.set.me()).into());
     }
@@ -196,7 +222,7 @@ async fn life(fabric: Fabric, side: i64, steps: u32, soup: u64, picture: Option<
             nodes[0], nodes[1]
         );
         if let Some(path) = &picture {
-            let rows = cells.chunks(side as usize);
+            let rows = cells.chunks(side.max(1) as usize);
             let rows = rows.map(|row| row.iter().map(|cell| char::from(b'0' + cell)).collect::<String>() + "\n");
             fs::write(path, format!("P1\n{side} {side}\n{}", rows.collect::<String>()))?;
             println!("picture: {}", path.display());
@@ -211,6 +237,7 @@ Conway's game of life on a torus, compared with one loop in the end.
   --side N             cells of the torus in each direction (96)
   --steps N            generations (150)
   --soup N             which cells live in the beginning (1)
+  --explain            say what node 0 sends and receives
   --picture FILE       write the last generation as a picture (PBM, as text)
 ";
 
@@ -218,11 +245,14 @@ Conway's game of life on a torus, compared with one loop in the end.
 fn program(rest: Vec<OsString>) -> Result<impl Program<Out = ()>, String> {
     let mut rest = pico_args::Arguments::from_vec(rest);
     let mut told = || {
-        let side: u32 = rest.opt_value_from_str("--side")?.unwrap_or(96);
-        let steps = rest.opt_value_from_str("--steps")?.unwrap_or(150);
-        let soup = rest.opt_value_from_str("--soup")?.unwrap_or(1);
-        let picture: Option<PathBuf> = rest.opt_value_from_str("--picture")?;
-        Ok(async move |fabric| life(fabric, side.into(), steps, soup, picture.clone()).await)
+        let options = Options {
+            side: rest.opt_value_from_str::<_, u32>("--side")?.unwrap_or(96).into(),
+            steps: rest.opt_value_from_str("--steps")?.unwrap_or(150),
+            soup: rest.opt_value_from_str("--soup")?.unwrap_or(1),
+            explain: rest.contains("--explain"),
+            picture: rest.opt_value_from_str("--picture")?,
+        };
+        Ok(async move |fabric| life(fabric, options.clone()).await)
     };
     let program = told().map_err(|error: pico_args::Error| error.to_string())?;
     match &rest.finish()[..] {

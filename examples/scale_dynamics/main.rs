@@ -11,7 +11,7 @@
 //! Five fields live in columns of air: the vertical is whole at each node and fastest in memory, the
 //! two horizontal directions are in blocks with shadows of two cells, and periodic. Each of the three
 //! Runge–Kutta stages of a step starts one reflect of all five fields, computes the columns that need
-//! no shadow, waits, and computes the others, all in place. In virtual time a cell takes 20 ns a
+//! no shadow, waits, and computes the others, all in place. In virtual time a cell takes 30 ns a
 //! stage.
 //!
 //! The equations are in `repro::workloads::dynamics`; a bench measures the same. In the end every
@@ -38,7 +38,7 @@ use std::{ffi::OsString, fs, path::PathBuf, process::ExitCode, time::Duration};
 
 /// The time that a stage of a cell takes in virtual time. In wall-clock time, computing it takes time
 /// by itself.
-const CELL: Duration = Duration::from_nanos(20);
+const CELL: Duration = Duration::from_nanos(30);
 
 /// What a reflect updates.
 const AROUND: [Widths; 3] = [Widths::NONE, Widths::of(SHADOW).periodic(), Widths::of(SHADOW).periodic()];
@@ -199,10 +199,13 @@ async fn part(
 async fn scale_dynamics(fabric: Fabric, options: Options) -> ProgramResult<()> {
     let mut model = Model::new(&fabric, &options).await?;
     let (me, [columns, rows, layers]) = (model.set.me(), options.grid);
-    if options.explain {
-        let explained = model.set.explain(&model.states[0][DENSITY], &Reflect::widths(&AROUND)).await?;
-        if me == 0 {
-            print!("one field of five: {explained}");
+    if options.explain && me == 0 {
+        for (state, reflect) in model.reflects.iter().enumerate() {
+            let mut explanation = reflect.explain();
+            for lines in [&mut explanation.sends, &mut explanation.receives] {
+                lines.retain(|line| line.array == DENSITY);
+            }
+            print!("state {state}, one of five fields: {explanation}");
         }
     }
     let before = model.totals().await?;
