@@ -5,6 +5,7 @@ mod bandwidth;
 mod blocks;
 mod containers;
 mod crowd;
+mod dynamics;
 mod exchange;
 mod fmpl;
 mod fmpl_collectives;
@@ -71,6 +72,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Case> {
         exchange::CASES,
         reflect::CASES,
         blocks::CASES,
+        dynamics::CASES,
         acp::CASES,
         fmpl::CASES,
         fmpl_collectives::CASES,

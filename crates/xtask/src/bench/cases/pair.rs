@@ -8,6 +8,8 @@ use super::{
     },
     Case, JobPlan, acp, all, bandwidth, blocks, exchange, fmpl, fmpl_collectives, fmpl_long, fmpl_parts, locks,
     machine, notices, reflect, words,
+    Case, JobPlan, acp, all, bandwidth, dynamics, exchange, fmpl, fmpl_collectives, fmpl_long, fmpl_parts, locks,
+    machine, notices, words,
 };
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
 
@@ -80,6 +82,7 @@ pub(super) async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> Pro
     exchange::measure(&mut pair).await?;
     reflect::measure(&mut pair).await?;
     blocks::measure(&mut pair).await?;
+    dynamics::measure(&mut pair).await?;
     acp::measure(&mut pair).await?;
     fmpl::measure(&mut pair).await?;
     fmpl_collectives::measure(&mut pair).await?;
