@@ -115,6 +115,7 @@ use unobserved as observing;
 pub use xmp_reflect as xmp;
 
 /// The programs in the README, in the first part of the book and on the pages of systems, compiled by
+/// The programs in the README, in the first part of the book and on the pages of `acp`, `fmpl`, `blacs` and `xmp`, compiled by
 /// `cargo test --doc`.
 #[cfg(doctest)]
 mod book {
@@ -136,4 +137,6 @@ mod book {
     mod fmpl {}
     #[doc = include_str!("../docs/systems/blacs.md")]
     mod blacs {}
+    #[doc = include_str!("../docs/systems/reflect.md")]
+    mod reflect {}
 }
