@@ -115,7 +115,6 @@ use unobserved as observing;
 pub use xmp_reflect as xmp;
 
 /// The programs in the README, in the first part of the book and on the pages of systems, compiled by
-/// The programs in the README, in the first part of the book and on the pages of `acp`, `fmpl`, `blacs` and `xmp`, compiled by
 /// `cargo test --doc`.
 #[cfg(doctest)]
 mod book {

@@ -6,10 +6,8 @@ use super::{
         meeting, placement,
         sampling::{Measured, Named, Sampler},
     },
-    Case, JobPlan, acp, all, bandwidth, blocks, exchange, fmpl, fmpl_collectives, fmpl_long, fmpl_parts, locks,
-    machine, notices, reflect, words,
-    Case, JobPlan, acp, all, bandwidth, dynamics, exchange, fmpl, fmpl_collectives, fmpl_long, fmpl_parts, locks,
-    machine, notices, words,
+    Case, JobPlan, acp, all, bandwidth, blocks, dynamics, exchange, fmpl, fmpl_collectives, fmpl_long, fmpl_parts,
+    locks, machine, notices, reflect, words,
 };
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
 
