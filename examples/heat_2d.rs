@@ -163,11 +163,11 @@ async fn heat_2d(fabric: Fabric, side: usize, steps: u32, picture: Option<PathBu
     let topology = grid.topology(world.me());
     let mut hood = Neighbourhood::new(world, topology).await?;
     let (sent, received) = tile.halos()?;
-    let mut fields = Vec::new();
+    let (mut fields, options) = (Vec::new(), Options::auto(&fabric.caps()));
     for _ in 0..2 {
         let field = Buffer::<f64>::in_place(&fabric, tile.cells())?;
         field.view_mut(0..tile.cells())?.copy_from_slice(&tile.at_first());
-        let halo = hood.alltoallw_init(&field, &sent, &field, &received, &Options::default()).await?;
+        let halo = hood.alltoallw_init(&field, &sent, &field, &received, &options).await?;
         fields.push((field, halo));
     }
     let [(mut old, mut old_halo), (mut new, mut new_halo)]: [_; 2] = fields.try_into().expect("two");
@@ -204,7 +204,7 @@ async fn heat_2d(fabric: Fabric, side: usize, steps: u32, picture: Option<PathBu
         let [rows, columns] = [grid.dims()[0], grid.dims()[1]];
         println!(
             "{side} by {side} cells on {rows} by {columns} ranks, form {}: {took:?} a step; {steps} steps, the same as one loop bit by bit",
-            halo.form()
+            old_halo.form()
         );
         if let Some(path) = &picture {
             write_pgm(path, side, &pixels)?;
