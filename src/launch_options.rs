@@ -117,7 +117,7 @@ Ranks and what they run on:
   --progress-thread    threads that execute what control queues of others began; not in virtual time (off)
   --stuck-after S      end a job whose ranks all wait for each other after S seconds, or never (10; ONESIDED_STUCK_AFTER)
 Of virtual time:
-  --platform NAME      fx100, fx10 or sr8000 (fx100)
+  --platform NAME      fx100, fx10, k or sr8000 (fx100)
   --ranks-per-node N   ranks on each simulated machine (1)",
             $simulated,
             "
@@ -180,8 +180,9 @@ impl Launch {
         match option::<String>(&mut args, "--platform", None)?.as_deref() {
             None | Some("fx100") => {}
             Some("fx10") => launch.platform = Platform::fx10(),
+            Some("k") => launch.platform = Platform::k(),
             Some("sr8000") => launch.platform = Platform::sr8000(),
-            Some(other) => return Err(setting("--platform", format!("`{other}` is none of fx100, fx10, sr8000"))),
+            Some(other) => return Err(setting("--platform", format!("`{other}` is none of fx100, fx10, k, sr8000"))),
         }
         if launch.ranks == 0 || launch.ranks_per_node == 0 {
             return Err(setting("--ranks", "a job has at least one rank".into()));

@@ -4,8 +4,8 @@ use crate::quantity::{count, number};
 use tofu2_sim::virt::{Constant, Platform, Unit};
 
 /// Every machine of the papers' figures.
-pub fn all() -> [Platform; 3] {
-    [Platform::fx100(), Platform::fx10(), Platform::sr8000()]
+pub fn all() -> [Platform; 4] {
+    [Platform::fx100(), Platform::fx10(), Platform::k(), Platform::sr8000()]
 }
 
 /// A constant in the unit a person would use.

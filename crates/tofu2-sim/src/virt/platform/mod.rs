@@ -11,6 +11,7 @@
 //! | A | ACP base layer (FX100) |
 //! | M | FMPL, messages with matching at the sender (SR8000) |
 //! | R | persistent neighbour collective, session mode (FX100) |
+//! | X | XcalableMP's reflect (K): orderings only, which set no constant |
 //!
 //! A machine may lack what other machines have. Each of these parts has a constant that comes first,
 //! and others that say more about it. Where the first is 0 or absent there is no such part, and the
@@ -26,6 +27,7 @@
 //! | order of puts | `ordered_puts` | [`rdma_fabric::Caps::puts_in_order`] is false |
 //! | crossbars | `crossbar_row` | jobs that say nothing else have a torus |
 
+mod k;
 mod parts;
 mod software;
 mod sr8000;
@@ -92,10 +94,15 @@ impl Platform {
         Platform { name: "FX100".into(), constants: tables::fx100() }
     }
 
-    /// Returns PRIMEHPC FX10 (and the K computer): Tofu interconnect 1, atomics by a software
-    /// service.
+    /// Returns PRIMEHPC FX10: Tofu interconnect 1, atomics by a software service.
     pub fn fx10() -> Self {
         Platform { name: "FX10".into(), constants: tables::fx10() }
+    }
+
+    /// Returns the K computer: Tofu interconnect 1 as FX10's, with 8 threads to a rank and layers of
+    /// MPI, extended RDMA and XcalableMP to charge. No published figure sets any of its constants.
+    pub fn k() -> Self {
+        Platform { name: "K".into(), constants: k::k() }
     }
 
     /// Returns Fugaku (and PRIMEHPC FX1000): Tofu interconnect D. It has a table of its own,
@@ -174,7 +181,7 @@ mod tests {
 
     #[test]
     fn no_prediction_is_a_source() {
-        for platform in [Platform::fx100(), Platform::fx10(), Platform::tofud(), Platform::sr8000()] {
+        for platform in [Platform::fx100(), Platform::fx10(), Platform::k(), Platform::tofud(), Platform::sr8000()] {
             for constant in platform.constants() {
                 for source in constant.from {
                     assert!(

@@ -84,7 +84,7 @@ pub(super) fn fx100() -> Vec<Constant> {
     [machine, tofu2_queues()].concat()
 }
 
-/// PRIMEHPC FX10 and K computer, Tofu interconnect 1: no session mode.
+/// PRIMEHPC FX10, Tofu interconnect 1: no session mode.
 pub(super) fn fx10() -> Vec<Constant> {
     let machine = constants! {
         "atomics" = 1 Count: "hardware: none in Tofu1, so a service in software (1)";
@@ -135,7 +135,7 @@ pub(super) fn fx10() -> Vec<Constant> {
 }
 
 /// The control queues of Tofu2: how many there are and what they can do.
-fn tofu2_queues() -> Vec<Constant> {
+pub(super) fn tofu2_queues() -> Vec<Constant> {
     constants! {
         "system_queues" = 0 Count: "assumed: CQs of a TNI that programs don't reach";
         "queue_contexts" = 8 Count: "assumed as on TofuD: normal queues that share a CQ";
