@@ -233,7 +233,8 @@ fn no_number_is_taken_that_no_clock_has_reached() {
                 continue;
             }
             let before = nanos(&fabric);
-            match first_number(&mut group).await {
+            let taken = fabric.before(fabric.now() + Duration::from_secs(5), first_number(&mut group)).await;
+            match taken.expect("it does not wait for years") {
                 Err(error) => {
                     assert!(is_told, "{error}");
                     assert!(matches!(error, PrdmaError::Fabric(FabricError::Corrupt { .. })), "{error}");
