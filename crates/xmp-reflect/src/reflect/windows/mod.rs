@@ -14,17 +14,15 @@
 //! array, block by block, as in the paper. Otherwise the owner packs into the window, and the
 //! receiver unpacks.
 
+mod direct;
+mod places;
+
 use super::{Line, Transport};
-use crate::{
-    NodeSet, Result, XmpError,
-    array::{Cells, layout_at},
-    plan::Plan,
-};
-use prdma_offload::{Claims, Layout, layout::pieces};
-use rdma_fabric::{
-    Deps, Fabric, LocalWord, Rank, RegionKey, RemoteAddr,
-    triggered::{Spans, Transfer},
-};
+use crate::{NodeSet, Result, XmpError, array::Cells, plan::Plan};
+use direct::direct;
+use places::places_of;
+use prdma_offload::Claims;
+use rdma_fabric::{Deps, LocalWord, Rank, triggered::Transfer};
 use rma_lock::Window;
 
 /// What packing and unpacking cost, for each byte: a name in the platforms' tables.
@@ -72,39 +70,6 @@ struct In {
     ready: usize,
     end: usize,
     data: usize,
-}
-
-/// Where things are in one node's part of the window, in words.
-struct Places {
-    /// Of the k-th piece that is received: the first word of its room.
-    rooms: Vec<usize>,
-    /// The number of pieces that are sent.
-    sends: usize,
-    /// The words of the whole part.
-    words: usize,
-}
-
-impl Places {
-    /// Words for READY come first, then those for END, then room.
-    fn new(sends: usize, bytes: impl Iterator<Item = u64>) -> Self {
-        let bytes: Vec<u64> = bytes.collect();
-        let mut words = sends + bytes.len();
-        let room = |bytes: &u64| {
-            let start = words;
-            words += bytes.div_ceil(8) as usize;
-            start
-        };
-        let rooms = bytes.iter().map(room).collect();
-        Places { rooms, sends, words }
-    }
-}
-
-/// The pieces of one node, by array: what its part of the window is computed from.
-fn places_of(plans: &[(usize, Plan)]) -> Places {
-    let bytes = plans.iter().flat_map(|(element, plan)| {
-        plan.receives.iter().map(move |transfer| (transfer.section.cells() * element) as u64)
-    });
-    Places::new(plans.iter().map(|(_, plan)| plan.sends.len()).sum(), bytes)
 }
 
 impl Windows {
@@ -301,69 +266,4 @@ impl Windows {
         }
         Ok(())
     }
-}
-
-/// Resolves the puts straight to the neighbours' arrays; `None` if an array of any node has no key.
-/// Collective over the set.
-async fn direct(
-    set: &mut NodeSet,
-    arrays: &[Box<dyn Cells + Send + Sync>],
-    outs: &[Out],
-    plan_at: &(dyn Fn(usize, usize) -> Result<Plan> + Send + Sync),
-) -> Result<Option<Vec<Transfer>>> {
-    let hidden = arrays.iter().any(|array| array.key().is_none());
-    if set.group.greatest(u64::from(hidden)).await? > 0 {
-        return Ok(None);
-    }
-    let mut keys = Vec::new();
-    for array in arrays {
-        let key = array.key().map_or(0, RegionKey::to_bits);
-        keys.push(set.group.allgather(key).await?);
-    }
-    let fabric = set.fabric().clone();
-    let transfer = |out: &Out| {
-        let Line { array, transfer, .. } = &out.line;
-        let (cells, peer) = (&*arrays[*array], transfer.peer);
-        let theirs = plan_at(*array, peer)?;
-        let me = set.me();
-        let inn = theirs.receives.iter().find(|inn| inn.peer == me && inn.label == transfer.label);
-        let inn = inn.expect("plans of two nodes fit together");
-        let (from, at) = (cells.layout(&transfer.section)?, layout_at(cells, peer, &inn.section)?);
-        let here = RemoteAddr { rank: fabric.rank(), region: RegionKey::from_bits(keys[*array][me]), offset: 0 };
-        let there = RemoteAddr { rank: out.to, region: RegionKey::from_bits(keys[*array][peer]), offset: 0 };
-        of_layouts(&fabric, cells.element(), (here, &from), (there, &at))
-    };
-    outs.iter().map(transfer).collect::<Result<_>>().map(Some)
-}
-
-/// Resolves the puts from one layout to another, in cells as wide as the elements where there are
-/// such.
-fn of_layouts(
-    fabric: &Fabric,
-    element: usize,
-    (here, from): (RemoteAddr, &Layout),
-    (there, at): (RemoteAddr, &Layout),
-) -> Result<Transfer> {
-    let pieces = pieces(from, at, !7)?;
-    macro_rules! spans {
-        ($cell:ty) => {{
-            let mut pairs = Vec::new();
-            for piece in pieces.iter().filter(|piece| piece.len > 0) {
-                let cells = piece.len as usize / size_of::<$cell>();
-                for block in 0..u64::from(piece.count) {
-                    let skip = block * piece.stride;
-                    let from = RemoteAddr { offset: piece.from + skip, ..here };
-                    let at = RemoteAddr { offset: piece.at + skip, ..there };
-                    pairs.push((fabric.local_span::<$cell>(from, cells)?, fabric.remote_span::<$cell>(at, cells)?));
-                }
-            }
-            Spans::new(pairs)
-        }};
-    }
-    Ok(match element {
-        2 => Transfer::Two(spans!(u16)),
-        4 => Transfer::Four(spans!(u32)),
-        element if element > 0 && element.is_multiple_of(8) => Transfer::Eight(spans!(u64)),
-        _ => Transfer::One(spans!(u8)),
-    })
 }
