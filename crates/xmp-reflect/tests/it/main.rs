@@ -1,7 +1,6 @@
 //! Mappings and plans against a serial oracle: all nodes are simulated one after another, and every
 //! cell of every node is compared with what the specification says that it holds.
 
-mod allocations;
 mod arrays;
 mod calls;
 mod delivery;

@@ -76,7 +76,7 @@ async fn program(
 
 #[test]
 fn each_element_gets_its_copies() {
-    for_all(60, |array, widths| {
+    for_all(100, |array, widths| {
         let transports = [Transport::Blocks, Transport::Packed, Transport::Fast, Transport::Mrc];
         for (at, transport) in transports.into_iter().enumerate() {
             let corners = [Corners::With, Corners::Orthogonal][at / 2];

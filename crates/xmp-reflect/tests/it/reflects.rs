@@ -116,7 +116,7 @@ fn every_cell_holds_what_the_specification_says_in_virtual_time() {
 
 #[test]
 fn every_cell_holds_what_the_specification_says_on_threads() {
-    for_all(30, |array, widths| {
+    for_all(100, |array, widths| {
         if nodes(&array) > 4 {
             return Ok(());
         }

@@ -1,4 +1,5 @@
-//! What an unchanged schedule allocates: nothing.
+//! What an unchanged schedule allocates: nothing. A program of its own, because counting needs an
+//! allocator that touches every page.
 
 use rdma_fabric::{Fabric, Group, ProgramResult, join};
 use tofu2_sim::shm::Threads;
