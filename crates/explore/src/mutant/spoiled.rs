@@ -5,7 +5,7 @@ use super::{
     operation::{Operation, Then},
 };
 use rdma_fabric::{
-    Amo, Fabric, Pact, Rank, Refused, RemoteAddr, Result, forward,
+    Amo, Fabric, Pact, Rank, Refused, Region, RemoteAddr, Result, forward,
     provider::{
         BarrierUnit, Colours, Ended, Goal, HelperTask, InFlightTable, Keyless, Leftover, Multicast, OneThread, Place,
         Posted, Provider, Queues, Sink, Slot, Source, Token,
@@ -295,5 +295,9 @@ impl Provider for Spoiled {
 impl Keyless for Spoiled {
     fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
         Ok(like.beside(self.over(self.below.keyless(pact)?)))
+    }
+
+    fn abandon(&self, region: Region) {
+        self.below.abandon(region);
     }
 }

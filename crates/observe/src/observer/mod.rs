@@ -239,4 +239,8 @@ impl Keyless for Observer {
         let below = self.below.keyless(pact.without_references())?;
         Ok(like.beside(Observer::new(below, self.recorder.clone())))
     }
+
+    fn abandon(&self, region: Region) {
+        self.below.abandon(region);
+    }
 }
