@@ -41,6 +41,7 @@ pub(super) fn k() -> Vec<Constant> {
         "max_transfer" = 16_777_215 Bytes: "assumed as on FX100: longest single transfer";
         "notice_bits" = 8 Bits: "assumed as on FX100: width of a notice's data";
         "third_party_copy" = 0 Count: "assumed as on FX100: one end of a put or get is the poster's memory";
+        "block_puts" = 0 Count: "external: no strided puts in Tofu1";
         "multicast" = 0 Picoseconds: "assumed as on FX100: none (0)";
         "yield" = 50_000 Picoseconds: "assumed: one turn of a program's own polling loop";
         "node_memory" = 17_179_869_184 Bytes: "external: 16 GiB per node";
