@@ -99,7 +99,7 @@ pub const CASES: &[Case] = &[
     least(1_200, slow(case("slow: a pair x3, put order", PAIR, 3, STRONG))),
     least(3_500, Case { words: 2, ..slow(case("slow: a pair with two words x3", PAIR, 3, WEAK)) }),
     least(3_500, Case { looks: true, ..slow(case("slow: a pair that looks x3", PAIR, 3, WEAK)) }),
-    least(10_000, slow(case("slow: two edges one way x3", TWICE_ONE_WAY, 3, WEAK))),
+    least(800, slow(case("slow: two edges one way x3", TWICE_ONE_WAY, 3, WEAK))),
     least(10_000, slow(case("slow: one to two x2", FAN_OUT, 2, WEAK))),
     least(2_500, slow(case("slow: two to one x2", FAN_IN, 2, WEAK))),
     least(30_000, slow(case("slow: a circle of three x2", CIRCLE, 2, WEAK))),
