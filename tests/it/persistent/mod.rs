@@ -18,6 +18,7 @@ mod random;
 mod reductions;
 mod shapes;
 mod topologies;
+mod windowed;
 mod wrong;
 
 #[cfg(target_os = "linux")]
@@ -151,6 +152,7 @@ macro_rules! every_case {
                 points [1, 2, 3] points::points();
                 early_and_late_points [2] points::early_and_late();
                 wrong_points [2] points::wrong();
+                windows [1, 2, 3] windowed::windows();
                 allreduces [1, 2, 3, 4, 5, 6, 7, 8, 9] reductions::allreduces();
                 allreduces_without_queues [2, 3, 5] reductions::scarce();
             }

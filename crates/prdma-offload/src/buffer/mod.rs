@@ -104,6 +104,7 @@ impl<T: Pod> Buffer<T> {
 
     /// Returns the key under which others reach the memory; `None` if it has none, because it is
     /// lent [in place](Buffer::in_place). Whoever gives it away answers for what is written there.
+    /// `rma_lock::Window::over_region` makes a window of the buffer with it.
     pub fn key(&self) -> Option<RegionKey> {
         (!self.memory.is_in_place()).then(|| self.memory.region().key())
     }

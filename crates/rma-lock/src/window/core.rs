@@ -91,8 +91,8 @@ pub(super) struct WindowMemory {
 pub(super) enum Parts {
     /// The same number of elements at each member.
     Allocated { elements: usize },
-    /// The memory that each member brought, by its number; this rank's is a `Registered` of its
-    /// elements.
+    /// The memory that each member brought, by its number. `mine` owns this rank's: a `Registered` of
+    /// its elements, or what was given with a key.
     Attached { mine: Box<dyn Any + Send + Sync>, parts: Box<[MemberPart]> },
 }
 

@@ -9,9 +9,9 @@ use super::{
     in_flight::InFlightTable,
 };
 use crate::AccessLock;
-use core::{marker::PhantomData, sync::atomic::AtomicBool};
+use core::{any::Any, marker::PhantomData, sync::atomic::AtomicBool};
 use rdma_fabric::{
-    Fabric, FabricError, Group, GroupMemory, Pod, Rank, RegionKey, RegisterError, Registered, Uses,
+    Fabric, FabricError, Group, GroupMemory, Pod, Rank, RegionKey, RegisterError, Registered, RemoteAddr, Uses,
     error::{Mismatch, OutOfMemory},
     provider::Boxed,
 };
@@ -200,30 +200,58 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
             Err(_) => None,
         };
         // Every member gets here, so that nobody waits for one that could not register.
-        let attached = exchange(group, part, options.home).await;
-        let attached = match attached {
-            Ok(parts) => match Self::layout(&fabric, 0, &options, group.len()) {
-                Ok(layout) => group.memory(layout.bytes()).await.map_err(Into::into).and_then(|memory| {
-                    let frame = Self::frame(&fabric, &memory, layout, options)?;
-                    Ok((parts, memory, frame))
-                }),
-                Err(error) => Err(error),
-            },
-            Err(error) => Err(error),
-        };
-        match (registered, attached) {
-            (Ok(mine), Ok((parts, members, frame))) => {
-                let parts = Parts::Attached { mine: Box::new(mine), parts };
-                let data = WindowMemory { members, element: size_of::<T>(), parts };
-                Ok(Self::around(&fabric, data, frame))
-            }
+        match (registered, Self::surround(group, part, options).await) {
+            (Ok(mine), Ok(around)) => Ok(around(Box::new(mine))),
             (Err(RegisterError { error, memory }), _) => Err((error.into(), memory)),
             (Ok(mine), Err(error)) => Err((error, mine.take().await.unwrap_or_default())),
         }
     }
 
-    /// Ends a window of existing memory, and returns that memory with what was written to it.
-    /// Collective over the members. Returns `None` for a window that was allocated.
+    /// Makes a window of memory that has a key at each member, of any length at each
+    /// (`MPI_Win_create`): a [`rdma_fabric::Region`], say, or a buffer of requests. Collective over
+    /// the group. The window keeps `memory`, which owns what `key` opens, until it is dropped.
+    ///
+    /// Whatever else may access that memory still may: it sees what an epoch wrote after the epoch.
+    /// Each member keeps a table of all members.
+    ///
+    /// # Errors
+    /// As [`Window::in_group`]; [`WindowError::Fabric`] if `key` opens fewer than `elements`
+    /// elements of this rank, and then [`WindowError::NotAttached`] at the other members.
+    pub async fn over_region<M: Send + Sync + 'static>(
+        group: &mut Group,
+        memory: M,
+        (key, elements): (RegionKey, usize),
+        options: WindowOptions<L::Options>,
+    ) -> WindowResult<Self> {
+        let fabric = group.fabric().clone();
+        let start = RemoteAddr { rank: fabric.rank(), region: key, offset: 0 };
+        let opened = fabric.local_span::<T>(start, elements);
+        let part = opened.is_ok().then_some(MemberPart { key, elements: elements as u64 });
+        let around = Self::surround(group, part, options).await;
+        opened?;
+        Ok(around?(Box::new(memory)))
+    }
+
+    /// Tells all members each other's parts, and makes what is around them. What is returned makes
+    /// the window, which keeps what owns this rank's part.
+    async fn surround(
+        group: &mut Group,
+        part: Option<MemberPart>,
+        options: WindowOptions<L::Options>,
+    ) -> WindowResult<impl FnOnce(Box<dyn Any + Send + Sync>) -> Self + use<T, L>> {
+        let fabric = group.fabric().clone();
+        let parts = exchange(group, part, options.home).await?;
+        let layout = Self::layout(&fabric, 0, &options, group.len())?;
+        let members = group.memory(layout.bytes()).await?;
+        let frame = Self::frame(&fabric, &members, layout, options)?;
+        Ok(move |mine| {
+            let parts = Parts::Attached { mine, parts };
+            Self::around(&fabric, WindowMemory { members, element: size_of::<T>(), parts }, frame)
+        })
+    }
+
+    /// Ends a window of memory that was brought by [`Window::attach`], and returns that memory with
+    /// what was written to it. Collective over the members. Returns `None` for other windows.
     ///
     /// # Errors
     /// As [`Window::free`] and [`rdma_fabric::Registered::take`].
@@ -232,8 +260,10 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
         self.barrier().await?;
         let taken = match Arc::try_unwrap(self.core) {
             Ok(Core { memory: WindowMemory { parts: Parts::Attached { mine, .. }, .. }, .. }) => {
-                let mine = mine.downcast::<Registered<T>>().expect("it was registered as elements of the window");
-                Some(mine.take().await?)
+                match mine.downcast::<Registered<T>>() {
+                    Ok(mine) => Some(mine.take().await?),
+                    Err(_) => None,
+                }
             }
             _ => None,
         };

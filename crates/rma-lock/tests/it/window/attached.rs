@@ -1,8 +1,9 @@
 //! Windows of existing memory.
 
 use super::everywhere;
-use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Uses};
+use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, Uses};
 use rma_lock::{LockMode, Op, Window, WindowError, WindowOptions};
+use std::sync::Arc;
 
 /// Each member brings one element more than its number.
 async fn bring(fabric: Fabric) -> ProgramResult<Vec<u64>> {
@@ -47,4 +48,35 @@ async fn refused(fabric: Fabric) -> ProgramResult<Vec<u64>> {
 #[test]
 fn memory_comes_back_if_there_is_no_window() {
     assert_eq!(everywhere(2, &refused), [[4, 2], [4, 2]]);
+}
+
+/// A window over memory that others reach without it, too. In the second, rank 1 claims one element
+/// more than it has.
+async fn over_regions(fabric: Fabric) -> ProgramResult<(u64, Option<u64>)> {
+    let mut world = Group::world(&fabric).await?;
+    let (me, ranks) = (fabric.rank(), fabric.ranks());
+    let len = me.index() + 1;
+    let region = Arc::new(fabric.alloc(len * 8)?);
+    let (memory, options) = (region.clone(), WindowOptions::default());
+    let window = Window::<u64>::over_region(&mut world, memory, (region.key(), len), options).await?;
+    let target = Rank::new(((me.index() + 1) % ranks) as u32);
+    let epoch = window.lock(LockMode::Exclusive, target).await?;
+    epoch.put(epoch.len() - 1, [40 + me.index() as u64]).await?;
+    epoch.unlock().await?;
+    window.barrier().await?;
+    let mut last = [0];
+    fabric.read(&region.span::<u64>(&fabric, me.index() * 8, 1)?, &mut last)?;
+    assert!(window.detach().await?.is_none(), "the region is the program's");
+    let claimed = len + usize::from(me.index() == 1);
+    let refused = Window::<u64>::over_region(&mut world, region.clone(), (region.key(), claimed), options).await;
+    match refused.err() {
+        Some(WindowError::Fabric(FabricError::OutOfBounds(outside))) => Ok((last[0], Some(outside.len))),
+        Some(WindowError::NotAttached { rank }) if rank == Rank::new(1) => Ok((last[0], None)),
+        other => Err(format!("rank 1 has too little memory, but: {other:?}").into()),
+    }
+}
+
+#[test]
+fn memory_with_a_key_is_brought_and_kept() {
+    assert_eq!(everywhere(3, &over_regions), [(42, None), (40, Some(24)), (41, None)]);
 }
