@@ -290,3 +290,24 @@ impl From<QueueError> for PrdmaError {
         })
     }
 }
+
+impl From<FabricError> for Box<PrdmaError> {
+    #[cold]
+    fn from(error: FabricError) -> Self {
+        Box::new(error.into())
+    }
+}
+
+impl From<QueueError> for Box<PrdmaError> {
+    #[cold]
+    fn from(error: QueueError) -> Self {
+        Box::new(error.into())
+    }
+}
+
+impl From<Box<PrdmaError>> for PrdmaError {
+    #[cold]
+    fn from(error: Box<PrdmaError>) -> Self {
+        *error
+    }
+}

@@ -5,7 +5,7 @@ use crate::{
     buffer::ClaimSet,
     collective::Reduction,
     cost,
-    engine::{Engine, Progress},
+    engine::{self, Engine, Progress},
     init::{Blocks, Channel, Made, Staged},
 };
 use core::fmt;
@@ -37,8 +37,10 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     Inactive,
+    /// A start is under way, or was dropped half-way.
+    HalfStarted,
     Active,
-    Broken(PrdmaError),
+    Broken(Box<PrdmaError>),
 }
 
 impl fmt::Debug for Request {
@@ -103,38 +105,53 @@ impl Request {
     /// fabric breaks the request, as does a start that is dropped half-way
     /// ([`PrdmaError::HalfStarted`]).
     pub async fn start(&mut self) -> Result<()> {
+        Ok(self.started().await?)
+    }
+
+    async fn started(&mut self) -> engine::Result<()> {
         match &self.state {
             State::Inactive => {}
-            State::Active => return Err(PrdmaError::Active { iteration: self.iteration }),
-            State::Broken(error) => return Err(PrdmaError::Broken(Box::new(error.clone()))),
+            State::Active => return Err(PrdmaError::Active { iteration: self.iteration }.into()),
+            State::HalfStarted => return Err(PrdmaError::Broken(self.half_started().into()).into()),
+            State::Broken(error) => return Err(PrdmaError::Broken(error.clone()).into()),
         }
-        self.claims.begin()?;
+        self.claims.begin().map_err(Box::new)?;
         self.iteration += 1;
         // Holds until the start is complete: a start that is dropped here leaves commands behind
         // that a later one would take for its own.
-        self.state = State::Broken(PrdmaError::HalfStarted { iteration: self.iteration });
-        let started = self.begin().await.map_err(|error| self.made.wires.name_loss(&self.made.fabric, error));
-        self.state = match &started {
-            Ok(()) => State::Active,
-            Err(error) => State::Broken(error.clone()),
-        };
-        match &started {
-            Ok(()) => self.claims.activate(),
-            Err(_) => self.claims.end(true),
+        self.state = State::HalfStarted;
+        match self.begin().await {
+            Ok(()) => {
+                self.state = State::Active;
+                self.claims.activate();
+                Ok(())
+            }
+            Err(error) => {
+                let error = self.broken(error);
+                self.claims.end(true);
+                Err(error)
+            }
         }
-        started
     }
 
-    async fn begin(&mut self) -> Result<()> {
+    async fn begin(&mut self) -> engine::Result<()> {
         self.made.fabric.charge(cost::START).await;
-        self.made.wires.pack()?;
+        self.made.wires.pack().map_err(Box::new)?;
         if let Some(reduction) = &self.reduction {
-            reduction.begin(self.iteration)?;
+            reduction.begin(self.iteration).map_err(Box::new)?;
         }
         if self.copies() {
             Box::pin(self.copied(&self.made.wires.packs, Reduction::begun_bytes)).await;
         }
         self.made.engine.start(self.number()).await
+    }
+
+    /// Breaks the request; returns the error, by its best name.
+    #[cold]
+    fn broken(&mut self, error: Box<PrdmaError>) -> Box<PrdmaError> {
+        let error = Box::new(self.made.wires.name_loss(&self.made.fabric, *error));
+        self.state = State::Broken(error.clone());
+        error
     }
 
     /// Waits for the end of the iteration (`MPI_Wait`): what was to be received is here (acquire),
@@ -150,7 +167,7 @@ impl Request {
             return Ok(());
         }
         let waited = self.made.engine.wait(self.number()).await;
-        self.end_in_time(waited).await
+        Ok(self.end_in_time(waited).await?)
     }
 
     /// Checks whether the iteration has ended, and ends it if so (`MPI_Test`). Returns `true` if
@@ -163,10 +180,11 @@ impl Request {
             return Ok(true);
         }
         match self.made.engine.test(self.number()).await {
-            Ok(Progress::Pending) => Ok(false),
-            Ok(Progress::Done) => self.end_in_time(Ok(())).await.map(|()| true),
-            Err(error) => self.end(Err(error)).map(|()| true),
+            Ok(Progress::Pending) => return Ok(false),
+            Ok(Progress::Done) => self.end_in_time(Ok(())).await?,
+            Err(error) => self.end(Err(error))?,
         }
+        Ok(true)
     }
 
     /// Returns the number that words get in this iteration.
@@ -179,13 +197,18 @@ impl Request {
         match &self.state {
             State::Inactive => Ok(true),
             State::Active => Ok(false),
-            State::Broken(error) => Err(PrdmaError::Broken(Box::new(error.clone()))),
+            State::HalfStarted => Err(PrdmaError::Broken(Box::new(self.half_started()))),
+            State::Broken(error) => Err(PrdmaError::Broken(error.clone())),
         }
+    }
+
+    fn half_started(&self) -> PrdmaError {
+        PrdmaError::HalfStarted { iteration: self.iteration }
     }
 
     /// Ends the iteration, which is over even if the caller does not wait for the time of its copies to
     /// pass.
-    async fn end_in_time(&mut self, ended: Result<()>) -> Result<()> {
+    async fn end_in_time(&mut self, ended: engine::Result<()>) -> engine::Result<()> {
         let ended = self.end(ended);
         if ended.is_ok() && self.copies() {
             Box::pin(self.copied(&self.made.wires.unpacks, Reduction::finished_bytes)).await;
@@ -208,18 +231,25 @@ impl Request {
         }
     }
 
-    fn end(&mut self, ended: Result<()>) -> Result<()> {
-        let (k, scratch) = (self.iteration, &mut self.scratch);
-        let unpacked = ended
-            .and_then(|()| self.made.wires.unpack())
-            .and_then(|()| self.reduction.iter().try_for_each(|reduction| reduction.finish(k, scratch)))
-            .map_err(|error| self.made.wires.name_loss(&self.made.fabric, error));
-        self.state = match &unpacked {
-            Ok(()) => State::Inactive,
-            Err(error) => State::Broken(error.clone()),
+    fn end(&mut self, ended: engine::Result<()>) -> engine::Result<()> {
+        let ended = match ended.and_then(|()| self.unpack()) {
+            Ok(()) => {
+                self.state = State::Inactive;
+                Ok(())
+            }
+            Err(error) => Err(self.broken(error)),
         };
-        self.claims.end(unpacked.is_err());
-        unpacked
+        self.claims.end(ended.is_err());
+        ended
+    }
+
+    /// Brings what has arrived to where it belongs.
+    fn unpack(&mut self) -> engine::Result<()> {
+        self.made.wires.unpack().map_err(Box::new)?;
+        if let Some(reduction) = &self.reduction {
+            reduction.finish(self.iteration, &mut self.scratch).map_err(Box::new)?;
+        }
+        Ok(())
     }
 }
 

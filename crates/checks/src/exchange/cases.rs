@@ -39,6 +39,7 @@ pub const fn case(name: &'static str, edges: Edges, iterations: u64, order: PutO
         looks: false,
         views: false,
         order,
+        puts_in_order: false,
         slow: false,
         mortal: None,
         at_least: 0,
@@ -49,6 +50,11 @@ pub const fn case(name: &'static str, edges: Edges, iterations: u64, order: PutO
 /// Returns `case` on a fabric where no operation is ever over when it is posted.
 pub const fn slow(case: Case) -> Case {
     Case { slow: true, ..case }
+}
+
+/// Returns `case` on a fabric that keeps the order of puts.
+const fn ordered(case: Case) -> Case {
+    Case { puts_in_order: true, ..case }
 }
 
 /// Returns `case` with requests that `call` makes.
@@ -89,6 +95,8 @@ pub const CASES: &[Case] = &[
     least(1_500, case("a pair x3", PAIR, 3, WEAK)),
     least(1_500, Case { views: true, ..case("views: a pair x3", PAIR, 3, WEAK) }),
     least(1_200, case("a pair x3, put order", PAIR, 3, STRONG)),
+    least(1_500, ordered(case("a pair x3, puts in order", PAIR, 3, WEAK))),
+    least(1_500, ordered(slow(case("slow: a pair x3, puts in order", PAIR, 3, WEAK)))),
     least(400, case("one way x3", ONE_WAY, 3, WEAK)),
     least(800, case("two edges one way x1", TWICE_ONE_WAY, 1, WEAK)),
     least(2_000, called(case("points: a pair x1", PAIR, 1, WEAK), Points)),
@@ -107,6 +115,7 @@ pub const CASES: &[Case] = &[
     least(2_000, dying(1, slow(case("rank 1 may die: slow: a pair x2", PAIR, 2, WEAK)))),
     least(2_000, dying(0, slow(case("rank 0 may die: slow: a pair x2, put order", PAIR, 2, STRONG)))),
     least(1_000, dying(0, case("rank 0 may die: a pair x1", PAIR, 1, WEAK))),
+    least(1_500, dying(0, ordered(case("rank 0 may die: a pair x2, puts in order", PAIR, 2, WEAK)))),
     least(300, dying(0, slow(case("rank 0 may die: slow: one way x2", ONE_WAY, 2, WEAK)))),
     least(400, dying(1, slow(case("rank 1 may die: slow: one way x2", ONE_WAY, 2, WEAK)))),
     least(2_000, dying(1, called(case("rank 1 may die: parts: a pair x2", PAIR, 2, WEAK), Partitions(1)))),

@@ -79,7 +79,7 @@ fn names_the_loss(error: &(dyn Error + 'static), lost: usize) -> bool {
 pub fn explorer(case: &Case) -> Explorer<'static> {
     let (ranks, last) = (case.ranks() as u32, case.iterations);
     let mut caps = Caps::weakest();
-    caps.put_order = case.order;
+    (caps.put_order, caps.puts_in_order) = (case.order, case.puts_in_order);
     let mut explorer = Explorer::new(case.ranks()).leave_together().caps(caps).set_up(SET_UP);
     let edges = case.edges.iter().enumerate();
     let edges = edges.flat_map(|(from, to)| to.iter().map(move |to| [from, *to])).filter(|[from, to]| from != to);

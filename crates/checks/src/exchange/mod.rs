@@ -49,6 +49,8 @@ pub struct Case {
     pub views: bool,
     /// The order in which the fabric delivers puts.
     pub order: PutOrder,
+    /// Whether puts arrive in the order posted.
+    pub puts_in_order: bool,
     /// Whether no operation is ever over when it is posted.
     pub slow: bool,
     /// The rank that may die at any moment, if one may.

@@ -17,13 +17,10 @@
 //! Y. Ishikawa et al., Revisiting persistent communication in MPI (EuroMPI 2012); M. Hatanaka et
 //! al. (EuroMPI 2013).
 
-use super::{CpuContact, Demand, Engine, Progress, contact::CpuChannel};
-use crate::{
-    Result,
-    init::{Agreed, Channel, Handles, Wires},
-};
+use super::{CpuContact, Demand, Engine, Progress, Result, contact::CpuChannel};
+use crate::init::{Agreed, Channel, Handles, Wires};
 use rdma_fabric::{
-    Deps, Fabric, LocalWord, Rank, Refused, RemoteSpan,
+    Fabric, LocalWord, Rank, Refused, RemoteSpan,
     op::Put,
     triggered::{TriggeredPut, TriggeredPuts},
 };
@@ -68,7 +65,7 @@ impl CpuEngine {
         wires: &Wires,
         theirs: &[CpuContact],
         relays: Option<(&[Demand], &[Rank])>,
-    ) -> Result<Self> {
+    ) -> crate::Result<Self> {
         let (mut readies, mut puts, mut ends) = (Vec::new(), Vec::<TriggeredPut>::new(), Vec::new());
         // The neighbours whose READY and END there are already, by direction.
         let (mut ready, mut put) = (Vec::new(), Vec::new());
@@ -119,32 +116,20 @@ pub(crate) fn awaited(me: Rank, channels: &[Channel]) -> Box<[Rank]> {
 }
 
 /// Puts `number` to each of the words.
-async fn put_number(fabric: &Fabric, words: &[RemoteSpan<u64>], number: u64) -> Result<()> {
+async fn put_number(fabric: &Fabric, words: &[RemoteSpan<u64>], number: u64) -> rdma_fabric::Result<()> {
     for word in words {
         // The operation owns the number: nobody needs to know when it has left.
         match fabric.try_post(Put { to: word, from: [number], notice: None }) {
             Ok(_) => {}
             Err(Refused::Full(_)) => drop(fabric.put(word, [number]).await?),
-            Err(Refused::Failed(error, _)) => return Err(error.into()),
-        }
-    }
-    Ok(())
-}
-
-/// Waits until all words have reached `number`, and meanwhile carries out what this member has
-/// armed.
-async fn reached(fabric: &Fabric, words: &[LocalWord<u64>], ranks: &[Rank], number: u64) -> Result<()> {
-    for word in words {
-        if fabric.load(word)? < number {
-            let wait = fabric.wait_until(word, Deps::Ranks(ranks), |value| value >= number);
-            fabric.triggers().beside(wait).await?;
+            Err(Refused::Failed(error, _)) => return Err(error),
         }
     }
     Ok(())
 }
 
 /// Checks whether all words have reached `number`.
-fn have_reached(fabric: &Fabric, words: &[LocalWord<u64>], number: u64) -> Result<Progress> {
+fn have_reached(fabric: &Fabric, words: &[LocalWord<u64>], number: u64) -> rdma_fabric::Result<Progress> {
     for word in words {
         if fabric.load(word)? < number {
             return Ok(Progress::Pending);
@@ -161,7 +146,7 @@ impl Engine for CpuEngine {
 
     async fn wait(&mut self, iteration: u64) -> Result<()> {
         self.puts.wait().await?;
-        reached(&self.fabric, &self.ends, &self.ranks, iteration).await
+        Ok(self.fabric.triggers().until_reached(&self.fabric, &self.ends, &self.ranks, iteration).await?)
     }
 
     async fn test(&mut self, iteration: u64) -> Result<Progress> {
@@ -199,7 +184,7 @@ impl CpuPartitions {
         agreed: &[Agreed],
         wires: &Wires,
         theirs: &[CpuContact],
-    ) -> Result<Self> {
+    ) -> crate::Result<Self> {
         let (mut outs, mut readies, mut ends) = (Vec::new(), Vec::new(), Vec::new());
         let handles = Handles::open(fabric);
         let ranks = awaited(fabric.rank(), channels);
@@ -231,14 +216,14 @@ impl CpuPartitions {
 /// For partitions that are all [armed](CpuPartitions::arm).
 impl Engine for CpuPartitions {
     async fn start(&mut self, iteration: u64) -> Result<()> {
-        put_number(&self.fabric, &self.readies, iteration).await
+        Ok(put_number(&self.fabric, &self.readies, iteration).await?)
     }
 
     async fn wait(&mut self, iteration: u64) -> Result<()> {
         for out in self.outs() {
             out.wait().await?;
         }
-        reached(&self.fabric, &self.ends, &self.ranks, iteration).await
+        Ok(self.fabric.triggers().until_reached(&self.fabric, &self.ends, &self.ranks, iteration).await?)
     }
 
     async fn test(&mut self, iteration: u64) -> Result<Progress> {

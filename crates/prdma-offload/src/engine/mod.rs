@@ -16,8 +16,12 @@ pub(crate) use open_queues::{OpenQueues, QueueContact, open_queue};
 pub(crate) use program::{CommandTemplate, Data, MOST_SPS, Program, ring_depth};
 pub(crate) use queues::{QueueEngine, QueuePartitions};
 
-use crate::Result;
+use crate::PrdmaError;
 use core::future::Future;
+
+/// What an engine reports. The error is in a box: each future that passes a result on moves all of it,
+/// mostly to say that there is no error.
+pub(crate) type Result<T, E = Box<PrdmaError>> = core::result::Result<T, E>;
 
 /// The progress of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,8 +13,8 @@
 //! partitions are posted. So the argument about credit is that of the program, with a network
 //! interface that is slow between SELF and DATA.
 
-use super::{CommandTemplate, Engine, Program, Progress};
-use crate::{PrdmaError, Result, cost};
+use super::{CommandTemplate, Engine, Program, Progress, Result};
+use crate::{PrdmaError, cost};
 use rdma_fabric::{
     ControlQueue, Deps, Fabric, Rank,
     control_queue::{Completion, MrqKind, MrqNotice, Posting},
@@ -70,7 +70,10 @@ impl RunningQueue {
                 self.outstanding.notices -= 1;
                 Ok(())
             }
-            _ => Err(PrdmaError::WrongIteration { rank: notice.peer.rank(), got: notice.edata, iteration }),
+            _ => {
+                let rank = notice.peer.rank();
+                Err(PrdmaError::WrongIteration { rank, got: notice.edata, iteration }.into())
+            }
         }
     }
 

@@ -161,7 +161,7 @@ impl Partitioned {
         let started = self.made.engine.start(self.iteration).await;
         self.broken.take();
         self.active = started.is_ok();
-        self.kept(started)
+        self.kept(started.map_err(Into::into))
     }
 
     /// Marks a partition of what is sent along a destination slot as ready (`MPI_Pready`): it
@@ -259,7 +259,7 @@ impl Partitioned {
         }
         self.all_marked()?;
         let waited = self.made.engine.wait(self.iteration).await;
-        self.end(waited)
+        self.end(waited.map_err(Into::into))
     }
 
     /// Checks whether the iteration has ended, and ends it if so (`MPI_Test`). Returns `true` if
@@ -275,7 +275,7 @@ impl Partitioned {
         self.all_marked()?;
         match self.made.engine.test(self.iteration).await {
             Ok(Progress::Pending) => Ok(false),
-            ended => self.end(ended.map(drop)).map(|()| true),
+            ended => self.end(ended.map(drop).map_err(Into::into)).map(|()| true),
         }
     }
 

@@ -6,7 +6,7 @@
 mod abort;
 pub(crate) mod blocks;
 mod copies;
-mod direct;
+pub(crate) mod direct;
 mod helper;
 mod memory;
 mod multicast;

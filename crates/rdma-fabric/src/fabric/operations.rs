@@ -102,6 +102,12 @@ impl Fabric {
         self.begin(PutSlice { to: to.place(), from, notice }, drop)
     }
 
+    /// Posts a put of one word. The word is written whole, never torn.
+    #[inline(always)]
+    pub(crate) fn try_put_word(&self, to: &RemoteWord<u64>, value: u64) -> Result<Handle<()>, Refused<()>> {
+        self.begin(PutWord { to: to.place(), value }, drop)
+    }
+
     /// Posts a get. The lengths are compared before anything is copied.
     ///
     /// # Errors

@@ -32,15 +32,22 @@ mod set;
 pub use put::{Spans, Transfer, TriggeredPut, put_behind};
 pub use set::TriggeredPuts;
 
-use crate::{Result, join};
+use crate::{Deps, Fabric, LocalWord, Rank, Result, join};
 use board::{Board, Watch};
 use core::{
     fmt,
     future::{Future, poll_fn},
+    hint::spin_loop,
     pin::pin,
     task::Poll,
 };
 use std::sync::{Arc, OnceLock};
+
+/// Returns how often a word is looked at before a wait for it: where it is mapped, a peer may write it
+/// sooner than a wait is prepared.
+fn looks(word: &LocalWord<u64>) -> u32 {
+    if word.place().load(8).is_some() { 12 } else { 0 }
+}
 
 /// The puts that a rank has armed and can't carry out yet. Each rank has one:
 /// [`crate::Fabric::triggers`].
@@ -105,6 +112,32 @@ impl Triggers {
             }
         };
         if self.is_idle() { own.await } else { join::join(self.board().advance(), own).await.1 }
+    }
+
+    /// Waits until all of the words have reached `number`, and meanwhile carries out puts as
+    /// [`Triggers::beside`] does. The wait depends on `ranks`.
+    ///
+    /// # Errors
+    /// As [`Fabric::load`] and [`Fabric::wait_until`].
+    pub async fn until_reached(
+        &self,
+        fabric: &Fabric,
+        words: &[LocalWord<u64>],
+        ranks: &[Rank],
+        number: u64,
+    ) -> Result<()> {
+        for word in words {
+            let mut looks = looks(word);
+            while fabric.load(word)? < number {
+                if looks == 0 {
+                    self.beside(fabric.wait_until(word, Deps::Ranks(ranks), |value| value >= number)).await?;
+                    break;
+                }
+                looks -= 1;
+                spin_loop();
+            }
+        }
+        Ok(())
     }
 
     /// Waits for `awaited`, and meanwhile carries out puts as they become possible, including those

@@ -1,11 +1,16 @@
 //! One put that waits for words: what it transfers, and the word that follows the data.
 
-use super::block_spans::{BlockPair, BlockSpans};
+use super::{
+    block_spans::{BlockPair, BlockSpans},
+    looks,
+};
 use crate::{
-    Amo, Blocks, Fabric, Handle, LocalSpan, LocalWord, Pod, PutOrder, Rank, Refused, RemoteSpan, RemoteWord, Result,
-    fabric::blocks::BlockPut,
+    Amo, Blocks, Caps, Fabric, Handle, LocalSpan, LocalWord, Pod, PutOrder, Rank, Refused, RemoteSpan, RemoteWord,
+    Result,
+    fabric::{blocks::BlockPut, direct::put_now},
     join,
     op::{Atomic, Put},
+    provider::Source,
 };
 use core::fmt;
 
@@ -24,6 +29,8 @@ pub struct TriggeredPut {
     span: RemoteSpan<u64>,
     /// Whether the word can't overtake anything.
     alone: bool,
+    /// Whether the network keeps the order of puts.
+    in_order: bool,
     /// The last number for which the word was written.
     done: u64,
 }
@@ -33,7 +40,7 @@ impl TriggeredPut {
     /// `word` of the same rank.
     pub fn new(needs: Vec<LocalWord<u64>>, transfer: Transfer, word: RemoteWord<u64>) -> Self {
         let (to, span, others) = (word.rank(), word.as_span(), Vec::new());
-        TriggeredPut { needs, transfer, others, to, span, word, alone: false, done: 0 }
+        TriggeredPut { needs, transfer, others, to, span, word, alone: false, in_order: false, done: 0 }
     }
 
     /// Adds a transfer to the same rank.
@@ -48,6 +55,16 @@ impl TriggeredPut {
     pub fn answered(mut self) -> Self {
         self.alone = self.transfer.is_empty();
         self
+    }
+
+    /// Notes what the network promises.
+    pub(super) fn over(&mut self, caps: &Caps) {
+        self.in_order = caps.puts_in_order;
+    }
+
+    /// Returns how often its words are looked at before a wait for them.
+    pub(super) fn looks(&self) -> u32 {
+        self.needs.iter().map(looks).min().unwrap_or(0)
     }
 
     pub(super) fn is_done(&self, number: u64) -> bool {
@@ -76,11 +93,11 @@ impl TriggeredPut {
                     return Ok(false);
                 }
             }
-            if join::now(fabric.flush(self.to)).transpose()?.is_none() {
+            if !self.in_order && join::now(fabric.flush(self.to)).transpose()?.is_none() {
                 return Ok(false);
             }
         }
-        match fabric.try_post(Put { to: &self.span, from: [number], notice: None }) {
+        match fabric.try_put_word(&self.word, number) {
             Ok(_) => {
                 self.done = number;
                 Ok(true)
@@ -141,7 +158,11 @@ async fn post_behind(
     span: &RemoteSpan<u64>,
     value: u64,
 ) -> Result<PostedWord> {
-    if fabric.caps().put_order >= PutOrder::SameTarget {
+    let caps = fabric.caps();
+    if caps.puts_in_order {
+        return Ok(PostedWord::Put(post_word(fabric, span, value).await?));
+    }
+    if caps.put_order >= PutOrder::SameTarget {
         // On this path a later atomic is seen after the data.
         return Ok(PostedWord::Swap(fabric.post(Atomic { word, amo: Amo::Swap(value) }).await?));
     }
@@ -227,6 +248,10 @@ impl<W: Pod> Spans<W> {
     #[inline]
     fn put_now(&mut self, fabric: &Fabric) -> Result<bool> {
         for Pair { from, spare, to } in &mut self.pairs[self.posted..] {
+            if put_now(fabric, to.place(), Source::Place(from.place())) {
+                self.posted += 1;
+                continue;
+            }
             let from = spare.take().unwrap_or_else(|| from.clone());
             match fabric.try_post(Put { to, from, notice: None }) {
                 Ok(mut handle) => {

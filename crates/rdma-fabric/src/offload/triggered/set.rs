@@ -3,7 +3,7 @@
 
 use super::TriggeredPut;
 use crate::{Deps, Fabric, FabricError, LocalWord, Rank, Result, join};
-use core::fmt;
+use core::{fmt, hint::spin_loop};
 use std::sync::Arc;
 
 /// Puts that are armed together, again and again, each time with a greater number.
@@ -43,7 +43,10 @@ impl TriggeredPuts {
     pub async fn arm(&mut self, number: u64) -> Result<()> {
         let mut hand = self.hand().await;
         hand.set().number = number;
-        hand.set().advance().await.map(drop)
+        match hand.set().advance_now() {
+            Some(advanced) => advanced.map(drop),
+            None => hand.set().advance().await.map(drop),
+        }
     }
 
     /// Arms all puts with `number`, and leaves them to
@@ -63,11 +66,13 @@ impl TriggeredPuts {
     /// As [`TriggeredPuts::arm`]; as [`Fabric::wait_until`] if a rank is lost.
     pub async fn wait(&mut self) -> Result<()> {
         let mut hand = self.hand().await;
+        if hand.set().advance_soon()? {
+            return Ok(());
+        }
         while !hand.set().advance().await? {
-            let (fabric, parked) = (hand.0.fabric.clone(), hand.set().parked());
-            let waited = async { parked?.wait().await };
-            if let Err(error) = fabric.triggers().beside(waited).await {
-                hand.set().fail(error.clone());
+            let Hand(TriggeredPuts { fabric, here: Some(set), .. }) = &mut hand else { continue };
+            if let Err(error) = fabric.triggers().beside(set.until_possible()).await {
+                set.fail(error.clone());
                 return Err(error);
             }
         }
@@ -143,7 +148,8 @@ enum Left {
 }
 
 impl Set {
-    pub(super) fn new(fabric: &Fabric, puts: Vec<TriggeredPut>, ranks: Arc<[Rank]>) -> Self {
+    pub(super) fn new(fabric: &Fabric, mut puts: Vec<TriggeredPut>, ranks: Arc<[Rank]>) -> Self {
+        puts.iter_mut().for_each(|put| put.over(&fabric.caps()));
         let immediate = fabric.try_nop().is_ok_and(|mut nop| nop.test());
         Set { fabric: fabric.clone(), puts, immediate, number: 0, ranks, error: None }
     }
@@ -186,6 +192,41 @@ impl Set {
         }
     }
 
+    /// Carries out what needs no wait; returns whether all is done, or `None` if something waits for
+    /// the network. An error persists.
+    pub(super) fn advance_now(&mut self) -> Option<Result<bool>> {
+        if let Some(error) = &self.error {
+            return Some(Err(error.clone()));
+        }
+        match self.go_now() {
+            Ok(Left::Slow) => None,
+            Ok(left) => Some(Ok(left == Left::None)),
+            Err(error) => {
+                self.error = Some(error.clone());
+                Some(Err(error))
+            }
+        }
+    }
+
+    /// Carries out what needs no wait, and, where peers can be that fast, looks again for a moment;
+    /// returns whether all is done. An error persists.
+    fn advance_soon(&mut self) -> Result<bool> {
+        let mut looks = self.puts.iter().map(TriggeredPut::looks).min().unwrap_or(0);
+        loop {
+            match self.advance_now() {
+                Some(Ok(false)) if looks > 0 => spin_loop(),
+                Some(advanced) => return advanced,
+                None => return Ok(false),
+            }
+            looks -= 1;
+        }
+    }
+
+    /// Waits until one of the puts can proceed.
+    async fn until_possible(&self) -> Result<()> {
+        until_one(&self.fabric, &self.late()?, self.number, &self.ranks).await
+    }
+
     /// Carries out what need not wait for words; returns whether all is done. An error persists.
     pub(super) async fn advance(&mut self) -> Result<bool> {
         if let Some(error) = &self.error {
@@ -200,19 +241,21 @@ impl Set {
 
     /// Returns a wait that ends when one of the puts can proceed.
     pub(super) fn parked(&self) -> Result<Parked> {
+        let words = self.late()?.into_iter().cloned().collect();
+        Ok(Parked { fabric: self.fabric.clone(), words, number: self.number, ranks: self.ranks.clone() })
+    }
+
+    /// Returns one word of each put that is late; none if some put is not late.
+    fn late(&self) -> Result<Vec<&LocalWord<u64>>> {
         let mut words = Vec::new();
         for put in self.puts.iter().filter(|put| !put.is_done(self.number)) {
             match put.late(&self.fabric, self.number)? {
-                Some(word) => words.push(word.clone()),
-                // The put's words have arrived since the last look, and peers may be waiting for
-                // it.
-                None => {
-                    words.clear();
-                    break;
-                }
+                Some(word) => words.push(word),
+                // Its words have arrived since the last look, and peers may be waiting for it.
+                None => return Ok(Vec::new()),
             }
         }
-        Ok(Parked { fabric: self.fabric.clone(), words, number: self.number, ranks: self.ranks.clone() })
+        Ok(words)
     }
 }
 
@@ -228,11 +271,17 @@ pub(super) struct Parked {
 impl Parked {
     /// Waits until one of the words has reached the number.
     pub(super) async fn wait(self) -> Result<()> {
-        let one = |word| self.fabric.wait_until(word, Deps::Ranks(&self.ranks), |value: u64| value >= self.number);
-        match &self.words[..] {
-            [] => Ok(()),
-            [word] => one(word).await.map(drop),
-            words => join::race_all(words.iter().map(one)).await.map(drop),
-        }
+        let words: Vec<_> = self.words.iter().collect();
+        until_one(&self.fabric, &words, self.number, &self.ranks).await
+    }
+}
+
+/// Waits until one of the words, if there are any, has reached `number`.
+async fn until_one(fabric: &Fabric, words: &[&LocalWord<u64>], number: u64, ranks: &[Rank]) -> Result<()> {
+    let one = |word| fabric.wait_until(word, Deps::Ranks(ranks), move |value: u64| value >= number);
+    match *words {
+        [] => Ok(()),
+        [word] => one(word).await.map(drop),
+        _ => join::race_all(words.iter().copied().map(one)).await.map(drop),
     }
 }
