@@ -127,7 +127,7 @@ impl Request {
                 Ok(())
             }
             Err(error) => {
-                let error = self.broken(error);
+                let error = self.broken(*error);
                 self.claims.end(true);
                 Err(error)
             }
@@ -148,8 +148,8 @@ impl Request {
 
     /// Breaks the request; returns the error, by its best name.
     #[cold]
-    fn broken(&mut self, error: Box<PrdmaError>) -> Box<PrdmaError> {
-        let error = Box::new(self.made.wires.name_loss(&self.made.fabric, *error));
+    fn broken(&mut self, error: PrdmaError) -> Box<PrdmaError> {
+        let error = Box::new(self.made.wires.name_loss(&self.made.fabric, error));
         self.state = State::Broken(error.clone());
         error
     }
@@ -237,7 +237,7 @@ impl Request {
                 self.state = State::Inactive;
                 Ok(())
             }
-            Err(error) => Err(self.broken(error)),
+            Err(error) => Err(self.broken(*error)),
         };
         self.claims.end(ended.is_err());
         ended

@@ -28,9 +28,11 @@ mod block_spans;
 mod board;
 mod put;
 mod set;
+mod transfer;
 
-pub use put::{Spans, Transfer, TriggeredPut, put_behind};
+pub use put::{TriggeredPut, put_behind};
 pub use set::TriggeredPuts;
+pub use transfer::{Spans, Transfer};
 
 use crate::{Deps, Fabric, LocalWord, Rank, Result, join};
 use board::{Board, Watch};
