@@ -25,11 +25,11 @@ const LINES: usize = 512;
 pub(super) const BURST_WORDS: usize = 64;
 /// The number of bytes in a window.
 pub(super) const WINDOW: usize = 16 << 20;
-/// The number of bytes in a field, of which each of two ranks has one.
+/// The number of bytes in a field, of which each of four ranks has one.
 pub(super) const FIELD: usize = 72 << 20;
 /// Where the fields start, behind two windows for each of two ranks and each way of copying.
 const FIELDS: usize = LINES * LINE + 8 * WINDOW;
-const BYTES: usize = FIELDS + 2 * FIELD;
+const BYTES: usize = FIELDS + 4 * FIELD;
 
 /// Equal blocks of a field, at equal distances, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -153,7 +153,7 @@ impl Bare {
 
     /// Returns the block of a rank's field that starts at `offset`.
     fn block(&self, rank: usize, offset: usize, len: usize) -> *mut u8 {
-        assert!(rank < 2 && offset + len <= FIELD);
+        assert!(rank < 4 && offset + len <= FIELD);
         self.at(FIELDS + rank * FIELD + offset).as_ptr()
     }
 

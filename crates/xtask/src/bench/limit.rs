@@ -2,7 +2,7 @@
 
 use super::{
     bare::{Bare, Face, How},
-    meeting::{Abandoned, spin_until},
+    meeting::{Abandoned, spin_until, yield_until},
 };
 use core::{
     hint::black_box,
@@ -170,6 +170,41 @@ pub(super) fn border(
         if border.rewritten {
             let sums = border.faces.iter().map(|(_, _, to, face)| bare.sum_face(me, *to, *face));
             black_box(sums.fold(0, u64::wrapping_add));
+        }
+    }
+    Ok(())
+}
+
+/// Updates the border of the own field `n` times, as one of 2 × 2 ranks that yield while they wait:
+/// two faces go to the rank beside this one, then two to the rank across. `turn` counts over all
+/// calls.
+pub(super) fn border_of_four(
+    bare: &Bare,
+    me: usize,
+    faces: &[(usize, usize, Face); 4],
+    turn: &mut u64,
+    n: u64,
+    abandoned: &AtomicU64,
+) -> Result<(), Abandoned> {
+    let [ready, end] = super::lines::FOUR_FIELDS;
+    let word = |first: usize, rank: usize, dim: usize| bare.word(first + 2 * rank + dim);
+    let neighbours = [me ^ 1, me ^ 2];
+    for _ in 0..n {
+        *turn += 1;
+        for (dim, &neighbour) in neighbours.iter().enumerate() {
+            // Release: pairs with the acquire in `yield_until` at the neighbour; so does the other
+            // store.
+            word(ready, neighbour, dim).store(*turn, Release);
+        }
+        for (dim, (&neighbour, faces)) in neighbours.iter().zip(faces.chunks(2)).enumerate() {
+            yield_until(word(ready, me, dim), *turn, abandoned)?;
+            for (from, to, face) in faces {
+                bare.copy_face((neighbour, *to), (me, *from), *face);
+            }
+            word(end, neighbour, dim).store(*turn, Release);
+        }
+        for dim in 0..neighbours.len() {
+            yield_until(word(end, me, dim), *turn, abandoned)?;
         }
     }
     Ok(())

@@ -61,6 +61,8 @@ pub(super) const SLOTS: [usize; 2] = [176, 184];
 pub(super) const EXCHANGE: [usize; 2] = [200, 204];
 /// Words of the bare update of a field's border, as those of the bare exchange.
 pub(super) const FIELD: [usize; 2] = [208, 212];
+/// The same for 2 × 2 ranks: a line for each of four ranks and each dimension.
+pub(super) const FOUR_FIELDS: [usize; 2] = [216, 224];
 /// Slots of bare messages, and what says that they are free; 64 lines each.
 pub(super) const MESSAGES: [usize; 2] = [256, 320];
 /// Flags there and back, to compare with messages.

@@ -69,6 +69,18 @@ pub(super) fn spin_until<const PAUSE: bool>(
     Ok(())
 }
 
+/// Yields the core until `word` is at least `value`.
+pub(super) fn yield_until(word: &AtomicU64, value: u64, abandoned: &AtomicU64) -> Result<(), Abandoned> {
+    // Acquire: pairs with the release of the rank that stores the value.
+    while word.load(Acquire) < value {
+        std::thread::yield_now();
+        if abandoned.load(Acquire) != 0 {
+            return Err(Abandoned);
+        }
+    }
+    Ok(())
+}
+
 #[cold]
 fn think(thoughts: &mut u32, abandoned: &AtomicU64) -> Result<(), Abandoned> {
     *thoughts += 1;

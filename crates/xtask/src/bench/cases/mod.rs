@@ -17,6 +17,7 @@ mod notices;
 mod oversubscribed;
 mod pair;
 mod reflect;
+mod reflect_four;
 mod words;
 
 pub(super) use blocks::{COUNT as BLOCKS, SPREAD};
@@ -71,6 +72,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Case> {
         locks::BOTH_CASES,
         exchange::CASES,
         reflect::CASES,
+        reflect_four::CASES,
         blocks::CASES,
         dynamics::CASES,
         acp::CASES,
@@ -96,7 +98,9 @@ pub(super) fn find(name: &str) -> Option<&'static Case> {
 pub(super) fn ranks_of(case: &Case) -> Ranks {
     let is_one_of = |cases: &[Case]| cases.iter().any(|known| known.name == case.name);
     match () {
-        () if is_one_of(containers::CASES) || is_one_of(fmpl_collectives::FOUR_CASES) => Ranks::Four,
+        () if [containers::CASES, fmpl_collectives::FOUR_CASES, reflect_four::CASES].into_iter().any(is_one_of) => {
+            Ranks::Four
+        }
         () if is_one_of(oversubscribed::CASES) => Ranks::Oversubscribed,
         () => Ranks::Pair,
     }
@@ -122,8 +126,9 @@ pub(super) async fn measure(ranks: Ranks, fabric: Fabric, plan: JobPlan) -> Prog
 async fn measure_four(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<Vec<Measured>> {
     let mut job = Crowd::new(fabric, bare, plan)?;
     let collectives = fmpl_collectives::measure_four(&mut job, fabric, plan).await?;
+    let reflects = reflect_four::measure(&mut job, fabric, plan).await?;
     let containers = containers::measure(&mut job, fabric, plan).await?;
-    Ok(collectives.into_iter().chain(containers).collect())
+    Ok(collectives.into_iter().chain(reflects).chain(containers).collect())
 }
 
 /// What a job is to measure, sent to every rank.

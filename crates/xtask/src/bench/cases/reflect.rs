@@ -34,8 +34,42 @@ pub(super) const CASES: &[Case] = &[EMPTY, SPLIT, ALL, SPLIT_REWRITTEN, ALL_REWR
 const LEVELS: usize = 128;
 const COLUMNS: usize = 256;
 const LAYERS: usize = 2;
-/// Bytes of a face.
-const BYTES: usize = LEVELS * COLUMNS * LAYERS * 8;
+
+/// A rank's block of a field, with as many columns along i as along j.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    pub(super) levels: usize,
+    pub(super) columns: usize,
+    /// Layers of shadow on each horizontal side.
+    pub(super) layers: usize,
+}
+
+impl Block {
+    pub(super) const LARGE: Self = Block { levels: LEVELS, columns: COLUMNS, layers: LAYERS };
+
+    /// Returns the bytes of a face.
+    pub(super) const fn bytes(self) -> usize {
+        self.levels * self.columns * self.layers * 8
+    }
+
+    /// Returns the faces, two of i and two of j: where each starts, and where in the field of the
+    /// rank that gets it.
+    pub(super) fn faces(self) -> [(usize, usize, Face); 4] {
+        let Block { levels, columns, layers } = self;
+        let column = levels * 8;
+        let row = (columns + 2 * layers) * column;
+        let at = |j: usize, i: usize| j * row + i * column;
+        let i_face = Face { count: columns, len: layers * column, stride: row };
+        let j_face = Face { count: layers, len: columns * column, stride: row };
+        let far = columns + layers;
+        [
+            (at(layers, layers), at(layers, far), i_face),
+            (at(layers, columns), at(layers, 0), i_face),
+            (at(layers, layers), at(far, layers), j_face),
+            (at(columns, layers), at(0, layers), j_face),
+        ]
+    }
+}
 
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     small(pair).await?;
@@ -108,17 +142,11 @@ async fn field(pair: &mut Pair<'_>, case: &Case, all: bool, rewritten: bool) -> 
         let reflect = Reflect::widths(&[both, both, one]).orthogonal();
         schedules.push(Schedule::new(&mut set, &[&first], &reflect).await?);
     }
-    let row = (COLUMNS + 2 * LAYERS) * LEVELS * 8;
-    let at = |j: usize, i: usize| j * row + i * LEVELS * 8;
-    let i_face = Face { count: COLUMNS, len: LAYERS * LEVELS * 8, stride: row };
-    let j_face = Face { count: LAYERS, len: COLUMNS * LEVELS * 8, stride: row };
-    let far = COLUMNS + LAYERS;
-    let faces = [
-        (true, at(LAYERS, LAYERS), at(LAYERS, far), i_face),
-        (true, at(LAYERS, COLUMNS), at(LAYERS, 0), i_face),
-        (all, at(LAYERS, LAYERS), at(far, LAYERS), j_face),
-        (all, at(COLUMNS, LAYERS), at(0, LAYERS), j_face),
-    ];
+    let (to_peer, places) = ([true, true, all, all], Block::LARGE.faces());
+    let faces: [_; 4] = core::array::from_fn(|at| {
+        let (from, to, face) = places[at];
+        (to_peer[at], from, to, face)
+    });
     let (mut turn, mut round) = (0, 0.0);
     let border = Border { faces: &faces, rewritten };
     let mut forms: Vec<Named<'_>> = Vec::new();
@@ -161,6 +189,6 @@ async fn field(pair: &mut Pair<'_>, case: &Case, all: bool, rewritten: bool) -> 
         }));
     }
     forms.push(run!("flags and memcpy", times => limit::border(bare, me, border, &mut turn, times, abandoned)?));
-    pair.measure(case, BYTES, forms).await?;
+    pair.measure(case, Block::LARGE.bytes(), forms).await?;
     Ok(set.barrier().await?)
 }
