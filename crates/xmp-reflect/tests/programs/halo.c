@@ -23,7 +23,8 @@
 #endif
 
 enum { SIDES = 4, WANTED = 31, FEWEST = 7, MOST = 400, TRIPS = 100, WARM_UP = 20 };
-static const double SAMPLE = 4e-3, PATIENCE = 1.2; /* seconds of a sample, and of all of a variant */
+static const double PATIENCE = 1.2; /* seconds of all samples of a variant */
+static double sample = 4e-3;         /* seconds of one */
 
 /* Extents of a block along j, i and k, which is fastest in memory, and layers of shadow in j and i. */
 typedef struct { int j, i, k, layers; } Shape;
@@ -225,10 +226,10 @@ static void measure(const char *exchange, const Variant *variant) {
     bool clean;
     variant->begin();
     check(exchange, variant);
-    for (double took = 0; took < SAMPLE / 3;) { /* the fastest of three runs */
+    for (double took = 0; took < sample / 3;) { /* the fastest of three runs */
         took = 1e9;
         for (int n = 0; n < 3; n++) { double again = timed(variant, times, &clean); if (again < took) took = again; }
-        times = took < SAMPLE / 3 ? 4 * times : (long)(times * SAMPLE / took) + 1;
+        times = took < sample / 3 ? 4 * times : (long)(times * sample / took) + 1;
     }
     double begun = MPI_Wtime();
     while (!enough) {
@@ -256,9 +257,12 @@ static void exchange(const char *name, Shape of, int count, const int rank[SIDES
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me), MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    json = argc > 1 && !strcmp(argv[1], "--json");
-    if (ranks != 2 && ranks != 4) {
-        if (me == 0) fprintf(stderr, "halo takes 2 or 4 ranks\n");
+    for (int n = 1; n < argc; n++) {
+        if (!strcmp(argv[n], "--json")) json = true;
+        else sample = !strcmp(argv[n], "--sample") && n + 1 < argc ? atof(argv[++n]) / 1e3 : 0;
+    }
+    if ((ranks != 2 && ranks != 4) || !(sample > 0)) {
+        if (me == 0) fprintf(stderr, "halo [--json] [--sample MS], with 2 or 4 ranks\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     cpu_set_t core;
