@@ -13,6 +13,8 @@ mod page;
 mod progress;
 mod suite;
 mod targets;
+#[cfg(target_os = "linux")]
+mod transports;
 mod twin;
 mod unsafe_table;
 
@@ -75,6 +77,9 @@ enum Task {
     Sanitize(nightly::SanitizeOptions),
     /// Type-check the library crates for every target they support.
     Targets(targets::Options),
+    /// Measure what the transports of a reflect take, by threads of this machine and in virtual time.
+    #[cfg(target_os = "linux")]
+    Transports(transports::Options),
     /// Search the explicit-state models of the locks with queues to the last state.
     Twin(twin::Options),
     /// Write docs/evidence/unsafe.md: every use of unsafe, and why it is sound.
@@ -104,6 +109,8 @@ fn main() -> ExitCode {
         Task::Reduction => suite::reduction(),
         Task::Sanitize(options) => nightly::sanitize(&options),
         Task::Targets(options) => targets::run(&options),
+        #[cfg(target_os = "linux")]
+        Task::Transports(options) => transports::run(&options),
         Task::Twin(options) => twin::run(&options),
         Task::UnsafeTable(options) => unsafe_table::run(&options),
     };

@@ -1,0 +1,133 @@
+//! `cargo xtask transports`: what the transports of a reflect take, from which the choice of
+//! [`Transport::Auto`] is made: by threads of this machine, and by nodes of simulated ones.
+
+use crate::page;
+use clap::Args;
+use comfy_table::Table;
+use core::{slice, time::Duration};
+use rdma_fabric::{Fabric, Group, ProgramResult};
+use std::{error::Error, fs, io::Write, path::PathBuf, process::ExitCode};
+use tofu2_sim::{
+    shm::Threads,
+    virt::{Job, Platform},
+};
+use xmp_reflect::{
+    Align, Array, Format, Mapping, NodeSet, Nodes, Order, Reflect, Reflected, Schedule, Shadow, Template, Transport,
+    Widths,
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Rewrite the parts of this page that the tables stand in.
+    #[arg(long, value_name = "PAGE")]
+    markdown: Option<PathBuf>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
+    let mut tables = vec![("Two threads of this machine".to_owned(), table(None)?)];
+    for platform in [Platform::fx100(), Platform::tofud(), Platform::k()] {
+        tables.push((platform.name().to_owned(), table(Some(&platform))?));
+    }
+    match &options.markdown {
+        Some(path) => {
+            let tables = tables.into_iter().map(|(title, table)| format!("{title}, µs:\n\n{}\n", page::markdown(table)));
+            let text = tables.collect::<Vec<_>>().join("\n");
+            fs::write(path, page::rewritten(&fs::read_to_string(path)?, page::measured("transports"), &text)?)?;
+        }
+        None => {
+            for (title, table) in tables {
+                writeln!(std::io::stdout(), "{title}, µs\n{}\n", page::terminal(table))?;
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The faces of a block of an array: so many blocks, of so many doubles.
+const FACES: [(usize, usize); 14] = [
+    (1, 1),
+    (1, 64),
+    (1, 8192),
+    (4, 1),
+    (4, 64),
+    (16, 2),
+    (16, 64),
+    (64, 1),
+    (64, 2),
+    (64, 16),
+    (64, 256),
+    (1024, 1),
+    (1024, 2),
+    (1024, 16),
+];
+
+/// What is measured.
+const TRANSPORTS: [Transport; 4] = [Transport::Blocks, Transport::Packed, Transport::Fast, Transport::Mrc];
+
+/// Returns a table of one machine; of threads of this one if there is no platform.
+fn table(platform: Option<&Platform>) -> Result<Table, Box<dyn Error>> {
+    let mut table = Table::new();
+    // Without session queues, what needs them is done as blocks are.
+    let queues = platform.is_some_and(|platform| platform.name() != "K");
+    let transports = if queues { &TRANSPORTS[..] } else { &TRANSPORTS[..2] };
+    let names = transports.iter().map(|transport| transport.to_string());
+    table.set_header(["blocks of", "doubles"].map(String::from).into_iter().chain(names).chain(["auto".into()]));
+    for (count, doubles) in FACES {
+        let mut row = vec![count.to_string(), doubles.to_string()];
+        for &transport in transports {
+            row.push(format!("{:.2}", time(platform, count, doubles, transport)?.0));
+        }
+        row.push(time(platform, count, doubles, Transport::Auto)?.1.to_string());
+        table.add_row(row);
+    }
+    Ok(table)
+}
+
+/// Returns the microseconds that an update of two faces takes, and the transport that does it.
+fn time(
+    platform: Option<&Platform>,
+    count: usize,
+    doubles: usize,
+    transport: Transport,
+) -> Result<(f64, Transport), Box<dyn Error>> {
+    let program = async |fabric: Fabric| -> ProgramResult<(f64, Transport)> { reflects(&fabric, count, doubles, transport).await };
+    let outs = match platform {
+        None => Threads::new(2).run(&program)?,
+        Some(platform) => Job::new(platform, 2).run(&program)?.outs,
+    };
+    Ok(outs.into_iter().next().ok_or("there are two ranks")?)
+}
+
+/// A ring of two nodes, each with faces of `count` blocks of `doubles` doubles on both sides.
+async fn reflects(
+    fabric: &Fabric,
+    count: usize,
+    doubles: usize,
+    transport: Transport,
+) -> ProgramResult<(f64, Transport)> {
+    let mut set = NodeSet::new(Group::world(fabric).await?, Nodes::new(&[2], Order::LastFastest)?)?;
+    let mapping = mapping(&set, count, doubles)?;
+    let array: Array<f64> = set.array(&mapping)?;
+    let reflect = Reflect::widths(&[Widths::NONE, Widths::WHOLE.periodic()]).by(transport);
+    let mut schedule = Schedule::new(&mut set, &[&array as &dyn Reflected], &reflect).await?;
+    let (mut best, rounds) = (Duration::MAX, if doubles * count > 1024 { 20 } else { 200 });
+    for _ in 0..5 {
+        set.barrier().await?;
+        let begun = fabric.now();
+        for _ in 0..rounds {
+            schedule.start().await?;
+            schedule.wait().await?;
+        }
+        best = best.min(Duration::from_nanos(fabric.now().picos_since(begun) / 1000));
+    }
+    set.barrier().await?;
+    Ok((best.as_secs_f64() * 1e6 / f64::from(rounds), schedule.explain().transport))
+}
+
+/// Rows of which each node has as many elements as the shadow is wide, and half as many again.
+fn mapping(set: &NodeSet, count: usize, doubles: usize) -> ProgramResult<Mapping> {
+    let (rows, columns) = (count as i64, 4 * doubles as i64);
+    let template = Template::new(slice::from_ref(&(0..columns)), &[Format::Block], set.nodes())?;
+    let aligned = template.align(&[0..rows, 0..columns], &[Align::Collapsed, Align::with(0)])?;
+    Ok(aligned.shadow(&[Shadow::NONE, Shadow::of(doubles)])?)
+}
