@@ -84,6 +84,9 @@ pub struct Options {
     /// How many blocks an edge may have for the network to gather and scatter them itself. If there
     /// are more, the CPU packs them at start and unpacks them at wait.
     pub direct_blocks: u32,
+    /// How many bytes blocks must have, on average, to go one by one, however many there are: a block
+    /// costs a command, and packing costs time for each byte. No blocks do by default.
+    pub direct_bytes: u32,
     /// Whether blocks between the same two nodes travel together. Only exchanges of a neighbourhood
     /// aggregate; points, partitions and collectives travel by themselves.
     pub aggregation: Aggregation,
@@ -93,7 +96,13 @@ impl Default for Options {
     /// [`Form::Fast`] as far as there are queues, and packing above 12 blocks: 12 go with a single
     /// READY. No aggregation.
     fn default() -> Self {
-        Options { form: Form::Fast, budget: u32::MAX, direct_blocks: 12, aggregation: Aggregation::None }
+        Options {
+            form: Form::Fast,
+            budget: u32::MAX,
+            direct_blocks: 12,
+            direct_bytes: u32::MAX,
+            aggregation: Aggregation::None,
+        }
     }
 }
 
@@ -105,6 +114,11 @@ impl Options {
     /// served meanwhile, asks for [`Form::Fast`].
     pub fn auto(caps: &Caps) -> Self {
         Options::form(if caps.session_queues { Form::Fast } else { Form::Cpu })
+    }
+
+    /// Returns whether `blocks` blocks of `bytes` bytes in all are packed.
+    pub fn packs(&self, blocks: u64, bytes: u64) -> bool {
+        blocks > u64::from(self.direct_blocks.max(1)) && bytes / blocks < u64::from(self.direct_bytes)
     }
 
     /// Returns options that begin with `form` and are otherwise the default.

@@ -30,7 +30,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     }
     match &options.markdown {
         Some(path) => {
-            let tables = tables.into_iter().map(|(title, table)| format!("{title}, µs:\n\n{}\n", page::markdown(table)));
+            let tables =
+                tables.into_iter().map(|(title, table)| format!("{title}, µs:\n\n{}\n", page::markdown(table)));
             let text = tables.collect::<Vec<_>>().join("\n");
             fs::write(path, page::rewritten(&fs::read_to_string(path)?, page::measured("transports"), &text)?)?;
         }
@@ -44,7 +45,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// The faces of a block of an array: so many blocks, of so many doubles.
-const FACES: [(usize, usize); 14] = [
+const FACES: [(usize, usize); 15] = [
     (1, 1),
     (1, 64),
     (1, 8192),
@@ -56,6 +57,7 @@ const FACES: [(usize, usize); 14] = [
     (64, 2),
     (64, 16),
     (64, 256),
+    (64, 1024),
     (1024, 1),
     (1024, 2),
     (1024, 16),
@@ -77,7 +79,8 @@ fn table(platform: Option<&Platform>) -> Result<Table, Box<dyn Error>> {
         for &transport in transports {
             row.push(format!("{:.2}", time(platform, count, doubles, transport)?.0));
         }
-        row.push(time(platform, count, doubles, Transport::Auto)?.1.to_string());
+        let (took, chosen) = time(platform, count, doubles, Transport::Auto)?;
+        row.push(format!("{took:.2} {chosen}"));
         table.add_row(row);
     }
     Ok(table)
@@ -90,7 +93,9 @@ fn time(
     doubles: usize,
     transport: Transport,
 ) -> Result<(f64, Transport), Box<dyn Error>> {
-    let program = async |fabric: Fabric| -> ProgramResult<(f64, Transport)> { reflects(&fabric, count, doubles, transport).await };
+    let program = async |fabric: Fabric| -> ProgramResult<(f64, Transport)> {
+        reflects(&fabric, count, doubles, transport).await
+    };
     let outs = match platform {
         None => Threads::new(2).run(&program)?,
         Some(platform) => Job::new(platform, 2).run(&program)?.outs,
@@ -110,7 +115,7 @@ async fn reflects(
     let array: Array<f64> = set.array(&mapping)?;
     let reflect = Reflect::widths(&[Widths::NONE, Widths::WHOLE.periodic()]).by(transport);
     let mut schedule = Schedule::new(&mut set, &[&array as &dyn Reflected], &reflect).await?;
-    let (mut best, rounds) = (Duration::MAX, if doubles * count > 1024 { 20 } else { 200 });
+    let (mut best, rounds) = (Duration::MAX, if doubles * count > 1024 { 40 } else { 400 });
     for _ in 0..5 {
         set.barrier().await?;
         let begun = fabric.now();

@@ -150,7 +150,7 @@ impl<'a> RequestBuilder<'a> {
         let RequestBuilder { group, headers, requests, blocks, options, .. } = self;
         let (sends, receives) = sides(blocks);
         let all: Vec<&Channel> = requests.iter().copied().flatten().collect();
-        let mine: Vec<_> = all.iter().map(|channel| terms(channel, sends, receives, options.direct_blocks)).collect();
+        let mine: Vec<_> = all.iter().map(|channel| terms(channel, sends, receives, options)).collect();
         let (members, by) = neighbours(&all);
         let seal = handles.seal(Terms::KIND);
         let published = publish_sealed(group, headers, &mine, &members, seal.as_ref()).await;

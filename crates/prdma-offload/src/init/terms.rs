@@ -6,7 +6,7 @@ use super::{
     guard::Binding,
 };
 use crate::{
-    Edge, PrdmaError, Result, Side,
+    Edge, Options, PrdmaError, Result, Side,
     buffer::{Memory, Width},
     engine::Data,
     layout::{Layout, Piece, count_blocks, pieces},
@@ -25,6 +25,8 @@ pub(crate) struct Terms {
     receives: u64,
     /// [`crate::Options::direct_blocks`].
     direct_blocks: u64,
+    /// [`crate::Options::direct_bytes`].
+    direct_bytes: u64,
     /// Bytes of a cell of the send buffer, and of the receive buffer.
     cells: [u64; 2],
     send: [u64; Layout::WORDS],
@@ -95,7 +97,7 @@ pub(crate) struct Blocks {
 }
 
 /// Returns this member's terms for `channel`.
-pub(crate) fn terms(channel: &Channel, sends: &[Block], receives: &[Block], direct_blocks: u32) -> Terms {
+pub(crate) fn terms(channel: &Channel, sends: &[Block], receives: &[Block], options: &Options) -> Terms {
     let block = |end: Option<EdgeEnd>, blocks: &[Block]| match end {
         None => (0, [0; Layout::WORDS]),
         Some(EdgeEnd { slot, .. }) => {
@@ -109,7 +111,8 @@ pub(crate) fn terms(channel: &Channel, sends: &[Block], receives: &[Block], dire
         name: Name::of(channel),
         sends: EdgeEnd::to_word(channel.out),
         receives: EdgeEnd::to_word(channel.inn),
-        direct_blocks: u64::from(direct_blocks),
+        direct_blocks: options.direct_blocks.into(),
+        direct_bytes: options.direct_bytes.into(),
         cells: [send_cell, receive_cell],
         send,
         receive,
@@ -137,7 +140,11 @@ pub(crate) fn agree(me: usize, channel: &Channel, mine: &Terms, table: &[Terms],
     let damaged = || PrdmaError::Damaged { member: channel.member };
     let theirs = theirs.ok_or_else(damaged)?;
     let layout = |words: &[u64; Layout::WORDS]| Layout::from_words(*words).ok_or_else(damaged);
-    let direct = mine.direct_blocks.min(theirs.direct_blocks).max(1);
+    let both = Options {
+        direct_blocks: mine.direct_blocks.min(theirs.direct_blocks) as u32,
+        direct_bytes: mine.direct_bytes.max(theirs.direct_bytes) as u32,
+        ..Options::default()
+    };
     let edge = |side, slot, from: &[u64; Layout::WORDS], at: &[u64; Layout::WORDS]| -> Result<(Layout, Layout, bool)> {
         let (from, at) = (layout(from)?, layout(at)?);
         if from.bytes() != at.bytes() {
@@ -145,7 +152,7 @@ pub(crate) fn agree(me: usize, channel: &Channel, mine: &Terms, table: &[Terms],
                 if side == Side::Destination { (from.bytes(), at.bytes()) } else { (at.bytes(), from.bytes()) };
             return Err(PrdmaError::Size { side, slot, member: channel.member, mine, theirs });
         }
-        Ok((from, at, count_blocks(&from, &at) > direct))
+        Ok((from, at, both.packs(count_blocks(&from, &at), from.bytes())))
     };
     let out = match channel.out {
         None => None,

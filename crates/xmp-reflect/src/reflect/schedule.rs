@@ -1,6 +1,6 @@
 //! Schedules: what a reflect of given arrays and arguments does, made once.
 
-use super::{Explanation, Line, Reflect, Transport, windows::Windows};
+use super::{Explanation, Line, Reflect, Transport, transport::Choice, windows::Windows};
 use crate::{
     Array, Element, Mapping, NodeSet, Result, Section, XmpError,
     array::Cells,
@@ -58,12 +58,13 @@ impl Schedule {
     /// As [`NodeSet::reflect`].
     pub async fn new(set: &mut NodeSet, arrays: &[&dyn Reflected], reflect: &Reflect) -> Result<Self> {
         let asked = reflect.transport().unwrap_or(set.transport);
-        let (transport, why) = asked.chosen(set.fabric());
+        let choice = asked.chosen(set.fabric());
+        let Choice { transport, why, options } = choice;
         let prepared = Prepared::new(set, arrays, reflect, |plan| plan);
         let mappings: Vec<&Mapping> = arrays.iter().map(|array| array.mapping()).collect();
         let prepared = set.agree("arguments of a reflect", (mappings, reflect, transport), prepared).await?;
-        if transport.options().is_some() {
-            return Schedule::make(set, prepared, transport, why).await;
+        if options.is_some() {
+            return Schedule::make(set, prepared, choice).await;
         }
         let (node, Prepared { sends, receives, points: [out, inn] }) = (set.me(), prepared);
         let again = arrays.iter().map(|array| array.again()).collect::<Vec<_>>();
@@ -93,7 +94,7 @@ impl Schedule {
         add: fn(T, T) -> T,
     ) -> Result<Self> {
         let asked = reflect.transport().unwrap_or(set.transport);
-        let (transport, why) = asked.chosen(set.fabric());
+        let choice = asked.chosen(set.fabric());
         let prepared = Prepared::new(set, &[array], reflect, Plan::reversed);
         // What arrives waits beside the array, one piece after the other.
         let prepared = prepared.and_then(|prepared| {
@@ -101,18 +102,19 @@ impl Schedule {
             let beside = Buffer::<T>::new(set.fabric(), cells)?;
             Ok((beside.clone(), prepared.received_in(&beside)?))
         });
-        let arguments = (array.mapping(), reflect, transport);
+        let arguments = (array.mapping(), reflect, choice.transport);
         let (beside, prepared) = set.agree("arguments of a reduce_shadow", arguments, prepared).await?;
         let sections: Vec<Section> = prepared.receives.iter().map(|line| line.transfer.section.clone()).collect();
-        let mut schedule = Schedule::make(set, prepared, transport, why).await?;
+        let mut schedule = Schedule::make(set, prepared, choice).await?;
         let array = array.another();
         schedule.finish = Some(Box::new(move || array.add(&beside, &sections, add)));
         Ok(schedule)
     }
 
-    async fn make(set: &mut NodeSet, prepared: Prepared, transport: Transport, why: &str) -> Result<Self> {
+    async fn make(set: &mut NodeSet, prepared: Prepared, choice: Choice) -> Result<Self> {
+        let Choice { transport, why, options } = choice;
         let Prepared { mut sends, mut receives, points: [out, inn] } = prepared;
-        let Some(options) = transport.options() else {
+        let Some(options) = options else {
             let why = "shadows are added up by persistent exchanges only".into();
             return Err(XmpError::Transport { transport: transport.to_string(), why });
         };
@@ -122,7 +124,7 @@ impl Schedule {
             why = format!("{why}; in the form {}, because {obstacle}", request.form());
         }
         for line in sends.iter_mut().chain(&mut receives) {
-            line.packed = line.blocks > u64::from(options.direct_blocks);
+            line.packed = options.packs(line.blocks, line.bytes);
         }
         let carrier = Carrier::Request(Box::new(request));
         Ok(Schedule { node: set.me(), transport, why, sends, receives, carrier, finish: None, due: false })

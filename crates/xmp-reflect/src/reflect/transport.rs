@@ -33,6 +33,20 @@ pub enum Transport {
 /// The number of blocks up to which a network interface gathers them faster than a CPU packs them.
 const FEW: u32 = 12;
 
+/// The bytes of a block from which a command of a session queue takes no longer than packing it, and
+/// from which a message does. `cargo xtask transports` measures all thresholds
+/// (`docs/evidence/transports.md`).
+const LONG: u32 = 512;
+const LONG_MESSAGE: u32 = 1024;
+
+/// The transport that carries a schedule out.
+pub(super) struct Choice {
+    pub(super) transport: Transport,
+    pub(super) why: &'static str,
+    /// The options of the persistent exchange that it is; `None` if it isn't one.
+    pub(super) options: Option<Options>,
+}
+
 impl Transport {
     /// All transports.
     pub const ALL: [Transport; 8] = [
@@ -57,31 +71,33 @@ impl Transport {
         std::env::var(Transport::VARIABLE).map_or(Ok(Transport::Auto), |name| name.parse())
     }
 
-    /// Returns the transport that is used where this one is asked for, with the reason.
-    pub(super) fn chosen(self, fabric: &Fabric) -> (Self, &'static str) {
+    /// Returns the transport that is used where this one is asked for.
+    pub(super) fn chosen(self, fabric: &Fabric) -> Choice {
         let caps = fabric.caps();
-        match self {
+        let (transport, why) = match self {
             Transport::Auto if caps.locked_memory == LockedMemory::Mapped => {
-                (Transport::Blocks, "this CPU writes the neighbour's memory: one copy, with or without packing")
+                (Transport::Blocks, "this CPU writes the neighbour's memory: one copy, without packing")
             }
             Transport::Auto if caps.session_queues => {
                 (Transport::Fast, "the network interface waits for READYs by itself")
             }
-            Transport::Auto => (Transport::Packed, "the network has no session queues, and each block is a message"),
+            Transport::Auto => (
+                Transport::Packed,
+                "the network has no session queues, and each block is a message: short ones are packed",
+            ),
             asked => (asked, "asked for"),
-        }
-    }
-
-    /// Returns the options of a persistent exchange that is this transport; `None` if it isn't one.
-    pub(super) fn options(self) -> Option<Options> {
-        let (form, direct_blocks) = match self {
-            Transport::Blocks => (Form::Cpu, u32::MAX),
-            Transport::Packed => (Form::Cpu, 1),
-            Transport::Fast => (Form::Fast, FEW),
-            Transport::Mrc => (Form::Mrc, FEW),
-            Transport::Auto | Transport::Barriers | Transport::Fence | Transport::Flush => return None,
         };
-        Some(Options { direct_blocks, ..Options::form(form) })
+        let (form, direct_blocks, direct_bytes) = match transport {
+            Transport::Blocks => (Form::Cpu, u32::MAX, 0),
+            Transport::Packed if self == Transport::Auto => (Form::Cpu, 1, LONG_MESSAGE),
+            Transport::Packed => (Form::Cpu, 1, u32::MAX),
+            Transport::Fast => (Form::Fast, FEW, LONG),
+            Transport::Mrc => (Form::Mrc, FEW, LONG),
+            Transport::Auto | Transport::Barriers | Transport::Fence | Transport::Flush => {
+                return Choice { transport, why, options: None };
+            }
+        };
+        Choice { transport, why, options: Some(Options { direct_blocks, direct_bytes, ..Options::form(form) }) }
     }
 }
 
