@@ -45,7 +45,7 @@ mod reflect;
 pub use array::{Array, ArrayView, ArrayViewMut, SectionView, SectionViewMut};
 pub use asynchronous::Pending;
 pub use error::{Result, XmpError};
-pub use mapping::{Align, Format, Mapping, MappingError, Nodes, Order, Part, Section, Shadow, Template};
+pub use mapping::{Align, Bounds, Format, Mapping, MappingError, Nodes, Order, Part, Section, Shadow, Template};
 pub use node_set::NodeSet;
 pub use plan::{Corners, Plan, PlanError, Split, Transfer, Widths};
 pub use prdma_offload::Element;

@@ -4,7 +4,7 @@
 use crate::page;
 use clap::Args;
 use comfy_table::Table;
-use core::{slice, time::Duration};
+use core::time::Duration;
 use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::{error::Error, fs, io::Write, path::PathBuf, process::ExitCode};
 use tofu2_sim::{
@@ -132,7 +132,7 @@ async fn reflects(
 /// Rows of which each node has as many elements as the shadow is wide, and half as many again.
 fn mapping(set: &NodeSet, count: usize, doubles: usize) -> ProgramResult<Mapping> {
     let (rows, columns) = (count as i64, 4 * doubles as i64);
-    let template = Template::new(slice::from_ref(&(0..columns)), &[Format::Block], set.nodes())?;
+    let template = Template::new(&(0..columns), &[Format::Block], set.nodes())?;
     let aligned = template.align(&[0..rows, 0..columns], &[Align::Collapsed, Align::with(0)])?;
     Ok(aligned.shadow(&[Shadow::NONE, Shadow::of(doubles)])?)
 }

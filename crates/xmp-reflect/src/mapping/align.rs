@@ -1,7 +1,8 @@
 //! Alignment of arrays with templates.
 
 use super::{
-    Dimension, Mapping, MappingError, Shadow, Template, nodes::check_dims, spread::Spread, template::check_bounds,
+    Bounds, Dimension, Mapping, MappingError, Shadow, Template, nodes::check_dims, spread::Spread,
+    template::check_bounds,
 };
 use core::ops::Range;
 
@@ -43,7 +44,8 @@ impl Template {
     /// [`MappingError::TooLong`], [`MappingError::NoSuchTemplateDim`],
     /// [`MappingError::AlignedTwice`], [`MappingError::OutsideTemplate`],
     /// [`MappingError::Offset`], [`MappingError::TooManyCells`].
-    pub fn align(&self, bounds: &[Range<i64>], aligns: &[Align]) -> Result<Mapping, MappingError> {
+    pub fn align(&self, bounds: &(impl Bounds + ?Sized), aligns: &[Align]) -> Result<Mapping, MappingError> {
+        let bounds = bounds.ranges();
         check_dims("an array", bounds.len())?;
         if aligns.len() != bounds.len() {
             return Err(MappingError::Aligns { given: aligns.len(), dims: bounds.len() });

@@ -25,6 +25,7 @@
 
 mod align;
 mod array;
+mod bounds;
 mod dimension;
 mod error;
 mod nodes;
@@ -38,6 +39,7 @@ mod tests;
 
 pub use align::Align;
 pub use array::Mapping;
+pub use bounds::Bounds;
 pub(crate) use dimension::Dimension;
 pub use error::MappingError;
 pub use nodes::{MOST_DIMS, Nodes, Order};

@@ -1,6 +1,6 @@
 //! Templates and their distribution.
 
-use super::{MappingError, Nodes, nodes::check_dims, spread::Spread};
+use super::{Bounds, MappingError, Nodes, nodes::check_dims, spread::Spread};
 use core::ops::Range;
 
 /// How a dimension of a template is distributed over a dimension of a node set.
@@ -49,7 +49,8 @@ impl Template {
     /// [`MappingError::Formats`] and [`MappingError::NodeDimensions`] for wrong numbers of formats;
     /// [`MappingError::EmptyBlocks`], [`MappingError::TooFewBlocks`],
     /// [`MappingError::GblockLength`], [`MappingError::GblockSum`].
-    pub fn new(bounds: &[Range<i64>], formats: &[Format], nodes: &Nodes) -> Result<Template, MappingError> {
+    pub fn new(bounds: &(impl Bounds + ?Sized), formats: &[Format], nodes: &Nodes) -> Result<Template, MappingError> {
+        let bounds = bounds.ranges();
         check_dims("a template", bounds.len())?;
         if formats.len() != bounds.len() {
             return Err(MappingError::Formats { given: formats.len(), dims: bounds.len() });

@@ -13,7 +13,7 @@ use crate::bench::{
     limit::{self, Border},
     rows::Goal,
 };
-use core::{hint::black_box, slice};
+use core::hint::black_box;
 use rdma_fabric::{Group, ProgramResult};
 use xmp_reflect::{Align, Array, Format, Mapping, NodeSet, Nodes, Order, Reflect, Schedule, Shadow, Template, Widths};
 
@@ -89,7 +89,7 @@ async fn small(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
     let abandoned = pair.sampler.meeting.abandoned();
     let mut set = NodeSet::new(Group::world(fabric).await?, Nodes::new(&[2], Order::LastFastest)?)?;
-    let line = slice::from_ref(&(0..16));
+    let line = &(0..16);
     let template = Template::new(line, &[Format::Block], set.nodes())?;
     let mapping = template.align(line, &[Align::with(0)])?.shadow(&[Shadow::of(1)])?;
     let array: Array<u64> = set.array(&mapping)?;
