@@ -161,10 +161,7 @@ impl<T: Element> Array<T> {
         let part = self.part();
         for section in part.owned_sections() {
             let mut view = self.section_mut(&section)?;
-            for cell in section.iter() {
-                let index = part.index(&cell).expect("an owned cell");
-                *view.cell_mut(&cell) = value(&index);
-            }
+            part.each(&section, |cell, index| *view.cell_mut(cell) = value(index));
         }
         Ok(())
     }
@@ -178,7 +175,7 @@ impl<T: Element> Array<T> {
         let mut all = Vec::with_capacity(part.elements());
         for section in part.owned_sections() {
             let view = self.section(&section)?;
-            all.extend(section.iter().map(|cell| (part.index(&cell).expect("an owned cell"), *view.cell(&cell))));
+            part.each(&section, |cell, index| all.push((index.to_vec(), *view.cell(cell))));
         }
         Ok(all)
     }

@@ -108,6 +108,23 @@ impl<'a> Part<'a> {
         self.dims().zip(local).map(|((dim, at), local)| dim.index(at, *local)).collect()
     }
 
+    /// Calls `visit` with the local indices and the indices of each cell of an owned section.
+    pub(crate) fn each(&self, section: &Section, mut visit: impl FnMut(&[usize], &[i64])) {
+        let along = self.dims().zip(section.starts.iter().zip(&section.extents));
+        let along: Vec<Vec<i64>> = along
+            .map(|((dim, at), (start, extent))| {
+                (*start..start + extent).filter_map(|cell| dim.index(at, cell)).collect()
+            })
+            .collect();
+        let mut index = vec![0; along.len()];
+        section.each(|cell| {
+            for (dim, index) in index.iter_mut().enumerate() {
+                *index = along[dim][cell[dim] - section.starts[dim]];
+            }
+            visit(cell, &index);
+        });
+    }
+
     /// Returns the owned cells as sections, disjoint and none empty: one, or none, unless a
     /// dimension has a full shadow and nodes own several pieces of it.
     pub fn owned_sections(&self) -> Vec<Section> {

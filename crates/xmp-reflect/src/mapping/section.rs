@@ -47,7 +47,8 @@ impl Section {
         cell.len() == self.starts.len() && dims.all(|(at, (start, extent))| at >= start && at - start < *extent)
     }
 
-    /// Returns the local indices of all cells, the last dimension fastest.
+    /// Returns the local indices of all cells, the last dimension fastest. [`Section::each`] does
+    /// without a vector for each.
     pub fn iter(&self) -> impl Iterator<Item = Vec<usize>> {
         let cells = if self.is_empty() { 0 } else { self.cells() };
         (0..cells).map(|number| {
@@ -59,6 +60,25 @@ impl Section {
             }
             cell
         })
+    }
+
+    /// Calls `visit` with the local indices of each cell, the last dimension fastest.
+    pub fn each(&self, mut visit: impl FnMut(&[usize])) {
+        if self.is_empty() {
+            return;
+        }
+        let mut cell = self.starts.clone();
+        'cells: loop {
+            visit(&cell);
+            for (at, (start, extent)) in cell.iter_mut().zip(self.starts.iter().zip(&self.extents)).rev() {
+                *at += 1;
+                if *at < start + extent {
+                    continue 'cells;
+                }
+                *at = *start;
+            }
+            return;
+        }
     }
 }
 

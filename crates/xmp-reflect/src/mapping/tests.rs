@@ -225,3 +225,13 @@ fn memory_is_in_either_order() {
     assert_eq!(mapping.part(5).expect("a node").strides(), [4, 1]);
     assert_eq!(mapping.stored(Order::FirstFastest).part(5).expect("a node").strides(), [1, 7]);
 }
+
+#[test]
+fn each_cell_is_visited_in_the_order_of_the_list() {
+    for extents in [vec![], vec![3], vec![2, 3], vec![2, 1, 4], vec![2, 0, 4]] {
+        let section = Section { starts: (5..).take(extents.len()).collect(), extents };
+        let mut visited = Vec::new();
+        section.each(|cell| visited.push(cell.to_vec()));
+        assert_eq!(visited, section.iter().collect::<Vec<_>>(), "{section}");
+    }
+}
