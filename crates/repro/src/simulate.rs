@@ -19,8 +19,10 @@ pub(crate) struct Setting {
     pub(crate) platform: Platform,
     pub(crate) ranks: u32,
     pub(crate) ranks_per_node: u32,
-    /// With a shape: routers with arbitration at every port. Without: latency only.
+    /// The torus of the nodes; without one, it is as close to a cube as possible.
     pub(crate) shape: Option<Shape>,
+    /// Routers with arbitration at every port, or latency only.
+    pub(crate) network: NetworkModel,
     /// The platform's own number if `None`.
     pub(crate) receive_tnis: Option<u32>,
     /// 0 keeps events of one moment in the order they were made; another number shuffles them.
@@ -31,11 +33,22 @@ pub(crate) struct Setting {
 
 impl Setting {
     pub(crate) fn torus(platform: Platform, ranks: u32, ranks_per_node: u32, shape: Shape, seed: u64) -> Self {
-        Setting { platform, ranks, ranks_per_node, shape: Some(shape), receive_tnis: None, seed, timeline: None }
+        let network = NetworkModel::Router;
+        Setting {
+            platform,
+            ranks,
+            ranks_per_node,
+            shape: Some(shape),
+            network,
+            receive_tnis: None,
+            seed,
+            timeline: None,
+        }
     }
 
     pub(crate) fn latency(platform: Platform, ranks: u32, ranks_per_node: u32, seed: u64) -> Self {
-        Setting { platform, ranks, ranks_per_node, shape: None, receive_tnis: None, seed, timeline: None }
+        let network = NetworkModel::Latency;
+        Setting { platform, ranks, ranks_per_node, shape: None, network, receive_tnis: None, seed, timeline: None }
     }
 }
 
@@ -80,7 +93,7 @@ pub(crate) fn simulate<P: Program>(
     if let Some(shape) = setting.shape {
         let torus = Torus::new(shape.sides()).map_err(|error| failed(error.into()))?;
         hops_to_first = (0..setting.ranks).map(|rank| torus.hops(rank / setting.ranks_per_node, 0)).collect();
-        job = job.torus(torus).network(NetworkModel::Router);
+        job = job.torus(torus).network(setting.network);
     }
     if let Some(tnis) = setting.receive_tnis {
         job = job.receive_tnis(tnis);
