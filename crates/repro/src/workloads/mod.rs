@@ -11,6 +11,7 @@ pub mod hashtable;
 mod lock;
 pub mod locks;
 pub mod messages;
+pub mod reflects;
 mod stencil;
 
 pub use exchange::{Exchange, Kept, exchanges};
