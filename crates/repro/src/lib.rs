@@ -15,8 +15,8 @@
 //! # Ok::<(), repro::ReproError>(())
 //! ```
 //!
-//! [`lock_paper`], [`acp_paper`], [`fmpl_paper`] and [`prdma_paper`] are simulated. Same plan and seed,
-//! same trace hashes: [`provenance`] carries them.
+//! [`lock_paper`], [`acp_paper`], [`fmpl_paper`], [`prdma_paper`] and [`xmp_paper`] are simulated. Same
+//! plan and seed, same trace hashes: [`provenance`] carries them.
 
 #![forbid(unsafe_code)]
 
@@ -38,6 +38,7 @@ pub mod statistics;
 pub mod table;
 pub mod unpublished;
 pub mod workloads;
+pub mod xmp_paper;
 
 pub use simulate::Cost;
 pub use simulate::JobRecord;

@@ -26,11 +26,9 @@ impl Provenance {
         self.jobs.iter().map(|job| job.cost.cpu_seconds).sum()
     }
 
-    /// One hash over the trace hashes of all jobs, in order (FNV-1a over their bytes, least
-    /// significant first).
+    /// One hash over the trace hashes of all jobs, in order.
     pub fn trace_hash(&self) -> u64 {
-        let bytes = self.jobs.iter().flat_map(|job| job.trace_hash.to_le_bytes());
-        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+        joint_hash(&self.jobs)
     }
 
     /// One line: jobs, events, CPU time, seed.
@@ -50,6 +48,13 @@ impl Provenance {
         let less = self.quick.as_ref()?;
         Some(format!("QUICK RUN: {less}. It shows that everything works, not how well it agrees."))
     }
+}
+
+/// Returns one hash over the trace hashes of jobs, in order (FNV-1a over their bytes, least significant
+/// first).
+pub(crate) fn joint_hash(jobs: &[JobRecord]) -> u64 {
+    let bytes = jobs.iter().flat_map(|job| job.trace_hash.to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Returns the first half of a trace hash: enough to see that two differ.

@@ -1,6 +1,10 @@
 //! Tables of what nobody has published: what the papers ask and do not measure, and what exchanges
 //! cost beside those that somebody measured.
 
+mod reflects;
+
+pub use reflects::{assumed, barriers_and_neighbours, flat_parallel, orderings, speed_ups, what_if_reflects};
+
 use crate::{
     acp_paper::{AcpPlan, AcpRuns, Condition, How as Add, Load, initiators_in_words},
     fmpl_paper::{Alone, FmplPlan, FmplRuns},
