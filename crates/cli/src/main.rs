@@ -5,6 +5,7 @@
 mod arguments;
 mod info;
 mod placement;
+mod plans;
 mod reproduce;
 mod start;
 

@@ -1,19 +1,15 @@
 //! `onesided reproduce`.
 
-use crate::arguments::Reproduce;
+use crate::{arguments::Reproduce, plans::Plans};
 use observe::{Output, print, say};
 use repro::{
-    JobRecord, ReproError, Traced,
-    acp_paper::{self, AcpPlan},
-    figures::{self, Paper},
-    fmpl_paper::{self, FmplPlan},
-    lock_paper::{self, LockPlan},
+    JobRecord, acp_paper, figures, fmpl_paper, lock_paper,
     outcome::Row,
-    prdma_paper::{self, PrdmaPlan},
+    prdma_paper,
     progress::Progress,
     provenance::Provenance,
     report::{self, Results},
-    table, unpublished,
+    table, unpublished, xmp_paper,
 };
 use std::{error::Error, io::Write as _, path::Path, process::ExitCode};
 use tofu2_sim::virt::Timeline;
@@ -26,15 +22,6 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
         }
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(paper) = options.paper.filter(|paper| !paper.simulated()) {
-        if options.all {
-            // Listing needs no simulation.
-            let rows: Vec<Row> = figures::of(paper).iter().map(Row::unsimulated).collect();
-            return output(options, Outputs::open(options)?.json, &rows, None).map(|()| ExitCode::SUCCESS);
-        }
-        return Err(ReproError::NotSimulated { paper }.into());
-    }
-
     let plans = Plans::of(options)?;
     let outputs = Outputs::open(options)?;
     let mut progress = Progress::stderr();
@@ -43,29 +30,34 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
     let acp = plans.acp.as_ref().map(|plan| acp_paper::run(plan, &mut progress)).transpose()?;
     let prdma = plans.prdma.as_ref().map(|plan| prdma_paper::run(plan, &mut progress)).transpose()?;
     let fmpl = plans.fmpl.as_ref().map(|plan| fmpl_paper::run(plan, &mut progress)).transpose()?;
+    let xmp = plans.xmp.as_ref().map(|plan| xmp_paper::run(plan, &mut progress)).transpose()?;
     let mut rows: Vec<Row> = lock.iter().flat_map(lock_paper::compare).collect();
     rows.extend(acp.iter().flat_map(acp_paper::compare));
     rows.extend(prdma.iter().flat_map(prdma_paper::compare));
     rows.extend(fmpl.iter().flat_map(fmpl_paper::compare));
+    rows.extend(xmp.iter().flat_map(xmp_paper::compare));
     let of_lock = lock.iter().flat_map(|runs| runs.jobs());
     let of_acp = acp.iter().flat_map(|runs| runs.jobs());
     let of_prdma = prdma.iter().flat_map(|runs| runs.runs.iter().map(|run| &run.job));
     let of_fmpl = fmpl.iter().flat_map(|runs| runs.jobs());
+    let of_xmp = xmp.iter().flat_map(|runs| runs.jobs());
     let made = Provenance {
         command: command(options),
         seed: options.seed,
         quick: plans.less(),
-        jobs: of_lock.chain(of_acp).chain(of_prdma).chain(of_fmpl).cloned().collect::<Vec<JobRecord>>(),
+        jobs: of_lock.chain(of_acp).chain(of_prdma).chain(of_fmpl).chain(of_xmp).cloned().collect::<Vec<JobRecord>>(),
     };
     if let Some(out) = outputs.trace {
         let of_lock = lock.as_ref().and_then(|runs| runs.timeline.as_ref());
         let of_acp = acp.as_ref().and_then(|runs| runs.timeline.as_ref());
         let of_prdma = prdma.as_ref().and_then(|runs| runs.timeline.as_ref());
         let of_fmpl = fmpl.as_ref().and_then(|runs| runs.timeline.as_ref());
-        trace(out, options, of_lock.or(of_acp).or(of_prdma).or(of_fmpl))?;
+        let of_xmp = xmp.as_ref().and_then(|runs| runs.timeline.as_ref());
+        trace(out, options, of_lock.or(of_acp).or(of_prdma).or(of_fmpl).or(of_xmp))?;
     }
     if let Some(out) = outputs.report {
-        let results = Results { lock: lock.as_ref(), acp: acp.as_ref(), prdma: prdma.as_ref(), fmpl: fmpl.as_ref() };
+        let (lock, acp, prdma) = (lock.as_ref(), acp.as_ref(), prdma.as_ref());
+        let results = Results { lock, acp, prdma, fmpl: fmpl.as_ref(), xmp: xmp.as_ref() };
         let (page, path) = (report::render(results, &rows, &made)?, out.path().to_owned());
         out.write(|mut file| file.write_all(page.as_bytes()))?;
         say(format_args!("report: {}", path.display()));
@@ -91,6 +83,14 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
         if let Some(runs) = &fmpl {
             print(&unpublished::collectives(runs))?;
         }
+        if let Some(runs) = &xmp {
+            print(&unpublished::speed_ups(runs))?;
+            print(&unpublished::barriers_and_neighbours(runs))?;
+            print(&unpublished::flat_parallel(runs))?;
+            print(&unpublished::what_if_reflects(runs))?;
+            print(&unpublished::orderings(runs))?;
+            print(&unpublished::assumed(runs))?;
+        }
     }
 
     if options.check && !misses.is_empty() {
@@ -100,100 +100,6 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
         return Ok(ExitCode::from(1));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The plans of the papers that are asked for. They run in this order, and their jobs are numbered
-/// consecutively.
-#[derive(Debug)]
-struct Plans {
-    lock: Option<LockPlan>,
-    acp: Option<AcpPlan>,
-    prdma: Option<PrdmaPlan>,
-    fmpl: Option<FmplPlan>,
-}
-
-impl Plans {
-    /// Returns the plans that the options ask for.
-    ///
-    /// # Errors
-    /// A message if `--trace-job` names a job that leaves no timeline.
-    fn of(options: &Reproduce) -> Result<Plans, String> {
-        let papers = options.papers();
-        let (shapes, seed) = (options.shapes.into(), options.seed);
-        let lock = papers.contains(&Paper::Lock).then(|| match options.quick {
-            true => LockPlan::quick(shapes, seed),
-            false => LockPlan::paper(shapes, seed),
-        });
-        let acp = papers.contains(&Paper::Acp).then(|| match options.quick {
-            true => AcpPlan::quick(seed),
-            false => AcpPlan::paper(seed),
-        });
-        let prdma = papers.contains(&Paper::Prdma).then(|| match options.quick {
-            true => PrdmaPlan::quick(seed),
-            false => PrdmaPlan::paper(seed),
-        });
-        let fmpl = papers.contains(&Paper::Fmpl).then(|| match options.quick {
-            true => FmplPlan::quick(seed),
-            false => FmplPlan::paper(seed),
-        });
-        let mut plans = Plans { lock, acp, prdma, fmpl };
-        if options.trace.is_some() {
-            plans.trace(options.trace_job.get())?;
-        }
-        Ok(plans)
-    }
-
-    fn trace(&mut self, number: usize) -> Result<(), String> {
-        let (mut before, mut possible) = (0, Vec::new());
-        let mut job = |jobs: usize, traceable: usize| {
-            let job = number.checked_sub(before).filter(|job| (1..=traceable).contains(job));
-            possible.push(format!("{} to {}", before + 1, before + traceable));
-            before += jobs;
-            job.map(|job| Traced { job, entries: Timeline::ENTRIES })
-        };
-        if let Some(plan) = &mut self.lock {
-            plan.traced = job(plan.jobs(), plan.traceable());
-        }
-        if let Some(plan) = &mut self.acp {
-            plan.traced = job(plan.jobs(), plan.jobs());
-        }
-        if let Some(plan) = &mut self.prdma {
-            plan.traced = job(plan.jobs.len(), plan.jobs.len());
-        }
-        if let Some(plan) = &mut self.fmpl {
-            plan.traced = job(plan.jobs(), plan.jobs());
-        }
-        let lock = self.lock.as_ref().and_then(|plan| plan.traced);
-        let acp = self.acp.as_ref().and_then(|plan| plan.traced);
-        let prdma = self.prdma.as_ref().and_then(|plan| plan.traced);
-        match lock.or(acp).or(prdma).or(self.fmpl.as_ref().and_then(|plan| plan.traced)) {
-            Some(_) => Ok(()),
-            None => {
-                Err(format!("--trace-job {number}: jobs with a timeline have the numbers {}", possible.join(" and ")))
-            }
-        }
-    }
-
-    /// Returns the number of jobs of all plans.
-    fn jobs(&self) -> usize {
-        let of_prdma = self.prdma.as_ref().map_or(0, |plan| plan.jobs.len());
-        let of_fmpl = self.fmpl.as_ref().map_or(0, FmplPlan::jobs);
-        self.lock.as_ref().map_or(0, LockPlan::jobs) + self.acp.as_ref().map_or(0, AcpPlan::jobs) + of_prdma + of_fmpl
-    }
-
-    /// Returns what is less than in the papers, if anything is.
-    fn less(&self) -> Option<String> {
-        let lock = self.lock.as_ref().filter(|plan| plan.quick);
-        let acp = self.acp.as_ref().filter(|plan| plan.quick);
-        let prdma = self.prdma.as_ref().filter(|plan| plan.quick);
-        let lock = lock.map(|plan| format!("{} pairs per rank instead of {}", plan.pairs, LockPlan::PAPER_PAIRS));
-        let acp = acp.map(|plan| format!("{} adds instead of {}", plan.count, AcpPlan::COUNT));
-        let prdma = prdma.map(|_| format!("sizes in steps of 8 KiB instead of {} B", PrdmaPlan::STEP));
-        let fmpl = self.fmpl.as_ref().filter(|plan| plan.quick);
-        let fmpl = fmpl.map(|plan| format!("{} sizes of messages instead of {}", plan.sizes.len(), FmplPlan::SIZES));
-        let all: Vec<String> = lock.into_iter().chain(acp).chain(prdma).chain(fmpl).collect();
-        (!all.is_empty()).then(|| all.join(", "))
-    }
 }
 
 /// The files that are asked for, open, so that what can't be written is known before the minutes
@@ -269,6 +175,9 @@ fn command(options: &Reproduce) -> String {
     }
     if options.quick {
         command.push_str(" --quick");
+    }
+    if options.full {
+        command.push_str(" --full");
     }
     command
 }

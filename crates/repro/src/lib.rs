@@ -45,7 +45,6 @@ pub use simulate::JobRecord;
 pub use simulate::Shape;
 pub use simulate::Traced;
 
-use crate::figures::Paper;
 use std::path::PathBuf;
 use tofu2_sim::JobError;
 
@@ -60,16 +59,6 @@ pub enum ReproError {
         stage: String,
         /// Why.
         error: JobError,
-    },
-    /// The paper's figures are recorded, but its system is not simulated by this version.
-    #[error(
-        "the figures of `{paper}` ({subject}) are recorded but not simulated yet; only `lock`, `acp`, `fmpl` and `prdma` are. \
-         `--all` lists them",
-        subject = .paper.subject()
-    )]
-    NotSimulated {
-        /// Which paper.
-        paper: Paper,
     },
     /// A result file could not be written.
     #[error("cannot write {path}: {error}")]

@@ -7,6 +7,7 @@
 
 mod bound;
 mod printed;
+mod reflect;
 
 pub use bound::Bound;
 use serde::{Deserialize, Serialize};
@@ -52,11 +53,6 @@ impl Paper {
             Paper::Prdma => "persistent neighbour exchange in session mode on FX100",
             Paper::Xmp => "XcalableMP reflect on the K computer",
         }
-    }
-
-    /// Returns whether this version of the library simulates the paper's figures.
-    pub const fn simulated(self) -> bool {
-        matches!(self, Paper::Lock | Paper::Acp | Paper::Prdma | Paper::Fmpl)
     }
 
     /// Returns the paper of that [name](Paper::name).
@@ -176,7 +172,7 @@ pub fn of(paper: Paper) -> &'static [Figure] {
         Paper::Acp => printed::ACP,
         Paper::Fmpl => printed::FMPL,
         Paper::Prdma => printed::PRDMA,
-        Paper::Xmp => printed::XMP,
+        Paper::Xmp => reflect::XMP,
     }
 }
 

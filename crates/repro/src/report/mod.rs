@@ -5,6 +5,7 @@ mod global;
 mod lock;
 mod messages;
 mod plots;
+mod reflects;
 
 use crate::{
     ReproError,
@@ -17,6 +18,7 @@ use crate::{
     provenance::{Provenance, short},
     quantity::{self, count},
     table,
+    xmp_paper::XmpRuns,
 };
 use plotters::style::RGBColor;
 use std::{
@@ -35,6 +37,8 @@ pub struct Results<'a> {
     pub prdma: Option<&'a PrdmaRuns>,
     /// Messages.
     pub fmpl: Option<&'a FmplRuns>,
+    /// Reflects.
+    pub xmp: Option<&'a XmpRuns>,
 }
 
 /// Returns the page's place in `directory`, which is made if need be.
@@ -59,9 +63,10 @@ pub fn render(results: Results<'_>, rows: &[Row], made: &Provenance) -> Result<S
     let global = results.acp.map(global::Section::draw).transpose()?;
     let exchange = results.prdma.map(exchange::Section::draw).transpose()?;
     let messages = results.fmpl.map(messages::Section::draw).transpose()?;
+    let reflects = results.xmp.map(reflects::Section::draw).transpose()?;
     let mut page = String::with_capacity(1 << 20);
     // Writing to a string does not fail.
-    let sections = (lock.as_ref(), global.as_ref(), exchange.as_ref(), messages.as_ref());
+    let sections = (lock.as_ref(), global.as_ref(), exchange.as_ref(), messages.as_ref(), reflects.as_ref());
     body(&mut page, sections, rows, made).ok();
     Ok(page)
 }
@@ -73,11 +78,12 @@ type Sections<'a, 'b> = (
     Option<&'a global::Section<'b>>,
     Option<&'a exchange::Section<'b>>,
     Option<&'a messages::Section>,
+    Option<&'a reflects::Section<'b>>,
 );
 
 fn body(
     page: &mut String,
-    (lock, global, exchange, messages): Sections<'_, '_>,
+    (lock, global, exchange, messages, reflects): Sections<'_, '_>,
     rows: &[Row],
     made: &Provenance,
 ) -> fmt::Result {
@@ -106,6 +112,9 @@ fn body(
     }
     if let Some(messages) = messages {
         messages.write(page)?;
+    }
+    if let Some(reflects) = reflects {
+        reflects.write(page)?;
     }
     page.push_str("<h2>All figures</h2>");
     rows_table(page, rows)?;
@@ -138,7 +147,7 @@ fn tiles(page: &mut String, rows: &[Row], made: &Provenance) -> fmt::Result {
 
 fn rows_table(page: &mut String, rows: &[Row]) -> fmt::Result {
     page.push_str(
-        "<p>PRED must come out of the model unaided. CAL set one of its constants. DER follows by arithmetic. SPEC is asserted. \
+        "<p>PRED must come out of the model unaided. CAL set one of its constants. DER follows by arithmetic. SPEC is asserted. ORD is an ordering, 1 if it holds. \
          OWN stands beside a number that the paper contradicts itself on. Times are those of the slowest rank. The null model knows the calibrated figures, but no mechanism.</p>\
          <div class=\"scroll\"><table><thead><tr><th>id</th><th>what</th><th class=\"n\">published</th><th class=\"n\">ours</th>\
          <th class=\"n\">deviation</th><th class=\"n\">null model</th><th>kind</th><th>bound</th><th>verdict</th></tr></thead><tbody>",

@@ -3,6 +3,7 @@
 
 mod reflects;
 
+pub(crate) use reflects::where_it_holds;
 pub use reflects::{assumed, barriers_and_neighbours, flat_parallel, orderings, speed_ups, what_if_reflects};
 
 use crate::{

@@ -158,7 +158,7 @@ fn short(name: &str) -> &str {
 }
 
 /// Returns for which values an ordering holds.
-fn where_it_holds(swept: &Swept, ordering: Ordering) -> String {
+pub(crate) fn where_it_holds(swept: &Swept, ordering: Ordering) -> String {
     let margins = swept.margins(ordering);
     let Some(&(_, first)) = margins.first() else { return "–".to_owned() };
     let flips = swept.flips(ordering);
