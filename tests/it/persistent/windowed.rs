@@ -25,7 +25,8 @@ pub(super) async fn windows(fabric: &Fabric) -> ProgramResult<()> {
         let window = Window::<u32>::over_region(&mut world, buffer.clone(), region, WindowOptions::default()).await?;
         let send = Point::new(right, 0, &buffer, Layout::contiguous::<u32>(0, 1)?);
         let receive = Point::new(left, 0, &buffer, Layout::contiguous::<u32>(1, 1)?);
-        let (mut sends, mut receives) = points_init(&mut world, [send], [receive], &Options::form(form)).await?;
+        let (mut sends, mut receives) =
+            points_init(&mut world, vec![send], vec![receive], &Options::form(form)).await?;
         for k in 0..4 {
             let value = |member: usize| (k * 10 + member) as u32;
             buffer.write(0, &[value(me)])?;
