@@ -242,3 +242,10 @@ boxed! {
     Gate(GateError),
     Colour(ColourError),
 }
+
+impl From<Box<FabricError>> for FabricError {
+    #[cold]
+    fn from(error: Box<FabricError>) -> Self {
+        *error
+    }
+}

@@ -34,7 +34,7 @@ pub use put::{TriggeredPut, put_behind};
 pub use set::TriggeredPuts;
 pub use transfer::{Spans, Transfer};
 
-use crate::{Deps, Fabric, LocalWord, Rank, Result, join};
+use crate::{Deps, Fabric, FabricError, LocalWord, Rank, Result, join};
 use board::{Board, Watch};
 use core::{
     fmt,
@@ -44,6 +44,10 @@ use core::{
     task::Poll,
 };
 use std::sync::{Arc, OnceLock};
+
+/// What a call returns that carries out as much as needs no wait: ready if that is all. Small enough
+/// for registers, because it is asked again and again.
+pub type Now = Poll<Result<(), Box<FabricError>>>;
 
 /// Returns how often a word is looked at before a wait for it: where it is mapped, a peer may write it
 /// sooner than a wait is prepared.

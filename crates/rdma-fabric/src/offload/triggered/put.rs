@@ -1,11 +1,14 @@
 //! One put that waits for words: what it transfers, and the word that follows the data.
 
-use super::{Transfer, looks};
+use super::{Now, Transfer, looks};
 use crate::{
-    Amo, Caps, Fabric, Handle, LocalWord, PutOrder, Rank, Refused, RemoteSpan, RemoteWord, Result, join,
+    Amo, Caps, Fabric, FabricError, Handle, LocalWord, PutOrder, Rank, Refused, RemoteSpan, RemoteWord, Result, join,
     op::{Atomic, Put},
 };
-use core::fmt;
+use core::{
+    fmt,
+    task::{Poll, ready},
+};
 
 /// A put that goes to another rank when words of this rank's own have reached a number, followed by
 /// a word there that receives the number.
@@ -65,7 +68,8 @@ impl TriggeredPut {
     }
 
     /// Returns the first word that has not reached the number.
-    pub(super) fn late(&self, fabric: &Fabric, number: u64) -> Result<Option<&LocalWord<u64>>> {
+    #[inline]
+    pub(super) fn late(&self, fabric: &Fabric, number: u64) -> Result<Option<&LocalWord<u64>>, Box<FabricError>> {
         for need in &self.needs {
             if fabric.load(need)? < number {
                 return Ok(Some(need));
@@ -74,29 +78,25 @@ impl TriggeredPut {
         Ok(None)
     }
 
-    /// Carries the put out where that needs no wait; returns whether it is done.
+    /// Carries the put out where that needs no wait.
     #[inline]
-    pub(super) fn go_now(&mut self, fabric: &Fabric, number: u64) -> Result<bool> {
+    pub(super) fn go_now(&mut self, fabric: &Fabric, number: u64) -> Now {
         if !self.alone {
-            if !self.transfer.put_now(fabric)? {
-                return Ok(false);
-            }
+            ready!(self.transfer.put_now(fabric))?;
             for other in &mut self.others {
-                if !other.put_now(fabric)? {
-                    return Ok(false);
-                }
+                ready!(other.put_now(fabric))?;
             }
             if !self.in_order && join::now(fabric.flush(self.to)).transpose()?.is_none() {
-                return Ok(false);
+                return Poll::Pending;
             }
         }
         match fabric.try_put_word(&self.word, number) {
             Ok(_) => {
                 self.done = number;
-                Ok(true)
+                Poll::Ready(Ok(()))
             }
-            Err(Refused::Full(_)) => Ok(false),
-            Err(Refused::Failed(error, _)) => Err(error),
+            Err(Refused::Full(_)) => Poll::Pending,
+            Err(Refused::Failed(error, _)) => Poll::Ready(Err(error.into())),
         }
     }
 

@@ -44,8 +44,8 @@ impl TriggeredPuts {
         let mut hand = self.hand().await;
         hand.set().number = number;
         match hand.set().advance_now() {
-            Some(advanced) => advanced.map(drop),
-            None => hand.set().advance().await.map(drop),
+            Left::None | Left::Late => Ok(()),
+            Left::Slow | Left::Failed => hand.set().advance().await.map(drop),
         }
     }
 
@@ -66,7 +66,7 @@ impl TriggeredPuts {
     /// As [`TriggeredPuts::arm`]; as [`Fabric::wait_until`] if a rank is lost.
     pub async fn wait(&mut self) -> Result<()> {
         let mut hand = self.hand().await;
-        if hand.set().advance_soon()? {
+        if hand.set().advance_soon() == Left::None {
             return Ok(());
         }
         while !hand.set().advance().await? {
@@ -140,6 +140,8 @@ pub(super) struct Set {
 /// The state of a set's puts that are still to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Left {
+    /// The set has failed.
+    Failed,
     /// Some puts have to wait for the network.
     Slow,
     /// Some puts wait for their words.
@@ -163,12 +165,13 @@ impl Set {
         self.error.get_or_insert(error);
     }
 
-    fn go_now(&mut self) -> Result<Left> {
+    #[inline]
+    fn go_now(&mut self) -> Result<Left, Box<FabricError>> {
         let mut left = Left::None;
         for put in self.puts.iter_mut().filter(|put| !put.is_done(self.number)) {
             if put.late(&self.fabric, self.number)?.is_some() {
                 left = left.min(Left::Late);
-            } else if !(self.immediate && put.go_now(&self.fabric, self.number)?) {
+            } else if !self.immediate || put.go_now(&self.fabric, self.number)?.is_pending() {
                 left = Left::Slow;
             }
         }
@@ -180,7 +183,7 @@ impl Set {
             match self.go_now()? {
                 Left::None => return Ok(true),
                 Left::Late => return Ok(false),
-                Left::Slow => {}
+                Left::Slow | Left::Failed => {}
             }
             let (fabric, number, mut going) = (&self.fabric, self.number, Vec::new());
             for put in self.puts.iter_mut().filter(|put| !put.is_done(number)) {
@@ -192,33 +195,31 @@ impl Set {
         }
     }
 
-    /// Carries out what needs no wait; returns whether all is done, or `None` if something waits for
-    /// the network. An error persists.
-    pub(super) fn advance_now(&mut self) -> Option<Result<bool>> {
-        if let Some(error) = &self.error {
-            return Some(Err(error.clone()));
+    /// Carries out what needs no wait. An error persists.
+    fn advance_now(&mut self) -> Left {
+        if self.error.is_some() {
+            return Left::Failed;
         }
         match self.go_now() {
-            Ok(Left::Slow) => None,
-            Ok(left) => Some(Ok(left == Left::None)),
+            Ok(left) => left,
             Err(error) => {
-                self.error = Some(error.clone());
-                Some(Err(error))
+                self.fail(error.into());
+                Left::Failed
             }
         }
     }
 
-    /// Carries out what needs no wait, and, where peers can be that fast, looks again for a moment;
-    /// returns whether all is done. An error persists.
-    fn advance_soon(&mut self) -> Result<bool> {
+    /// Carries out what needs no wait, and, where peers can be that fast, looks again for a moment.
+    /// An error persists.
+    fn advance_soon(&mut self) -> Left {
         let mut looks = self.puts.iter().map(TriggeredPut::looks).min().unwrap_or(0);
         loop {
-            match self.advance_now() {
-                Some(Ok(false)) if looks > 0 => spin_loop(),
-                Some(advanced) => return advanced,
-                None => return Ok(false),
+            let left = self.advance_now();
+            if left != Left::Late || looks == 0 {
+                return left;
             }
             looks -= 1;
+            spin_loop();
         }
     }
 

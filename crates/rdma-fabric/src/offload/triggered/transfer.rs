@@ -1,13 +1,16 @@
 //! What a triggered put transfers: spans, and how far they have been put.
 
-use super::block_spans::{BlockPair, BlockSpans};
+use super::{
+    Now,
+    block_spans::{BlockPair, BlockSpans},
+};
 use crate::{
     Blocks, Fabric, Handle, LocalSpan, Pod, Refused, RemoteSpan, Result,
     fabric::{blocks::BlockPut, direct::put_now},
     op::Put,
     provider::Source,
 };
-use core::fmt;
+use core::{fmt, task::Poll};
 
 /// Spans to put, in cells of one width: where memory is accessed through atomics, all accesses to a
 /// region have the same width.
@@ -77,7 +80,7 @@ impl<W: Pod> Spans<W> {
 
     /// Puts without waiting; returns whether all pairs are complete.
     #[inline]
-    fn put_now(&mut self, fabric: &Fabric) -> Result<bool> {
+    fn put_now(&mut self, fabric: &Fabric) -> Now {
         for Pair { from, spare, to } in &mut self.pairs[self.posted..] {
             if put_now(fabric, to.place(), Source::Place(from.place())) {
                 self.posted += 1;
@@ -94,21 +97,21 @@ impl<W: Pod> Spans<W> {
                 }
                 Err(Refused::Full(put)) => {
                     *spare = Some(put.from);
-                    return Ok(false);
+                    return Poll::Pending;
                 }
-                Err(Refused::Failed(error, _)) => return Err(error),
+                Err(Refused::Failed(error, _)) => return Poll::Ready(Err(error.into())),
             }
         }
         if let Some(blocks) = &mut self.blocks
             && !blocks.put_now(fabric)?
         {
-            return Ok(false);
+            return Poll::Pending;
         }
         if !self.handles.is_empty() {
-            return Ok(false);
+            return Poll::Pending;
         }
         self.restart();
-        Ok(true)
+        Poll::Ready(Ok(()))
     }
 
     async fn put(&mut self, fabric: &Fabric) -> Result<()> {
@@ -173,13 +176,13 @@ impl Transfer {
         each!(self, spans => spans.pairs.is_empty() && spans.blocks.is_none())
     }
 
-    /// Puts as much as needs no wait; returns whether all of it is complete. Call this or
-    /// [`Transfer::put`] again until it is.
+    /// Puts as much as needs no wait; ready if all of it is complete. Call this or [`Transfer::put`]
+    /// again until it is.
     ///
     /// # Errors
     /// As [`Fabric::try_put`].
     #[inline]
-    pub fn put_now(&mut self, fabric: &Fabric) -> Result<bool> {
+    pub fn put_now(&mut self, fabric: &Fabric) -> Now {
         each!(self, spans => spans.put_now(fabric))
     }
 

@@ -162,7 +162,7 @@ impl Windows {
                         let fabric = self.window.fabric();
                         for transfer in transfers {
                             // As far as there is room; the rest goes in wait.
-                            transfer.put_now(fabric)?;
+                            let _ = transfer.put_now(fabric).map_err(|error| *error)?;
                         }
                     }
                     None => self.put_all().await?,

@@ -47,7 +47,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
         forms.extend(limits());
         pair.measure(&BLOCKS, bytes, forms).await?;
         let mut each = one_by_one(to, from, words)?;
-        let mut forms = vec![repeat!("fabric", _ => if !each.put_now(fabric)? {
+        let mut forms = vec![repeat!("fabric", _ => if each.put_now(fabric)?.is_pending() {
             each.put(fabric).await?;
         })];
         forms.extend(limits());
