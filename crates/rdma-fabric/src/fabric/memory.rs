@@ -182,6 +182,13 @@ impl Fabric {
 
 /// The rank's own memory, which is read and written by copying.
 impl Fabric {
+    /// Returns whether peers' CPUs may write the word while this rank looks at it: then looking again
+    /// for a moment may spare it a wait.
+    #[inline(always)]
+    pub fn is_shared<W: AtomicWord>(&self, word: &LocalWord<W>) -> bool {
+        word.place().load(W::BYTES).is_some()
+    }
+
     /// Loads a word of this rank's own memory. Sees what peers' visible puts and atomics left
     /// there, and everything they made visible before (acquire).
     ///

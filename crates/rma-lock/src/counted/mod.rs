@@ -51,6 +51,7 @@
 mod awaited;
 mod duties;
 mod guard;
+mod hand_over;
 mod later;
 mod reader;
 mod reader_wait;

@@ -59,8 +59,12 @@ impl fmt::Debug for Writing {
 pub enum WriteEntry {
     /// W2, or a try's compare-and-swap in its place, was posted.
     Tail(Posting),
-    /// The queue was empty.
+    /// The queue was empty, or whoever was in it is gone.
     First,
+    /// W6's swap was posted.
+    Link(Posting),
+    /// W6 is done.
+    Linked,
     /// W4 was posted.
     Interest(Posting),
     /// W4 found nobody inside.
@@ -74,7 +78,7 @@ pub(super) type NotInside = Option<Box<(NodeId, WriteEntry)>>;
 
 #[cold]
 #[inline(never)]
-fn not_inside(node: NodeId, entry: WriteEntry) -> NotInside {
+pub(super) fn not_inside(node: NodeId, entry: WriteEntry) -> NotInside {
     Some(Box::new((node, entry)))
 }
 
@@ -165,7 +169,7 @@ fn only_first(node: NodeId) -> Amo<u64> {
 }
 
 impl<S: Scheme> Core<S> {
-    /// W1–W5 as far as they need no wait. Returns the hold if that leads inside.
+    /// W1–W7 as far as they need no wait. Returns the hold if that leads inside.
     #[inline(always)]
     fn start(&self, first: impl Fn(NodeId) -> Amo<u64>) -> Result<Writing, NotInside> {
         if !self.is_fast() || !self.broken.is_whole() {
@@ -179,6 +183,9 @@ impl<S: Scheme> Core<S> {
         // W2
         match self.announced_now(lane, step, &writers.tail, first(node)) {
             Ok(0) => {}
+            Ok(before) if !S::RECOVERABLE && matches!(first(node), Amo::Swap(_)) => {
+                return self.follow(own, before, lane);
+            }
             Ok(before) => return Err(not_inside(own.keep(), WriteEntry::Tail(Posting::Over(Ok(before))))),
             Err(None) => {
                 own.give_back_fresh();

@@ -12,7 +12,7 @@ use crate::{
     detach::DetachOnDrop,
     error::Stopped,
     in_place::{Attempt, FastPath, Never, Posting},
-    queue::{NodeId, NodeWord, Transition},
+    queue::{NodeId, NodeWord, Transition, Waking},
 };
 use core::{mem, task::Context};
 use rdma_fabric::{Amo, FabricError};
@@ -24,6 +24,10 @@ pub enum WriteExit {
     /// The successor is known. The compare-and-swap that hands over to it was posted, if one is
     /// needed.
     HandOver(Option<Posting>, u64),
+    /// The successor's wake was posted.
+    Woken(u64, Posting),
+    /// The writer is out of the queue, and its node is not ready for the next turn.
+    Gone,
     /// X2 was posted.
     Active(Posting),
     /// X3 is done.
@@ -37,7 +41,7 @@ pub(crate) type NotOut = Option<Box<WriteExit>>;
 
 #[cold]
 #[inline(never)]
-fn not_out(exit: WriteExit) -> NotOut {
+pub(super) fn not_out(exit: WriteExit) -> NotOut {
     Some(Box::new(exit))
 }
 
@@ -113,8 +117,11 @@ impl<S: Scheme> Core<S> {
     #[inline(always)]
     pub(crate) fn leave(&self, held: Writing) -> Result<(), NotOut> {
         let (node, lane) = (held.node(), self.published.lane());
-        if !self.is_fast() || S::HAND_OVER != HandOver::Never && !self.is_last(node) {
+        if !self.is_fast() {
             return Err(None);
+        }
+        if S::HAND_OVER != HandOver::Never && self.is_followed(node) {
+            return if S::RECOVERABLE { Err(None) } else { self.hand_over(held, lane) };
         }
         match self.announced_now(lane, Transition::writer_goes_on(node), &self.count, self.deactivate(node)) {
             Ok(count) if !S::must_sweep(count) => {}
@@ -127,10 +134,9 @@ impl<S: Scheme> Core<S> {
         }
         let Ok(writers) = self.writers() else { return Err(not_out(WriteExit::Queue)) };
         match self.atomic_now(&writers.tail, Amo::CompareSwap { expected: node.bits(), new: 0 }) {
-            Ok(tail)
-                if tail == node.bits()
-                    && !held.woken()
-                    && self.publish_in(lane, Transition::writer_goes_back(node, 3)).is_ok() => {}
+            Ok(tail) if tail == node.bits() && held.woken() => return self.tidy(node, lane),
+            Ok(tail) if tail == node.bits() && self.publish_in(lane, Transition::writer_goes_back(node, 3)).is_ok() => {
+            }
             Ok(tail) => return Err(not_out(WriteExit::Tail(Posting::Over(Ok(tail))))),
             Err(None) => return Err(not_out(WriteExit::Queue)),
             Err(Some(posting)) => return Err(not_out(WriteExit::Tail(*posting))),
@@ -141,7 +147,7 @@ impl<S: Scheme> Core<S> {
 
     /// Returns whether nobody has linked itself behind this rank's node.
     #[inline(always)]
-    fn is_last(&self, node: NodeId) -> bool {
+    pub(super) fn is_last(&self, node: NodeId) -> bool {
         self.own(node.slot(), NodeWord::Next).is_ok_and(|next| matches!(self.fabric.load(next), Ok(0)))
     }
 
@@ -180,6 +186,14 @@ impl<S: Scheme> Core<S> {
                 };
                 self.pass_to_next(node, next, old, &mut duties).await?;
             }
+            WriteExit::Woken(next, posting) => {
+                self.retire(node).await?;
+                let next = NodeId::of_bits(next as u32);
+                if !Waking(next).found_it(posting.result().await?) {
+                    self.writer_leaves(next, &mut duties).await?;
+                }
+            }
+            WriteExit::Gone => self.retire(node).await?,
             WriteExit::Active(posting) => {
                 let count = posting.result().await?;
                 duties.reader = self.sweep(count).await?;
@@ -291,7 +305,7 @@ impl<S: Scheme> Core<S> {
 }
 
 /// Returns the atomic that hands the lock on from `node` to `next`, if more is needed than a wake.
-fn pass_on_to<S: Scheme>(node: NodeId, next: u64) -> Option<Amo<u64>> {
+pub(super) fn pass_on_to<S: Scheme>(node: NodeId, next: u64) -> Option<Amo<u64>> {
     (S::HAND_OVER == HandOver::IfNoReaders)
         .then(|| Amo::CompareSwap { expected: S::active(node.bits()), new: S::active(next) })
 }

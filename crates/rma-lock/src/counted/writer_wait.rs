@@ -74,6 +74,15 @@ impl<S: Scheme> Core<S> {
                     }
                 },
             },
+            WriteEntry::Link(posting) => match posting.result().await {
+                Ok(old) => old == NodeId::PASSED && self.contend(node, WriteEntry::First).await?,
+                Err(error) => {
+                    // As above.
+                    own.keep();
+                    return Err(error.into());
+                }
+            },
+            WriteEntry::Linked => false,
             entry => self.contend(node, entry).await?,
         };
         if !inside {
@@ -159,7 +168,9 @@ impl<S: Scheme> Core<S> {
                 }
                 self.register(node).await?
             }
-            WriteEntry::Tail(_) | WriteEntry::First => self.register(node).await?,
+            WriteEntry::Tail(_) | WriteEntry::First | WriteEntry::Link(_) | WriteEntry::Linked => {
+                self.register(node).await?
+            }
             WriteEntry::Interest(posting) => posting.result().await?,
             WriteEntry::Alone => 0,
             WriteEntry::Enter(posting) => return Ok(posting.result().await? == interest),

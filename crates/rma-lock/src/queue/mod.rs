@@ -17,6 +17,7 @@
 //! [`Broken`] remembers it, and later calls of this rank fail with it.
 
 mod layout;
+mod met;
 mod node;
 mod own;
 mod publish;
@@ -28,6 +29,7 @@ pub(crate) use layout::{CLAIM, HOME_BYTES, LOCK_BYTES, NodeWord, PUBLISHED, RECO
 pub(crate) use node::{NodeId, Wait};
 pub(crate) use own::Own;
 pub(crate) use publish::{Lane, Transition, is_inside};
+pub(crate) use wait::Waking;
 
 use crate::{
     Result,
@@ -35,6 +37,7 @@ use crate::{
     in_place::{self, NotOver, Posting},
 };
 use core::fmt;
+use met::Met;
 use own::Nodes;
 use publish::Published;
 use rdma_fabric::{
@@ -55,13 +58,14 @@ pub(crate) struct Queue {
     /// The words of all ranks: [`LOCK_BYTES`].
     memory: GroupMemory,
     nodes: Nodes,
+    met: Met,
     pub(crate) published: Published,
     pub(crate) broken: Broken,
 }
 
 impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "home {}, {:?}{:?}", self.home, self.published, self.nodes)
+        write!(f, "home {}, {:?}{:?}{:?}", self.home, self.published, self.nodes, self.met)
     }
 }
 
@@ -75,6 +79,7 @@ impl Queue {
         let order = fabric.caps().put_order;
         Ok(Queue {
             nodes: Nodes::new(),
+            met: Met::default(),
             published: Published::new(fabric, &memory)?,
             fabric: fabric.clone(),
             me: fabric.rank(),

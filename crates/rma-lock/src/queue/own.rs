@@ -205,6 +205,17 @@ impl Queue {
         Ok(own)
     }
 
+    /// Begins the next turn of this rank's node, which is in no queue, and which nobody else knows any
+    /// more: then it may be given back fresh.
+    #[inline]
+    pub(crate) fn renew(&self, node: NodeId) -> Result<(), FabricError> {
+        let (id, slot) = (node.next_turn(), node.slot());
+        self.fabric.store_unwaited(self.own(slot, NodeWord::Next)?, 0)?;
+        self.fabric.store_unwaited(self.own(slot, NodeWord::Wake)?, wake_word(Wait::Blocked, id))?;
+        self.nodes.slots[slot].turn.store(id.turn(), Relaxed);
+        Ok(())
+    }
+
     /// Leaves this rank's last node to its stand-in.
     pub(crate) fn reserve_last_node(&self) {
         self.nodes.slots[NODES - 1].state.store(TAKEN, Relaxed);

@@ -11,7 +11,30 @@ use crate::{
     detach::{Cancelled, before},
     error::Stopped,
 };
-use rdma_fabric::{RemoteWord, Time};
+use core::hint::spin_loop;
+use rdma_fabric::{Amo, LocalWord, RemoteWord, Time};
+
+/// How often a word that peers' CPUs write is looked at before a wait for it is prepared: a holder that
+/// leaves at once lets the next one in sooner than that.
+const LOOKS: u32 = 64;
+
+/// The wake of a node.
+#[derive(Clone, Copy)]
+pub(crate) struct Waking(pub(crate) NodeId);
+
+impl Waking {
+    /// Returns what wakes the node. Release for the woken rank: pairs with the acquire of its wait.
+    #[inline(always)]
+    pub(crate) fn to(self, how: Wait) -> Amo<u64> {
+        Amo::CompareSwap { expected: wake_word(Wait::Blocked, self.0), new: wake_word(how, self.0) }
+    }
+
+    /// Returns false if the node's owner had given up when the wake found `old`.
+    #[inline(always)]
+    pub(crate) fn found_it(self, old: u64) -> bool {
+        old != wake_word(Wait::Abandoned, self.0)
+    }
+}
 
 impl Queue {
     /// Wakes `node`. Returns false if its owner gave up. A wake for an earlier turn changes nothing
@@ -23,11 +46,35 @@ impl Queue {
     /// Wakes `node` as [`Queue::wake`] does, leaving it in the state `how`.
     pub(crate) async fn wake_to(&self, node: NodeId, how: Wait) -> Result<bool, Stopped> {
         let word = self.node(node, NodeWord::Wake)?;
-        let blocked = wake_word(Wait::Blocked, node);
-        let granted = wake_word(how, node);
-        // Release for the woken rank: pairs with the acquire in `wait_to_be_woken`.
-        let old = self.fabric.compare_swap(&word, blocked, granted).await?;
-        Ok(old != wake_word(Wait::Abandoned, node))
+        let waking = Waking(node);
+        Ok(waking.found_it(self.fabric.atomic(&word, waking.to(how)).await?))
+    }
+
+    /// Looks for a moment whether `node`, this rank's own, has been woken (acquire, as in
+    /// [`Queue::wait_to_be_woken`]).
+    #[inline]
+    pub(crate) fn is_soon_woken(&self, node: NodeId) -> bool {
+        let granted = wake_word(Wait::Granted, node);
+        self.own(node.slot(), NodeWord::Wake).is_ok_and(|word| self.is_soon(word, |bits| bits == granted))
+    }
+
+    /// Looks for a moment whether a writer links itself behind `node`, this rank's own.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn is_soon_followed(&self, node: NodeId) -> bool {
+        self.own(node.slot(), NodeWord::Next).is_ok_and(|word| self.is_soon(word, |bits| bits != 0))
+    }
+
+    /// Looks at a word of this rank's own some times, where that may be worth while.
+    #[inline(always)]
+    fn is_soon(&self, word: &LocalWord<u64>, so: impl Fn(u64) -> bool) -> bool {
+        let looks = if self.fabric.is_shared(word) { LOOKS } else { 0 };
+        (0..looks).any(|look| {
+            if look > 0 {
+                spin_loop();
+            }
+            self.fabric.load(word).is_ok_and(&so)
+        })
     }
 
     /// Waits on this rank's own memory until woken. If anything else ends the wait (the deadline, a

@@ -49,10 +49,9 @@ use std::sync::{Arc, OnceLock};
 /// for registers, because it is asked again and again.
 pub type Now = Poll<Result<(), Box<FabricError>>>;
 
-/// Returns how often a word is looked at before a wait for it: where it is mapped, a peer may write it
-/// sooner than a wait is prepared.
-fn looks(word: &LocalWord<u64>) -> u32 {
-    if word.place().load(8).is_some() { 12 } else { 0 }
+/// Returns how often a word is looked at before a wait for it is prepared.
+fn looks(fabric: &Fabric, word: &LocalWord<u64>) -> u32 {
+    if fabric.is_shared(word) { 12 } else { 0 }
 }
 
 /// The puts that a rank has armed and can't carry out yet. Each rank has one:
@@ -133,7 +132,7 @@ impl Triggers {
         number: u64,
     ) -> Result<()> {
         for word in words {
-            let mut looks = looks(word);
+            let mut looks = looks(fabric, word);
             while fabric.load(word)? < number {
                 if looks == 0 {
                     self.beside(fabric.wait_until(word, Deps::Ranks(ranks), |value| value >= number)).await?;

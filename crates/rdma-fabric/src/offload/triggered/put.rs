@@ -59,8 +59,8 @@ impl TriggeredPut {
     }
 
     /// Returns how often its words are looked at before a wait for them.
-    pub(super) fn looks(&self) -> u32 {
-        self.needs.iter().map(looks).min().unwrap_or(0)
+    pub(super) fn looks(&self, fabric: &Fabric) -> u32 {
+        self.needs.iter().map(|need| looks(fabric, need)).min().unwrap_or(0)
     }
 
     pub(super) fn is_done(&self, number: u64) -> bool {

@@ -212,7 +212,7 @@ impl Set {
     /// Carries out what needs no wait, and, where peers can be that fast, looks again for a moment.
     /// An error persists.
     fn advance_soon(&mut self) -> Left {
-        let mut looks = self.puts.iter().map(TriggeredPut::looks).min().unwrap_or(0);
+        let mut looks = self.puts.iter().map(|put| put.looks(&self.fabric)).min().unwrap_or(0);
         loop {
             let left = self.advance_now();
             if left != Left::Late || looks == 0 {
