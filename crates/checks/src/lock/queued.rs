@@ -206,13 +206,22 @@ pub fn queued_mutations() -> impl Iterator<Item = QueuedMutation> {
 
 /// Jobs on a fabric that delivers puts before later atomics: there the locks flush nothing, and
 /// take other steps where operations are over when they are posted.
-const IN_ORDER: [(&[Role], usize); 6] = [
+const IN_ORDER: [(&[Role], usize); 7] = [
     (&[Read, Write], 2),
     (&[Write, Write], 2),
     (&[ReadAndPut, WriteAndLook], 2),
     (&[Read, Read, Write], 1),
     (&[Read, Write, Write], 1),
     (&[WriteBefore, Write], 2),
+    (&[Write, Write, Write], 1),
+];
+
+/// Mistakes in steps that writers who meet take there.
+const IN_ORDER_MISTAKES: &[Shown] = &[
+    (HandOverIgnored, PACKED, &[Read, Write, Write], 1),
+    (TailIgnored, COUNTED, &[Write, Write], 1),
+    (MarkIgnored, COUNTED, &[Write, Write], 1),
+    (AbandonedTakenForWoken, COUNTED, &[WriteBefore, Write], 1),
 ];
 
 /// More ranks and rounds than can be exhausted.
@@ -267,15 +276,19 @@ pub(super) fn explorations(lock: LockKind) -> Vec<Exploration> {
             all.push(exploration(name, lock, job, Some(mistake), expected));
         }
     }
+    let mut caps = Caps::weakest();
+    caps.put_order = PutOrder::AllTargets;
+    let mut in_order = |name: String, expected, roles: &'static [Role], rounds, mistake| {
+        let explorer = move || explorer(roles).caps(caps);
+        let name = format!("{of}: {name}{roles:?} x{rounds}, puts in order");
+        all.push(Exploration::new(name, expected, explorer, job(lock, roles, rounds, mistake)));
+    };
     for (roles, rounds) in IN_ORDER {
-        let mut caps = Caps::weakest();
-        caps.put_order = PutOrder::AllTargets;
-        all.push(Exploration::new(
-            format!("{of}: {roles:?} x{rounds}, puts in order"),
-            Expected::Exhausted { at_least: 1 },
-            move || explorer(roles).caps(caps),
-            job(lock, roles, rounds, None),
-        ));
+        in_order(String::new(), Expected::Exhausted { at_least: 1 }, roles, rounds, None);
+    }
+    for (mistake, _, roles, rounds) in IN_ORDER_MISTAKES.iter().filter(|(_, locks, ..)| locks.contains(&lock)) {
+        let expected = Expected::Violated { saying: "", within: 500_000 };
+        in_order(format!("{mistake:?} "), expected, roles, *rounds, Some(*mistake));
     }
     for (roles, rounds) in AT_RANDOM {
         let name = format!("{of}: {roles:?} x{rounds}");
