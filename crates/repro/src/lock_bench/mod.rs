@@ -4,6 +4,7 @@
 //! The runs on wall clock are `cargo xtask bench-locks`, which uses the same rows and tables. They
 //! are no part of a reproduction: no published value is recorded to compare them with.
 
+pub mod peers;
 mod simulated;
 mod table;
 

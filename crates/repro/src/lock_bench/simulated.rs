@@ -1,13 +1,15 @@
 //! The runs in virtual time.
 
-use super::{LockCase, LockRow, Simulation};
+use super::{
+    LockCase, LockRow, Simulation,
+    peers::{Competitor, contention},
+};
 use crate::{
     ReproError,
     progress::Progress,
     simulate::{Setting, Shape, simulate},
-    workloads::locks::{Run, RunLength, Workload, WriterShare, compared, contention},
+    workloads::locks::{Run, RunLength, Workload, WriterShare, compared},
 };
-use rma_lock::locks::LockKind;
 use std::time::Duration;
 use tofu2_sim::virt::Platform;
 
@@ -25,7 +27,7 @@ pub struct SimulatedPlan {
     /// How many ranks, at most 4096.
     pub ranks: Vec<u32>,
     /// Which locks.
-    pub locks: Vec<LockKind>,
+    pub locks: Vec<Competitor>,
     /// Acquisitions of all ranks together, shared evenly; each rank has 4 at least.
     pub acquisitions: u32,
     /// Virtual time after which ranks give up.
@@ -41,7 +43,7 @@ impl SimulatedPlan {
             workloads: Workload::ALL.to_vec(),
             writers: WriterShare::PUBLISHED.to_vec(),
             ranks: vec![16, 64, 256, 1024, 4096],
-            locks: compared().collect(),
+            locks: compared().map(Competitor::Ours).collect(),
             acquisitions: 16_384,
             within: Duration::from_millis(50),
             seed,
@@ -99,6 +101,7 @@ pub fn run(plan: &SimulatedPlan, progress: &mut Progress) -> Result<Vec<LockRow>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rma_lock::locks::LockKind;
 
     fn small(seed: u64) -> SimulatedPlan {
         SimulatedPlan {
@@ -128,7 +131,7 @@ mod tests {
         let plan = SimulatedPlan {
             workloads: vec![Workload::Ecsb],
             writers: vec![WriterShare::per_mille(0)],
-            locks: vec![LockKind::ReaderPreference],
+            locks: vec![LockKind::ReaderPreference.into()],
             ..small(0)
         };
         let rows = run(&plan, &mut Progress::silent()).expect("a run");

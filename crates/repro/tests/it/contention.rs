@@ -41,7 +41,7 @@ fn wrapped(
     run: Run,
     watch: Option<Watch>,
 ) -> impl AsyncFn(Fabric) -> ProgramResult<RankRecord> {
-    let wrapping = Wrapping { kind: Some(lock), broken, watch };
+    let wrapping = Wrapping { kind: Some(lock.into()), broken, watch };
     async move |fabric| contend::<Wrapped>(&fabric, &run, wrapping.clone()).await
 }
 

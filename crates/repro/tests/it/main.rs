@@ -3,6 +3,7 @@
 
 mod contention;
 mod hashtable;
+mod peers;
 mod small_runs;
 mod stencil;
 mod wrapped;

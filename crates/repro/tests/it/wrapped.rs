@@ -2,7 +2,8 @@
 //! it is compiled once.
 
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
-use rma_lock::{Fairness, Guard, Lock, Result, RmaLock, locks::LockKind, with_lock};
+use repro::lock_bench::peers::{Competitor, Peer, SPIN, dec::DecLock, mcs::McsLock, shift::ShiftLock};
+use rma_lock::{Fairness, Guard, Lock, Result, RmaLock, locks::BackOffLock, with_lock};
 use std::{
     fmt,
     future::Future,
@@ -57,7 +58,7 @@ impl Watch {
 /// Which lock it is, and what is done to it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wrapping {
-    pub(crate) kind: Option<LockKind>,
+    pub(crate) kind: Option<Competitor>,
     /// Whether who wants it exclusively gets it shared.
     pub(crate) broken: bool,
     /// Notes who comes and goes. A rank that gets in stays a while, even with nothing to do, so
@@ -164,8 +165,15 @@ impl Lock for Wrapped {
 
     async fn symmetric_with(fabric: &Fabric, home: Rank, wrapping: Wrapping) -> Result<Self> {
         let kind = wrapping.kind.expect("the lock has a kind");
-        let lock: Rc<dyn AnyKind> =
-            with_lock!(kind, L, options => Rc::new(L::symmetric_with(fabric, home, options).await?));
+        let lock: Rc<dyn AnyKind> = match kind {
+            Competitor::Ours(kind) => {
+                with_lock!(kind, L, options => Rc::new(L::symmetric_with(fabric, home, options).await?))
+            }
+            Competitor::Peer(Peer::ShiftLock) => Rc::new(ShiftLock::symmetric_with(fabric, home, ()).await?),
+            Competitor::Peer(Peer::DecLock) => Rc::new(DecLock::symmetric_with(fabric, home, ()).await?),
+            Competitor::Peer(Peer::Mcs) => Rc::new(McsLock::symmetric_with(fabric, home, ()).await?),
+            Competitor::Peer(Peer::Spin) => Rc::new(BackOffLock::symmetric_with(fabric, home, SPIN).await?),
+        };
         Ok(Wrapped { lock, wrapping })
     }
 

@@ -20,13 +20,13 @@ use super::{
 use core::{fmt, str::FromStr, sync::atomic::Ordering::Release};
 use rdma_fabric::{Fabric, ProgramResult};
 use repro::{
-    lock_bench::{LockCase, LockRow, Spread},
-    workloads::locks::{
-        EXCLUSIVE, RankRecord, Run, RunLength, SHARED, Workload, WriterShare, compared, contend, contention,
+    lock_bench::{
+        LockCase, LockRow, Spread,
+        peers::{Competitor, UnknownCompetitor, contention},
     },
+    workloads::locks::{EXCLUSIVE, RankRecord, Run, RunLength, SHARED, Workload, WriterShare, compared, contend},
 };
-use rma_lock::locks::{LockKind, UnknownLock};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde::{Deserialize, Serialize};
 use std::{
     error::Error,
     fs::{self, File},
@@ -46,22 +46,14 @@ const OVERSUBSCRIBED: u32 = 5;
 /// What ranks contend for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Contestant {
-    Lock(#[serde(serialize_with = "write_name", deserialize_with = "read_name")] LockKind),
+    Lock(Competitor),
     Mutex,
-}
-
-fn write_name<S: Serializer>(kind: &LockKind, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(kind)
-}
-
-fn read_name<'a, D: Deserializer<'a>>(from: D) -> Result<LockKind, D::Error> {
-    String::deserialize(from)?.parse().map_err(D::Error::custom)
 }
 
 impl Contestant {
     /// Returns the locks that are compared, and the mutex.
     pub(super) fn all() -> impl Iterator<Item = Contestant> {
-        compared().map(Contestant::Lock).chain([Contestant::Mutex])
+        compared().map(|kind| Contestant::Lock(kind.into())).chain([Contestant::Mutex])
     }
 }
 
@@ -70,16 +62,16 @@ const MUTEX: &str = "futex-mutex";
 impl fmt::Display for Contestant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Contestant::Lock(kind) => kind.fmt(f),
+            Contestant::Lock(lock) => lock.fmt(f),
             Contestant::Mutex => f.write_str(MUTEX),
         }
     }
 }
 
 impl FromStr for Contestant {
-    type Err = UnknownLock;
+    type Err = UnknownCompetitor;
 
-    fn from_str(name: &str) -> Result<Self, UnknownLock> {
+    fn from_str(name: &str) -> Result<Self, UnknownCompetitor> {
         if name == MUTEX { Ok(Contestant::Mutex) } else { name.parse().map(Contestant::Lock) }
     }
 }
@@ -275,17 +267,19 @@ fn add_latencies(all: &mut RankRecord, from: &mut RankRecord) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use repro::lock_bench::peers::Peer;
+    use rma_lock::locks::LockKind;
 
     #[test]
     fn contestants_are_read_back() {
-        for contestant in Contestant::all() {
+        for contestant in Contestant::all().chain(Peer::ALL.map(|peer| Contestant::Lock(Competitor::Peer(peer)))) {
             assert_eq!(contestant.to_string().parse(), Ok(contestant));
             let json = serde_json::to_string(&contestant).unwrap_or_default();
             assert_eq!(serde_json::from_str::<Contestant>(&json).ok(), Some(contestant));
         }
-        let fair = serde_json::to_string(&Contestant::Lock(LockKind::Fair)).unwrap_or_default();
+        let fair = serde_json::to_string(&Contestant::Lock(LockKind::Fair.into())).unwrap_or_default();
         assert_eq!(fair, r#"{"Lock":"fair"}"#);
-        assert!("spin".parse::<Contestant>().is_err());
+        assert!("none".parse::<Contestant>().is_err());
     }
 
     #[test]
@@ -294,7 +288,7 @@ mod tests {
             workloads: Workload::ALL.to_vec(),
             writers: vec![WriterShare::per_mille(250)],
             ranks: vec![3],
-            locks: Contestant::all().collect(),
+            locks: Contestant::all().chain(Peer::ALL.map(|peer| Contestant::Lock(Competitor::Peer(peer)))).collect(),
             repetitions: 2,
             length: Duration::from_millis(2),
             oversubscribed_length: Duration::from_millis(2),

@@ -41,7 +41,8 @@ pub(crate) struct Options {
     /// Only these workloads, of LB, ECSB, SOB, WCSB, WARB, DHT.
     #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     workloads: Vec<Workload>,
-    /// Only these locks; `futex-mutex` is one of them on wall clock.
+    /// Only these locks: ours, `futex-mutex` (on wall clock), and the published ones that no run has
+    /// by default: `shift-lock`, `dec-lock`, `mcs`, `spin`.
     #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     locks: Vec<Contestant>,
     /// Shares of writers, per cent (default: 0.2,2,5,25,100).
@@ -159,7 +160,7 @@ fn measure(options: &Options) -> Result<Report, Box<dyn Error>> {
 fn simulated(options: &Options) -> Result<SimulatedPlan, String> {
     let usual = if options.quick { SimulatedPlan::quick(options.seed) } else { SimulatedPlan::whole(options.seed) };
     let kinds = options.locks.iter().map(|contestant| match contestant {
-        Contestant::Lock(kind) => Ok(*kind),
+        Contestant::Lock(lock) => Ok(*lock),
         Contestant::Mutex => Err("there is no mutex in virtual time".to_owned()),
     });
     Ok(SimulatedPlan {

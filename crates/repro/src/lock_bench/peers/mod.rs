@@ -1,0 +1,143 @@
+//! Locks that others have published, beside ours: readers-writer locks for clients that share
+//! memory over RDMA, written anew from their papers over [`rdma_fabric::Fabric`] alone.
+//!
+//! They are no locks for programs: they lack what `rma-lock` promises about deadlines, tries,
+//! dropped futures and deaths ([`PeerLock`]). They are here, and not there, so that nobody who wants
+//! a lock compiles them. Each module says what it took from where, what differs and what that costs,
+//! and why it is right; the tests have them explored under every delivery order.
+
+pub mod dec;
+mod lock;
+pub mod mcs;
+pub mod shift;
+
+pub use lock::{PeerGuard, PeerLock, Protocol, Seat};
+
+use crate::workloads::{
+    RankFuture,
+    locks::{RankRecord, Run, contend},
+};
+use core::{fmt, str::FromStr, time::Duration};
+use rdma_fabric::Fabric;
+use rma_lock::locks::{BackOff, LockKind};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+/// A lock that was published elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Peer {
+    /// [`shift::ShiftLock`].
+    ShiftLock,
+    /// [`dec::DecLock`].
+    DecLock,
+    /// [`mcs::McsLock`], the queue lock that both compare themselves with.
+    Mcs,
+    /// A lock that all retry without a pause: [`rma_lock::locks::BackOffLock`] whose sleeps take no
+    /// time.
+    Spin,
+}
+
+impl Peer {
+    /// All of them.
+    pub const ALL: [Peer; 4] = [Peer::ShiftLock, Peer::DecLock, Peer::Mcs, Peer::Spin];
+
+    /// Its name on command lines and in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Peer::ShiftLock => "shift-lock",
+            Peer::DecLock => "dec-lock",
+            Peer::Mcs => "mcs",
+            Peer::Spin => "spin",
+        }
+    }
+}
+
+/// The options by which a lock that backs off does not.
+pub const SPIN: BackOff = BackOff { first: Duration::ZERO, doublings: 0, attempts: u32::MAX, seed: 0 };
+
+/// What can be measured: a lock of ours, or a published one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Competitor {
+    /// Of `rma-lock`.
+    Ours(LockKind),
+    /// A published one.
+    Peer(Peer),
+}
+
+impl From<LockKind> for Competitor {
+    fn from(kind: LockKind) -> Self {
+        Competitor::Ours(kind)
+    }
+}
+
+impl fmt::Display for Competitor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Competitor::Ours(kind) => kind.fmt(f),
+            Competitor::Peer(peer) => f.pad(peer.name()),
+        }
+    }
+}
+
+/// No lock of either kind has the name that was read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{ours}; and {}", Peer::ALL.map(Peer::name).join(", "))]
+pub struct UnknownCompetitor {
+    ours: rma_lock::locks::UnknownLock,
+}
+
+impl FromStr for Competitor {
+    type Err = UnknownCompetitor;
+
+    fn from_str(name: &str) -> Result<Self, UnknownCompetitor> {
+        match Peer::ALL.into_iter().find(|peer| peer.name() == name) {
+            Some(peer) => Ok(Competitor::Peer(peer)),
+            None => name.parse().map(Competitor::Ours).map_err(|ours| UnknownCompetitor { ours }),
+        }
+    }
+}
+
+impl Serialize for Competitor {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'a> Deserialize<'a> for Competitor {
+    fn deserialize<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// Returns one rank's part in contending for a lock with its usual options: [`contend`], compiled
+/// here for every published lock. (Ours are compiled in
+/// [`crate::workloads::locks::contention`].)
+pub fn contention(fabric: Fabric, competitor: Competitor, run: Run) -> RankFuture<RankRecord> {
+    match competitor {
+        Competitor::Ours(kind) => crate::workloads::locks::contention(fabric, kind, run),
+        Competitor::Peer(Peer::ShiftLock) => {
+            Box::pin(async move { contend::<shift::ShiftLock>(&fabric, &run, ()).await })
+        }
+        Competitor::Peer(Peer::DecLock) => Box::pin(async move { contend::<dec::DecLock>(&fabric, &run, ()).await }),
+        Competitor::Peer(Peer::Mcs) => Box::pin(async move { contend::<mcs::McsLock>(&fabric, &run, ()).await }),
+        Competitor::Peer(Peer::Spin) => {
+            Box::pin(async move { contend::<rma_lock::locks::BackOffLock>(&fabric, &run, SPIN).await })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        let ours = LockKind::ALL.map(Competitor::Ours);
+        for competitor in Peer::ALL.map(Competitor::Peer).into_iter().chain(ours) {
+            assert_eq!(competitor.to_string().parse(), Ok(competitor));
+            let json = serde_json::to_string(&competitor).unwrap_or_default();
+            assert_eq!(serde_json::from_str::<Competitor>(&json).ok(), Some(competitor));
+        }
+        let unknown = "none".parse::<Competitor>().expect_err("there is no such lock").to_string();
+        assert!(unknown.contains("fair") && unknown.contains("dec-lock"), "{unknown}");
+    }
+}

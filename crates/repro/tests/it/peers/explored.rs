@@ -1,0 +1,246 @@
+//! The published locks against a network that delivers in any order: small jobs under every order,
+//! larger ones at random, and each with steps done wrong.
+
+use explore::{
+    Explorer, Probe, Stop, Verdict,
+    mutant::{Mutation, mutant},
+};
+use rdma_fabric::{Amo, Fabric, GroupMemory, ProgramResult, Rank, RemoteAddr};
+use repro::lock_bench::peers::{dec::DecLock, shift::ShiftLock};
+use rma_lock::{Guard, RmaLock};
+
+const HOME: Rank = Rank::new(0);
+/// How many answers a rank gets on its way in, or out, before a path is cut: some polls more than
+/// operations of an acquisition or a release.
+const PATIENCE: u32 = 14;
+/// The fact that counts writers inside.
+const WRITERS: u32 = 0;
+/// The fact that counts readers inside.
+const READERS: u32 = 1;
+/// The fact that counts writes.
+const WRITES: u32 = 2;
+
+/// One rank's part: takes the lock so often, shared (`R`) or exclusively (`W`) in turn.
+async fn turns<L: RmaLock<Options = ()>>(fabric: Fabric, probe: Probe, turns: &'static str) -> ProgramResult<()> {
+    let memory = GroupMemory::symmetric(&fabric, L::bytes(&(), fabric.ranks())).await?;
+    let lock = L::over(&fabric, memory, HOME, ())?;
+    // What is protected is where the lock is not.
+    let shared = fabric.alloc_symmetric(8).await?;
+    let word = fabric.remote_word::<u64>(shared.at(Rank::new(fabric.ranks() as u32 - 1), 0))?;
+    for (turn, kind) in turns.chars().enumerate() {
+        if kind == 'W' {
+            let guard = lock.write().await?;
+            probe.step((turn, format!("{guard:?}"), probe.stored()));
+            probe.add(WRITERS, 1);
+            let before = fabric.get_word(&word).await?;
+            assert_eq!(before, probe.add(WRITES, 1), "visibility: a writer missed a write");
+            fabric.put_word(&word, before + 1).await?;
+            probe.subtract(WRITERS, 1);
+            guard.release().await?;
+        } else {
+            let guard = lock.read().await?;
+            probe.step((turn, format!("{guard:?}"), probe.stored()));
+            probe.add(READERS, 1);
+            let seen = fabric.get_word(&word).await?;
+            assert_eq!(seen, probe.get(WRITES), "visibility: a reader missed a write");
+            probe.subtract(READERS, 1);
+            guard.release().await?;
+        }
+        probe.step((turn, format!("{lock:?}"), probe.stored()));
+    }
+    Ok(())
+}
+
+/// Returns an explorer that knows what must hold: no writer beside anybody.
+fn explorer(ranks: &[&str]) -> Explorer<'static> {
+    Explorer::new(ranks.len()).patience(PATIENCE).leave_together().always("mutual exclusion", |view| {
+        view.fact(WRITERS) == 0 || view.fact(WRITERS) == 1 && view.fact(READERS) == 0
+    })
+}
+
+/// What each rank does, and about half of the number of states there are.
+type Case = (&'static [&'static str], u64);
+
+fn exhausts<L: RmaLock<Options = ()>>(mistake: Option<Mistake>, cases: &[Case]) {
+    for &(ranks, at_least) in cases {
+        let report = explorer(ranks).run(|fabric| {
+            let (probe, me) = (Probe::of(&fabric), fabric.rank().index());
+            turns::<L>(mistake.map_or(fabric.clone(), |mistake| mutant(fabric, mistake)), probe, ranks[me])
+        });
+        println!("{} {ranks:?}: {report}", L::NAME);
+        // What polls may go on doing so: such paths are cut, everything else is exhausted.
+        assert!(matches!(report.verdict, Verdict::Exhausted | Verdict::Stopped(Stop::Steps(_))), "{report}");
+        assert!(report.contradiction.is_none(), "{report}");
+        assert!(report.states >= at_least, "{ranks:?}: {}", report.states);
+    }
+}
+
+#[test]
+fn shift_lock_is_right_in_every_order() {
+    exhausts::<ShiftLock>(
+        None,
+        &[
+            (&["W", "W"], 90),
+            (&["RW", "W"], 250),
+            (&["WW", "WW"], 900),
+            (&["RR", "WW"], 900),
+            (&["R", "W", "W"], 20_000),
+            (&["R", "R", "W"], 25_000),
+        ],
+    );
+}
+
+/// Readers get in after two writers in a row.
+#[test]
+fn shift_lock_changes_its_mode_in_every_order() {
+    exhausts::<ShiftLock>(Some(Mistake::Hurried), &[(&["WR", "W", "W"], 50_000), (&["WW", "WW", "R"], 650_000)]);
+}
+
+#[test]
+fn dec_lock_is_right_in_every_order() {
+    exhausts::<DecLock>(
+        None,
+        &[
+            (&["W", "W"], 90),
+            (&["RW", "W"], 260),
+            (&["WW", "WW"], 900),
+            (&["RR", "WW"], 900),
+            (&["R", "W", "W"], 5_000),
+            (&["R", "R", "W"], 30_000),
+        ],
+    );
+}
+
+const AT_RANDOM: &[&[&str]] = &[
+    &["RWR", "WRW", "RRW", "WWR"],
+    &["RRRR", "RRRR", "RRRR", "WRWR"],
+    &["RRRR", "WRRR", "RRRR", "RWRR", "RRRW"],
+    &["WWWW", "WWWW", "WWWW", "RRRR"],
+];
+
+fn passes_at_random<L: RmaLock<Options = ()>>() {
+    for ranks in AT_RANDOM {
+        let sample = explorer(ranks).sample(1, 150, |fabric| {
+            let (probe, me) = (Probe::of(&fabric), fabric.rank().index());
+            turns::<L>(fabric, probe, ranks[me])
+        });
+        println!("{} {ranks:?}: {sample}", L::NAME);
+        assert!(sample.failure.is_none(), "{} {ranks:?}: {sample}", L::NAME);
+    }
+}
+
+#[test]
+fn shift_lock_is_right_in_random_orders() {
+    passes_at_random::<ShiftLock>();
+}
+
+#[test]
+fn dec_lock_is_right_in_random_orders() {
+    passes_at_random::<DecLock>();
+}
+
+/// A step done wrong, by all ranks alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mistake {
+    /// Releases do not flush what the holder put.
+    NotFlushed,
+    /// ShiftLock: the first writer does not wait for the readers it finds.
+    ReadersOverlooked,
+    /// ShiftLock: the first writer does not wait for the one that is leaving.
+    LeavingWriterOverlooked,
+    /// ShiftLock: a reader that finds two writers announced enters after the first.
+    SecondWriterOverlooked,
+    /// ShiftLock: a reader does not wait.
+    WritersOverlooked,
+    /// ShiftLock: no mistake, but a successor is told that it is the 16th writer in a row.
+    Hurried,
+    /// ShiftLock: the successor of such a writer does not wait for the readers that were let in.
+    LetInOverlooked,
+    /// DecLock: a writer is not counted as one.
+    CountedAsReader,
+    /// DecLock: every writer says that it found no other.
+    AlwaysAlone,
+    /// DecLock: an entry says that it reads.
+    EntryReads,
+}
+
+/// Offsets of words.
+const STATE: u64 = 8;
+const GRANT: u64 = 72;
+const RING: u64 = 128;
+/// Fields of ShiftLock's state.
+const SHIFT_READERS: u64 = (1 << 24) - 1;
+const SHIFT_WRITER: u64 = 1 << 24;
+
+fn in_lock(addr: RemoteAddr) -> bool {
+    addr.region.index & !(1 << 31) == 0
+}
+
+impl Mutation for Mistake {
+    fn flushes(&self, _: Option<Rank>) -> bool {
+        *self != Mistake::NotFlushed
+    }
+
+    fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
+        if !in_lock(addr) || addr.offset != STATE {
+            return old;
+        }
+        let writers = old & (3 * SHIFT_WRITER);
+        match (self, amo) {
+            (Mistake::ReadersOverlooked, Amo::Add(SHIFT_WRITER)) => old & !SHIFT_READERS,
+            (Mistake::LeavingWriterOverlooked, Amo::Add(SHIFT_WRITER)) => old & !(3 * SHIFT_WRITER),
+            (Mistake::SecondWriterOverlooked, Amo::Add(1)) if writers == 2 * SHIFT_WRITER => old - SHIFT_WRITER,
+            (Mistake::WritersOverlooked, Amo::Add(1)) => old & !(3 * SHIFT_WRITER),
+            _ => old,
+        }
+    }
+
+    fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
+        match amo {
+            // Two or three ranks: counts of two bits.
+            Amo::Add(5) if *self == Mistake::CountedAsReader && in_lock(addr) && addr.offset == 0 => Amo::Add(4),
+            Amo::Add(add) if *self == Mistake::CountedAsReader && in_lock(addr) && add == 16 - 5 => Amo::Add(16 - 4),
+            amo => amo,
+        }
+    }
+
+    fn put(&self, addr: RemoteAddr, bits: u64) -> Option<u64> {
+        if !in_lock(addr) || addr.offset < GRANT {
+            return Some(bits);
+        }
+        Some(match self {
+            Mistake::Hurried | Mistake::LetInOverlooked if bits & 3 == 1 => bits & 15 | 15 << 4,
+            Mistake::LetInOverlooked if bits & 3 == 2 => bits & 12 | 1,
+            Mistake::AlwaysAlone if bits & 1 == 1 => bits | 2,
+            Mistake::EntryReads if addr.offset >= RING => bits & !3,
+            _ => bits,
+        })
+    }
+}
+
+fn is_found<L: RmaLock<Options = ()>>(mistake: Mistake, ranks: &'static [&'static str]) {
+    let report = explorer(ranks).state_limit(1_000_000).run(move |fabric| {
+        let (probe, me) = (Probe::of(&fabric), fabric.rank().index());
+        turns::<L>(mutant(fabric, mistake), probe, ranks[me])
+    });
+    println!("{} {mistake:?} {ranks:?}: {report}", L::NAME);
+    report.expect_violation();
+}
+
+#[test]
+fn shift_locks_mistakes_are_found() {
+    is_found::<ShiftLock>(Mistake::NotFlushed, &["R", "W"]);
+    is_found::<ShiftLock>(Mistake::ReadersOverlooked, &["R", "W"]);
+    is_found::<ShiftLock>(Mistake::WritersOverlooked, &["R", "W"]);
+    is_found::<ShiftLock>(Mistake::LeavingWriterOverlooked, &["R", "W", "W"]);
+    is_found::<ShiftLock>(Mistake::SecondWriterOverlooked, &["R", "W", "W"]);
+    is_found::<ShiftLock>(Mistake::LetInOverlooked, &["WR", "W", "W"]);
+}
+
+#[test]
+fn dec_locks_mistakes_are_found() {
+    is_found::<DecLock>(Mistake::NotFlushed, &["R", "W"]);
+    is_found::<DecLock>(Mistake::CountedAsReader, &["R", "W"]);
+    is_found::<DecLock>(Mistake::EntryReads, &["R", "W", "W"]);
+    is_found::<DecLock>(Mistake::AlwaysAlone, &["R", "W", "W"]);
+}

@@ -1,0 +1,63 @@
+//! Jobs of many ranks, in virtual time and on threads.
+
+use crate::wrapped::{Watch, Wrapped, Wrapping};
+use repro::{
+    lock_bench::peers::{Competitor, Peer, contention},
+    workloads::locks::{EXCLUSIVE, RankRecord, Run, RunLength, SHARED, Workload, WriterShare, contend},
+};
+use std::time::Duration;
+use tofu2_sim::{
+    shm::Threads,
+    virt::{Job, Platform},
+};
+
+const RANKS: usize = 12;
+const EACH: u32 = 25;
+/// Longer than what a put takes.
+const JITTER: Duration = Duration::from_micros(5);
+
+fn run(workload: Workload, writers: u32, seed: u64) -> Run {
+    let length = RunLength::Operations { each: EACH, within: Duration::from_secs(1) };
+    Run { workload, writers: WriterShare::per_mille(writers), length, timed: false, keys: 4, seed }
+}
+
+/// Peers under a watch, in every workload and with shares of writers that differ, each seed with
+/// other delays. (Spinning is one of ours.)
+#[test]
+fn peers_exclude_and_everybody_gets_in() {
+    for peer in [Peer::ShiftLock, Peer::DecLock, Peer::Mcs] {
+        for workload in Workload::ALL {
+            for (share, seed) in [(0, 1), (20, 2), (200, 3), (200, 4), (500, 5), (900, 6), (1000, 7)] {
+                let case = format!("{}, {workload}, {share} of 1000, seed {seed}", peer.name());
+                let (run, watch) = (run(workload, share, seed), Watch::default());
+                let kind = Some(Competitor::Peer(peer));
+                let wrapping = Wrapping { kind, broken: false, watch: Some(watch.clone()) };
+                let program = async move |fabric| contend::<Wrapped>(&fabric, &run, wrapping.clone()).await;
+                let job = Job::new(&Platform::fx100(), RANKS).ranks_per_node(4).seed(seed).shuffle_ties(true);
+                let job = if seed % 2 == 0 { job.jitter(JITTER) } else { job };
+                let records = job.run(&program).unwrap_or_else(|error| panic!("{case}: {error}")).outs;
+                let seen = watch.seen();
+                let broken = seen.broken && peer != Peer::Mcs;
+                assert!(!broken, "{case}");
+                let completed = |kind: usize| records.iter().map(|record| record.completed[kind]).sum::<u64>();
+                assert_eq!((completed(SHARED), completed(EXCLUSIVE)), (seen.read, seen.written), "{case}");
+                assert_eq!(seen.read + seen.written, RANKS as u64 * u64::from(EACH), "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn peers_contend_on_threads() {
+    for peer in Peer::ALL {
+        for workload in [Workload::Ecsb, Workload::Wcsb, Workload::Dht] {
+            let length = RunLength::Lasting { warm_up: Duration::from_millis(1), length: Duration::from_millis(8) };
+            let run = Run { length, ..run(workload, 250, 1) };
+            let records = Threads::new(3)
+                .segment_bytes(1 << 20)
+                .run(&async |fabric| contention(fabric, Competitor::Peer(peer), run).await)
+                .unwrap_or_else(|error| panic!("{}, {workload}: {error}", peer.name()));
+            assert!(records.iter().map(RankRecord::all).sum::<u64>() > 0, "{}, {workload}", peer.name());
+        }
+    }
+}
