@@ -79,6 +79,7 @@ pub(crate) mod tests {
             },
             trace_hash,
             atomics: Some(8),
+            gets: Some(0),
         };
         Provenance {
             command: "onesided reproduce --seed 7".into(),

@@ -63,6 +63,8 @@ pub struct JobRecord {
     pub trace_hash: u64,
     /// Atomic operations executed.
     pub atomics: Option<u64>,
+    /// Gets executed.
+    pub gets: Option<u64>,
 }
 
 /// What the ranks produced, and the job's record.
@@ -119,6 +121,7 @@ pub(crate) fn simulate<P: Program>(
         },
         trace_hash: run.stats.trace_hash,
         atomics: Some(run.stats.ops.atomics),
+        gets: Some(run.stats.ops.gets),
     };
     Ok(Simulated { outs: run.outs, hops_to_first, job, timeline: run.timeline })
 }

@@ -43,6 +43,10 @@ enum Task {
     /// lock, between processes beside a mutex, or in virtual time.
     #[cfg(target_os = "linux")]
     BenchLocks(bench::contention::Options),
+    /// Measure locks that others have published beside ours, by number of clients and skew, in virtual
+    /// time.
+    #[cfg(target_os = "linux")]
+    BenchPeers(bench::peers::Options),
     /// Be one rank that contends for a lock.
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
@@ -96,6 +100,8 @@ fn main() -> ExitCode {
         Task::BenchLocks(options) => bench::contention::run(&options),
         #[cfg(target_os = "linux")]
         Task::BenchLocksRank(options) => bench::contention::be_rank(&options),
+        #[cfg(target_os = "linux")]
+        Task::BenchPeers(options) => bench::peers::run(&options),
         #[cfg(target_os = "linux")]
         Task::Collectives(options) => collectives::run(&options),
         #[cfg(target_os = "linux")]

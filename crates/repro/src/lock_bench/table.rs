@@ -181,7 +181,7 @@ fn part(all: Option<Quantiles>, pick: impl Fn(Quantiles) -> f64) -> String {
 }
 
 /// Nanoseconds, in three digits.
-fn time(ns: f64) -> String {
+pub(super) fn time(ns: f64) -> String {
     match ns {
         ns if ns < 1e3 => format!("{} ns", three(ns)),
         ns if ns < 1e6 => format!("{} µs", three(ns * 1e-3)),
@@ -191,7 +191,7 @@ fn time(ns: f64) -> String {
 }
 
 /// A number a second, in three digits.
-fn rate(per_second: f64) -> String {
+pub(super) fn rate(per_second: f64) -> String {
     match per_second {
         rate if rate < 1e3 => three(rate),
         rate if rate < 1e6 => format!("{} k", three(rate * 1e-3)),
@@ -199,7 +199,7 @@ fn rate(per_second: f64) -> String {
     }
 }
 
-fn three(value: f64) -> String {
+pub(super) fn three(value: f64) -> String {
     match value {
         value if value < 10.0 => format!("{value:.2}"),
         value if value < 100.0 => format!("{value:.1}"),

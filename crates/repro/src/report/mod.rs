@@ -11,6 +11,7 @@ use crate::{
     ReproError,
     acp_paper::AcpRuns,
     fmpl_paper::FmplRuns,
+    lock_bench::peers::sweep::SweepRow,
     lock_paper::LockRuns,
     outcome::{Row, Tally, Verdict},
     platforms,
@@ -51,6 +52,14 @@ pub fn page_in(directory: &Path) -> Result<PathBuf, ReproError> {
         Ok(()) => Ok(path),
         Err(error) => Err(ReproError::Write { path, error }),
     }
+}
+
+/// Returns the plot of published locks beside ours: an SVG file of its own.
+///
+/// # Errors
+/// [`ReproError::Plot`].
+pub fn peers(rows: &[SweepRow]) -> Result<String, ReproError> {
+    plots::peers(rows)
 }
 
 /// Returns the page's text. It needs nothing else: style and plots are inside, no script, no font

@@ -10,6 +10,7 @@ pub mod dec;
 mod lock;
 pub mod mcs;
 pub mod shift;
+pub mod sweep;
 
 pub use lock::{PeerGuard, PeerLock, Protocol, Seat};
 

@@ -5,6 +5,7 @@ mod exchange;
 mod global;
 mod lock;
 mod messages;
+mod peers;
 mod reflects;
 
 pub(super) use exchange::{exchange_ratio, exchange_time};
@@ -15,6 +16,7 @@ pub(super) use lock::{by_hops, by_rank};
 pub(super) use lock::{colour, waves};
 pub(super) use lock::{latency, share};
 pub(super) use messages::{Curve, curves, library_colour};
+pub(super) use peers::peers;
 pub(super) use reflects::{SpeedUp, speed_ups, version_colour};
 
 use crate::{ReproError, quantity};

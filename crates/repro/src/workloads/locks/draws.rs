@@ -22,6 +22,11 @@ impl WriterShare {
     pub const fn per_mille(per_mille: u32) -> Self {
         WriterShare(if per_mille > 1000 { 1000 } else { per_mille })
     }
+
+    /// Returns whether nobody reads.
+    pub const fn is_all(self) -> bool {
+        self.0 == 1000
+    }
 }
 
 impl fmt::Display for WriterShare {

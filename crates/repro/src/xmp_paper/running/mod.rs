@@ -209,7 +209,7 @@ fn joined(label: String, jobs: &[JobRecord]) -> JobRecord {
         bytes_per_rank: most(|job| job.cost.bytes_per_rank),
         resident_bytes_per_rank: None,
     };
-    JobRecord { label, cost, trace_hash: joint_hash(jobs), atomics: None }
+    JobRecord { label, cost, trace_hash: joint_hash(jobs), atomics: None, gets: None }
 }
 
 /// Returns the machine with another value, if it has such a constant.

@@ -1,0 +1,69 @@
+//! Rows for people.
+
+use super::{
+    super::super::table::{rate, three, time},
+    SweepRow,
+};
+use crate::{
+    quantity,
+    table::{RULED_HEADER, number},
+};
+use comfy_table::{Cell, Table, presets::ASCII_MARKDOWN};
+
+/// A line for each row, with what it cost to simulate it.
+pub fn terminal(rows: &[SweepRow]) -> String {
+    let mut table = table(rows, true);
+    table.load_style(RULED_HEADER);
+    format!("{}\n{}", crate::table::terminal(table), note(rows))
+}
+
+/// A line for each row.
+pub fn markdown(rows: &[SweepRow]) -> String {
+    let mut table = table(rows, false);
+    table.load_style(ASCII_MARKDOWN);
+    format!("{}\n\n{}", table.trim_fmt(), note(rows)).trim_end().to_owned() + "\n"
+}
+
+fn table(rows: &[SweepRow], with_cost: bool) -> Table {
+    let mut table = Table::new();
+    let columns = ["clients", "locks", "skew", "writers", "lock", "per s", "p50", "p99", "Jain", "atomics", "gets"];
+    table.set_header(columns.into_iter().chain(with_cost.then_some("CPU s")));
+    for row in rows {
+        let cut = if row.cut { "*" } else { "" };
+        let wait = |pick: fn(&super::Quantiles) -> u64| {
+            row.acquire.as_ref().map_or_else(|| "–".into(), |all| time(pick(all) as f64))
+        };
+        let skew = if row.locks.number == 1 { "–".into() } else { three(row.locks.skew) };
+        let mut cells = vec![
+            number(quantity::count(u64::from(row.clients))),
+            number(row.locks.number.to_string()),
+            number(skew),
+            number(row.writers.to_string()),
+            Cell::new(row.lock),
+        ];
+        cells.extend(
+            [
+                format!("{}{cut}", rate(row.throughput)),
+                wait(|all| all.p50_ns),
+                wait(|all| all.p99_ns),
+                format!("{:.2}", row.fairness.jain),
+                three(row.operations[0]),
+                three(row.operations[1]),
+            ]
+            .map(number),
+        );
+        cells.extend(with_cost.then(|| number(format!("{:.1}", row.cpu_seconds))));
+        table.add_row(cells);
+    }
+    table
+}
+
+fn note(rows: &[SweepRow]) -> &'static str {
+    match rows.iter().any(|row| row.cut) {
+        true => {
+            "* Time was over before all clients had done their acquisitions; what was not completed counts neither in the \
+             throughput nor in the waits.\n"
+        }
+        false => "",
+    }
+}

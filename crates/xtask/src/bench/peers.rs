@@ -1,0 +1,161 @@
+//! `cargo xtask bench-peers`: published locks beside ours, by number of clients and skew, in
+//! virtual time. (`bench-locks` takes them by name, on wall clock too.)
+
+use super::{command, report};
+use crate::page;
+use clap::Args;
+use repro::{
+    lock_bench::peers::{
+        Competitor, Peer,
+        sweep::{Locks, SweepPlan, SweepRow, markdown, ratios, run as simulate, terminal},
+    },
+    progress::Progress,
+    workloads::locks::WriterShare,
+};
+use rma_lock::locks::LockKind;
+use serde::Serialize;
+use std::{
+    error::Error,
+    fs,
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Numbers of clients (default: 16,256,4096,65536).
+    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=663_552))]
+    clients: Vec<u32>,
+    /// Numbers of locks, each with a skew of Zipf's law: `64:0.99` (default: 1,64:0.99; 1 alone
+    /// beyond 4096 clients).
+    #[arg(long, value_name = "N[:SKEW]", num_args = 1.., value_delimiter = ',', value_parser = locks)]
+    homes: Vec<Locks>,
+    /// Shares of writers, per cent (default: 5,50,100).
+    #[arg(long, value_name = "PERCENT", num_args = 1.., value_delimiter = ',')]
+    writers: Vec<WriterShare>,
+    /// Only these locks (default: the published ones and five of ours; beyond 4096 clients none that
+    /// retries).
+    #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
+    locks: Vec<Competitor>,
+    /// Acquisitions of all clients together (default: 16384); each has two at least.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    acquisitions: Option<u32>,
+    /// How long a job may take for each of its clients, in µs of virtual time (default: 100), but
+    /// at least 50 ms; those who can give up then.
+    #[arg(long, value_name = "US")]
+    within_each: Option<u32>,
+    /// Of everything that is drawn.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Write the rows as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Draw throughput against clients.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Rewrite the part of this page between `<!-- NAME:begin -->` and `<!-- NAME:end -->`, and, if
+    /// NAME is `peers`, the ratios between `<!-- ratios:begin -->` and `<!-- ratios:end -->`.
+    #[arg(long, value_name = "PAGE")]
+    markdown: Option<PathBuf>,
+    /// That part's name.
+    #[arg(long, value_name = "NAME", default_value = USUAL)]
+    part: String,
+}
+
+const USUAL: &str = "peers";
+
+fn locks(text: &str) -> Result<Locks, String> {
+    let (number, skew) = text.split_once(':').unwrap_or((text, "0"));
+    let locks = number.parse().ok().filter(|&number| number > 0).zip(skew.parse().ok());
+    let locks = locks.filter(|&(_, skew): &(u32, f64)| skew >= 0.0 && skew.is_finite());
+    let (number, skew) = locks.ok_or("a number of locks, and perhaps a colon and an exponent: 64:0.99")?;
+    Ok(Locks { number, skew })
+}
+
+/// What `--json` writes.
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: u32,
+    command: String,
+    commit: String,
+    seed: u64,
+    rows: &'a [SweepRow],
+}
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
+    let page =
+        options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?))).transpose()?;
+    if let Some((_, page)) = &page {
+        // Checked before the minutes that a run takes, not after them.
+        page::rewritten(page, page::measured(&options.part), "")?;
+    }
+    let begun = (Instant::now(), report::date(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs()));
+    let (mut rows, mut progress, plans) = (Vec::new(), Progress::stderr(), plans(options));
+    progress.expect(plans.iter().map(SweepPlan::jobs).sum());
+    for plan in &plans {
+        rows.extend(simulate(plan, &mut progress)?);
+    }
+    let hash = rows.iter().fold(0u64, |joint, row| joint.rotate_left(5) ^ row.trace_hash);
+    let made = format!(
+        "`{}`, {}, {:.0} s, commit {}.\nVirtual time, FX100, seed {}, joint trace hash {hash:016x}.\n",
+        command(),
+        begun.1,
+        begun.0.elapsed().as_secs_f64(),
+        report::commit(),
+        options.seed
+    );
+    if let Some((path, mut page)) = page {
+        if options.part == USUAL {
+            page = page::rewritten(&page, page::measured("ratios"), &ratios(&rows))?;
+        }
+        fs::write(
+            path,
+            page::rewritten(&page, page::measured(&options.part), &format!("{made}\n{}", markdown(&rows)))?,
+        )?;
+    }
+    if let Some(path) = &options.svg {
+        fs::write(path, repro::report::peers(&rows)?)?;
+    }
+    if let Some(path) = &options.json {
+        let report =
+            Report { schema: 1, command: command(), commit: report::commit(), seed: options.seed, rows: &rows };
+        fs::write(path, serde_json::to_string_pretty(&report)? + "\n")?;
+    }
+    match write!(io::stdout().lock(), "{}\n{}\n{made}", terminal(&rows), ratios(&rows)) {
+        // A reader that closes its end early is not an error.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// The largest number of clients that have many locks by default: each has a side of every lock.
+/// Beyond it, locks that retry are left out by default, too: most of what is simulated would be
+/// attempts that fail.
+const MANY: u32 = 4096;
+
+fn retries(lock: Competitor) -> bool {
+    matches!(lock, Competitor::Peer(Peer::Spin) | Competitor::Ours(LockKind::BackOff))
+}
+
+fn plans(options: &Options) -> Vec<SweepPlan> {
+    let usual = SweepPlan::usual(options.seed);
+    let clients = if options.clients.is_empty() { &usual.clients } else { &options.clients };
+    let homes = if options.homes.is_empty() { &usual.locks } else { &options.homes };
+    let plan = |(locks, clients): (Locks, u32)| SweepPlan {
+        clients: vec![clients],
+        locks: vec![locks],
+        writers: if options.writers.is_empty() { usual.writers.clone() } else { options.writers.clone() },
+        competitors: match &options.locks[..] {
+            [] => usual.competitors.iter().copied().filter(|&lock| clients <= MANY || !retries(lock)).collect(),
+            asked => asked.to_vec(),
+        },
+        acquisitions: options.acquisitions.unwrap_or(usual.acquisitions),
+        within_each: options.within_each.map_or(usual.within_each, |us| Duration::from_micros(us.into())),
+        seed: options.seed,
+    };
+    let of = |&locks: &Locks| clients.iter().map(move |&clients| (locks, clients));
+    let few = |&(locks, clients): &(Locks, u32)| locks.number == 1 || clients <= MANY || !options.homes.is_empty();
+    homes.iter().flat_map(of).filter(few).map(plan).collect()
+}
