@@ -2,11 +2,12 @@
 //! who publish locks for disaggregated memory measure (ECSB for each lock).
 
 use super::{
+    super::Together,
     draws::{Draws, WriterShare},
     record::{EXCLUSIVE, Latencies, RankRecord, SHARED},
 };
 use core::time::Duration;
-use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Time};
+use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
 use rma_lock::{Guard, LockError, RmaLock};
 use std::sync::{Mutex, PoisonError};
 
@@ -24,6 +25,8 @@ pub struct Demand {
     pub within: Duration,
     /// Of everything that is drawn.
     pub seed: u64,
+    /// How they begin and end.
+    pub together: Together,
 }
 
 /// How popular each of a number of locks is: Zipf's law, the n-th in proportion to n to the power of
@@ -76,7 +79,7 @@ impl Waited {
 
 /// Is one rank that wants locks `L`, and records in `waited` how long it waited for each.
 ///
-/// Collective over the job. It begins and ends with a barrier. Homes are spread evenly over the
+/// Collective over the job. Homes are spread evenly over the
 /// ranks, that of the first lock is drawn. There is nothing inside.
 ///
 /// # Errors
@@ -94,11 +97,10 @@ pub async fn contend_for_many<L: RmaLock>(
         let home = Rank::new(((first + lock * ranks / homes) % ranks) as u32);
         locks.push(L::symmetric_with(fabric, home, options.clone()).await?);
     }
-    let mut world = Box::new(Box::pin(Group::world(fabric)).await?);
-    Box::pin(world.barrier()).await?;
-    let record = Box::pin(acquisitions(fabric, demand, &locks, waited)).await?;
-    // Until then others look at this rank's memory.
-    Box::pin(world.barrier()).await?;
+    let inside = demand.together.enter(fabric).await?;
+    let record = acquisitions(fabric, demand, &locks, waited).await?;
+    // Others look at this rank's memory until all are done.
+    inside.stay().await?;
     Ok(record)
 }
 

@@ -13,11 +13,14 @@ use super::{
 use crate::{
     ReproError,
     progress::Progress,
-    simulate::{Setting, simulate},
-    workloads::locks::{Demand, Latencies, Popularity, RankRecord, Waited, WriterShare, contend_for_many},
+    simulate::{BEGIN, Setting, simulate},
+    workloads::{
+        Together,
+        locks::{Demand, Latencies, Popularity, RankRecord, Waited, WriterShare, contend_for_many},
+    },
 };
 use core::{pin::Pin, time::Duration};
-use rdma_fabric::{Fabric, ProgramResult};
+use rdma_fabric::{Fabric, ProgramResult, Time};
 use rma_lock::{
     locks::{BackOffLock, LockKind},
     with_lock,
@@ -27,6 +30,10 @@ use tofu2_sim::virt::Platform;
 
 /// Ranks per node, as in the lock paper's Fig. 8.
 const PER_NODE: u32 = 32;
+
+/// All begin when set-up is certainly over, and stay until all are done. (Barriers of so many clients
+/// would be most of what is simulated.)
+const TOGETHER: Together = Together::Clock { start: BEGIN, end: Time::from_picos(3_600_000_000_000_000) };
 
 /// Some locks, and how popular they are.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -143,6 +150,7 @@ pub fn run(plan: &SweepPlan, progress: &mut Progress) -> Result<Vec<SweepRow>, R
             each: (plan.acquisitions / clients.max(1)).max(SweepPlan::LEAST),
             within: plan.within(clients),
             seed: plan.seed,
+            together: TOGETHER,
         };
         let setting = Setting::latency(Platform::fx100(), clients, PER_NODE.min(clients), plan.seed);
         let label = format!("{clients} clients, {} locks, {writers} writers, {lock}", locks.number);
