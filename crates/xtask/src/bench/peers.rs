@@ -17,7 +17,7 @@ use serde::Serialize;
 use std::{
     error::Error,
     fs,
-    io::{self, Write},
+    io::{ErrorKind, Write, stdout},
     path::PathBuf,
     process::ExitCode,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -85,11 +85,9 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
-    let page =
-        options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?))).transpose()?;
-    if let Some((_, page)) = &page {
+    if let Some(path) = &options.markdown {
         // Checked before the minutes that a run takes, not after them.
-        page::rewritten(page, page::measured(&options.part), "")?;
+        page::rewritten(&fs::read_to_string(path)?, page::measured(&options.part), "")?;
     }
     let begun = (Instant::now(), report::date(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs()));
     let (mut rows, mut progress, plans) = (Vec::new(), Progress::stderr(), plans(options));
@@ -106,14 +104,14 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         report::commit(),
         options.seed
     );
-    if let Some((path, mut page)) = page {
+    if let Some(path) = &options.markdown {
+        // Read again: others may have changed it meanwhile.
+        let mut page = fs::read_to_string(path)?;
         if options.part == USUAL {
             page = page::rewritten(&page, page::measured("ratios"), &ratios(&rows))?;
         }
-        fs::write(
-            path,
-            page::rewritten(&page, page::measured(&options.part), &format!("{made}\n{}", markdown(&rows)))?,
-        )?;
+        let text = format!("{made}\n{}", markdown(&rows));
+        fs::write(path, page::rewritten(&page, page::measured(&options.part), &text)?)?;
     }
     if let Some(path) = &options.svg {
         fs::write(path, repro::report::peers(&rows)?)?;
@@ -123,9 +121,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
             Report { schema: 1, command: command(), commit: report::commit(), seed: options.seed, rows: &rows };
         fs::write(path, serde_json::to_string_pretty(&report)? + "\n")?;
     }
-    match write!(io::stdout().lock(), "{}\n{}\n{made}", terminal(&rows), ratios(&rows)) {
+    match write!(stdout().lock(), "{}\n{}\n{made}", terminal(&rows), ratios(&rows)) {
         // A reader that closes its end early is not an error.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(ExitCode::SUCCESS),
     }
 }

@@ -108,8 +108,8 @@ pub(super) fn named(name: u64) -> Rank {
 ///
 /// The papers' clients ask for a lock once at a time, and always wait until they have it. So does a
 /// rank here: while it waits or holds, another acquisition is [`LockError::TooManyWaiting`]; a
-/// deadline is looked at once, before the acquisition begins; there are no tries; and an acquisition
-/// that is dropped half-way leaves its rank waiting for ever.
+/// deadline is looked at once, before the acquisition begins; there are no tries; and who drops an
+/// acquisition half-way, or a guard without releasing it, keeps everybody out for ever.
 pub struct PeerLock<P>(Rc<Inner<P>>);
 
 struct Inner<P> {

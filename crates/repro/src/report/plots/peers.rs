@@ -41,20 +41,24 @@ pub(in super::super) fn peers(rows: &[SweepRow]) -> Result<String, ReproError> {
             locks.push(row.lock);
         }
     }
-    let width = 420 * shares.len().max(1) as u32 + LEGEND;
+    let width = 450 * shares.len().max(1) as u32 + LEGEND;
     let most = rows.iter().map(|row| row.clients).max().unwrap_or(2);
     let rates = || rows.iter().map(|row| row.throughput).filter(|&rate| rate > 0.0);
     let (low, high) = (rates().fold(1e6, f64::min) * 0.7, rates().fold(1e3, f64::max) * 1.4);
+    let numbers = [16.0, 256.0, 4096.0, 65536.0, 663_552.0].into_iter().filter(|&clients| clients <= f64::from(most));
+    let numbers: Vec<f64> = numbers.collect();
     let drawn = svg("throughput of locks against the number of clients", (width, 440), |area| {
         area.fill(&WHITE)?;
         let (plots, legend) = area.split_horizontally(width - LEGEND);
         for (part, share) in plots.split_evenly((1, shares.len().max(1))).into_iter().zip(&shares) {
             let mut builder = ChartBuilder::on(&part);
-            builder.margin(12).x_label_area_size(52).y_label_area_size(72).caption(format!("{share} writers"), title());
+            builder
+                .margin(12)
+                .x_label_area_size(52)
+                .y_label_area_size(104)
+                .caption(format!("{share} writers"), title());
             let mut chart = builder.build_cartesian_2d(
-                (12.0..f64::from(most) * 1.4)
-                    .log_scale()
-                    .with_key_points(vec![16.0, 256.0, 4096.0, 65536.0, 663_552.0]),
+                (12.0..f64::from(most) * 1.4).log_scale().with_key_points(numbers.clone()),
                 (low..high).log_scale().with_key_points((0..9).map(|power| 10f64.powi(power)).collect()),
             )?;
             styled(&mut chart.configure_mesh(), "clients", "acquisitions a second")

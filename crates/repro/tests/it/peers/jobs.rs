@@ -47,6 +47,21 @@ fn peers_exclude_and_everybody_gets_in() {
     }
 }
 
+/// So many ranks that a queue is longer than what DecLock reads of it at once.
+#[test]
+fn peers_exclude_where_queues_are_long() {
+    for (peer, share) in [(Peer::ShiftLock, 20), (Peer::DecLock, 2), (Peer::DecLock, 300)] {
+        let run = Run {
+            length: RunLength::Operations { each: 2, within: Duration::from_secs(1) },
+            ..run(Workload::Wcsb, share, 5)
+        };
+        let job = Job::new(&Platform::fx100(), 1500).ranks_per_node(32).seed(5).jitter(JITTER);
+        let done = job.run(&async |fabric| contention(fabric, Competitor::Peer(peer), run).await);
+        let records = done.unwrap_or_else(|error| panic!("{}, {share} of 1000: {error}", peer.name())).outs;
+        assert_eq!(records.iter().map(RankRecord::all).sum::<u64>(), 3000, "{}, {share} of 1000", peer.name());
+    }
+}
+
 #[test]
 fn peers_contend_on_threads() {
     for peer in Peer::ALL {

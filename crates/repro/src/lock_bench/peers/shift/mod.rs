@@ -106,6 +106,7 @@ impl Protocol for Shift {
     type Held = Held;
 
     const NAME: &'static str = "ShiftLock";
+    // The nearest word there is: readers' turn comes after 16 writers, or when none waits.
     const FAIRNESS: Fairness = Fairness::Alternating;
     const HOME_WORDS: usize = 2;
 
