@@ -22,9 +22,8 @@
 //!   the artifact calls CQL without cohorts. All clients meet in one queue.
 //! * *The ring has an entry for each rank* (rounded up to a power of two), so that it never
 //!   overflows and is never reset. The artifact's has 512 entries without cohorts, 32 with, all of
-//!   which it reads at each release. Here a release reads in its batch the [`release::AHEAD`]
-//!   entries after its own position (fewer at the ring's end), and more of them only when it needs
-//!   more.
+//!   which it reads at each release. Here a release reads in its batch the 32 entries after its own
+//!   position (fewer at the ring's end), and more of them only when it needs more.
 //! * *Who is last of a group of readers.* Readers that are let in at once write no entry, so a reader
 //!   that leaves may find nothing at the next position, where a reader is inside or a writer's entry
 //!   on its way. The artifact then counts writers in the whole ring until it has found as many as

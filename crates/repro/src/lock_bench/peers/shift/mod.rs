@@ -21,7 +21,7 @@
 //!
 //! # What differs here
 //! * *Two words instead of one.* The fabric's atomics have 8 bytes and no masks: a swap of the tail
-//!   can't leave the rest alone. So the tail is one word, and [`state`] another, in which the
+//!   can't leave the rest alone. So the tail is one word, and the state another, in which the
 //!   queue's first writer *announces* itself, because readers can't see the tail any more. That
 //!   costs the first writer a second atomic (swap, add) and the last one a second (compare-and-swap,
 //!   add); all others cost what they did: a writer behind another one atomic, a hand-over one put, a
