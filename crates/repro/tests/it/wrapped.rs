@@ -2,8 +2,8 @@
 //! it is compiled once.
 
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
-use repro::lock_bench::peers::{Competitor, Peer, SPIN, dec::DecLock, mcs::McsLock, shift::ShiftLock};
-use rma_lock::{Fairness, Guard, Lock, Result, RmaLock, locks::BackOffLock, with_lock};
+use repro::{lock_bench::peers::Competitor, with_peer};
+use rma_lock::{Fairness, Guard, Lock, Result, RmaLock, with_lock};
 use std::{
     fmt,
     future::Future,
@@ -169,10 +169,9 @@ impl Lock for Wrapped {
             Competitor::Ours(kind) => {
                 with_lock!(kind, L, options => Rc::new(L::symmetric_with(fabric, home, options).await?))
             }
-            Competitor::Peer(Peer::ShiftLock) => Rc::new(ShiftLock::symmetric_with(fabric, home, ()).await?),
-            Competitor::Peer(Peer::DecLock) => Rc::new(DecLock::symmetric_with(fabric, home, ()).await?),
-            Competitor::Peer(Peer::Mcs) => Rc::new(McsLock::symmetric_with(fabric, home, ()).await?),
-            Competitor::Peer(Peer::Spin) => Rc::new(BackOffLock::symmetric_with(fabric, home, SPIN).await?),
+            Competitor::Peer(peer) => {
+                with_peer!(peer, L, options => Rc::new(L::symmetric_with(fabric, home, options).await?))
+            }
         };
         Ok(Wrapped { lock, wrapping })
     }

@@ -13,7 +13,7 @@ use crate::{
     error::Stopped,
     queue::{NodeId, NodeWord, Own, Transition},
 };
-use rdma_fabric::{Amo, Time};
+use rdma_fabric::{Amo, FabricError, Time};
 use std::sync::Arc;
 
 /// W2–W7 from `entry` on.
@@ -62,28 +62,22 @@ impl<S: Scheme> Core<S> {
         cancelled: &Cancelled,
     ) -> Result<Writing, Stopped> {
         let own = self.adopt(node);
-        let inside = match entry {
+        let (first, entry) = match entry {
             WriteEntry::Tail(posting) => match posting.result().await? {
-                0 => self.contend(node, WriteEntry::First).await?,
-                before => match self.link(node, before).await {
-                    Ok(first) => first && self.contend(node, WriteEntry::First).await?,
-                    Err(stopped) => {
-                        // The node stays in a queue from which nobody will take it.
-                        own.keep();
-                        return Err(stopped);
-                    }
-                },
+                0 => (Ok(true), WriteEntry::First),
+                before => (self.link(node, before).await, WriteEntry::First),
             },
-            WriteEntry::Link(posting) => match posting.result().await {
-                Ok(old) => old == NodeId::PASSED && self.contend(node, WriteEntry::First).await?,
-                Err(error) => {
-                    // As above.
-                    own.keep();
-                    return Err(error.into());
-                }
-            },
-            WriteEntry::Linked => false,
-            entry => self.contend(node, entry).await?,
+            WriteEntry::Link(posting) => (is_first(posting.result().await), WriteEntry::First),
+            WriteEntry::Linked => (Ok(false), WriteEntry::First),
+            entry => (Ok(true), entry),
+        };
+        let inside = match first {
+            Ok(first) => first && self.contend(node, entry).await?,
+            Err(stopped) => {
+                // The node stays in a queue from which nobody will take it.
+                own.keep();
+                return Err(stopped);
+            }
         };
         if !inside {
             self.await_turn(&own, deadline, cancelled).await?;
@@ -147,13 +141,12 @@ impl<S: Scheme> Core<S> {
     async fn link(&self, node: NodeId, before: u64) -> Result<bool, Stopped> {
         let Some(before) = self.decode("tail", before)? else { return Ok(true) };
         let linked = async { self.fabric.swap(&self.node(before, NodeWord::Next)?, node.bits()).await };
-        match linked.await.map_err(Stopped::from) {
-            Ok(old) => Ok(old == NodeId::PASSED),
+        match is_first(linked.await) {
             Err(Stopped::Broken(lost)) if self.is_gone(&lost) => {
                 self.publish(Transition::writer_goes_back(node, 1))?;
                 Err(Stopped::GaveUp(lost))
             }
-            Err(stopped) => Err(stopped),
+            first => first,
         }
     }
 
@@ -207,4 +200,9 @@ impl<S: Scheme> Core<S> {
         }
         Ok(self.fabric.atomic(&self.count, Amo::Add(S::interest(node.bits()))).await?)
     }
+}
+
+/// Returns whether the writer that a node was linked behind is gone already, by what W6's swap found.
+fn is_first(linked: Result<u64, FabricError>) -> Result<bool, Stopped> {
+    Ok(linked? == NodeId::PASSED)
 }

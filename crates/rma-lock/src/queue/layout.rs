@@ -43,3 +43,9 @@ pub(super) fn node(slot: usize, part: NodeWord) -> u64 {
     let start = if slot == NODES - 1 { LAST_NODE } else { FIRST_NODE + slot as u64 * NODE };
     start + part as u64
 }
+
+/// Returns the place of a word in a list of all words of a rank's nodes.
+#[inline(always)]
+pub(super) fn index(slot: usize, part: NodeWord) -> usize {
+    2 * slot + usize::from(matches!(part, NodeWord::Next))
+}

@@ -3,7 +3,7 @@
 
 use super::{
     Queue,
-    layout::{self, NODES, NodeWord},
+    layout::{self, NodeWord},
     node::NodeId,
 };
 use core::fmt;
@@ -35,16 +35,12 @@ impl Queue {
             Some(words) => words,
             None => self.meet(id, of_rank)?,
         };
-        Ok(&words[2 * id.slot() + usize::from(matches!(part, NodeWord::Next))])
+        Ok(&words[layout::index(id.slot(), part)])
     }
 
     #[cold]
     fn meet<'a>(&self, id: NodeId, of_rank: &'a OnceLock<Words>) -> Result<&'a [RemoteWord<u64>], FabricError> {
-        let word = |slot, part| self.fabric.remote_word(self.memory.at(id.rank(), layout::node(slot, part))?);
-        let mut words = Vec::with_capacity(2 * NODES);
-        for slot in 0..NODES {
-            words.extend([word(slot, NodeWord::Wake)?, word(slot, NodeWord::Next)?]);
-        }
-        Ok(of_rank.get_or_init(|| words.into()))
+        let words = self.node_words(id.rank(), |addr| self.fabric.remote_word(addr))?;
+        Ok(of_rank.get_or_init(|| words))
     }
 }

@@ -18,7 +18,7 @@ use core::{
         Ordering::{Acquire, Relaxed, Release},
     },
 };
-use rdma_fabric::{FabricError, LocalWord, RemoteWord, Time};
+use rdma_fabric::{FabricError, LocalWord, Rank, RemoteAddr, RemoteWord, Time};
 use std::sync::OnceLock;
 
 /// Which of this rank's nodes this rank is using.
@@ -234,17 +234,27 @@ impl Queue {
             Some(words) => words,
             None => self.resolve_own()?,
         };
-        Ok(&words[2 * slot + usize::from(matches!(part, NodeWord::Next))])
+        Ok(&words[layout::index(slot, part)])
     }
 
     #[cold]
     fn resolve_own(&self) -> Result<&[LocalWord<u64>], FabricError> {
-        let word = |slot, part| self.fabric.local_word(self.memory.at(self.me, layout::node(slot, part))?);
+        let words = self.node_words(self.me, |addr| self.fabric.local_word(addr))?;
+        Ok(self.nodes.words.get_or_init(|| words))
+    }
+
+    /// Resolves the words of all of a rank's nodes; they are found by [`layout::index`].
+    pub(super) fn node_words<W>(
+        &self,
+        rank: Rank,
+        resolve: impl Fn(RemoteAddr) -> Result<W, FabricError>,
+    ) -> Result<Box<[W]>, FabricError> {
+        let word = |slot, part| resolve(self.memory.at(rank, layout::node(slot, part))?);
         let mut words = Vec::with_capacity(2 * NODES);
         for slot in 0..NODES {
             words.extend([word(slot, NodeWord::Wake)?, word(slot, NodeWord::Next)?]);
         }
-        Ok(self.nodes.words.get_or_init(|| words.into()))
+        Ok(words.into())
     }
 
     /// Returns a word of any rank's node.

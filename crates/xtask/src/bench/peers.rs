@@ -95,14 +95,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     for plan in &plans {
         rows.extend(simulate(plan, &mut progress)?);
     }
-    let hash = rows.iter().fold(0u64, |joint, row| joint.rotate_left(5) ^ row.trace_hash);
     let made = format!(
-        "`{}`, {}, {:.0} s, commit {}.\nVirtual time, FX100, seed {}, joint trace hash {hash:016x}.\n",
+        "`{}`, {}, {:.0} s, commit {}.\n{}",
         command(),
         begun.1,
         begun.0.elapsed().as_secs_f64(),
         report::commit(),
-        options.seed
+        report::simulated(options.seed, rows.iter().map(|row| row.trace_hash))
     );
     if let Some(path) = &options.markdown {
         // Read again: others may have changed it meanwhile.

@@ -91,6 +91,12 @@ pub(super) fn date(seconds: u64) -> String {
     format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 3600, rest / 60 % 60)
 }
 
+/// Returns the line of a simulated run: seed, and one hash over those of its jobs, in order.
+pub(super) fn simulated(seed: u64, hashes: impl Iterator<Item = u64>) -> String {
+    let joint = hashes.fold(0u64, |joint, hash| joint.rotate_left(5) ^ hash);
+    format!("Virtual time, FX100, seed {seed}, joint trace hash {joint:016x}.\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

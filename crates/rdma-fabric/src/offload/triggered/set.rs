@@ -45,7 +45,7 @@ impl TriggeredPuts {
         hand.set().number = number;
         match hand.set().advance_now() {
             Left::None | Left::Late => Ok(()),
-            Left::Slow | Left::Failed => hand.set().advance().await.map(drop),
+            Left::Slow => hand.set().advance().await.map(drop),
         }
     }
 
@@ -140,9 +140,8 @@ pub(super) struct Set {
 /// The state of a set's puts that are still to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Left {
-    /// The set has failed.
-    Failed,
-    /// Some puts have to wait for the network.
+    /// Some puts have to wait for the network, or the set has failed: [`Set::advance`] does the one,
+    /// and reports the other.
     Slow,
     /// Some puts wait for their words.
     Late,
@@ -183,7 +182,7 @@ impl Set {
             match self.go_now()? {
                 Left::None => return Ok(true),
                 Left::Late => return Ok(false),
-                Left::Slow | Left::Failed => {}
+                Left::Slow => {}
             }
             let (fabric, number, mut going) = (&self.fabric, self.number, Vec::new());
             for put in self.puts.iter_mut().filter(|put| !put.is_done(number)) {
@@ -198,15 +197,12 @@ impl Set {
     /// Carries out what needs no wait. An error persists.
     fn advance_now(&mut self) -> Left {
         if self.error.is_some() {
-            return Left::Failed;
+            return Left::Slow;
         }
-        match self.go_now() {
-            Ok(left) => left,
-            Err(error) => {
-                self.fail(error.into());
-                Left::Failed
-            }
-        }
+        self.go_now().unwrap_or_else(|error| {
+            self.fail(error.into());
+            Left::Slow
+        })
     }
 
     /// Carries out what needs no wait, and, where peers can be that fast, looks again for a moment.

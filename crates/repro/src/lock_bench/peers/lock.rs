@@ -10,7 +10,7 @@ use rma_lock::{Fairness, Guard, Lock, LockError, Result, RmaLock};
 use std::rc::Rc;
 
 /// How a peer acquires and releases.
-pub trait Protocol: fmt::Debug + Sized + 'static {
+pub trait Protocol: Sized + 'static {
     /// What a holder must remember.
     type Held: Copy + fmt::Debug + 'static;
     /// As [`Lock::NAME`].
@@ -123,9 +123,9 @@ impl<P> Clone for PeerLock<P> {
     }
 }
 
-impl<P: fmt::Debug> fmt::Debug for PeerLock<P> {
+impl<P: Protocol> fmt::Debug for PeerLock<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PeerLock({:?}, busy {})", self.0.protocol, self.0.busy.get())
+        write!(f, "{}({:?}, busy {})", P::NAME, self.0.protocol.seat(), self.0.busy.get())
     }
 }
 

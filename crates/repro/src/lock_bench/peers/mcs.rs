@@ -6,7 +6,6 @@
 //! two atomics if the lock is free, one and two puts in a queue.
 
 use super::lock::{PeerLock, Protocol, Seat, named};
-use core::fmt;
 use rdma_fabric::{LocalWord, RemoteWord};
 use rma_lock::{Fairness, Result};
 
@@ -17,17 +16,12 @@ const NEXT: u64 = 0;
 const GRANT: u64 = 1;
 
 /// A rank's side of an [`McsLock`].
+#[derive(Debug)]
 pub struct Mcs {
     seat: Seat,
     tail: RemoteWord<u64>,
     next: LocalWord<u64>,
     grant: LocalWord<u64>,
-}
-
-impl fmt::Debug for Mcs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Mcs({:?})", self.seat)
-    }
 }
 
 impl Protocol for Mcs {

@@ -109,19 +109,33 @@ impl<'a> Deserialize<'a> for Competitor {
     }
 }
 
+/// Evaluates an expression in which a name stands for the type of a [`Peer`], and another one for the
+/// options that make it: for published locks what [`rma_lock::with_lock!`] is for ours.
+#[macro_export]
+macro_rules! with_peer {
+    ($peer:expr, $lock:ident, $options:ident => $value:expr) => {
+        match $peer {
+            $crate::lock_bench::peers::Peer::ShiftLock => $crate::with_peer!(@ $lock, $options, $crate::lock_bench::peers::shift::ShiftLock, (), $value),
+            $crate::lock_bench::peers::Peer::DecLock => $crate::with_peer!(@ $lock, $options, $crate::lock_bench::peers::dec::DecLock, (), $value),
+            $crate::lock_bench::peers::Peer::Mcs => $crate::with_peer!(@ $lock, $options, $crate::lock_bench::peers::mcs::McsLock, (), $value),
+            $crate::lock_bench::peers::Peer::Spin => $crate::with_peer!(@ $lock, $options, ::rma_lock::locks::BackOffLock, $crate::lock_bench::peers::SPIN, $value),
+        }
+    };
+    (@ $lock:ident, $options:ident, $of:ty, $made_of:expr, $value:expr) => {{
+        type $lock = $of;
+        let $options: <$lock as ::rma_lock::Lock>::Options = $made_of;
+        $value
+    }};
+}
+
 /// Returns one rank's part in contending for a lock with its usual options: [`contend`], compiled
 /// here for every published lock. (Ours are compiled in
 /// [`crate::workloads::locks::contention`].)
 pub fn contention(fabric: Fabric, competitor: Competitor, run: Run) -> RankFuture<RankRecord> {
     match competitor {
         Competitor::Ours(kind) => crate::workloads::locks::contention(fabric, kind, run),
-        Competitor::Peer(Peer::ShiftLock) => {
-            Box::pin(async move { contend::<shift::ShiftLock>(&fabric, &run, ()).await })
-        }
-        Competitor::Peer(Peer::DecLock) => Box::pin(async move { contend::<dec::DecLock>(&fabric, &run, ()).await }),
-        Competitor::Peer(Peer::Mcs) => Box::pin(async move { contend::<mcs::McsLock>(&fabric, &run, ()).await }),
-        Competitor::Peer(Peer::Spin) => {
-            Box::pin(async move { contend::<rma_lock::locks::BackOffLock>(&fabric, &run, SPIN).await })
+        Competitor::Peer(peer) => {
+            Box::pin(async move { with_peer!(peer, L, options => contend::<L>(&fabric, &run, options).await) })
         }
     }
 }

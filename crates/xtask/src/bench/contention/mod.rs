@@ -201,8 +201,7 @@ fn summary(report: &Report) -> String {
     let made = format!("{quick}`{}`, {}, {:.0} s, commit {}.\n", run.command, run.date, run.seconds, run.commit);
     if run.fabric == "virt" {
         let hashes = report.rows.iter().filter_map(|row| Some(row.simulation?.trace_hash));
-        let joint = hashes.fold(0u64, |joint, hash| joint.rotate_left(5) ^ hash);
-        return format!("{made}Virtual time, FX100, seed {}, joint trace hash {joint:016x}.\n", report.seed);
+        return made + &report::simulated(report.seed, hashes);
     }
     let cores = machine.cores.iter().map(usize::to_string).collect::<Vec<_>>().join(" and ");
     format!(

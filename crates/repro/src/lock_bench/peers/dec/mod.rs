@@ -63,7 +63,6 @@ mod layout;
 mod release;
 
 use super::lock::{PeerLock, Protocol, Seat};
-use core::fmt;
 use layout::Layout;
 use rdma_fabric::{LocalWord, RemoteWord};
 use rma_lock::{Fairness, LockError, Result};
@@ -75,17 +74,12 @@ pub type DecLock = PeerLock<Dec>;
 const GRANT: u64 = 0;
 
 /// A rank's side of a [`DecLock`].
+#[derive(Debug)]
 pub struct Dec {
     seat: Seat,
     layout: Layout,
     header: RemoteWord<u64>,
     grant: LocalWord<u64>,
-}
-
-impl fmt::Debug for Dec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Dec({:?})", self.seat)
-    }
 }
 
 /// What a holder of a [`DecLock`] remembers.

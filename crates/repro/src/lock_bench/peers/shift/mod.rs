@@ -53,7 +53,6 @@ mod state;
 mod writer;
 
 use super::lock::{PeerLock, Protocol, Seat};
-use core::fmt;
 use rdma_fabric::{LocalWord, RemoteWord};
 use rma_lock::{Fairness, LockError, Result};
 use state::Mode;
@@ -72,18 +71,13 @@ const GRANT: u64 = 1;
 const IN_A_ROW: u32 = 16;
 
 /// A rank's side of a [`ShiftLock`].
+#[derive(Debug)]
 pub struct Shift {
     seat: Seat,
     tail: RemoteWord<u64>,
     state: RemoteWord<u64>,
     successor: LocalWord<u64>,
     grant: LocalWord<u64>,
-}
-
-impl fmt::Debug for Shift {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Shift({:?})", self.seat)
-    }
 }
 
 /// What a holder of a [`ShiftLock`] remembers.

@@ -8,12 +8,13 @@ pub use table::{markdown, terminal};
 
 use super::{
     super::{Fairness, Quantiles},
-    Competitor, Peer, SPIN, dec, mcs, shift,
+    Competitor, Peer,
 };
 use crate::{
     ReproError,
     progress::Progress,
     simulate::{BEGIN, Setting, simulate},
+    with_peer,
     workloads::{
         Together,
         locks::{Demand, Latencies, Popularity, RankRecord, Waited, WriterShare, contend_for_many},
@@ -21,10 +22,7 @@ use crate::{
 };
 use core::{pin::Pin, time::Duration};
 use rdma_fabric::{Fabric, ProgramResult, Time};
-use rma_lock::{
-    locks::{BackOffLock, LockKind},
-    with_lock,
-};
+use rma_lock::{locks::LockKind, with_lock};
 use serde::{Deserialize, Serialize};
 use tofu2_sim::virt::Platform;
 
@@ -194,10 +192,9 @@ fn client<'a>(
         Competitor::Ours(kind) => {
             with_lock!(kind, L, options => Box::pin(contend_for_many::<L>(fabric, demand, options, waited)))
         }
-        Competitor::Peer(Peer::ShiftLock) => Box::pin(contend_for_many::<shift::ShiftLock>(fabric, demand, (), waited)),
-        Competitor::Peer(Peer::DecLock) => Box::pin(contend_for_many::<dec::DecLock>(fabric, demand, (), waited)),
-        Competitor::Peer(Peer::Mcs) => Box::pin(contend_for_many::<mcs::McsLock>(fabric, demand, (), waited)),
-        Competitor::Peer(Peer::Spin) => Box::pin(contend_for_many::<BackOffLock>(fabric, demand, SPIN, waited)),
+        Competitor::Peer(peer) => {
+            with_peer!(peer, L, options => Box::pin(contend_for_many::<L>(fabric, demand, options, waited)))
+        }
     }
 }
 
