@@ -2,7 +2,7 @@
 
 use crate::{
     Result,
-    in_place::{Attempt, FastPath, Never, in_place},
+    in_place::{FastPath, in_place},
 };
 use core::{
     future::Future,
@@ -56,15 +56,11 @@ where
     Out: 'a,
 {
     type Out = Out;
-    type Posted = Never<Self>;
     type Stage = Boxed<'a, Out>;
 
     #[inline(always)]
-    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
-        match self.0(cx) {
-            Ok(out) => Attempt::Done(out),
-            Err(rest) => Attempt::NotDone(rest),
-        }
+    fn now(self, cx: &mut Context<'_>) -> Result<Out, Boxed<'a, Out>> {
+        self.0(cx)
     }
 }
 

@@ -4,13 +4,12 @@
 //! [`in_place`] is an `async` block that tries something, awaits the operation it posted, and then
 //! the rest if that is not enough. It differs in two ways, because calling a function and moving a
 //! large value cost more than a lock: the first poll is certain to be inlined into its caller, and
-//! the rest is boxed and created only when needed. Where operations take time, a large job consists
-//! of one future per rank: an uncontended acquisition or release keeps its operation in place.
+//! the rest is created only when needed.
 //!
-//! [`atomic_now`] and [`poll_atomic`] post the atomics that such paths consist of.
+//! [`atomic_now`] posts the atomics that such paths consist of.
 
 use core::{
-    future::{Future, Pending},
+    future::Future,
     mem::{self, ManuallyDrop},
     pin::Pin,
     task::{Context, Poll},
@@ -20,46 +19,26 @@ use rdma_fabric::{Amo, Fabric, FabricError, Handle, RemoteWord};
 /// The short path, which is tried first.
 pub(crate) trait FastPath {
     type Out;
-    /// The operation that was posted, and polled once; dropping it leaves nothing undone.
-    type Posted: Future<Output = Result<Self::Out, Self::Stage>> + Unpin;
     /// What the rest needs to know.
     type Stage;
 
     /// Tries it; must be marked `#[inline(always)]`, which closures can't be.
-    fn now(self, cx: &mut Context<'_>) -> Attempt<Self>;
+    fn now(self, cx: &mut Context<'_>) -> Result<Self::Out, Self::Stage>;
 }
 
-/// The [`FastPath::Posted`] of paths that post several operations in sequence: none is awaited in
-/// place.
-pub(crate) type Never<Fast> = Pending<Result<<Fast as FastPath>::Out, <Fast as FastPath>::Stage>>;
-
-/// The outcome of a first attempt.
-pub(crate) enum Attempt<T: FastPath + ?Sized> {
-    Done(T::Out),
-    Posted(T::Posted),
-    NotDone(T::Stage),
-}
-
-pub(crate) struct InPlace<Fast: FastPath, Slow, Rest> {
+pub(crate) struct InPlace<Fast, Slow, Rest> {
     /// `None` after the first poll.
     fast: Option<Fast>,
     /// `None` once the rest has been made from it.
     slow: Option<Slow>,
-    then: ManuallyDrop<Then<Fast, Rest>>,
-}
-
-/// The stage that is being awaited.
-enum Then<Fast: FastPath, Rest> {
-    /// Before the first poll, and after the end.
-    Nothing,
-    Posted(Fast::Posted),
-    Rest(Rest),
+    /// What is being awaited; `None` before the first poll, and after the end.
+    rest: ManuallyDrop<Option<Rest>>,
 }
 
 // Nothing is ever pinned.
-impl<Fast: FastPath, Slow, Rest> Unpin for InPlace<Fast, Slow, Rest> {}
+impl<Fast, Slow, Rest> Unpin for InPlace<Fast, Slow, Rest> {}
 
-/// Tries `fast`; if it passes something on, awaits what `slow` makes of that, which is boxed.
+/// Tries `fast`, and awaits what `slow` makes of the stage that it has reached.
 #[inline(always)]
 pub(crate) fn in_place<Fast, Slow, Rest>(fast: Fast, slow: Slow) -> InPlace<Fast, Slow, Rest>
 where
@@ -67,23 +46,23 @@ where
     Slow: FnOnce(Fast::Stage) -> Rest,
     Rest: Future<Output = Fast::Out> + Unpin,
 {
-    InPlace { fast: Some(fast), slow: Some(slow), then: ManuallyDrop::new(Then::Nothing) }
+    InPlace { fast: Some(fast), slow: Some(slow), rest: ManuallyDrop::new(None) }
 }
 
-impl<Fast: FastPath, Slow, Rest> InPlace<Fast, Slow, Rest> {
+impl<Fast, Slow, Rest> InPlace<Fast, Slow, Rest> {
     #[cold]
     #[inline(never)]
-    fn take(&mut self) -> Then<Fast, Rest> {
-        ManuallyDrop::into_inner(mem::replace(&mut self.then, ManuallyDrop::new(Then::Nothing)))
+    fn end(&mut self) {
+        drop(ManuallyDrop::into_inner(mem::replace(&mut self.rest, ManuallyDrop::new(None))));
     }
 }
 
 /// Dropping a completed one costs only a comparison.
-impl<Fast: FastPath, Slow, Rest> Drop for InPlace<Fast, Slow, Rest> {
+impl<Fast, Slow, Rest> Drop for InPlace<Fast, Slow, Rest> {
     #[inline(always)]
     fn drop(&mut self) {
-        if !matches!(*self.then, Then::Nothing) {
-            drop(self.take());
+        if self.rest.is_some() {
+            self.end();
         }
     }
 }
@@ -98,17 +77,14 @@ where
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Fast::Out> {
-        if let Some(fast) = self.fast.take() {
-            match fast.now(cx) {
-                Attempt::Done(out) => return Poll::Ready(out),
-                Attempt::Posted(posted) => {
-                    *self.then = Then::Posted(posted);
-                    return Poll::Pending;
-                }
-                Attempt::NotDone(stage) => self.begin(stage),
-            }
-        }
-        match self.go_on(cx) {
+        let stage = match self.fast.take() {
+            Some(fast) => match fast.now(cx) {
+                Ok(out) => return Poll::Ready(out),
+                Err(stage) => Some(stage),
+            },
+            None => None,
+        };
+        match self.go_on(stage, cx) {
             Some(out) => Poll::Ready(*out),
             None => Poll::Pending,
         }
@@ -121,35 +97,24 @@ where
     Slow: FnOnce(Fast::Stage) -> Rest,
     Rest: Future<Output = Fast::Out> + Unpin,
 {
+    /// Polls the rest. The result is boxed, so that only this path has it in memory.
     #[cold]
     #[inline(never)]
-    fn begin(&mut self, stage: Fast::Stage) {
-        let slow = self.slow.take().expect("only one rest");
-        *self.then = Then::Rest(slow(stage));
-    }
-
-    /// Polls the current stage. The result is boxed, so that only this path has it in memory.
-    #[cold]
-    #[inline(never)]
-    fn go_on(&mut self, cx: &mut Context<'_>) -> Option<Box<Fast::Out>> {
-        if let Then::Posted(posted) = &mut *self.then {
-            let Poll::Ready(ended) = Pin::new(posted).poll(cx) else { return None };
-            drop(self.take());
-            match ended {
-                Ok(out) => return Some(Box::new(out)),
-                Err(stage) => self.begin(stage),
-            }
+    fn go_on(&mut self, stage: Option<Fast::Stage>, cx: &mut Context<'_>) -> Option<Box<Fast::Out>> {
+        if let Some(stage) = stage {
+            let slow = self.slow.take().expect("only one rest");
+            *self.rest = Some(slow(stage));
         }
-        let Then::Rest(rest) = &mut *self.then else { panic!("polled after the end") };
+        let rest = self.rest.as_mut().expect("polled after the end");
         let Poll::Ready(out) = Pin::new(rest).poll(cx) else { return None };
-        drop(self.take());
+        self.end();
         Some(Box::new(out))
     }
 }
 
 /// An atomic that was posted.
 #[derive(Debug)]
-pub enum Posting {
+pub(crate) enum Posting {
     InFlight(Handle<u64>),
     Over(Result<u64, FabricError>),
 }
@@ -197,33 +162,6 @@ fn test_atomic(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result
                 Err(error) => Err(not_over(Posting::Over(Err(error)))),
             }
         }
-        Err(_) => Err(None),
-    }
-}
-
-/// Does [`atomic_now`] by polling: a few instructions fewer where the fabric's handles know that
-/// they are complete.
-#[inline(always)]
-pub(crate) fn poll_atomic(
-    fabric: &Fabric,
-    word: &RemoteWord<u64>,
-    amo: Amo<u64>,
-    cx: &mut Context<'_>,
-) -> Result<u64, NotOver> {
-    match fabric.atomic_now(word, amo) {
-        Some(old) => Ok(old),
-        None => await_atomic(fabric, word, amo.to_bits(), cx),
-    }
-}
-
-#[inline(never)]
-fn await_atomic(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>, cx: &mut Context<'_>) -> Result<u64, NotOver> {
-    match fabric.try_atomic(word, amo) {
-        Ok(mut handle) => match Pin::new(&mut handle).poll(cx) {
-            Poll::Ready(Ok(old)) => Ok(old),
-            Poll::Ready(Err(error)) => Err(not_over(Posting::Over(Err(error)))),
-            Poll::Pending => Err(not_over(Posting::InFlight(handle))),
-        },
         Err(_) => Err(None),
     }
 }

@@ -64,6 +64,8 @@ mod recovery;
 mod rw_lock;
 #[cfg(test)]
 mod shared_holds;
+#[doc(hidden)]
+pub mod steps;
 mod window;
 
 pub use access::{Access, AccessLock};

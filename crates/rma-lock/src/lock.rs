@@ -150,6 +150,32 @@ pub trait Guard: fmt::Debug {
     fn release(self) -> impl Future<Output = Result<()>>;
 }
 
+/// What an acquisition returns: a guard, or for a try perhaps none.
+pub(crate) trait Admitted<G> {
+    /// Whether it may be none.
+    const TRIES: bool;
+
+    fn new(guard: Option<G>) -> Self;
+}
+
+impl<G: Guard> Admitted<G> for G {
+    const TRIES: bool = false;
+
+    #[inline(always)]
+    fn new(guard: Option<G>) -> Self {
+        guard.expect("what does not try ends inside, or with an error")
+    }
+}
+
+impl<G: Guard> Admitted<G> for Option<G> {
+    const TRIES: bool = true;
+
+    #[inline(always)]
+    fn new(guard: Option<G>) -> Self {
+        guard
+    }
+}
+
 /// The argument of functions that only this crate may call: no other crate can create it.
 #[derive(Clone, Copy, Debug)]
 pub struct OfThisCrate(());

@@ -19,6 +19,7 @@
 use crate::{
     model::{Model, Role},
     state::{MOST_RANKS, Rank, Slot, State},
+    walk::NAMES,
     words::{INSIDE, Id, PASSED, WRITES, turn_of},
 };
 use xxhash_rust::xxh3::xxh3_128;
@@ -26,7 +27,7 @@ use xxhash_rust::xxh3::xxh3_128;
 /// Stands for an old link.
 const OLD: u64 = 1 << 40;
 const WORDS: usize = 9;
-const PER_RANK: usize = 7;
+const PER_RANK: usize = 8 + NAMES;
 const LENGTH: usize = WORDS + PER_RANK * MOST_RANKS;
 const HIGH: u32 = 32;
 const LOW: u64 = 0xffff_ffff;
@@ -77,7 +78,6 @@ fn nameless(rank: &Rank) -> u64 {
     let waits = rank.cells[0].wake & 3 | (rank.cells[1].wake & 3) << 2;
     rank.pc.number()
         | (rank.goal as u64) << 9
-        | (rank.ctx as u64) << 11
         | u64::from(rank.cell) << 13
         | u64::from(rank.rounds) << 14
         | slots << 16
@@ -135,7 +135,6 @@ fn permuted(
 
 fn hash(names: &Names<'_>, keys: &[(u8, u64, u8); MOST_RANKS], s: &State) -> u128 {
     let ranks = names.model.ranks();
-    let fair = names.model.lock == crate::Lock::Fair;
     let mut all = [0u64; LENGTH];
     all[0] = names.count(s.home[0]);
     for (into, word) in all[1..4].iter_mut().zip(&s.home[1..]) {
@@ -163,8 +162,13 @@ fn hash(names: &Names<'_>, keys: &[(u8, u64, u8); MOST_RANKS], s: &State) -> u12
         all[at + 2] = next(1);
         all[at + 3] = names.node(rank.link, of_level);
         all[at + 4] = names.node(rank.other, of_level);
-        all[at + 5] = if fair { rank.word } else { names.count(rank.word) };
-        all[at + 6] = names.node(rank.head_put, false);
+        let (walk, nodes, word) = rank.walk.parts();
+        all[at + 5] = walk;
+        all[at + 6] = names.count(word);
+        all[at + 7] = names.node(rank.head_put, false);
+        for (into, node) in all[at + 8..].iter_mut().zip(nodes) {
+            *into = names.node(node, false);
+        }
     }
     let used = &all[..WORDS + PER_RANK * ranks];
     let mut bytes = [0u8; 8 * LENGTH];

@@ -72,7 +72,7 @@ impl Turn<'_> {
         match at {
             AtLevel::N1 | AtLevel::N9 if found & ORPHAN != 0 => Err(Violation::Corrupt { what: "node", bits: found }),
             AtLevel::N1 if found & HELD != 0 => self.inside(),
-            AtLevel::N1 if found == 0 => self.go(Pc::Counted(crate::counted::At::R1)),
+            AtLevel::N1 if found == 0 => self.acquire(),
             AtLevel::N1 => self.take_node(Goal::N8),
             AtLevel::N3 => {
                 self.rank().cell = 1;
@@ -85,7 +85,7 @@ impl Turn<'_> {
             }
             AtLevel::N3Wake | AtLevel::N12 => self.inside(),
             AtLevel::N5 if found == READER + HELD => self.up(AtLevel::N6),
-            AtLevel::N6 if found == HELD => self.go(Pc::Counted(crate::counted::At::U1)),
+            AtLevel::N6 if found == HELD => self.release(),
             AtLevel::N5 | AtLevel::N6 => self.end_round(),
             AtLevel::N8 => {
                 let below = self.decode("waiting", found)?;

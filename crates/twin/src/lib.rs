@@ -3,9 +3,9 @@
 //!
 //! `onesided-explore` runs the locks' own source under every delivery order. There, everything that
 //! a rank's program does or learns makes a new state, so jobs of four ranks with two rounds are out
-//! of reach. Here each lock is written down a second time, as a table of steps ([`Model::pending`])
-//! and their effects ([`Model::take`]), with exactly the words and values of the code. A state
-//! consists of the words, the puts in flight, and the position of each rank.
+//! of reach. Here the locks' own tables of steps ([`rma_lock::steps`]) are searched without the code
+//! that drives them. A state consists of the words, the puts in flight, and the position of each
+//! rank. Only the level of nodes is written down a second time.
 //!
 //! A model proves something about the code only as far as both do the same.
 //! `crates/rma-lock/tests/it/twin` checks that they do: runs of the code are followed in the model,
@@ -50,8 +50,6 @@
 #![forbid(unsafe_code)]
 
 mod canonical;
-mod counted;
-mod fair;
 mod level;
 mod mistake;
 mod model;
@@ -62,6 +60,7 @@ mod search;
 mod state;
 mod step;
 mod turn;
+mod walk;
 mod words;
 
 pub use mistake::Mistake;

@@ -2,15 +2,14 @@
 //! they break, and no run of the code may fit a model with one of them.
 
 use crate::{
-    counted::At,
-    fair::AtFair,
     level::AtLevel,
     model::Model,
     op::{Flushed, Op, Pending},
     state::{Pc, Rank},
-    words::{HELD, INSIDE, PASSED, READER, WRITER_ACTIVE, WRITER_INTERESTED},
+    words::{COUNT, HELD, INSIDE, PASSED, READER, READERS, READERS_WAIT, WRITER_ACTIVE, WRITER_INTERESTED},
 };
 use rdma_fabric::Amo;
+use rma_lock::steps::{CountedAt as At, FairAt as AtFair};
 
 /// A step of a lock done wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,6 +78,29 @@ pub enum Mistake {
     LetGoIgnored,
 }
 
+/// Where a rank is.
+#[derive(Clone, Copy)]
+enum Place {
+    Counted(At),
+    Fair(AtFair),
+    Level(AtLevel),
+    Elsewhere,
+}
+
+impl Place {
+    fn of(rank: &Rank) -> Place {
+        match (rank.pc, rank.walk.counted(), rank.walk.fair()) {
+            (Pc::Level(at), ..) => Place::Level(at),
+            (Pc::Walk, Some(At::Flush), _) => Place::Counted(At::U1),
+            (Pc::Walk, Some(At::X5Flush), _) => Place::Counted(At::X6),
+            (Pc::Walk, Some(At::W3Flush), _) => Place::Counted(At::W4),
+            (Pc::Walk, Some(at), _) => Place::Counted(at),
+            (Pc::Walk, _, Some(at)) => Place::Fair(at),
+            _ => Place::Elsewhere,
+        }
+    }
+}
+
 /// Reads the word and leaves it unchanged.
 const NOTHING: Amo<u64> = Amo::Or(0);
 
@@ -90,30 +112,38 @@ impl Model {
         let Pending { op, after } = right;
         let word = op.word();
         let amo = |amo| Pending { op: Op::Atomic(word, amo), after };
-        match (mistake, rank.pc) {
+        let place = Place::of(rank);
+        match (mistake, place) {
             (HeadNotFlushed, _) if after == Flushed::Head => Pending { op, after: Flushed::Nothing },
             (DataNotFlushed, _) if after == Flushed::All => Pending { op, after: Flushed::Nothing },
-            (HeadNotNamed, Pc::Counted(At::W4 | At::X6)) => amo(Amo::Add(WRITER_INTERESTED)),
-            (HeadKept, Pc::Counted(At::X2)) => amo(Amo::Add(WRITER_ACTIVE.wrapping_neg())),
-            (LeaveMergedWithInterest, Pc::Counted(At::X2)) => amo(NOTHING),
-            (LeaveMergedWithInterest, Pc::Counted(At::X6)) => {
-                amo(Amo::Add(self.interest(rank.link).wrapping_sub(WRITER_ACTIVE)))
+            (HeadNotNamed, Place::Counted(At::W4 | At::X6)) => amo(Amo::Add(WRITER_INTERESTED)),
+            (RememberedNext, Place::Counted(At::Head)) if rank.other != 0 => amo(NOTHING),
+            (HeadKept, Place::Counted(At::X2)) => amo(Amo::Add(WRITER_ACTIVE.wrapping_neg())),
+            (LeaveMergedWithInterest, Place::Counted(At::X2)) => amo(NOTHING),
+            (LeaveMergedWithInterest, Place::Counted(At::X6)) => {
+                let Op::Atomic(_, Amo::Add(interest)) = op else { return right };
+                amo(Amo::Add(interest.wrapping_sub(WRITER_ACTIVE)))
             }
-            (StaysCounted, Pc::Counted(At::Uncount)) => amo(NOTHING),
-            (NobodyTold, Pc::Counted(At::R4)) => amo(NOTHING),
-            (ToldTooLate, Pc::Counted(At::X3Forget | At::R5Forget)) => amo(NOTHING),
-            (StoreForSubtract, Pc::Counted(At::U1 | At::Uncount) | Pc::Fair(AtFair::G3)) => amo(Amo::Swap(0)),
-            (NotUncounted, Pc::Counted(At::U1) | Pc::Fair(AtFair::G3) | Pc::Level(AtLevel::N5)) => amo(NOTHING),
-            (NoSweep, Pc::Counted(At::R5 | At::X3) | Pc::Level(AtLevel::N3Sweep | AtLevel::N10)) => amo(NOTHING),
-            (NoMark, Pc::Counted(At::X4Mark) | Pc::Fair(AtFair::G1Mark)) => amo(NOTHING),
-            (NotWoken, Pc::Counted(At::X3Wake | At::Wake) | Pc::Fair(AtFair::G5) | Pc::Level(AtLevel::N3Wake)) => {
+            (StaysCounted, Place::Counted(At::Uncount)) => amo(NOTHING),
+            (NobodyTold, Place::Counted(At::R4)) => amo(NOTHING),
+            (ToldTooLate, Place::Counted(At::X3Forget | At::R5Forget)) => {
+                Pending { op: Op::Atomic(READERS, Amo::Swap(0)), after }
+            }
+            (ToldTooLate, Place::Counted(At::X3 | At::R5)) => {
+                Pending { op: Op::Atomic(COUNT, Amo::And(!READERS_WAIT)), after }
+            }
+            (StoreForSubtract, Place::Counted(At::U1 | At::Uncount) | Place::Fair(AtFair::G3)) => amo(Amo::Swap(0)),
+            (NotUncounted, Place::Counted(At::U1) | Place::Fair(AtFair::G3) | Place::Level(AtLevel::N5)) => amo(NOTHING),
+            (NoSweep, Place::Counted(At::R5 | At::X3) | Place::Level(AtLevel::N3Sweep | AtLevel::N10)) => amo(NOTHING),
+            (NoMark, Place::Counted(At::X4Mark) | Place::Fair(AtFair::G1Mark)) => amo(NOTHING),
+            (NotWoken, Place::Counted(At::WakeReader | At::Wake) | Place::Fair(AtFair::G5) | Place::Level(AtLevel::N3Wake)) => {
                 amo(NOTHING)
             }
-            (NotCounted, Pc::Fair(AtFair::F3 | AtFair::F7Count | AtFair::G2)) => amo(NOTHING),
-            (NotSaid, Pc::Fair(AtFair::G3)) => amo(Amo::Add(1u64.wrapping_neg())),
-            (NotTakenBack, Pc::Fair(AtFair::F5Back | AtFair::G4)) => amo(NOTHING),
-            (NotInside, Pc::Fair(AtFair::F7)) => amo(NOTHING),
-            (OthersIgnored, Pc::Level(AtLevel::N6)) => amo(Amo::And(!HELD)),
+            (NotCounted, Place::Fair(AtFair::F3 | AtFair::F7Count | AtFair::G2)) => amo(NOTHING),
+            (NotSaid, Place::Fair(AtFair::G3)) => amo(Amo::Add(1u64.wrapping_neg())),
+            (NotTakenBack, Place::Fair(AtFair::F5Back | AtFair::G4)) => amo(NOTHING),
+            (NotInside, Place::Fair(AtFair::F7)) => amo(NOTHING),
+            (OthersIgnored, Place::Level(AtLevel::N6)) => amo(Amo::And(!HELD)),
             _ => right,
         }
     }
@@ -123,20 +153,24 @@ impl Model {
         use Mistake::*;
         let Some(mistake) = self.mistake else { return found };
         let expected = if let Op::Atomic(_, Amo::CompareSwap { expected, .. }) = op { expected } else { found };
-        match (mistake, rank.pc) {
-            (NoSecondLook, Pc::Counted(At::R4)) => found | WRITER_ACTIVE,
-            (NoSecondLook, Pc::Level(AtLevel::N9)) => found & !HELD,
-            (ComparisonIgnored, Pc::Counted(At::Activate)) => expected,
-            (ShortcutIgnored, Pc::Counted(At::Free)) => expected,
-            (HandOverIgnored, Pc::Counted(At::HandOver)) => expected,
-            (TailIgnored, Pc::Counted(At::X4) | Pc::Fair(AtFair::G1)) => expected,
-            (MarkIgnored, Pc::Counted(At::W6) | Pc::Fair(AtFair::F2)) if found == PASSED => 0,
-            (NoSweep, Pc::Counted(At::R5 | At::X3) | Pc::Level(AtLevel::N3Sweep | AtLevel::N10)) => 0,
-            (ReadersIgnored, Pc::Fair(AtFair::F4)) => 0,
-            (InsideIgnored, Pc::Fair(AtFair::F2)) if found == INSIDE => 0,
-            (BlockedTakenForInside, Pc::Fair(AtFair::F2)) if found == 0 => INSIDE,
-            (OthersIgnored, Pc::Level(AtLevel::N5)) => READER + HELD,
-            (OthersIgnored | LetGoIgnored, Pc::Level(AtLevel::N6)) => HELD,
+        match (mistake, Place::of(rank)) {
+            (NoSecondLook, Place::Counted(At::R4)) => found | WRITER_ACTIVE,
+            (NoSecondLook, Place::Level(AtLevel::N9)) => found & !HELD,
+            (ComparisonIgnored, Place::Counted(At::Activate)) => expected,
+            (OneComparison, Place::Counted(At::Activate)) if found ^ expected == READERS_WAIT => !expected,
+            (RememberedNext, Place::Counted(At::Head)) if rank.other != 0 => rank.other,
+            (ToldTooLate, Place::Counted(At::X3 | At::R5)) => rank.other,
+            (LeaveMergedWithInterest, Place::Counted(At::X6)) => found.wrapping_sub(WRITER_ACTIVE),
+            (ShortcutIgnored, Place::Counted(At::Free)) => expected,
+            (HandOverIgnored, Place::Counted(At::HandOver)) => expected,
+            (TailIgnored, Place::Counted(At::X4) | Place::Fair(AtFair::G1)) => expected,
+            (MarkIgnored, Place::Counted(At::W6) | Place::Fair(AtFair::F2)) if found == PASSED => 0,
+            (NoSweep, Place::Counted(At::R5 | At::X3) | Place::Level(AtLevel::N3Sweep | AtLevel::N10)) => 0,
+            (ReadersIgnored, Place::Fair(AtFair::F4)) => 0,
+            (InsideIgnored, Place::Fair(AtFair::F2)) if found == INSIDE => 0,
+            (BlockedTakenForInside, Place::Fair(AtFair::F2)) if found == 0 => INSIDE,
+            (OthersIgnored, Place::Level(AtLevel::N5)) => READER + HELD,
+            (OthersIgnored | LetGoIgnored, Place::Level(AtLevel::N6)) => HELD,
             _ => found,
         }
     }

@@ -1,14 +1,13 @@
 //! What is searched: a lock, what its ranks do with it, and a step that may be done wrong.
 
 use crate::{
-    counted::Then,
     mistake::Mistake,
     state::{Cell, Goal, MOST_RANKS, Pc, Rank, Slot, State},
+    walk::{Tables, Walk},
 };
 use std::fmt;
 
-/// A lock that has a model. The models do not depend on the locks' crate, so its list of locks is
-/// not used here; the names are the same.
+/// A lock that has a model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lock {
     /// `RpLock`.
@@ -108,6 +107,7 @@ pub struct Model {
     pub(crate) nodes: Vec<u8>,
     pub(crate) rounds: u8,
     pub(crate) mistake: Option<Mistake>,
+    pub(crate) tables: Tables,
 }
 
 impl Model {
@@ -119,7 +119,8 @@ impl Model {
     pub fn new(lock: Lock, roles: &[Role], rounds: usize) -> Model {
         assert!((1..=MOST_RANKS).contains(&roles.len()), "{} ranks; 1 to {MOST_RANKS} have room", roles.len());
         assert!((1..=2).contains(&rounds), "{rounds} rounds; 1 or 2 have room: a rank has two nodes here");
-        Model { lock, roles: roles.to_vec(), nodes: vec![0; roles.len()], rounds: rounds as u8, mistake: None }
+        let tables = Tables::of(lock, roles.len());
+        Model { lock, roles: roles.to_vec(), nodes: vec![0; roles.len()], rounds: rounds as u8, mistake: None, tables }
     }
 
     /// Sets the node of each rank, 0 or 1.
@@ -169,15 +170,14 @@ impl Model {
             slots: [Slot::Fresh; 2],
             turns: [0; 2],
             pc: Pc::End,
-            goal: Goal::R3,
-            ctx: Then::End,
+            goal: Goal::Walk,
+            walk: Walk::None,
             cell: 0,
             rounds: 0,
             woken: false,
             late: false,
             link: 0,
             other: 0,
-            word: 0,
             head_put: 0,
             data_put: 0,
         };

@@ -1,11 +1,6 @@
 //! One moment of a model: the words, and the position of each rank.
 
-use crate::{
-    counted::{At, Then},
-    fair::AtFair,
-    level::AtLevel,
-    words::Word,
-};
+use crate::{level::AtLevel, walk::Walk, words::Word};
 
 /// The largest number of ranks in a model.
 pub const MOST_RANKS: usize = 5;
@@ -20,8 +15,8 @@ pub(crate) enum Pc {
     Look,
     /// Inside, about to put the next version.
     Write,
-    Counted(At),
-    Fair(AtFair),
+    /// Going through the lock's steps.
+    Walk,
     Level(AtLevel),
 }
 
@@ -32,8 +27,7 @@ impl Pc {
             Pc::Take(taking) => 1 | (taking as u64) << 3,
             Pc::Look => 2,
             Pc::Write => 3,
-            Pc::Counted(at) => 4 | (at as u64) << 3,
-            Pc::Fair(at) => 5 | (at as u64) << 3,
+            Pc::Walk => 4,
             Pc::Level(at) => 6 | (at as u64) << 3,
         }
     }
@@ -52,9 +46,8 @@ pub(crate) enum Taking {
 /// The step that a node is taken for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Goal {
-    R3,
-    W2,
-    F1,
+    /// The step of the lock that comes next.
+    Walk,
     N8,
 }
 
@@ -83,7 +76,8 @@ pub struct Rank {
     pub(crate) turns: [u8; 2],
     pub(crate) pc: Pc,
     pub(crate) goal: Goal,
-    pub(crate) ctx: Then,
+    /// The steps that it goes through.
+    pub(crate) walk: Walk,
     /// The cell in use.
     pub(crate) cell: u8,
     /// The number of rounds left, this one included.
@@ -96,8 +90,6 @@ pub struct Rank {
     pub(crate) link: u64,
     /// A node to be woken; 0 if none.
     pub(crate) other: u64,
-    /// A value of the count word.
-    pub(crate) word: u64,
     /// Its put to the head that has not arrived yet; 0 if none.
     pub(crate) head_put: u64,
     /// Its put to the data that has not arrived yet; 0 if none.

@@ -19,8 +19,6 @@
 
 use crate::{
     canonical,
-    counted::At,
-    fair::AtFair,
     level::AtLevel,
     mistake::Mistake,
     model::{Lock, Model, Role, Violation},
@@ -118,6 +116,9 @@ impl Model {
                     Op::Get(_) | Op::Load(_) | Op::Watch(..) => {}
                 }
                 let found = if self.mistake.is_some() { self.mistaken_result(&s.ranks[me], op, bits) } else { bits };
+                if let Some(remembered) = self.remembers(&s.ranks[me].walk, bits) {
+                    s.ranks[me].other = remembered;
+                }
                 let went = self.turn(s, me).resume(found);
                 (done, went.and_then(|()| self.exclusion(s)))
             }
@@ -167,10 +168,8 @@ impl Model {
     fn is_inside(&self, s: &State, me: usize) -> bool {
         let by_level = self.second_is_levels(me) && self.has_level(me);
         match s.ranks[me].pc {
-            Pc::Look | Pc::Write | Pc::Counted(At::Known | At::HandOver | At::X2) => true,
-            Pc::Counted(At::U1) => !by_level,
-            Pc::Fair(AtFair::G1Load | AtFair::G1 | AtFair::G1Mark) => true,
-            Pc::Fair(AtFair::G1Unsay | AtFair::G1Retire | AtFair::G3) => self.roles[me] == Role::Read,
+            Pc::Look | Pc::Write => true,
+            Pc::Walk => !by_level && s.ranks[me].walk.still_inside(self.roles[me]),
             Pc::Level(AtLevel::N5) => true,
             _ => false,
         }

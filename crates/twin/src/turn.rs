@@ -1,8 +1,6 @@
 //! A rank's turn, as far as it is common to all locks: rounds, the data, taking a node, waking.
 
 use crate::{
-    counted::{At, Then},
-    fair::AtFair,
     level::AtLevel,
     mistake::Mistake,
     model::{Lock, Model, Role, Violation},
@@ -77,8 +75,7 @@ impl Model {
             Pc::Take(Taking::Clear | Taking::ClearLate) => now(Op::Store(rank.next_word(me), 0)),
             Pc::Look => now(Op::Get(Word::Data)),
             Pc::Write => now(Op::Put(Word::Data, u64::from(s.writes) + 1)),
-            Pc::Counted(at) => Some(self.counted(at, s, me)),
-            Pc::Fair(at) => Some(self.fair(at, s, me)),
+            Pc::Walk => self.walks(rank, me),
             Pc::Level(at) => Some(self.level(at, s, me)),
         }
     }
@@ -104,18 +101,16 @@ impl Turn<'_> {
 
     pub(crate) fn begin_round(&mut self) {
         let begun = match (self.model.lock, self.role()) {
-            (Lock::Fair, _) => self.take_node(Goal::F1),
             (Lock::Aggregated, Role::Read) if self.model.has_level(self.me) => self.go(Pc::Level(AtLevel::N1)),
-            (_, Role::Read) => self.go(Pc::Counted(At::R1)),
-            (_, Role::Write) => self.take_node(Goal::W2),
+            _ => self.acquire(),
         };
         debug_assert!(begun.is_ok());
     }
 
     pub(crate) fn end_round(&mut self) -> StepResult {
         let rank = self.rank();
-        (rank.link, rank.other, rank.word, rank.woken) = (0, 0, 0, false);
-        (rank.goal, rank.ctx, rank.cell) = (Goal::R3, Then::End, 0);
+        (rank.link, rank.other, rank.woken) = (0, 0, false);
+        (rank.goal, rank.cell) = (Goal::Walk, 0);
         rank.rounds -= 1;
         if rank.rounds == 0 {
             return self.go(Pc::End);
@@ -144,13 +139,10 @@ impl Turn<'_> {
 
     fn taken(&mut self) -> StepResult {
         self.node_is(Slot::Taken);
-        let pc = match self.rank().goal {
-            Goal::R3 => Pc::Counted(At::R3),
-            Goal::W2 => Pc::Counted(At::W2),
-            Goal::F1 => Pc::Fair(AtFair::F1),
-            Goal::N8 => Pc::Level(AtLevel::N8),
-        };
-        self.go(pc)
+        match self.rank().goal {
+            Goal::Walk => self.walk_with_node(),
+            Goal::N8 => self.go(Pc::Level(AtLevel::N8)),
+        }
     }
 
     fn took(&mut self, taking: Taking, found: u64) -> StepResult {
@@ -184,28 +176,19 @@ impl Turn<'_> {
             }
             Taking::Clear => self.taken(),
             Taking::ClearLate => {
-                let (goal, found) = (rank.goal, rank.other);
-                rank.other = 0;
-                self.taken()?;
-                self.reached(goal, found)
+                let found = std::mem::take(&mut rank.other);
+                match rank.goal {
+                    Goal::Walk => self.walked(found),
+                    Goal::N8 => self.level(AtLevel::N8, found),
+                }
             }
-        }
-    }
-
-    /// Continues with the node in its queue, where `found` was before.
-    fn reached(&mut self, goal: Goal, found: u64) -> StepResult {
-        match goal {
-            Goal::R3 => self.counted(At::R3, found),
-            Goal::W2 => self.counted(At::W2, found),
-            Goal::F1 => self.fair(AtFair::F1, found),
-            Goal::N8 => self.level(AtLevel::N8, found),
         }
     }
 
     /// Continues inside: the lock is held.
     pub(crate) fn enter(&mut self) -> StepResult {
         let rank = self.rank();
-        (rank.link, rank.other, rank.word) = (0, 0, 0);
+        (rank.link, rank.other) = (0, 0);
         if self.role() == Role::Read && self.model.has_level(self.me) {
             return self.go(Pc::Level(AtLevel::N3));
         }
@@ -213,13 +196,10 @@ impl Turn<'_> {
     }
 
     fn leave(&mut self) -> StepResult {
-        let pc = match (self.model.lock, self.role()) {
-            (Lock::Fair, _) => Pc::Fair(AtFair::G1Load),
-            (_, Role::Write) => Pc::Counted(self.model.first_of_release()),
-            (Lock::Aggregated, Role::Read) if self.model.has_level(self.me) => Pc::Level(AtLevel::N5),
-            (_, Role::Read) => Pc::Counted(At::U1),
-        };
-        self.go(pc)
+        match self.role() {
+            Role::Read if self.model.has_level(self.me) => self.go(Pc::Level(AtLevel::N5)),
+            _ => self.release(),
+        }
     }
 
     /// Continues after the pending operation has found `found`.
@@ -244,8 +224,7 @@ impl Turn<'_> {
                 self.s.writes += 1;
                 self.leave()
             }
-            Pc::Counted(at) => self.counted(at, found),
-            Pc::Fair(at) => self.fair(at, found),
+            Pc::Walk => self.walked(found),
             Pc::Level(at) => self.level(at, found),
         }
     }

@@ -28,14 +28,8 @@ pub enum Word {
 pub(crate) const COUNT: Word = Word::Home(0);
 /// The stack of waiting readers.
 pub(crate) const READERS: Word = Word::Home(1);
-/// The last node of the queue of writers.
-pub(crate) const TAIL: Word = Word::Home(2);
 /// The first node of the queue of writers.
 pub(crate) const HEAD: Word = Word::Home(3);
-/// The state of the fair lock.
-pub(crate) const STATE: Word = Word::Home(0);
-/// The last node of the fair lock's queue.
-pub(crate) const FAIR_TAIL: Word = Word::Home(1);
 /// The number of a node's ranks that are inside or on their way, and whether the lock is held for
 /// them.
 pub(crate) const LEVEL_COUNT: u8 = 0;

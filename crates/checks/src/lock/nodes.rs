@@ -65,7 +65,7 @@ const CASES: &[(NodesCase, u64, Size)] = &[
     (nodes(&[0, 0, 1], &[ReadReleaseDropped, Read, Write], 1), 230_000, Quick),
     (back_off(&[0, 0], &[Read, Read], 2), 2_100, Test),
     (back_off(&[0, 0, 1], &[Read, Read, Write], 1), 5_200, Test),
-    (tree(&[0, 0, 1], &[Read, Read, Read], 1), 18_000, Test),
+    (tree(&[0, 0, 1], &[Read, Read, Read], 1), 13_000, Test),
     (nodes(&[0, 0, 1, 1], &[Read, Read, Read, Write], 1), 1_480_000, Full),
     (nodes(&[0, 0, 1, 1], &[Read, Read, Write, Write], 1), 225_000, Full),
     (nodes(&[0, 0, 1], &[Read, Read, Write], 2), 570_000, Full),

@@ -54,7 +54,7 @@ const SHAPES: [Shape; 43] = [
     shape("R1W1x2", &[Read, Write], 2, true, [500, 900, 5_000, 2_000]),
     shape("W1R1x2, the writer at home", &[Write, Read], 2, true, [500, 900, 5_000, 2_000]),
     shape("W2x2", &[Write, Write], 2, true, [500, 3_000, 3_000, 2_000]),
-    shape("R2x2", &[Read, Read], 2, true, [100, 700, 700, 10_000]),
+    shape("R2x2", &[Read, Read], 2, true, [100, 400, 400, 10_000]),
     shape("R2W1x1", &[Read, Read, Write], 1, true, [5_000, 9_000, 30_000, 7_000]),
     shape("R1W2x1", &[Read, Write, Write], 1, true, [2_000, 2_000, 20_000, 1_000]),
     shape("W3x1", &[Write, Write, Write], 1, true, [2_000, 2_000, 2_000, 1_000]),

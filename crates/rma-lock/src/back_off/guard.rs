@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Guard, Result,
-    in_place::{Attempt, FastPath, Never, NotOver, Posting, in_place, poll_atomic},
+    in_place::{FastPath, NotOver, Posting, atomic_now, in_place},
     lock::guard_by_itself,
 };
 use core::{
@@ -14,7 +14,7 @@ use core::{
     future::Future,
     marker::PhantomData,
     mem,
-    task::{Context, Waker},
+    task::Context,
 };
 use rdma_fabric::provider::Boxed;
 
@@ -106,12 +106,12 @@ impl<'a, M: Mode> BackOffGuard<'a, M> {
 
     /// Leaves if the atomic completes when posted. On error the atomic may have been posted.
     #[inline(always)]
-    fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver> {
+    fn leave_now(&self) -> Result<(), NotOver> {
         let (base, claim) = (&self.lock.base, M::CLAIM);
         if !base.ordered_everywhere {
             return Err(None);
         }
-        match poll_atomic(&base.fabric, &self.lock.word, claim.leave, cx)? {
+        match atomic_now(&base.fabric, &self.lock.word, claim.leave)? {
             old if claim.was_held(old) => Ok(()),
             old => Err(Some(Box::new(Posting::Over(Ok(old))))),
         }
@@ -146,7 +146,7 @@ fn release_later(armed: Armed<'_>, posted: NotOver) -> Boxed<'_, Result<()>> {
 impl<M: Mode> Drop for BackOffGuard<'_, M> {
     #[inline]
     fn drop(&mut self) {
-        if let Err(posted) = self.leave_now(&mut Context::from_waker(Waker::noop())) {
+        if let Err(posted) = self.leave_now() {
             release_unawaited(&self.lock.base, self.lock.claims(M::CLAIM), posted);
         }
     }
@@ -159,19 +159,18 @@ struct Leave<'a, M: Mode>(BackOffGuard<'a, M>);
 
 impl<'a, M: Mode> FastPath for Leave<'a, M> {
     type Out = Result<()>;
-    type Posted = Never<Self>;
     /// The guard is still armed, though its atomic may have been posted.
     type Stage = (BackOffGuard<'a, M>, NotOver);
 
     #[inline(always)]
-    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
+    fn now(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
         let Leave(guard) = self;
-        match guard.leave_now(cx) {
+        match guard.leave_now() {
             Ok(()) => {
                 mem::forget(guard);
-                Attempt::Done(Ok(()))
+                Ok(Ok(()))
             }
-            Err(posted) => Attempt::NotDone((guard, posted)),
+            Err(posted) => Err((guard, posted)),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     Fairness, Lock, Result, RmaLock,
     boxed::wrapped,
-    in_place::{Attempt, FastPath, Never, NotOver, Posting, in_place, poll_atomic},
+    in_place::{FastPath, NotOver, Posting, atomic_now, in_place},
     lock::{AnonymousShared, KeptExclusive, OfThisCrate, lock_by_itself},
 };
 use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
@@ -56,19 +56,18 @@ struct Enter<'a, Held>(&'a BackOffLock, Claim, PhantomData<fn() -> Held>);
 
 impl<'a, M: Mode, Held: From<BackOffGuard<'a, M>>> FastPath for Enter<'a, (M, Held)> {
     type Out = Result<Held>;
-    type Posted = Never<Self>;
     type Stage = NotOver;
 
     #[inline(always)]
-    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
+    fn now(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
         let Enter(lock, claim, _) = self;
         if !lock.base.ordered_everywhere || !lock.base.broken.is_whole() {
-            return Attempt::NotDone(None);
+            return Err(None);
         }
-        match poll_atomic(&lock.base.fabric, &lock.word, claim.enter, cx) {
-            Ok(old) if claim.admits(old) => Attempt::Done(Ok(BackOffGuard::new(lock).into())),
-            Ok(old) => Attempt::NotDone(Some(Box::new(Posting::Over(Ok(old))))),
-            Err(posting) => Attempt::NotDone(posting),
+        match atomic_now(&lock.base.fabric, &lock.word, claim.enter) {
+            Ok(old) if claim.admits(old) => Ok(Ok(BackOffGuard::new(lock).into())),
+            Ok(old) => Err(Some(Box::new(Posting::Over(Ok(old))))),
+            Err(posting) => Err(posting),
         }
     }
 }

@@ -1,13 +1,14 @@
 //! Proof of holding a counted lock, and its implementation of the traits of all locks.
 
-use super::{CountedLock, Flat, Scheme, reader::ReleaseRead, writer::Writing, writer_exit::ReleaseWrite};
+use super::{Core, CountedLock, Flat, Scheme};
 use crate::{
     Fairness, Guard, Lock, Result, RmaLock,
-    in_place::in_place,
+    boxed::wrapped,
+    in_place::{FastPath, in_place},
     lock::{AnonymousShared, KeptExclusive, OfThisCrate, guard_by_itself, lock_by_itself},
-    queue::LOCK_BYTES,
+    queue::{Call, Held, LOCK_BYTES, NodeId, Protocol, Transition},
 };
-use core::{future::Future, mem};
+use core::{fmt, future::Future, mem, task::Context};
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 
 /// Shared access: no writer is inside. Returned by [`CountedLock::read`].
@@ -31,9 +32,72 @@ pub struct WriteGuard<'a, S: Scheme = Flat> {
     held: Writing,
 }
 
+/// What a writer inside must remember: its queue node, and whether somebody woke it. One word, so
+/// that it is cheap to move.
+#[derive(Clone, Copy)]
+pub(crate) struct Writing(u64);
+
+impl Writing {
+    /// Set if somebody woke the writer; above the node's bits.
+    const WOKEN: u64 = 1 << 32;
+
+    #[inline(always)]
+    pub(super) fn new(node: NodeId, woken: bool) -> Self {
+        Writing(node.bits() | if woken { Writing::WOKEN } else { 0 })
+    }
+
+    #[inline(always)]
+    pub(super) fn node(self) -> NodeId {
+        NodeId::of_bits(self.0 as u32)
+    }
+
+    #[inline(always)]
+    pub(super) fn woken(self) -> bool {
+        self.0 & Writing::WOKEN != 0
+    }
+}
+
+impl From<Held> for Writing {
+    fn from(held: Held) -> Self {
+        Writing::new(held.node.expect("a writer inside has a node"), held.woken)
+    }
+}
+
+impl fmt::Debug for Writing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}{}", self.node(), if self.woken() { ", woken" } else { "" })
+    }
+}
+
+/// A release, for a guard that is gone.
+struct Leave<G>(G);
+
+impl<S: Scheme> FastPath for Leave<ReadGuard<'_, S>> {
+    type Out = Result<()>;
+    type Stage = Call<Core>;
+
+    #[inline(always)]
+    fn now(self, _: &mut Context<'_>) -> Result<Result<()>, Call<Core>> {
+        let lock = self.0.lock;
+        mem::forget(self.0);
+        lock.leave_read().map(|out| out.map(drop))
+    }
+}
+
+impl<S: Scheme> FastPath for Leave<WriteGuard<'_, S>> {
+    type Out = Result<()>;
+    type Stage = Call<Core>;
+
+    #[inline(always)]
+    fn now(self, _: &mut Context<'_>) -> Result<Result<()>, Call<Core>> {
+        let lock = self.0.lock;
+        lock.leave_write(self.0.disarm()).map(|out| out.map(drop))
+    }
+}
+
 impl<'a, S: Scheme> ReadGuard<'a, S> {
     #[inline]
-    pub(crate) fn new(lock: &'a CountedLock<S>) -> Self {
+    pub(super) fn new(lock: &'a CountedLock<S>) -> Self {
         ReadGuard { lock }
     }
 
@@ -52,34 +116,33 @@ impl<'a, S: Scheme> ReadGuard<'a, S> {
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
         // If it is dropped unpolled, the future drops the guard.
-        in_place(ReleaseRead(self), S::release_read_later)
+        in_place(Leave(self), |call| wrapped(call, drop))
     }
-}
 
-impl<'a, S: Scheme> ReadGuard<'a, S> {
     /// Leaves the hold to the rank that [takes it over](ReadGuard::take_over). The readers that a
     /// rank publishes include a hold only while somebody has its guard.
-    pub(super) fn pass_on(self) {
-        self.lock.core.pass_reader_on();
+    fn pass_on(self) {
+        self.lock.core.publish_unanswered(Transition::READER_ENTERED.undone());
         mem::forget(self);
     }
 
     /// Takes over a hold that any rank has [passed on](ReadGuard::pass_on).
-    pub(super) fn take_over(lock: &'a CountedLock<S>) -> Self {
-        lock.core.take_reader_over();
+    fn take_over(lock: &'a CountedLock<S>) -> Self {
+        lock.core.publish_unanswered(Transition::READER_ENTERED);
         ReadGuard { lock }
     }
 }
 
 impl<S: Scheme> Drop for ReadGuard<'_, S> {
     fn drop(&mut self) {
-        self.lock.release_read_unawaited();
+        // A call that is dropped goes on in the background.
+        drop(self.lock.leave_read());
     }
 }
 
 impl<'a, S: Scheme> WriteGuard<'a, S> {
     #[inline]
-    pub(crate) fn new(lock: &'a CountedLock<S>, held: Writing) -> Self {
+    pub(super) fn new(lock: &'a CountedLock<S>, held: Writing) -> Self {
         WriteGuard { lock, held }
     }
 
@@ -95,15 +158,12 @@ impl<'a, S: Scheme> WriteGuard<'a, S> {
     /// As [`ReadGuard::release`].
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
-        in_place(ReleaseWrite(self), |(guard, exit)| S::release_write_later(guard, exit))
-    }
-
-    pub(crate) fn held(&self) -> Writing {
-        self.held
+        in_place(Leave(self), |call| wrapped(call, drop))
     }
 
     /// Returns the hold, which the guard then no longer releases.
-    pub(crate) fn disarm(self) -> Writing {
+    #[inline(always)]
+    pub(super) fn disarm(self) -> Writing {
         let held = self.held;
         mem::forget(self);
         held
@@ -112,16 +172,26 @@ impl<'a, S: Scheme> WriteGuard<'a, S> {
 
 impl<S: Scheme> Drop for WriteGuard<'_, S> {
     fn drop(&mut self) {
-        self.lock.release_write_unawaited(self.held);
+        drop(self.lock.leave_write(self.held));
+    }
+}
+
+impl Core {
+    /// Publishes a hold that changes hands.
+    fn publish_unanswered(&self, step: Transition) {
+        match self.publish(step) {
+            Ok(()) => self.went_on(),
+            Err(error) => drop(self.broken.by_fabric(error)),
+        }
     }
 }
 
 impl<S: Scheme> Lock for CountedLock<S> {
     type Options = ();
 
-    const NAME: &'static str = S::NAME;
-    const FAIRNESS: Fairness = S::FAIRNESS;
-    const HOME_WORDS: usize = S::HOME_WORDS;
+    const NAME: &'static str = S::RULES.name;
+    const FAIRNESS: Fairness = S::RULES.fairness;
+    const HOME_WORDS: usize = S::RULES.home_words;
 
     fn bytes((): &(), _: usize) -> usize {
         LOCK_BYTES
@@ -146,28 +216,28 @@ guard_by_itself!([S: Scheme] WriteGuard<'_, S>);
 
 impl<S: Scheme> AnonymousShared for CountedLock<S> {
     fn hold(&self, deadline: Time, _: OfThisCrate) -> Boxed<'_, Result<()>> {
-        S::hold(self, deadline)
+        Box::pin(async move { Ok(self.read_before(deadline).await?.pass_on()) })
     }
 
     fn try_hold(&self, _: OfThisCrate) -> Boxed<'_, Result<bool>> {
-        S::try_hold(self)
+        Box::pin(async move { Ok(self.try_read().await?.map(ReadGuard::pass_on).is_some()) })
     }
 
     fn end_hold(&self, _: OfThisCrate) -> Boxed<'_, Result<()>> {
-        S::end_hold(self)
+        Box::pin(ReadGuard::take_over(self).release())
     }
 }
 
 impl<S: Scheme> KeptExclusive for CountedLock<S> {
     fn keep(&self, deadline: Time, _: OfThisCrate) -> Boxed<'_, Result<u64>> {
-        S::keep(self, deadline)
+        Box::pin(async move { Ok(self.write_before(deadline).await?.disarm().0) })
     }
 
     fn try_keep(&self, _: OfThisCrate) -> Boxed<'_, Result<Option<u64>>> {
-        S::try_keep(self)
+        Box::pin(async move { Ok(self.try_write().await?.map(|guard| guard.disarm().0)) })
     }
 
     fn end_kept(&self, kept: u64, _: OfThisCrate) -> Boxed<'_, Result<()>> {
-        S::end_kept(self, kept)
+        Box::pin(WriteGuard::new(self, Writing(kept)).release())
     }
 }

@@ -25,13 +25,13 @@
 //!   leaving writer that some wait. A writer whose successor is known just wakes it.
 //!
 //! # Steps
-//! Comments name the steps R1–R7 (reader lock), U1–U4 (reader unlock), W1–W7 (writer lock), X2–X7
-//! (writer unlock) of Mellor-Crummey and Scott's Figure 7 as numbered in this project's
-//! documentation (`docs/systems/rp-lock.md`), X1 being redundant. The protocol differs from the
-//! printed one:
+//! The protocol is a table of steps ([`steps`]), named R1–R7 (reader lock), U1–U4 (reader unlock),
+//! W1–W7 (writer lock), X2–X7 (writer unlock) after Mellor-Crummey and Scott's Figure 7, as
+//! numbered in this project's documentation (`docs/systems/rp-lock.md`), X1 being redundant. It
+//! differs from the printed one:
 //! * A waiter is woken by a compare-and-swap instead of a store. It fails if the waiter gave up (a
 //!   deadline) or if the wake belongs to another turn of the node; the waker then acts for a waiter
-//!   that gave up: [`duties`].
+//!   that gave up.
 //! * A writer links itself behind its predecessor with a swap. A leaving writer whose successor is
 //!   on its way but not linked yet (the printed X4 waits for it) leaves [`NodeId::PASSED`] in the
 //!   link and goes; the successor finds that and registers itself. So no release waits for another
@@ -40,39 +40,46 @@
 //!   again (R2, W1).
 //! * Flags known to be clear, or set, are changed by an addition (W4, X2, X6).
 //! * The leaving writer looks for waiting readers only if the count word shows any (X3).
+//! * A writer that hands over to a known successor wakes it before it does anything for itself.
 //!
-//! # Fast and slow
-//! Where operations complete when posted, an uncontended acquisition or release is a few lines
-//! without a wait (`reader::ReadNow` and `ReleaseRead`; `Core::start` and `leave`). Where they take
-//! time, a reader's one atomic is awaited in place ([`awaited::AwaitedAtomic`]). As soon as an
-//! acquisition or release has to wait for more, or to be woken, it continues in a boxed future that
-//! owns what it needs, so that dropping it can leave it to the fabric ([`crate::detach`]).
+//! # Short paths
+//! An uncontended acquisition or release is a few lines ([`short`]), which do the steps of the
+//! table, but need not look them up. What they can't do, the table does, from where they are
+//! ([`crate::queue::Walk`]).
 
-mod awaited;
-mod duties;
+mod calls;
 mod guard;
-mod hand_over;
-mod later;
-mod reader;
-mod reader_wait;
 pub(crate) mod recoverable;
-mod scheme;
-mod writer;
-mod writer_exit;
-mod writer_wait;
+pub(crate) mod scheme;
+mod short;
+pub(crate) mod steps;
 
 pub use guard::{ReadGuard, WriteGuard};
 pub(crate) use recoverable::Recoverable;
-pub use scheme::{Flat, Packed, Scheme, WritersFirst};
+pub use scheme::{Flat, Packed, Rules, Scheme, WritersFirst};
 
 use crate::{
     Lock, LockError, Result,
     detach::HasFabric,
-    queue::{HOME_BYTES, Lane, Queue, Transition, is_inside},
+    queue::{
+        Call, Drive, HOME_BYTES, Held, NodeId, Protocol, Queue, Track, Transition, Walk, is_inside,
+    },
+    recovery::EpochLink,
+    steps::{End, Node},
 };
-use core::{fmt, future::Future, ops::Deref};
-use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, Handle, Rank, RemoteWord};
-use std::sync::{Arc, OnceLock};
+use core::{
+    fmt,
+    future::Future,
+    marker::PhantomData,
+    ops::Deref,
+    task::{Context, Poll},
+};
+use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, RemoteWord};
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
+use steps::{At, CountedTable, Steps};
 
 /// The lock's words at its home, by their offsets in bytes.
 #[derive(Clone, Copy)]
@@ -124,33 +131,36 @@ pub type WritersFirstLock = CountedLock<WritersFirst>;
 /// it first.
 #[derive(Clone)]
 pub struct CountedLock<S: Scheme> {
-    pub(crate) core: Arc<Core<S>>,
+    core: Arc<Core>,
+    scheme: PhantomData<S>,
 }
 
 impl<S: Scheme> fmt::Debug for CountedLock<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {:?}", S::NAME, self.core.queue)
+        write!(f, "{}, {:?}", S::RULES.name, self.core.queue)
     }
 }
 
 /// A rank's side of a lock, kept alive by its values and by the work that their dropped futures
 /// still do.
-pub(crate) struct Core<S: Scheme> {
+pub(crate) struct Core {
     queue: Queue,
+    table: CountedTable,
     count: RemoteWord<u64>,
     /// Created when this rank first writes, which most ranks of a large job never do.
     writers: OnceLock<Box<Writers>>,
-    link: S::EpochLink,
+    /// What the lock of an epoch knows about the recoverable lock that it belongs to.
+    link: EpochLink,
 }
 
 /// The home words that only writers use.
-pub(crate) struct Writers {
+struct Writers {
     tail: RemoteWord<u64>,
-    /// Used only if the [scheme](Scheme) has it.
+    /// Used only if the [scheme](Rules) has it.
     head: RemoteWord<u64>,
 }
 
-impl<S: Scheme> Deref for Core<S> {
+impl Deref for Core {
     type Target = Queue;
 
     #[inline(always)]
@@ -159,7 +169,7 @@ impl<S: Scheme> Deref for Core<S> {
     }
 }
 
-impl<S: Scheme> fmt::Debug for Core<S> {
+impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Core({:?})", self.queue)
     }
@@ -176,19 +186,16 @@ impl<S: Scheme> CountedLock<S> {
         <Self as Lock>::symmetric(fabric, home)
     }
 
-    fn with(fabric: &Fabric, memory: GroupMemory, home: Rank, link: S::EpochLink) -> Result<Self> {
-        let at = |word: Home| memory.at(home, word as u64);
-        let core = Core {
-            count: fabric.remote_word(at(Home::Count)?)?,
-            writers: OnceLock::new(),
-            queue: Queue::over(fabric, memory, home, S::RECOVERABLE)?,
-            link,
-        };
-        Ok(CountedLock { core: Arc::new(core) })
+    fn with(fabric: &Fabric, memory: GroupMemory, home: Rank, link: EpochLink) -> Result<Self> {
+        let count = fabric.remote_word(memory.at(home, Home::Count as u64)?)?;
+        let queue = Queue::over(fabric, memory, home, S::RULES.recoverable)?;
+        let table = CountedTable { rules: S::RULES, ranks: fabric.ranks(), ordered_here: queue.ordered_here };
+        let core = Core { queue, table, count, writers: OnceLock::new(), link };
+        Ok(CountedLock { core: Arc::new(core), scheme: PhantomData })
     }
 
     pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank) -> Result<Self> {
-        Self::with(fabric, memory, home, S::EpochLink::default())
+        Self::with(fabric, memory, home, EpochLink::default())
     }
 
     /// Returns the rank whose memory holds the lock words.
@@ -202,36 +209,15 @@ impl<S: Scheme> CountedLock<S> {
     }
 }
 
-impl<S: Scheme> HasFabric for Core<S> {
+impl HasFabric for Core {
     fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 }
 
-/// The queue's functions of the same names, followed by what a recoverable lock does after each
-/// step of this rank.
-impl<S: Scheme> Core<S> {
-    #[inline(always)]
-    fn publish(&self, step: Transition) -> Result<(), FabricError> {
-        self.publish_in(self.published.lane(), step)
-    }
-
-    #[inline(always)]
-    fn publish_in(&self, lane: Lane, step: Transition) -> Result<(), FabricError> {
-        self.queue.publish_in(lane, step)?;
-        self.went_on();
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn went_on(&self) {
-        S::went_on(&self.link, &self.fabric, || !is_inside(self.published.sum()));
-    }
-
-    /// Returns the word with the top of the stack of waiting readers. It is resolved each time: a
-    /// rank that looks there has to wait anyway.
-    fn readers(&self) -> Result<RemoteWord<u64>, FabricError> {
-        self.fabric.remote_word(self.at_home(Home::Readers as u64)?)
+impl Core {
+    fn link_went_on(&self) {
+        self.link.went_on(&self.fabric, || !is_inside(self.published.sum()));
     }
 
     #[inline(always)]
@@ -251,61 +237,80 @@ impl<S: Scheme> Core<S> {
         };
         Ok(self.writers.get_or_init(|| Box::new(writers)))
     }
+}
 
-    /// Announces a step and posts its atomic, waiting for room. Until the atomic is posted, nothing
-    /// depends on this future.
-    async fn post(&self, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<Handle<u64>, FabricError> {
-        let posted = self.queue.post(step, word, amo).await;
-        self.went_on();
-        posted
+impl Protocol for Core {
+    type Table = CountedTable;
+
+    fn table(&self) -> &CountedTable {
+        &self.table
     }
 
-    /// Announces a step, and does or posts its atomic; what is posted is a copy of `amo`, as in
-    /// [`crate::in_place::atomic_now`].
-    #[inline(always)]
-    fn begin(&self, lane: Lane, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Started {
-        if self.queue.publish_in(lane, step).is_err() {
-            return Started::Refused;
+    fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    fn home_word(&self, number: u8) -> Result<Cow<'_, RemoteWord<u64>>, FabricError> {
+        Ok(match number {
+            0 => Cow::Borrowed(&self.count),
+            // Resolved each time: a rank that looks there has to wait anyway.
+            1 => Cow::Owned(self.fabric.remote_word(self.at_home(Home::Readers as u64)?)?),
+            2 => Cow::Borrowed(&self.writers()?.tail),
+            _ => Cow::Borrowed(&self.writers()?.head),
+        })
+    }
+
+    fn went_on(&self) {
+        if self.table.rules.recoverable {
+            self.link_went_on();
         }
-        let begun = match self.fabric.atomic_now(word, amo) {
-            Some(old) => Started::Done(old),
-            None => match self.begin_slowly(lane, step, word, amo.to_bits()) {
-                Some(posted) => Started::Posted(posted),
-                None => Started::Refused,
-            },
-        };
-        self.went_on();
-        begun
     }
 
-    /// Posts the atomic of an announced step; if it can't be posted, takes the announcement back.
-    #[inline(never)]
-    fn begin_slowly(&self, lane: Lane, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Option<Handle<u64>> {
-        let posted = self.fabric.try_atomic(word, amo);
-        if posted.is_err() {
-            let _ = self.queue.publish_in(lane, step.undone());
+    /// Any rank that waits for what a lost rank leaves undone waits for that rank too. A member
+    /// that has dropped its part without being lost is about to be lost, or the epoch is over.
+    fn failed(&self, steps: &mut Steps, error: LockError) -> Result<Option<Transition>> {
+        let LockError::Fabric(why) = &error else { return Err(error) };
+        if !self.table.rules.recoverable || why.gone().is_none_or(|rank| rank == self.home) {
+            return Err(error);
         }
-        posted.ok()
+        if steps.at == At::W6 || matches!(why, FabricError::PeerLost { .. }) {
+            return Ok(self.table.lost(steps));
+        }
+        steps.at = At::Closed;
+        Ok(None)
     }
 
-    /// Returns whether `error` is the loss of a member that this lock tolerates.
-    fn tolerates(&self, error: &LockError) -> bool {
-        self.is_gone(error) && matches!(error, LockError::Fabric(FabricError::PeerLost { .. }))
+    fn run(core: &Arc<Self>, walk: Walk<Self>) -> Result<Result<Option<Held>>, Call<Self>> {
+        walk.run(core)
     }
 
-    /// Returns whether `error` is the loss of a member, or means that a member has dropped its
-    /// part: that member is about to be lost, or has left the lock, as members may when the epoch
-    /// is closed.
-    fn is_gone(&self, error: &LockError) -> bool {
-        let LockError::Fabric(error) = error else { return false };
-        S::RECOVERABLE && error.gone().is_some_and(|rank| rank != self.home)
+    fn go_on(drive: &mut Drive<Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>> {
+        drive.go_on(cx)
+    }
+
+    fn detach(drive: Box<Drive<Self>>) {
+        drive.detach();
     }
 }
 
-/// The outcome of starting a step's atomic.
-enum Started {
-    Done(u64),
-    Posted(Handle<u64>),
-    /// The atomic was not posted.
-    Refused,
+impl Track for Steps {
+    fn end(&self) -> Option<End> {
+        if let At::End(end) = self.at { Some(end) } else { None }
+    }
+
+    fn is_outside(&self) -> bool {
+        Steps::is_outside(self)
+    }
+
+    fn set_dropped(&mut self) {
+        self.dropped = true;
+    }
+
+    fn node(&self) -> Option<(NodeId, Node)> {
+        self.me.zip(self.node_after())
+    }
+
+    fn woken(&self) -> bool {
+        self.woken
+    }
 }

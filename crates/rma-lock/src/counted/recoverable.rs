@@ -2,71 +2,25 @@
 //! from outside.
 
 use super::{
-    CountedLock, Home, WriteGuard,
-    duties::Duties,
-    scheme::{HEAD, HandOver, LAST, READER, Rules, WRITER_ACTIVE},
+    Core, CountedLock, Home, Steps, WriteGuard,
+    scheme::{HEAD, READER, Scheme, WRITER_ACTIVE},
 };
 use crate::{
-    Fairness, LockError, Result,
-    queue::{self, NodeId},
+    LockError, Result,
+    queue::{self, NodeId, Protocol, Walk},
     recovery::{self, EpochLink},
 };
-use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord};
+use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
 use std::sync::Arc;
 
 /// The epoch is closed: nobody gets in any more.
-const CLOSED: u64 = 1 << 31;
+pub(super) const CLOSED: u64 = 1 << 31;
 /// What the lock protects may be half-written: only an acquisition that accepts this gets in.
-const TORN: u64 = 1 << 30;
+pub(super) const TORN: u64 = 1 << 30;
 
 /// Reader preference, packed, in an epoch of a [`crate::locks::RecoverableLock`].
 #[derive(Clone, Copy, Debug)]
 pub struct Recoverable;
-
-impl Rules for Recoverable {
-    type EpochLink = EpochLink;
-
-    const NAME: &'static str = "recoverable";
-    const FAIRNESS: Fairness = Fairness::ReadersFirst;
-    const HOME_WORDS: usize = 3;
-    const KEEPS_OUT: u64 = WRITER_ACTIVE | CLOSED | TORN;
-    const COUNTED: u64 = TORN - READER;
-    const HOLDS_UP: u64 = WRITER_ACTIVE;
-    const WAITS_COUNTED: bool = true;
-    const HEAD_APART: bool = false;
-    const HAND_OVER: HandOver = HandOver::IfNoReaders;
-    const RECOVERABLE: bool = true;
-
-    #[inline(always)]
-    fn is_last(word: u64) -> bool {
-        u64::from(word as u32) & !TORN == LAST
-    }
-
-    #[inline(always)]
-    fn is_free(word: u64) -> bool {
-        word & !TORN == 0
-    }
-
-    #[inline(always)]
-    fn must_sweep(word: u64) -> bool {
-        u64::from(word as u32) & !(TORN | CLOSED) >= READER
-    }
-
-    #[inline]
-    fn is_shut(word: u64) -> bool {
-        word & (TORN | CLOSED) != 0
-    }
-
-    #[inline]
-    fn is_closed(word: u64) -> bool {
-        word & CLOSED != 0
-    }
-
-    #[inline(always)]
-    fn went_on(link: &EpochLink, fabric: &Fabric, is_out: impl FnOnce() -> bool) {
-        link.went_on(fabric, is_out);
-    }
-}
 
 impl CountedLock<Recoverable> {
     /// Returns the lock of an epoch, in the epoch's words. After the first epoch a rank's last node
@@ -88,7 +42,7 @@ impl CountedLock<Recoverable> {
     /// Returns what keeps acquisitions out now.
     pub(crate) async fn shut(&self) -> Result<Shut> {
         let word = self.core.fabric.get_word(&self.core.count).await?;
-        Ok(Shut { torn: word & TORN != 0, closed: Recoverable::is_closed(word) })
+        Ok(Shut { torn: word & TORN != 0, closed: word & CLOSED != 0 })
     }
 
     /// Returns whether the lock is known, without a wait, not to be torn.
@@ -108,22 +62,19 @@ impl CountedLock<Recoverable> {
 
     /// Marks what the lock protects as whole; returns whether the epoch was closed before that.
     pub(crate) async fn mark_whole(&self) -> Result<bool> {
-        Ok(Recoverable::is_closed(self.core.fabric.fetch_and(&self.core.count, !TORN).await?))
+        Ok(self.core.fabric.fetch_and(&self.core.count, !TORN).await? & CLOSED != 0)
     }
 
     /// Takes this rank's stand-in out: as a reader at U1, or as a writer at X2.
     pub(crate) async fn stand_in_leaves(&self, writes: bool) -> Result<()> {
-        let core = &self.core;
-        let mut duties = Duties::default();
-        let left = async {
-            if writes {
-                core.writer_leaves(NodeId::stand_in(core.me), &mut duties).await?;
-            } else {
-                duties.writer = core.reader_leaves().await?;
-            }
-            core.do_duties(duties).await
+        let steps = match writes {
+            true => Steps::leave_for_writer(NodeId::stand_in(self.core.me)),
+            false => Steps::leave_for_reader(),
         };
-        core.broken.answer(left.await)
+        match Core::run(&self.core, Walk::new(steps, Time::MAX)) {
+            Ok(left) => left.map(drop),
+            Err(call) => call.await.map(drop),
+        }
     }
 }
 
@@ -188,7 +139,7 @@ impl HomeWords {
     /// inside, or nobody.
     pub(crate) async fn install(&self, fabric: &Fabric, writer: Option<Rank>, torn: bool) -> Result<()> {
         let node = writer.map_or(0, |rank| NodeId::stand_in(rank).bits());
-        let active = if node == 0 { 0 } else { Recoverable::active(node) };
+        let active = if node == 0 { 0 } else { Recoverable::RULES.active(node) };
         fabric.put_word(&self.tail, node).await?;
         fabric.put_word(&self.count, active | if torn { TORN } else { 0 }).await?;
         fabric.flush(self.home).await?;
@@ -209,7 +160,7 @@ impl HomeWords {
     /// behind it.
     pub(crate) async fn unseat(&self, fabric: &Fabric, writer: Rank) -> Result<()> {
         let node = NodeId::stand_in(writer).bits();
-        fabric.fetch_add(&self.count, Recoverable::active(node).wrapping_neg()).await?;
+        fabric.fetch_add(&self.count, Recoverable::RULES.active(node).wrapping_neg()).await?;
         fabric.compare_swap(&self.tail, node, 0).await?;
         Ok(())
     }

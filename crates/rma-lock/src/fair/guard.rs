@@ -1,23 +1,28 @@
 //! Proof of holding a fair lock.
 
-use super::{
-    Class, Core, FairLock,
-    short_path::{Leave, NotOut},
-};
+use super::{Class, Core, FairLock, short};
 use crate::{
-    Guard, Result, detach::DetachOnDrop, in_place::in_place, lock::guard_by_itself, locks::Mode, queue::NodeId,
+    Guard, Result,
+    boxed::wrapped,
+    in_place::{FastPath, in_place},
+    lock::guard_by_itself,
+    locks::Mode,
+    queue::{Call, Held, NodeId},
 };
-use core::{fmt, future::Future, marker::PhantomData, mem};
-use rdma_fabric::provider::Boxed;
-use std::sync::Arc;
+use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
 
 /// What a holder must remember.
 #[derive(Clone, Copy)]
-pub(super) struct Held {
+pub(super) struct Holding {
     pub(super) node: NodeId,
-    pub(super) class: Class,
     /// Whether somebody woke the holder.
     pub(super) woken: bool,
+}
+
+impl From<Held> for Holding {
+    fn from(held: Held) -> Self {
+        Holding { node: held.node.expect("whoever is inside has a node"), woken: held.woken }
+    }
 }
 
 /// [`crate::locks::Shared`] or [`crate::locks::Exclusive`] access to a [`FairLock`].
@@ -27,7 +32,7 @@ pub(super) struct Held {
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct FairGuard<'a, M: Mode> {
     lock: &'a FairLock,
-    held: Held,
+    held: Holding,
     mode: PhantomData<M>,
 }
 
@@ -39,7 +44,8 @@ impl<M: Mode> fmt::Debug for FairGuard<'_, M> {
 }
 
 impl<'a, M: Mode> FairGuard<'a, M> {
-    pub(super) fn new(lock: &'a FairLock, held: Held) -> Self {
+    #[inline(always)]
+    pub(super) fn new(lock: &'a FairLock, held: Holding) -> Self {
         FairGuard { lock, held, mode: PhantomData }
     }
 
@@ -58,61 +64,30 @@ impl<'a, M: Mode> FairGuard<'a, M> {
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
         // If it is dropped unpolled, the future drops the guard.
-        in_place(Leave(self), |(guard, exit)| guard.release_from(exit))
-    }
-
-    fn release_from(self, exit: NotOut) -> Boxed<'a, Result<()>> {
-        let armed = Armed { core: &self.lock.core, held: self.held };
-        mem::forget(self);
-        release_later(armed, exit)
-    }
-
-    #[inline(always)]
-    pub(super) fn core(&self) -> &'a Core {
-        &self.lock.core
-    }
-
-    #[inline(always)]
-    pub(super) fn held(&self) -> Held {
-        self.held
+        in_place(Leave(self), |call| wrapped(call, drop))
     }
 }
 
 impl<M: Mode> Drop for FairGuard<'_, M> {
     fn drop(&mut self) {
-        drop(Armed { core: &self.lock.core, held: self.held });
+        // A call that is dropped goes on in the background.
+        drop(short::leave(&self.lock.core, Class::of::<M>(), self.held));
     }
 }
 
-/// A hold that is released in the background if it is dropped.
-struct Armed<'a> {
-    core: &'a Arc<Core>,
-    held: Held,
-}
+/// A release, for a guard that is gone.
+struct Leave<'a, M: Mode>(FairGuard<'a, M>);
 
-impl Drop for Armed<'_> {
-    fn drop(&mut self) {
-        let Err(exit) = self.core.leave(self.held) else { return };
-        let (core, held) = (self.core.clone(), self.held);
-        self.core.fabric.detach(async move {
-            if exit.is_none() {
-                let _ = core.flush_data().await;
-            }
-            let _ = core.broken.answer(core.release(held, exit).await);
-        });
+impl<M: Mode> FastPath for Leave<'_, M> {
+    type Out = Result<()>;
+    type Stage = Call<Core>;
+
+    #[inline(always)]
+    fn now(self, _: &mut Context<'_>) -> Result<Result<()>, Call<Core>> {
+        let (lock, held) = (self.0.lock, self.0.held);
+        mem::forget(self.0);
+        short::leave(&lock.core, Class::of::<M>(), held).map(|out| out.map(drop))
     }
-}
-
-/// Releases from `exit` on. If it is dropped before G1 is posted, the hold is released in the
-/// background.
-fn release_later(armed: Armed<'_>, exit: NotOut) -> Boxed<'_, Result<()>> {
-    Box::pin(async move {
-        let (core, held) = (armed.core, armed.held);
-        let flushed = if exit.is_none() { core.flush_data().await } else { Ok(()) };
-        mem::forget(armed);
-        DetachOnDrop::new(core, |core, _| async move { core.broken.answer(core.release(held, exit).await) }).await?;
-        flushed
-    })
 }
 
 guard_by_itself!([M: Mode] FairGuard<'_, M>);

@@ -25,55 +25,54 @@
 //!   counts the reader it lets in. G3: a reader uncounts itself and, in the same atomic, says which
 //!   writer comes next. G4: the last reader, having seen that, removes it again. G5: wake.
 //!
-//! # Fast and slow
-//! Where operations complete when posted, an uncontended rank gets in and out without a wait
-//! ([`short_path`]). A rank that has to wait, or has more to do, continues in a boxed future from
-//! where it is.
+//! The protocol is a table of these steps ([`steps`]). An uncontended rank does its steps without
+//! looking them up ([`short`]); what is more, the table does, from there.
 //!
 //! # Giving up
-//! As in all these locks, the rank that would wake a node that was given up acts for it
-//! ([`release`]): a writer leaves the queue; a reader, which is already counted, leaves the queue
-//! and hands its count to the reader behind it, or uncounts itself.
+//! As in all these locks, the rank that would wake a node that was given up acts for it: a writer
+//! leaves the queue; a reader, which is already counted, leaves the queue and hands its count to
+//! the reader behind it, or uncounts itself.
 
-mod acquire;
 mod guard;
-mod link;
-mod release;
-mod short_path;
+mod short;
+pub(crate) mod steps;
 
 pub use guard::FairGuard;
 
 use crate::{
     Fairness, Lock, Result, RmaLock,
     boxed::wrapped,
-    detach::{DetachOnDrop, HasFabric},
-    in_place::in_place,
+    detach::HasFabric,
+    in_place::{FastPath, in_place},
+    lock::Admitted,
     locks::{Exclusive, Mode, Shared},
-    queue::{HOME_BYTES, LOCK_BYTES, NodeId, Queue, Transition},
+    queue::{Call, Drive, HOME_BYTES, Held, LOCK_BYTES, NodeId, Protocol, Queue, Transition, Walk},
 };
-use core::{fmt, future::Future, marker::PhantomData, ops::Deref};
-use guard::Held;
-use link::Said;
-use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time, provider::Boxed};
-use short_path::{Enter, NotInside, if_empty, queue_up};
-use std::sync::Arc;
+use core::{
+    fmt,
+    future::Future,
+    marker::PhantomData,
+    ops::Deref,
+    task::{Context, Poll},
+};
+use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, RemoteWord, Time};
+use std::{borrow::Cow, sync::Arc};
+use steps::{FairTable, Steps, WRITER};
 
 const STATE: u64 = 0;
 const TAIL: u64 = 8;
 const _: () = assert!(TAIL + 8 <= HOME_BYTES);
 
-/// One reader, in the state.
-const READER: u64 = 1;
-/// The bit at which the writer starts in the state.
-const WRITER: u32 = 32;
 /// Every counted reader occupies a node, and a rank has few of them, so forgotten guards can't
 /// overflow the count: a rank without a free node is refused first.
 const _: () = assert!(NodeId::MOST <= 1 << (WRITER - 2));
 
 /// The kind of acquisition that occupies a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// To read.
     Reader,
+    /// To write.
     Writer,
 }
 
@@ -112,15 +111,6 @@ impl Class {
         match self {
             Class::Reader => Transition::READER_IS_GONE,
             Class::Writer => Transition::writer_goes_back(node, 3),
-        }
-    }
-
-    /// Returns what a node of this class says while its owner is inside.
-    #[inline(always)]
-    fn said(self) -> Said {
-        match self {
-            Class::Reader => Said::Inside,
-            Class::Writer => Said::Nothing,
         }
     }
 
@@ -164,8 +154,9 @@ impl fmt::Debug for FairLock {
 
 /// A rank's side of a lock, kept alive by its values and by the work that their dropped futures
 /// still do.
-struct Core {
+pub(crate) struct Core {
     queue: Queue,
+    table: FairTable,
     state: RemoteWord<u64>,
     tail: RemoteWord<u64>,
 }
@@ -185,42 +176,62 @@ impl HasFabric for Core {
     }
 }
 
+impl Protocol for Core {
+    type Table = FairTable;
+
+    fn table(&self) -> &FairTable {
+        &self.table
+    }
+
+    fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    fn home_word(&self, number: u8) -> Result<Cow<'_, RemoteWord<u64>>, FabricError> {
+        Ok(Cow::Borrowed(if number == 0 { &self.state } else { &self.tail }))
+    }
+
+    fn run(core: &Arc<Self>, walk: Walk<Self>) -> Result<Result<Option<Held>>, Call<Self>> {
+        walk.run(core)
+    }
+
+    fn go_on(drive: &mut Drive<Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>> {
+        drive.go_on(cx)
+    }
+
+    fn detach(drive: Box<Drive<Self>>) {
+        drive.detach();
+    }
+}
+
+/// A short path, for a `Guard` that is one or may be one.
+struct Enter<'a, M, Guard>(&'a FairLock, Time, PhantomData<fn() -> (M, Guard)>);
+
+impl<'a, M: Mode, Guard: Admitted<FairGuard<'a, M>>> FastPath for Enter<'a, M, Guard> {
+    type Out = Result<Guard>;
+    type Stage = Call<Core>;
+
+    #[inline(always)]
+    fn now(self, _: &mut Context<'_>) -> Result<Result<Guard>, Call<Core>> {
+        let guard = |held| FairGuard::new(self.0, held);
+        match short::enter(&self.0.core, Class::of::<M>(), Guard::TRIES, self.1) {
+            Ok(held) => Ok(Ok(Guard::new(Some(guard(held))))),
+            Err(went) => went.map(|out| out.map(|held| Guard::new(held.map(|held| guard(held.into()))))),
+        }
+    }
+}
+
 impl FairLock {
-    #[inline]
-    fn enter_before<'a, M: Mode>(&'a self, deadline: Time) -> impl Future<Output = Result<FairGuard<'a, M>>> {
-        in_place(Enter(self, queue_up, PhantomData::<fn() -> (M, FairGuard<'a, M>)>), move |entry| {
-            wrapped(acquire_later(&self.core, Class::of::<M>(), entry, deadline), |held| FairGuard::new(self, held))
+    #[inline(always)]
+    fn enter<'a, M, Guard>(&'a self, deadline: Time) -> impl Future<Output = Result<Guard>>
+    where
+        M: Mode,
+        Guard: Admitted<FairGuard<'a, M>>,
+    {
+        in_place(Enter::<M, Guard>(self, deadline, PhantomData), |call| {
+            wrapped(call, |held: Option<Held>| Guard::new(held.map(|held| FairGuard::new(self, held.into()))))
         })
     }
-
-    #[inline]
-    fn try_enter<'a, M: Mode>(&'a self) -> impl Future<Output = Result<Option<FairGuard<'a, M>>>> {
-        in_place(Enter(self, if_empty, PhantomData::<fn() -> (M, Option<FairGuard<'a, M>>)>), move |entry| {
-            wrapped(try_acquire_later(&self.core, Class::of::<M>(), entry), |held| {
-                held.map(|held| FairGuard::new(self, held))
-            })
-        })
-    }
-}
-
-fn acquire_later(core: &Arc<Core>, class: Class, entry: NotInside, deadline: Time) -> Boxed<'_, Result<Held>> {
-    Box::pin(async move {
-        let (node, entry) = core.started(entry, class, deadline, queue_up).await?;
-        let held = DetachOnDrop::new(core, |core, cancelled| async move {
-            core.broken.answer(core.acquire(node, class, entry, deadline, &cancelled).await)
-        });
-        held.await
-    })
-}
-
-fn try_acquire_later(core: &Arc<Core>, class: Class, entry: NotInside) -> Boxed<'_, Result<Option<Held>>> {
-    Box::pin(async move {
-        let (node, entry) = core.started(entry, class, Time::MAX, if_empty).await?;
-        let held = DetachOnDrop::new(core, |core, cancelled| async move {
-            core.broken.answer(core.try_acquire(node, class, entry, &cancelled).await)
-        });
-        held.await
-    })
 }
 
 impl Lock for FairLock {
@@ -236,6 +247,7 @@ impl Lock for FairLock {
 
     fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, (): ()) -> Result<Self> {
         let core = Core {
+            table: FairTable { ranks: fabric.ranks() },
             state: fabric.remote_word(memory.at(home, STATE)?)?,
             tail: fabric.remote_word(memory.at(home, TAIL)?)?,
             queue: Queue::over(fabric, memory, home, false)?,
@@ -258,22 +270,22 @@ impl RmaLock for FairLock {
 
     #[inline]
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {
-        self.enter_before(deadline)
+        self.enter(deadline)
     }
 
     /// Also yields `None` if another rank joins or leaves the queue at the same moment.
     #[inline]
     fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
-        self.try_enter()
+        self.enter(Time::MAX)
     }
 
     #[inline]
     fn write_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Exclusive<'_>>> {
-        self.enter_before(deadline)
+        self.enter(deadline)
     }
 
     #[inline]
     fn try_write(&self) -> impl Future<Output = Result<Option<Self::Exclusive<'_>>>> {
-        self.try_enter()
+        self.enter(Time::MAX)
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     Fairness, Guard, Lock, LockError, Result, RmaLock,
     boxed::wrapped,
     detach::DetachOnDrop,
-    in_place::{Attempt, FastPath, Never, NotOver, Posting, in_place, poll_atomic},
+    in_place::{FastPath, NotOver, Posting, atomic_now, in_place},
     lock::{KeptExclusive, guard_by_itself},
     nodes::own_node,
     queue::{LOCK_BYTES, Queue},
@@ -186,19 +186,18 @@ struct Enter<'a, L, Held>(&'a IndicatorLock<L>, PhantomData<fn() -> Held>);
 
 impl<'a, L: KeptExclusive, Held: From<IndicatorGuard<'a, L>>> FastPath for Enter<'a, L, Held> {
     type Out = Result<Held>;
-    type Posted = Never<Self>;
     type Stage = NotOver;
 
     #[inline(always)]
-    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
+    fn now(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
         let core = &self.0.core;
         if !core.queue.ordered_everywhere || !core.queue.broken.is_whole() {
-            return Attempt::NotDone(None);
+            return Err(None);
         }
-        match poll_atomic(&core.queue.fabric, &core.gate, ARRIVE, cx) {
-            Ok(old) if Gate(old).admits() => Attempt::Done(Ok(IndicatorGuard::shared(self.0).into())),
-            Ok(old) => Attempt::NotDone(Some(Box::new(Posting::Over(Ok(old))))),
-            Err(posting) => Attempt::NotDone(posting),
+        match atomic_now(&core.queue.fabric, &core.gate, ARRIVE) {
+            Ok(old) if Gate(old).admits() => Ok(Ok(IndicatorGuard::shared(self.0).into())),
+            Ok(old) => Err(Some(Box::new(Posting::Over(Ok(old))))),
+            Err(posting) => Err(posting),
         }
     }
 }
@@ -208,24 +207,23 @@ struct Leave<'a>(Held<'a>);
 
 impl<'a> FastPath for Leave<'a> {
     type Out = Result<()>;
-    type Posted = Never<Self>;
     /// Dropping the hold would end it again, though its atomic may have been posted.
     type Stage = (Held<'a>, NotOver);
 
     #[inline(always)]
-    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
+    fn now(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
         let Leave(mut held) = self;
         let queue = &held.core.queue;
         if !queue.ordered_everywhere || !matches!(held.what, What::Shared) {
-            return Attempt::NotDone((held, None));
+            return Err((held, None));
         }
-        match poll_atomic(&queue.fabric, &held.core.gate, DEPART, cx) {
+        match atomic_now(&queue.fabric, &held.core.gate, DEPART) {
             Ok(old) if !Gate(old).is_closed() => {
                 held.what = What::Nothing;
-                Attempt::Done(Ok(()))
+                Ok(Ok(()))
             }
-            Ok(old) => Attempt::NotDone((held, Some(Box::new(Posting::Over(Ok(old)))))),
-            Err(posting) => Attempt::NotDone((held, posting)),
+            Ok(old) => Err((held, Some(Box::new(Posting::Over(Ok(old)))))),
+            Err(posting) => Err((held, posting)),
         }
     }
 }

@@ -8,13 +8,13 @@ use super::{
 use crate::{
     Result,
     boxed::wrapped,
-    in_place::{Attempt, FastPath, Never, NotOver, Posting, in_place, poll_atomic},
+    in_place::{FastPath, NotOver, Posting, atomic_now, in_place},
 };
 use core::{
     future::Future,
     marker::PhantomData,
     mem,
-    task::{Context, Waker},
+    task::Context,
 };
 use rdma_fabric::{Time, provider::Boxed};
 use std::sync::Arc;
@@ -29,20 +29,19 @@ struct Enter<'a, Held>(&'a Arc<Stair>, PhantomData<fn() -> Held>);
 
 impl<'a, Held: From<Inside<'a>>> FastPath for Enter<'a, Held> {
     type Out = Result<Held>;
-    type Posted = Never<Self>;
     type Stage = NotOver;
 
     #[inline(always)]
-    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
+    fn now(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
         let stair = self.0;
-        let Some(level) = stair.levels.first() else { return Attempt::NotDone(None) };
+        let Some(level) = stair.levels.first() else { return Err(None) };
         if !stair.queue.ordered_everywhere || !stair.queue.broken.is_whole() {
-            return Attempt::NotDone(None);
+            return Err(None);
         }
-        match poll_atomic(&stair.queue.fabric, &level.count, COUNT_ME, cx) {
-            Ok(old) if old & (HELD | OVER_LIMIT) == HELD => Attempt::Done(Ok(Inside { stair }.into())),
-            Ok(old) => Attempt::NotDone(Some(Box::new(Posting::Over(Ok(old))))),
-            Err(posting) => Attempt::NotDone(posting),
+        match atomic_now(&stair.queue.fabric, &level.count, COUNT_ME) {
+            Ok(old) if old & (HELD | OVER_LIMIT) == HELD => Ok(Ok(Inside { stair }.into())),
+            Ok(old) => Err(Some(Box::new(Posting::Over(Ok(old))))),
+            Err(posting) => Err(posting),
         }
     }
 }
@@ -74,12 +73,12 @@ impl<'a> Inside<'a> {
 
     /// Leaves if the atomic completes when posted. On error the atomic may have been posted.
     #[inline(always)]
-    fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver> {
+    fn leave_now(&self) -> Result<(), NotOver> {
         let Some(level) = self.stair.levels.first() else { return Err(None) };
         if !self.stair.queue.ordered_everywhere {
             return Err(None);
         }
-        match poll_atomic(&self.stair.queue.fabric, &level.count, UNCOUNT_ME, cx)? {
+        match atomic_now(&self.stair.queue.fabric, &level.count, UNCOUNT_ME)? {
             old if old > LAST_INSIDE => Ok(()),
             old => Err(Some(Box::new(Posting::Over(Ok(old))))),
         }
@@ -100,7 +99,7 @@ impl<'a> Inside<'a> {
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Err(posted) = self.leave_now(&mut Context::from_waker(Waker::noop())) {
+        if let Err(posted) = self.leave_now() {
             self.stair.release_unawaited(posted);
         }
     }
@@ -111,19 +110,18 @@ struct Leave<'a>(Inside<'a>);
 
 impl<'a> FastPath for Leave<'a> {
     type Out = Result<()>;
-    type Posted = Never<Self>;
     /// Dropping the [`Inside`] would leave again, though its atomic may have been posted.
     type Stage = (Inside<'a>, NotOver);
 
     #[inline(always)]
-    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
+    fn now(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
         let Leave(inside) = self;
-        match inside.leave_now(cx) {
+        match inside.leave_now() {
             Ok(()) => {
                 mem::forget(inside);
-                Attempt::Done(Ok(()))
+                Ok(Ok(()))
             }
-            Err(posted) => Attempt::NotDone((inside, posted)),
+            Err(posted) => Err((inside, posted)),
         }
     }
 }

@@ -16,6 +16,7 @@
 //! A failure between two steps of a protocol leaves words whose intended values nobody knows:
 //! [`Broken`] remembers it, and later calls of this rank fail with it.
 
+mod drive;
 mod layout;
 mod met;
 mod node;
@@ -26,23 +27,22 @@ mod wait;
 #[cfg(test)]
 pub(crate) use layout::NODES;
 pub(crate) use layout::{CLAIM, HOME_BYTES, LOCK_BYTES, NodeWord, PUBLISHED, RECOVERABLE_BYTES, VERSION};
-pub(crate) use node::{NodeId, Wait};
+pub(crate) use drive::{Call, Drive, Held, Protocol, Track, Walk};
+pub use node::{NodeId, Wait, wake_word};
 pub(crate) use own::Own;
-pub(crate) use publish::{Lane, Transition, is_inside};
-pub(crate) use wait::Waking;
+pub use publish::Transition;
+pub(crate) use publish::{Lane, is_inside};
 
 use crate::{
     Result,
-    detach::{Broken, Cancelled},
-    in_place::{self, NotOver, Posting},
+    detach::Broken,
+    in_place::{self, NotOver},
 };
 use core::fmt;
 use met::Met;
 use own::Nodes;
 use publish::Published;
-use rdma_fabric::{
-    Amo, Fabric, FabricError, GroupMemory, Handle, PutOrder, Rank, Refused, RemoteAddr, RemoteWord, Time,
-};
+use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, PutOrder, Rank, RemoteAddr, RemoteWord};
 
 /// A rank's side of a lock with queues.
 pub(crate) struct Queue {
@@ -153,66 +153,5 @@ impl Queue {
                 Err(not_over)
             }
         }
-    }
-
-    /// Announces a step and posts its atomic, waiting for room. Until the atomic is posted, nothing
-    /// depends on this future.
-    pub(crate) async fn post(
-        &self,
-        step: Transition,
-        word: &RemoteWord<u64>,
-        amo: Amo<u64>,
-    ) -> Result<Handle<u64>, FabricError> {
-        loop {
-            match self.try_post(self.published.lane(), step, word, amo) {
-                Ok(handle) => return Ok(handle),
-                Err(Refused::Failed(error, ())) => return Err(error),
-                Err(Refused::Full(())) => Box::pin(self.fabric.room(None)).await?,
-            }
-        }
-    }
-
-    /// Takes a node and posts `first`, the atomic that puts it at the end of the queue whose tail
-    /// is `tail`; `step` announces it. Until it is posted, nothing depends on this future, and once
-    /// it is, the future completes.
-    pub(crate) async fn queue_up(
-        &self,
-        deadline: Time,
-        step: impl Fn(NodeId) -> Transition,
-        tail: &RemoteWord<u64>,
-        first: impl Fn(NodeId) -> Amo<u64>,
-    ) -> Result<(NodeId, Posting)> {
-        self.broken.check()?;
-        let own = match self.take_fresh_node(self.published.lane()) {
-            Some(own) => own,
-            None => self.broken.answer(Box::pin(self.take_node(deadline, &Cancelled::default())).await)?,
-        };
-        let posted = self.post(step(own.id), tail, first(own.id)).await?;
-        Ok((own.keep(), Posting::InFlight(posted)))
-    }
-
-    /// Returns what `node`'s next word holds.
-    pub(crate) async fn next_of(&self, node: NodeId) -> Result<u64, FabricError> {
-        if node.rank() == self.me {
-            self.fabric.load(self.own(node.slot(), NodeWord::Next)?)
-        } else {
-            self.fabric.get_word(&self.node(node, NodeWord::Next)?).await
-        }
-    }
-
-    #[inline(always)]
-    fn try_post(
-        &self,
-        lane: Lane,
-        step: Transition,
-        word: &RemoteWord<u64>,
-        amo: Amo<u64>,
-    ) -> Result<Handle<u64>, Refused<()>> {
-        self.publish_in(lane, step).map_err(|error| Refused::Failed(error, ()))?;
-        let posted = self.fabric.try_atomic(word, amo);
-        if posted.is_err() {
-            let _ = self.publish_in(lane, step.undone());
-        }
-        posted
     }
 }

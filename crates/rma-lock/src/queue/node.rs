@@ -21,8 +21,8 @@ use rdma_fabric::Rank;
 /// Turns repeat after 16. Nothing is decided by an id that may be that old: a node is in a queue
 /// once at a time, and whoever compares a word with an id either has that node in the queue, or
 /// finds in the same word everything that its next step depends on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NodeId(u32);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(u32);
 
 const RANK: u32 = 2;
 const TURN: u32 = 28;
@@ -33,7 +33,7 @@ const _: () = assert!(NODES <= 1 << RANK);
 impl NodeId {
     /// Left in a next word by a writer that is gone: whoever links itself there is first in the
     /// queue.
-    pub(crate) const PASSED: u64 = u64::MAX;
+    pub const PASSED: u64 = u64::MAX;
 
     /// The number of nodes that a lock can have.
     pub(crate) const MOST: u64 = RANKS as u64 * NODES as u64;
@@ -46,8 +46,9 @@ impl NodeId {
         }
     }
 
+    /// Names a node by its rank, slot and turn.
     #[inline(always)]
-    pub(super) fn new(rank: Rank, slot: usize, turn: u16) -> Self {
+    pub fn new(rank: Rank, slot: usize, turn: u16) -> Self {
         NodeId((turn as u32) << TURN | (rank.number() + 1) << RANK | slot as u32)
     }
 
@@ -58,7 +59,7 @@ impl NodeId {
     }
 
     /// Returns the node that `bits` of a lock word name.
-    pub(crate) fn decode(word: &'static str, bits: u64, ranks: usize) -> Result<Option<Self>> {
+    pub fn decode(word: &'static str, bits: u64, ranks: usize) -> Result<Option<Self>> {
         if bits == 0 {
             return Ok(None);
         }
@@ -73,12 +74,13 @@ impl NodeId {
 
     /// Restores a node from [`NodeId::bits`].
     #[inline(always)]
-    pub(crate) fn of_bits(bits: u32) -> Self {
+    pub fn of_bits(bits: u32) -> Self {
         NodeId(bits)
     }
 
+    /// Returns the node's name, as words hold it.
     #[inline(always)]
-    pub(crate) fn bits(self) -> u64 {
+    pub fn bits(self) -> u64 {
         u64::from(self.0)
     }
 
@@ -86,21 +88,29 @@ impl NodeId {
         self.0 << (32 - TURN) >> (32 - TURN + RANK)
     }
 
-    pub(crate) fn rank(self) -> Rank {
+    /// Returns the rank whose node it is.
+    pub fn rank(self) -> Rank {
         Rank::new(self.owner() - 1)
     }
 
+    /// Returns which of its rank's nodes it is.
     #[inline(always)]
-    pub(crate) fn slot(self) -> usize {
+    pub fn slot(self) -> usize {
         (self.0 & ((1 << RANK) - 1)) as usize
     }
 
     /// Returns the name that the node has the next time it is used.
-    pub(super) fn next_turn(self) -> NodeId {
+    pub fn next_turn(self) -> NodeId {
         NodeId(self.0.wrapping_add(1 << TURN))
     }
 
-    pub(super) fn turn(self) -> u16 {
+    /// Returns the wake word with which the node's next turn begins.
+    pub(crate) fn ready(self) -> u64 {
+        wake_word(Wait::Blocked, self.next_turn())
+    }
+
+    /// Returns the node's turn.
+    pub fn turn(self) -> u16 {
         (self.0 >> TURN) as u16
     }
 }
@@ -113,7 +123,7 @@ impl fmt::Debug for NodeId {
 
 /// The state of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wait {
+pub enum Wait {
     /// The node's rank waits, or may begin to.
     Blocked = 0,
     /// The waiter was woken.
@@ -127,7 +137,8 @@ pub(crate) enum Wait {
 
 /// Returns a wake word: `turn:16 | unused:40 | wait:8`. A wake names the turn, so that a wake that
 /// comes too late for it changes nothing.
-pub(super) fn wake_word(wait: Wait, node: NodeId) -> u64 {
+#[inline(always)]
+pub fn wake_word(wait: Wait, node: NodeId) -> u64 {
     (node.turn() as u64) << 48 | wait as u64
 }
 

@@ -39,8 +39,8 @@ const LEAVING: u64 = 1 << 60;
 const _: () = assert!(1 << (2 * NODES) <= ARRIVING && LEAVING / INSIDE >= 4 * holder_limit::MAX_HOLDERS);
 
 /// A change of the published state.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Transition(u64);
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transition(u64);
 
 impl Transition {
     /// A reader is about to be counted.

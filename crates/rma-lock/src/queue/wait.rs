@@ -18,24 +18,6 @@ use rdma_fabric::{Amo, LocalWord, RemoteWord, Time};
 /// leaves at once lets the next one in sooner than that.
 const LOOKS: u32 = 64;
 
-/// The wake of a node.
-#[derive(Clone, Copy)]
-pub(crate) struct Waking(pub(crate) NodeId);
-
-impl Waking {
-    /// Returns what wakes the node. Release for the woken rank: pairs with the acquire of its wait.
-    #[inline(always)]
-    pub(crate) fn to(self, how: Wait) -> Amo<u64> {
-        Amo::CompareSwap { expected: wake_word(Wait::Blocked, self.0), new: wake_word(how, self.0) }
-    }
-
-    /// Returns false if the node's owner had given up when the wake found `old`.
-    #[inline(always)]
-    pub(crate) fn found_it(self, old: u64) -> bool {
-        old != wake_word(Wait::Abandoned, self.0)
-    }
-}
-
 impl Queue {
     /// Wakes `node`. Returns false if its owner gave up. A wake for an earlier turn changes nothing
     /// and counts as done.
@@ -46,12 +28,13 @@ impl Queue {
     /// Wakes `node` as [`Queue::wake`] does, leaving it in the state `how`.
     pub(crate) async fn wake_to(&self, node: NodeId, how: Wait) -> Result<bool, Stopped> {
         let word = self.node(node, NodeWord::Wake)?;
-        let waking = Waking(node);
-        Ok(waking.found_it(self.fabric.atomic(&word, waking.to(how)).await?))
+        // Release for the woken rank: pairs with the acquire of its wait.
+        let wake = Amo::CompareSwap { expected: wake_word(Wait::Blocked, node), new: wake_word(how, node) };
+        Ok(self.fabric.atomic(&word, wake).await? != wake_word(Wait::Abandoned, node))
     }
 
     /// Looks for a moment whether `node`, this rank's own, has been woken (acquire, as in
-    /// [`Queue::wait_to_be_woken`]).
+    /// [`Queue::until_woken`]).
     #[inline]
     pub(crate) fn is_soon_woken(&self, node: NodeId) -> bool {
         let granted = wake_word(Wait::Granted, node);
@@ -77,8 +60,32 @@ impl Queue {
         })
     }
 
-    /// Waits on this rank's own memory until woken. If anything else ends the wait (the deadline, a
-    /// dropped future, the loss of a rank), the node is left abandoned and nobody depends on it.
+    /// Waits on this rank's own memory until `node` is woken, and returns how. If anything else
+    /// ends the wait (the deadline, a dropped future, the loss of a rank), the node may still be
+    /// woken, and must be marked as abandoned.
+    pub(crate) async fn until_woken(
+        &self,
+        node: NodeId,
+        deadline: Time,
+        cancelled: Option<&Cancelled>,
+    ) -> Result<Wait, Stopped> {
+        let word = self.own(node.slot(), NodeWord::Wake)?;
+        let how = |bits| [Wait::Granted, Wait::Offered].into_iter().find(|how| bits == wake_word(*how, node));
+        let is_cancelled = || cancelled.is_some_and(Cancelled::is_set);
+        // Acquire: pairs with the wake's release.
+        let woken = self.fabric.wait_until(word, self.memory.deps(), |bits| how(bits).is_some() || is_cancelled());
+        Err(Stopped::GaveUp(match before(&self.fabric, deadline, woken).await {
+            Some(Ok(bits)) => match how(bits) {
+                Some(how) => return Ok(how),
+                None => Cancelled::REASON,
+            },
+            Some(Err(error)) => error.into(),
+            None => LockError::TimedOut,
+        }))
+    }
+
+    /// Waits on this rank's own memory until woken. If anything else ends the wait, the node is
+    /// left abandoned and nobody depends on it.
     pub(crate) async fn wait_to_be_woken(
         &self,
         own: &Own<'_>,
@@ -98,29 +105,18 @@ impl Queue {
         deadline: Time,
         cancelled: &Cancelled,
     ) -> Result<Wait, Stopped> {
-        let word = self.own(own.id.slot(), NodeWord::Wake)?;
-        let granted = wake_word(Wait::Granted, own.id);
-        let offered = wake_word(Wait::Offered, own.id);
-        let how = |bits| match bits {
-            bits if bits == granted => Some(Wait::Granted),
-            bits if bits == offered => Some(Wait::Offered),
-            _ => None,
+        let stopped = match self.until_woken(own.id, deadline, Some(cancelled)).await {
+            Err(stopped @ Stopped::GaveUp(_)) => stopped,
+            ended => return ended,
         };
-        // Acquire: pairs with the wake's release.
-        let woken = self.fabric.wait_until(word, self.memory.deps(), |bits| how(bits).is_some() || cancelled.is_set());
-        let reason = match before(&self.fabric, deadline, woken).await {
-            Some(Ok(bits)) => match how(bits) {
-                Some(how) => return Ok(how),
-                None => Cancelled::REASON,
-            },
-            Some(Err(error)) => error.into(),
-            None => LockError::TimedOut,
-        };
-        let blocked = wake_word(Wait::Blocked, own.id);
-        let abandoned = wake_word(Wait::Abandoned, own.id);
-        match self.fabric.compare_swap(&word.as_remote(), blocked, abandoned).await? {
-            old if old == blocked => Err(Stopped::GaveUp(reason)),
-            value => how(value).ok_or_else(|| Stopped::Broken(LockError::corrupt("wake", value))),
+        let word = self.own(own.id.slot(), NodeWord::Wake)?.as_remote();
+        let [blocked, abandoned] = [Wait::Blocked, Wait::Abandoned].map(|wait| wake_word(wait, own.id));
+        match self.fabric.compare_swap(&word, blocked, abandoned).await? {
+            old if old == blocked => Err(stopped),
+            value => {
+                let woken = [Wait::Granted, Wait::Offered].into_iter().find(|how| value == wake_word(*how, own.id));
+                woken.ok_or_else(|| Stopped::Broken(LockError::corrupt("wake", value)))
+            }
         }
     }
 
@@ -152,7 +148,7 @@ impl Queue {
     /// Begins the next turn of a node that is no longer in any queue, so that its owner may use it
     /// again.
     pub(crate) async fn retire(&self, node: NodeId) -> Result<(), Stopped> {
-        let ready = wake_word(Wait::Blocked, node.next_turn());
+        let ready = node.ready();
         if node.rank() == self.me {
             self.fabric.store(self.own(node.slot(), NodeWord::Wake)?, ready)?;
         } else if self.recoverable {

@@ -13,7 +13,7 @@ use rdma_fabric::{Fabric, LocalWord};
 use std::sync::{Arc, Weak};
 
 /// What the lock of an epoch knows about the recoverable lock that it belongs to.
-pub struct EpochLink {
+pub(crate) struct EpochLink {
     /// Empty by default.
     core: Weak<Core>,
     epoch: usize,

@@ -7,7 +7,7 @@ use super::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::{
     Guard, Lock, Result, RmaLock,
     boxed::{poll_once, poll_or_box, wrapped},
-    in_place::{Attempt, FastPath, Never},
+    in_place::FastPath,
     locks::{
         Aggregated, BackOffLock, FairLock, IndicatorLock, Packed, PackedLock, ReadGuard, RecoverableLock, RpLock,
         WindowLock, WriteGuard, WritersFirstLock,
@@ -197,16 +197,12 @@ macro_rules! fast_path {
 
         impl<'a> FastPath for $name<'a> {
             type Out = $out;
-            type Posted = Never<Self>;
             type Stage = Boxed<'a, $out>;
 
             #[inline(always)]
-            fn now(self, $cx: &mut Context<'_>) -> Attempt<Self> {
+            fn now(self, $cx: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
                 let $path = self;
-                match $tried {
-                    Ok(out) => Attempt::Done(out),
-                    Err(rest) => Attempt::NotDone(rest),
-                }
+                $tried
             }
         }
     };

@@ -6,11 +6,11 @@ use twin::{Case, Lock, Search, Verdict};
 
 /// The number of states of each required job that is small.
 const STATES: [(Lock, [Option<u64>; 4]); 5] = [
-    (Lock::Flat, [Some(4_264), Some(249_595), Some(143_996), Some(31_731)]),
-    (Lock::Packed, [Some(3_827), None, Some(172_091), Some(30_374)]),
-    (Lock::WritersFirst, [Some(4_640), None, None, Some(306_232)]),
-    (Lock::Fair, [Some(5_079), Some(278_242), Some(97_436), Some(24_853)]),
-    (Lock::Aggregated, [Some(26_512), None, None, Some(192_867)]),
+    (Lock::Flat, [Some(4_539), Some(247_248), Some(159_044), Some(35_567)]),
+    (Lock::Packed, [Some(4_046), None, Some(193_558), Some(34_058)]),
+    (Lock::WritersFirst, [Some(2_722), None, None, Some(125_211)]),
+    (Lock::Fair, [Some(5_618), Some(359_142), Some(120_102), Some(28_065)]),
+    (Lock::Aggregated, [Some(25_076), None, None, Some(192_431)]),
 ];
 
 #[test]
@@ -18,13 +18,17 @@ fn required_jobs_are_exhausted() {
     let jobs = STATES.into_iter().flat_map(|(lock, states)| {
         Case::REQUIRED.into_iter().zip(states).map(move |(case, states)| (lock, case, states))
     });
+    let mut other = Vec::new();
     for (lock, case, states) in jobs {
         let Some(states) = states else { continue };
         let (job, start) = (case.of(lock), Instant::now());
         let report = Search::new(&job).run();
         println!("{lock:?} {}: {report}, {:.2} s", case.name, start.elapsed().as_secs_f64());
         assert_eq!(report.verdict, Verdict::Exhausted, "{lock:?} {}", case.name);
-        assert_eq!(report.states, states, "{lock:?} {}", case.name);
+        if report.states != states {
+            other.push(format!("{lock:?} {}: {} states, not {states}", case.name, report.states));
+        }
         assert!(report.together, "{lock:?} {}: readers are never inside together", case.name);
     }
+    assert!(other.is_empty(), "{other:#?}");
 }

@@ -1,0 +1,416 @@
+//! The steps of the locks that count readers, as a table: for ranks that read, that write, and that
+//! act for others.
+//!
+//! The steps are named as in `docs/systems/rp-lock.md` and `docs/systems/queued-locks.md`. A step
+//! that the printed lock does not have is named by what it does.
+
+mod help;
+mod read;
+mod write;
+
+use super::scheme::{HandOver, READER, READERS_WAIT, Rules, WRITER_INTERESTED};
+use crate::{
+    LockError, Result,
+    queue::{NodeId, Transition, Wait, wake_word},
+    steps::{End, Node, Op, Pending, Reason, Table, Word},
+};
+use rdma_fabric::Amo;
+
+/// The home's words.
+pub(crate) const COUNT: Word = Word::Home(0);
+pub(crate) const READERS: Word = Word::Home(1);
+pub(crate) const TAIL: Word = Word::Home(2);
+pub(crate) const HEAD_WORD: Word = Word::Home(3);
+
+/// R1, U1.
+pub(crate) const COUNT_ME: Amo<u64> = Amo::Add(READER);
+pub(crate) const UNCOUNT_ME: Amo<u64> = Amo::Add(READER.wrapping_neg());
+
+/// The next step.
+#[allow(missing_docs, reason = "named as on the locks' page")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum At {
+    /// It is over.
+    End(End),
+    /// Making the holder's puts visible, before it leaves.
+    Flush,
+    /// R2, W1.
+    Take,
+    R1,
+    /// R1 of a woken reader that was not counted.
+    R1Again,
+    /// U1 of a reader that waits uncounted.
+    Uncount,
+    /// U1 of a reader that does not get in.
+    Withdraw,
+    R3,
+    R3Store,
+    R4,
+    R5Forget,
+    R5,
+    R6,
+    R6Retire,
+    /// Looking whether the epoch still admits anybody.
+    Recheck,
+    /// Looking whether the epoch is over, so that a member may have left it.
+    Closed,
+    U1,
+    /// U1 for a reader that gave up while it was counted.
+    U1ForAnother,
+    /// U2, W5, X7.
+    Activate,
+    /// U3, also as part of X7.
+    Head,
+    W2,
+    /// The compare-and-swap in place of W3–W5.
+    Free,
+    W3,
+    W3Flush,
+    W4,
+    W6,
+    W7,
+    /// Taking interest back, for a try.
+    Retract,
+    /// R6, W7: the wait is over without a wake.
+    GiveUp,
+    /// Checking whether a known successor can be handed the lock.
+    Known,
+    HandOver,
+    X2,
+    X3Forget,
+    X3,
+    X4Load,
+    X4,
+    X4Mark,
+    X4Retire,
+    X5,
+    X5Flush,
+    X6,
+    /// R5, R7, X3: waking a reader.
+    WakeReader,
+    /// Looking for the reader below one that gave up.
+    Below,
+    BelowRetire,
+    /// U4, X7: waking a writer.
+    Wake,
+    /// Retiring the node of a writer that has handed over.
+    Retire,
+}
+
+/// What follows when nothing is left to be done for others.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Then {
+    /// It is over.
+    End,
+    /// R6.
+    Wait,
+    /// R2 of a reader that is not counted.
+    Take,
+    /// The reader is inside.
+    Entered,
+    /// R1 of a reader that was not counted.
+    Again,
+    /// A writer that was on its way in is out again.
+    Back,
+    /// A writer that was inside is out.
+    Left,
+}
+
+/// An acquisition or release of a lock that counts its readers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Steps {
+    /// What comes next.
+    pub at: At,
+    /// What comes when nothing is left to be done for others.
+    pub then: Then,
+    /// How it ends, if nothing comes in between.
+    pub ends: End,
+    /// Whether it is a writer's.
+    pub writes: bool,
+    /// Whether it gives up instead of waiting.
+    pub tries: bool,
+    /// Whether nobody awaits it any more, so that a holder must leave again.
+    pub dropped: bool,
+    /// Whether another rank woke it.
+    pub woken: bool,
+    /// Whether [`At::Activate`] is for the writer itself.
+    pub mine: bool,
+    /// Whether nothing is to be announced when `node` leaves: it is another's, or that was done.
+    pub quiet: bool,
+    /// Whether nobody else has known `me`.
+    pub fresh: bool,
+    /// This rank's node.
+    pub me: Option<NodeId>,
+    /// The node below this rank's on the stack; the node before it in the queue (W6).
+    pub link: Option<NodeId>,
+    /// The node that leaves: this rank's, or that of a writer that gave up.
+    pub node: Option<NodeId>,
+    /// Its successor, if that is known.
+    pub next: Option<NodeId>,
+    /// The node of a reader that gave up, below which to go on.
+    pub below: Option<NodeId>,
+    /// To do: a reader to wake; it wakes the rest of its chain.
+    pub reader: Option<NodeId>,
+    /// To do: `node` has given up the lock (X2, X3) and still has to pass on the queue (X4–X7).
+    pub departing: bool,
+    /// To do: a writer to wake; the lock is already set active for it.
+    pub writer: Option<NodeId>,
+    /// To do, after the writer is woken: a node to retire, which has handed over to it.
+    pub done: Option<NodeId>,
+    /// To do: readers that gave up and are still counted.
+    pub leaving: u32,
+    /// The count word that [`At::Activate`] expects.
+    pub word: u64,
+}
+
+impl Steps {
+    const fn new(at: At, ends: End) -> Self {
+        Steps {
+            at,
+            then: Then::End,
+            ends,
+            writes: false,
+            tries: false,
+            dropped: false,
+            woken: false,
+            mine: false,
+            quiet: false,
+            fresh: false,
+            me: None,
+            link: None,
+            node: None,
+            next: None,
+            below: None,
+            reader: None,
+            departing: false,
+            writer: None,
+            done: None,
+            leaving: 0,
+            word: 0,
+        }
+    }
+
+    /// An acquisition to read.
+    pub const fn read(tries: bool) -> Self {
+        Steps { tries, ..Steps::new(At::R1, End::Inside) }
+    }
+
+    /// A reader's release.
+    pub const fn release_read() -> Self {
+        Steps::new(At::Flush, End::Out)
+    }
+
+    /// An acquisition to write.
+    pub const fn write(tries: bool) -> Self {
+        Steps { tries, writes: true, ..Steps::new(At::Take, End::Inside) }
+    }
+
+    /// The release of a writer.
+    pub const fn release_write(node: NodeId, woken: bool) -> Self {
+        Steps { writes: true, woken, me: Some(node), ..Steps::new(At::Flush, End::Out) }
+    }
+
+    /// U1 for a reader that does not leave by itself.
+    pub const fn leave_for_reader() -> Self {
+        Steps::new(At::U1ForAnother, End::Out)
+    }
+
+    /// X2–X7 for a writer that does not leave by itself.
+    pub const fn leave_for_writer(node: NodeId) -> Self {
+        Steps { node: Some(node), quiet: true, ..Steps::new(At::Known, End::Out) }
+    }
+
+    /// Continues at `at`, with this rank's node in use.
+    pub(crate) fn on(mut self, at: At, me: NodeId) -> Self {
+        (self.at, self.me) = (at, Some(me));
+        self
+    }
+
+    /// Continues at `at`, with this rank's node on its way out.
+    pub(crate) fn leaving(mut self, at: At) -> Self {
+        (self.at, self.node, self.then) = (at, self.me, Then::Left);
+        self
+    }
+
+    /// Returns whether nothing has happened yet on behalf of an acquisition.
+    pub(crate) fn is_outside(&self) -> bool {
+        matches!(self.at, At::R1 | At::W2) || self.at == At::Take && self.writes
+    }
+
+    /// Returns what becomes of this rank's node, if one is in use, when the steps have ended.
+    pub fn node_after(&self) -> Option<Node> {
+        self.me.map(|_| match self.at {
+            At::End(End::Inside) => Node::Kept,
+            _ if self.fresh => Node::Fresh,
+            _ => Node::Worn,
+        })
+    }
+}
+
+/// A lock's scheme, and what its steps depend on besides.
+#[derive(Clone, Copy, Debug)]
+pub struct CountedTable {
+    /// The scheme.
+    pub rules: Rules,
+    /// The number of ranks that nodes may name.
+    pub ranks: usize,
+    /// Whether puts are ordered before atomics to the same target.
+    pub ordered_here: bool,
+}
+
+fn bits(node: Option<NodeId>) -> u64 {
+    node.map_or(0, NodeId::bits)
+}
+
+impl CountedTable {
+    fn decode(&self, word: &'static str, bits: u64) -> Result<Option<NodeId>> {
+        NodeId::decode(word, bits, self.ranks)
+    }
+
+    /// Returns the step after puts to the head.
+    fn flushed(&self, flush: At, after: At) -> At {
+        if self.ordered_here { after } else { flush }
+    }
+}
+
+/// Returns the wake of `node`.
+fn wake(node: Option<NodeId>) -> Option<Op> {
+    let node = node?;
+    let (expected, new) = (wake_word(Wait::Blocked, node), wake_word(Wait::Granted, node));
+    Some(Op::Atomic(Word::Wake(node), Amo::CompareSwap { expected, new }))
+}
+
+impl Table for CountedTable {
+    type Steps = Steps;
+
+    fn pending(&self, s: &Steps) -> Option<Pending> {
+        let rules = &self.rules;
+        let (me, node) = (bits(s.me), bits(s.node));
+        let count = |amo| Op::Atomic(COUNT, amo);
+        let op = match s.at {
+            At::End(_) => return None,
+            At::Flush => Op::FlushData,
+            At::Take => Op::Take,
+            At::R1 | At::R1Again => count(COUNT_ME),
+            At::Uncount | At::Withdraw | At::U1 | At::U1ForAnother => count(UNCOUNT_ME),
+            At::R3 => Op::Atomic(READERS, Amo::Swap(me)),
+            At::R3Store => Op::Store(Word::Next(s.me?), bits(s.link)),
+            At::R4 if !rules.waits_counted => count(Amo::Or(READERS_WAIT)),
+            At::R4 | At::Recheck | At::Closed => Op::Get(COUNT),
+            At::R5Forget | At::X3Forget => count(Amo::And(!READERS_WAIT)),
+            At::R5 | At::X3 => Op::Atomic(READERS, Amo::Swap(0)),
+            At::R6 | At::W7 => Op::Wait(s.me?),
+            At::GiveUp => {
+                let (expected, new) = (wake_word(Wait::Blocked, s.me?), wake_word(Wait::Abandoned, s.me?));
+                Op::Atomic(Word::Wake(s.me?), Amo::CompareSwap { expected, new })
+            }
+            At::R6Retire => Op::GiveBack(s.me?),
+            At::Activate => count(Amo::CompareSwap { expected: s.word, new: rules.granted(s.word) }),
+            At::Head => Op::Get(HEAD_WORD),
+            At::W2 if s.tries => Op::Atomic(TAIL, Amo::CompareSwap { expected: 0, new: me }),
+            At::W2 => Op::Atomic(TAIL, Amo::Swap(me)),
+            At::Free => count(Amo::CompareSwap { expected: 0, new: rules.active(me) }),
+            At::W3 => Op::Put(HEAD_WORD, me),
+            At::W3Flush | At::X5Flush => Op::FlushHome,
+            At::W4 => count(Amo::Add(rules.interest(me))),
+            At::W6 => Op::Atomic(Word::Next(s.link?), Amo::Swap(me)),
+            At::Retract => count(Amo::And(!WRITER_INTERESTED)),
+            At::Known | At::X4Load => Op::Get(Word::Next(s.node?)),
+            At::HandOver => {
+                count(Amo::CompareSwap { expected: rules.active(node), new: rules.active(bits(s.next)) })
+            }
+            At::X2 => count(Amo::Add(rules.active(node).wrapping_neg())),
+            At::X4 => Op::Atomic(TAIL, Amo::CompareSwap { expected: node, new: 0 }),
+            At::X4Mark => {
+                Op::Atomic(Word::Next(s.node?), Amo::CompareSwap { expected: 0, new: NodeId::PASSED })
+            }
+            At::X4Retire => Op::Retire(s.node?),
+            At::X5 => Op::Put(HEAD_WORD, bits(s.next)),
+            At::X6 => count(Amo::Add(rules.interest(bits(s.next)))),
+            At::WakeReader => wake(s.reader)?,
+            At::Below => Op::Get(Word::Next(s.reader?)),
+            At::BelowRetire => Op::Retire(s.reader?),
+            At::Wake => wake(s.writer)?,
+            At::Retire => Op::Retire(s.done?),
+        };
+        let announced = match s.at {
+            At::R1 => Some(Transition::READER_ARRIVES),
+            At::U1 => Some(Transition::READER_LEAVES),
+            At::W2 => s.me.map(Transition::writer_goes_on),
+            At::HandOver | At::X2 if !s.quiet => s.node.map(Transition::writer_goes_on),
+            _ => None,
+        };
+        Some(Pending { op, announced })
+    }
+
+    fn resume(&self, s: &mut Steps, found: u64) -> Result<Option<Transition>> {
+        match s.at {
+            At::End(_) => Ok(None),
+            At::Flush => {
+                if s.writes {
+                    self.begin_leave(s);
+                } else {
+                    s.at = At::U1;
+                }
+                Ok(None)
+            }
+            At::Take => self.took(s, found),
+            At::GiveUp => self.gave_up(s, found),
+            At::Closed if found & self.rules.closed != 0 => Ok(self.lost(s)),
+            At::Closed => {
+                s.at = At::End(End::Broken);
+                Ok(None)
+            }
+            At::R1 | At::R1Again | At::Uncount | At::Withdraw | At::R3 | At::R3Store | At::R4 | At::R5Forget
+            | At::R5 | At::R6 | At::R6Retire | At::Recheck | At::U1 => self.reads(s, found),
+            At::W2 | At::Free | At::W3 | At::W3Flush | At::W4 | At::W6 | At::W7 | At::Retract | At::Known
+            | At::HandOver | At::X2 | At::X3Forget | At::X3 => self.writes(s, found),
+            _ => self.helps(s, found),
+        }
+    }
+}
+
+impl CountedTable {
+    /// R2, W1.
+    fn took(&self, s: &mut Steps, found: u64) -> Result<Option<Transition>> {
+        if found != 0 {
+            s.me = Some(NodeId::of_bits(found as u32));
+            s.at = if s.writes { At::W2 } else { At::R3 };
+            return Ok(None);
+        }
+        s.ends = End::GaveUp(Reason::Told);
+        if !s.writes && self.rules.waits_counted {
+            (s.at, s.then) = (At::Withdraw, Then::End);
+            return Ok(None);
+        }
+        s.at = At::End(s.ends);
+        Ok((!s.writes).then_some(Transition::READER_GIVES_UP))
+    }
+
+    /// R6, W7. The node stays in its queue, or on the stack; its waker will make it ready again.
+    fn gave_up(&self, s: &mut Steps, found: u64) -> Result<Option<Transition>> {
+        let Some(me) = s.me else { return Ok(None) };
+        if found == wake_word(Wait::Granted, me) {
+            s.at = if s.writes { At::W7 } else { At::R6 };
+            return self.resume(s, Wait::Granted as u64);
+        }
+        if found != wake_word(Wait::Blocked, me) {
+            return Err(LockError::corrupt("wake", found));
+        }
+        s.at = At::End(End::GaveUp(if s.dropped { Reason::Dropped } else { Reason::Told }));
+        Ok(Some(if s.writes { Transition::writer_goes_back(me, 1) } else { Transition::READER_GIVES_UP }))
+    }
+
+    /// Continues after an operation on another rank's node has failed because that rank is gone:
+    /// whoever waits for what is left undone waits for it too.
+    pub(crate) fn lost(&self, s: &mut Steps) -> Option<Transition> {
+        if s.at == At::W6 {
+            // The node stays in a queue from which nobody will take it.
+            s.at = At::End(End::GaveUp(Reason::Told));
+            return s.me.take().map(|me| Transition::writer_goes_back(me, 1));
+        }
+        (s.reader, s.departing, s.writer, s.leaving) = (None, false, None, 0);
+        s.done = s.done.filter(|done| Some(*done) == s.me);
+        self.help(s)
+    }
+}

@@ -1,0 +1,467 @@
+//! The steps of the fair lock, as a table.
+//!
+//! A node's next word says who comes next and of which class, or that the node's reader is inside
+//! with nobody behind it ([`INSIDE`]), or that its owner has left ([`NodeId::PASSED`]).
+
+use super::Class;
+use crate::{
+    LockError, Result,
+    queue::{NodeId, Transition, Wait, wake_word},
+    steps::{End, Node, Op, Pending, Reason, Table, Word},
+};
+use rdma_fabric::Amo;
+
+/// The home's words.
+pub(super) const STATE: Word = Word::Home(0);
+const TAIL: Word = Word::Home(1);
+
+/// One reader, in the state.
+pub(super) const READER: u64 = 1;
+/// The bit at which the writer starts in the state.
+pub(super) const WRITER: u32 = 32;
+/// Set in a link if the successor is a writer.
+const WRITES: u64 = 1 << 32;
+/// The node's reader is inside, and nobody has linked itself behind it. Names no node.
+pub(super) const INSIDE: u64 = 1 << 33;
+
+/// The next step.
+#[allow(missing_docs, reason = "named as on the locks' page")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum At {
+    /// It is over.
+    End(End),
+    /// Making the holder's puts visible, before it leaves.
+    Flush,
+    Take,
+    F1,
+    /// Looking whether the reader ahead is inside, for a try.
+    Ahead,
+    /// F1 behind a reader inside, for a try.
+    Behind,
+    F2,
+    F3,
+    F4,
+    F5,
+    F5Back,
+    F6,
+    /// F6: the wait is over without a wake.
+    GiveUp,
+    F7,
+    F7Count,
+    G1Load,
+    G1,
+    G1Mark,
+    /// G1 of the queue's last, if nobody woke it: what the node said is taken back.
+    G1Unsay,
+    G2,
+    G3,
+    G4,
+    /// G5, F7: waking `next`.
+    G5,
+    /// Retiring the node that has left.
+    Retire,
+}
+
+/// The next node in the queue, and its class.
+pub(crate) type Next = (NodeId, Class);
+
+/// An acquisition or release of a fair lock.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Steps {
+    /// What comes next.
+    pub at: At,
+    /// How it ends, if nothing comes in between.
+    pub ends: End,
+    /// This rank's class.
+    pub class: Class,
+    /// Whether it gives up instead of waiting.
+    pub tries: bool,
+    /// Whether nobody awaits it any more, so that a holder must leave again.
+    pub dropped: bool,
+    /// Whether another rank woke it.
+    pub woken: bool,
+    /// Whether it is on its way out.
+    pub leaves: bool,
+    /// Whether nobody else knows `me`.
+    pub fresh: bool,
+    /// This rank's node.
+    pub me: Option<NodeId>,
+    /// The node ahead of this rank's in the queue; later the node that leaves, which is this
+    /// rank's or one that was given up.
+    pub node: Option<Next>,
+    /// The node behind it.
+    pub next: Option<Next>,
+    /// To do: a node to retire.
+    pub done: Option<NodeId>,
+    /// Whether `next` was found to have been given up.
+    pub absent: bool,
+}
+
+impl Steps {
+    const fn new(at: At, ends: End, class: Class) -> Self {
+        Steps {
+            at,
+            ends,
+            class,
+            tries: false,
+            dropped: false,
+            woken: false,
+            leaves: false,
+            fresh: false,
+            me: None,
+            node: None,
+            next: None,
+            done: None,
+            absent: false,
+        }
+    }
+
+    /// An acquisition.
+    pub const fn acquire(class: Class, tries: bool) -> Self {
+        Steps { tries, ..Steps::new(At::Take, End::Inside, class) }
+    }
+
+    /// The release of a holder.
+    pub const fn release(class: Class, node: NodeId, woken: bool) -> Self {
+        Steps { woken, me: Some(node), leaves: true, ..Steps::new(At::Flush, End::Out, class) }
+    }
+
+    /// Continues at `at`, with this rank's node in use.
+    pub(super) fn on(mut self, at: At, me: NodeId) -> Self {
+        (self.at, self.me) = (at, Some(me));
+        self
+    }
+
+    /// Continues at `at`, with this rank's node on its way out.
+    pub(super) fn leaving(mut self, at: At) -> Self {
+        (self.at, self.node) = (at, self.me.map(|me| (me, self.class)));
+        self
+    }
+
+    /// Returns what becomes of this rank's node, if one is in use, when the steps have ended.
+    pub fn node_after(&self) -> Option<Node> {
+        self.me.map(|_| match self.at {
+            At::End(End::Inside) => Node::Kept,
+            _ if self.fresh => Node::Fresh,
+            _ => Node::Worn,
+        })
+    }
+
+    /// Returns what the node that leaves has said while its owner was inside.
+    fn said(&self) -> u64 {
+        let own = self.leaves && self.node == self.me.map(|me| (me, Class::Reader));
+        if own { INSIDE } else { 0 }
+    }
+}
+
+/// What a fair lock's steps depend on besides.
+#[derive(Clone, Copy, Debug)]
+pub struct FairTable {
+    /// The number of ranks that nodes may name.
+    pub ranks: usize,
+}
+
+/// Returns whether a reader that left this state behind was the last one before a writer.
+#[inline(always)]
+pub(super) fn was_waited_for(left: u64) -> bool {
+    left as u32 == 0 && left >> WRITER != 0
+}
+
+/// Returns what G3 adds, before `next`.
+fn uncount(next: Option<Next>) -> u64 {
+    let writer = next.filter(|(_, class)| *class == Class::Writer).map_or(0, |(writer, _)| writer.bits());
+    (writer << WRITER).wrapping_sub(READER)
+}
+
+fn bits(next: Option<Next>) -> u64 {
+    next.map_or(0, |(node, _)| node.bits())
+}
+
+impl Table for FairTable {
+    type Steps = Steps;
+
+    fn pending(&self, s: &Steps) -> Option<Pending> {
+        let me = s.me.map_or(0, NodeId::bits);
+        let state = |amo| Op::Atomic(STATE, amo);
+        let next_of = |next: Option<Next>| next.map(|(node, _)| Word::Next(node));
+        let op = match s.at {
+            At::End(_) => return None,
+            At::Flush => Op::FlushData,
+            At::Take => Op::Take,
+            At::F1 if s.tries => Op::Atomic(TAIL, Amo::CompareSwap { expected: 0, new: me }),
+            At::F1 => Op::Atomic(TAIL, Amo::Swap(me)),
+            At::Behind => Op::Atomic(TAIL, Amo::CompareSwap { expected: bits(s.node), new: me }),
+            At::F2 => {
+                let class = if s.class == Class::Writer { WRITES } else { 0 };
+                Op::Atomic(next_of(s.node)?, Amo::Swap(me | class))
+            }
+            At::F3 | At::F7Count | At::G2 => state(Amo::Add(READER)),
+            At::F4 => Op::Get(STATE),
+            At::F5 => state(Amo::Add(bits(s.node) << WRITER)),
+            At::F5Back => state(Amo::Add((bits(s.node) << WRITER).wrapping_neg())),
+            At::F6 => Op::Wait(s.me?),
+            At::GiveUp => {
+                let (expected, new) = (wake_word(Wait::Blocked, s.me?), wake_word(Wait::Abandoned, s.me?));
+                Op::Atomic(Word::Wake(s.me?), Amo::CompareSwap { expected, new })
+            }
+            At::F7 => Op::Atomic(Word::Next(s.me?), Amo::CompareSwap { expected: 0, new: INSIDE }),
+            At::Ahead | At::G1Load => Op::Get(next_of(s.node)?),
+            At::G1 => Op::Atomic(TAIL, Amo::CompareSwap { expected: bits(s.node), new: 0 }),
+            At::G1Mark => {
+                let (expected, new) = (s.said(), NodeId::PASSED);
+                Op::Atomic(next_of(s.node)?, Amo::CompareSwap { expected, new })
+            }
+            At::G1Unsay => Op::Store(Word::Next(s.me?), 0),
+            At::G3 => state(Amo::Add(uncount(s.next))),
+            At::G4 => state(Amo::Add((bits(s.next) << WRITER).wrapping_neg())),
+            At::G5 => {
+                let (next, _) = s.next?;
+                let (expected, new) = (wake_word(Wait::Blocked, next), wake_word(Wait::Granted, next));
+                Op::Atomic(Word::Wake(next), Amo::CompareSwap { expected, new })
+            }
+            At::Retire => Op::Retire(s.done?),
+        };
+        let announced = match s.at {
+            At::F1 => s.me.map(|me| s.class.arrives(me)),
+            At::G1Load if s.leaves && bits(s.node) == me => s.me.map(|me| s.class.leaves(me)),
+            _ => None,
+        };
+        Some(Pending { op, announced })
+    }
+
+    fn resume(&self, s: &mut Steps, found: u64) -> Result<Option<Transition>> {
+        let reads = s.class == Class::Reader;
+        match s.at {
+            At::End(_) => {}
+            At::Flush => *s = s.leaving(At::G1Load),
+            At::Take if found == 0 => s.at = At::End(End::GaveUp(Reason::Told)),
+            At::Take => (s.at, s.me) = (At::F1, Some(NodeId::of_bits(found as u32))),
+            At::F1 => {
+                // The class of the node ahead is not known.
+                s.node = self.decode("tail", found)?.map(|node| (node, Class::Reader));
+                match s.node {
+                    None => self.ahead(s),
+                    Some(_) if !s.tries => s.at = At::F2,
+                    Some(_) if reads => s.at = At::Ahead,
+                    Some(_) => return Ok(not_now(s)),
+                }
+            }
+            At::Ahead if found == INSIDE => s.at = At::Behind,
+            At::Ahead => return Ok(not_now(s)),
+            At::Behind if found == bits(s.node) => s.at = At::F2,
+            At::Behind => return Ok(not_now(s)),
+            At::F2 => match found {
+                NodeId::PASSED => self.ahead(s),
+                INSIDE if reads => self.ahead(s),
+                // Behind another turn of the node that was looked at.
+                0 | INSIDE if s.tries => s.at = At::GiveUp,
+                0 | INSIDE => s.at = At::F6,
+                other => return Err(LockError::corrupt("next", other)),
+            },
+            At::F3 => s.at = At::F7,
+            // Readers that are still inside came before it, and no more can enter.
+            At::F4 if found == 0 => return Ok(self.inside(s)),
+            At::F4 => {
+                s.node = s.me.map(|me| (me, Class::Writer));
+                if s.tries {
+                    (s.at, s.ends) = (At::G1Load, End::NotNow);
+                } else {
+                    s.at = At::F5;
+                }
+            }
+            At::F5 if found == 0 => s.at = At::F5Back,
+            // The last of the readers sees which writer waits.
+            At::F5 if bits(s.node) == s.me.map_or(0, NodeId::bits) => s.at = At::F6,
+            At::F5 => {
+                s.next = None;
+                return Ok(self.retire(s));
+            }
+            At::F5Back if bits(s.node) == s.me.map_or(0, NodeId::bits) => return Ok(self.inside(s)),
+            At::F5Back => s.at = At::G5,
+            At::F6 if found == 0 => s.at = At::GiveUp,
+            At::F6 => return Ok(self.woken(s)),
+            At::GiveUp => return self.gave_up(s, found),
+            At::F7 => {
+                s.next = self.decode_link(found)?.filter(|(_, class)| *class == Class::Reader);
+                if s.next.is_none() {
+                    return Ok(self.inside(s));
+                }
+                s.at = At::F7Count;
+            }
+            At::F7Count => s.at = At::G5,
+            At::G1Load if found == s.said() => s.at = At::G1,
+            At::G1Load => return self.out_before(s, found),
+            At::G1 if found != bits(s.node) => s.at = At::G1Mark,
+            // Nobody else has known the node.
+            At::G1 if s.me == s.node.map(|(node, _)| node) && !s.woken => {
+                s.fresh = true;
+                if s.said() == 0 {
+                    return Ok(self.out(s));
+                }
+                s.at = At::G1Unsay;
+            }
+            At::G1 => return Ok(self.gone(s)),
+            At::G1Unsay => return Ok(self.out(s)),
+            At::G1Mark if found == s.said() => return Ok(self.gone(s)),
+            At::G1Mark => return self.out_before(s, found),
+            At::G2 => s.at = At::G5,
+            At::G3 => {
+                let left = found.wrapping_add(uncount(s.next));
+                s.next = None;
+                if !was_waited_for(left) {
+                    return Ok(self.retire(s));
+                }
+                // Nobody else has seen the writer with no reader left, and none can get in before
+                // it.
+                s.next = self.decode("state", left >> WRITER)?.map(|writer| (writer, Class::Writer));
+                s.at = At::G4;
+            }
+            At::G4 => s.at = At::G5,
+            At::G5 => {
+                s.absent = s.next.is_some_and(|(next, _)| found == wake_word(Wait::Abandoned, next));
+                return Ok(self.retire(s));
+            }
+            At::Retire => {
+                s.done = None;
+                return Ok(self.retire(s));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A try that finds somebody in the way, before it is in the queue.
+fn not_now(s: &mut Steps) -> Option<Transition> {
+    (s.at, s.fresh) = (At::End(End::NotNow), true);
+    s.me.map(|me| s.class.gives_up(me))
+}
+
+impl FairTable {
+    fn decode(&self, word: &'static str, bits: u64) -> Result<Option<NodeId>> {
+        NodeId::decode(word, bits, self.ranks)
+    }
+
+    fn decode_link(&self, link: u64) -> Result<Option<Next>> {
+        let class = if link & WRITES == 0 { Class::Reader } else { Class::Writer };
+        Ok(self.decode("next", link & !WRITES)?.map(|node| (node, class)))
+    }
+
+    /// The queue's first, or behind a reader inside.
+    fn ahead(&self, s: &mut Steps) {
+        s.at = if s.class == Class::Reader { At::F3 } else { At::F4 };
+    }
+
+    fn woken(&self, s: &mut Steps) -> Option<Transition> {
+        s.woken = true;
+        if s.class == Class::Writer {
+            return self.inside(s);
+        }
+        s.at = At::F7;
+        None
+    }
+
+    fn inside(&self, s: &mut Steps) -> Option<Transition> {
+        s.at = At::End(End::Inside);
+        if s.dropped {
+            (s.ends, s.leaves) = (End::GaveUp(Reason::Dropped), true);
+            *s = s.leaving(At::G1Load);
+        }
+        s.me.map(|me| s.class.enters(me))
+    }
+
+    /// F6. The node stays in the queue; its waker will make it ready again.
+    fn gave_up(&self, s: &mut Steps, found: u64) -> Result<Option<Transition>> {
+        let Some(me) = s.me else { return Ok(None) };
+        if found == wake_word(Wait::Granted, me) {
+            return Ok(self.woken(s));
+        }
+        if found != wake_word(Wait::Blocked, me) {
+            return Err(LockError::corrupt("wake", found));
+        }
+        s.at = At::End(match (s.dropped, s.tries) {
+            (true, _) => End::GaveUp(Reason::Dropped),
+            (_, true) => End::NotNow,
+            _ => End::GaveUp(Reason::Told),
+        });
+        Ok(Some(s.class.gives_up(me)))
+    }
+
+    /// G1: somebody is linked behind the node.
+    fn out_before(&self, s: &mut Steps, link: u64) -> Result<Option<Transition>> {
+        s.next = self.decode_link(link)?;
+        match s.next {
+            Some(_) => Ok(self.gone(s)),
+            None => Err(LockError::corrupt("next", link)),
+        }
+    }
+
+    /// The node is out of the queue, and has been known to others.
+    fn gone(&self, s: &mut Steps) -> Option<Transition> {
+        s.done = s.node.map(|(node, _)| node);
+        self.out(s)
+    }
+
+    /// The node is out of the queue: what its owner owes to whoever comes next.
+    fn out(&self, s: &mut Steps) -> Option<Transition> {
+        let own = s.node.map(|(node, _)| node) == s.me;
+        let withdrawn = own && !s.leaves;
+        let class = s.node.map(|(_, class)| class);
+        s.at = match (class, s.next) {
+            // A try to write was never inside: the readers ahead of it are.
+            (_, Some((_, Class::Writer))) if withdrawn => {
+                s.node = s.next;
+                At::F5
+            }
+            (_, None) if withdrawn => return self.retire(s),
+            // A reader that gave up leaves its count to the reader behind it.
+            (Some(Class::Reader), Some((_, Class::Reader))) if !own => At::G5,
+            (Some(Class::Reader), _) => At::G3,
+            (_, Some((_, Class::Reader))) => At::G2,
+            (_, Some(_)) => At::G5,
+            (_, None) => return self.retire(s),
+        };
+        None
+    }
+
+    /// Continues when whoever comes next is woken: retires the node that has left, and acts for
+    /// `next`, if that was given up: it leaves.
+    fn retire(&self, s: &mut Steps) -> Option<Transition> {
+        if s.done.is_some() {
+            s.at = At::Retire;
+            return None;
+        }
+        if s.absent {
+            (s.absent, s.node, s.next, s.at) = (false, s.next, None, At::G1Load);
+            return None;
+        }
+        (s.node, s.next) = (None, None);
+        if s.ends == End::Inside {
+            return self.inside(s);
+        }
+        s.at = At::End(s.ends);
+        let (me, class) = (s.me?, s.class);
+        Some(if s.ends == End::NotNow { class.gives_up(me) } else { class.is_gone(me) })
+    }
+}
+
+impl crate::queue::Track for Steps {
+    fn end(&self) -> Option<End> {
+        if let At::End(end) = self.at { Some(end) } else { None }
+    }
+
+    fn is_outside(&self) -> bool {
+        matches!(self.at, At::Take | At::F1)
+    }
+
+    fn set_dropped(&mut self) {
+        self.dropped = true;
+    }
+
+    fn node(&self) -> Option<(NodeId, Node)> {
+        self.me.zip(self.node_after())
+    }
+
+    fn woken(&self) -> bool {
+        self.woken
+    }
+}

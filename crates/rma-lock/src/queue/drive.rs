@@ -1,0 +1,451 @@
+//! Driving a lock's table of steps over the fabric.
+//!
+//! A [`Walk`] is an acquisition or release under way: its steps, and the operation that is being
+//! done. As long as each operation is over when it is begun, a walk goes on in place, without a
+//! future. What has to be awaited is a [`Call`], which owns all it needs.
+//!
+//! An operation that was posted takes effect, whether or not anybody awaits it, and a node in a
+//! queue will be woken. So dropping a call undoes nothing: a call that waits stops waiting, and the
+//! rest is [detached](Fabric::detach), until nobody depends on it any more.
+
+use super::{NodeId, Queue, Transition, layout::NodeWord};
+use crate::{
+    LockError, Result,
+    detach::{Cancelled, HasFabric},
+    error::Stopped,
+    holder_limit,
+    in_place::{NotOver, Posting},
+    steps::{End, Node, Op, Pending, Reason, Table, Word},
+};
+use core::{
+    future::{Future, poll_fn},
+    mem,
+    pin::Pin,
+    task::{Context, Poll},
+};
+use rdma_fabric::{Amo, Fabric, FabricError, Handle, Refused, RemoteWord, Time, provider::Boxed};
+use std::{borrow::Cow, sync::Arc};
+
+/// What the driver asks of a lock's steps.
+pub(crate) trait Track: Copy {
+    /// Returns how the steps ended; `None` before that.
+    fn end(&self) -> Option<End>;
+
+    /// Returns whether nothing has happened yet on behalf of an acquisition.
+    fn is_outside(&self) -> bool;
+
+    /// Tells the steps that nobody awaits them any more.
+    fn set_dropped(&mut self);
+
+    /// Returns this rank's node, if one is in use, and what becomes of it at the end.
+    fn node(&self) -> Option<(NodeId, Node)>;
+
+    /// Returns whether another rank woke this one.
+    fn woken(&self) -> bool;
+}
+
+/// What a holder must remember: its queue node, if it has one, and whether somebody woke it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) node: Option<NodeId>,
+    pub(crate) woken: bool,
+}
+
+/// A rank's side of a lock with a table of steps.
+///
+/// The functions that are implemented by a call of a [`Walk`]'s or [`Drive`]'s are compiled where
+/// they are implemented; otherwise each crate that uses the lock would compile them again.
+pub(crate) trait Protocol: HasFabric + Send + Sync + Sized + 'static {
+    type Table: Table<Steps: Track>;
+
+    fn table(&self) -> &Self::Table;
+
+    fn queue(&self) -> &Queue;
+
+    /// Returns a word at the home.
+    fn home_word(&self, number: u8) -> Result<Cow<'_, RemoteWord<u64>>, FabricError>;
+
+    /// Reacts to what this rank has published.
+    fn went_on(&self) {}
+
+    /// Continues after an operation on another rank's node has failed, if the lock tolerates that;
+    /// otherwise returns the error.
+    fn failed(&self, _steps: &mut StepsOf<Self>, error: LockError) -> Result<Option<Transition>> {
+        Err(error)
+    }
+
+    /// [`Walk::run`].
+    fn run(core: &Arc<Self>, walk: Walk<Self>) -> Result<Result<Option<Held>>, Call<Self>>;
+
+    /// [`Drive::go_on`].
+    fn go_on(drive: &mut Drive<Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>>;
+
+    /// [`Drive::detach`].
+    fn detach(drive: Box<Drive<Self>>);
+}
+
+pub(crate) type StepsOf<P> = <<P as Protocol>::Table as Table>::Steps;
+
+/// The operation that is being done.
+enum Doing {
+    Nothing,
+    Over(Result<u64, Stopped>),
+    Atomic(Handle<u64>),
+    Word(Handle<[u64; 1]>),
+    /// Waiting for room, after which the operation is begun again.
+    Room(Boxed<'static, Result<(), FabricError>>),
+    Later(Boxed<'static, Result<u64, Stopped>>),
+}
+
+/// An acquisition or release under way.
+pub(crate) struct Walk<P: Protocol> {
+    steps: StepsOf<P>,
+    doing: Doing,
+    /// When a wait is given up.
+    deadline: Time,
+    /// Why a wait was given up.
+    told: Option<LockError>,
+    /// What a release met when it flushed.
+    flushed: Result<()>,
+}
+
+impl<P: Protocol> Walk<P> {
+    /// Begins `steps`.
+    #[inline]
+    pub(crate) fn new(steps: StepsOf<P>, deadline: Time) -> Self {
+        Walk { steps, doing: Doing::Nothing, deadline, told: None, flushed: Ok(()) }
+    }
+
+    /// Continues from `steps`, whose operation is over, or was posted, or was not posted.
+    pub(crate) fn from(steps: StepsOf<P>, found: Result<u64, NotOver>, deadline: Time) -> Self {
+        let doing = match found {
+            Ok(found) => Doing::Over(Ok(found)),
+            Err(None) => Doing::Nothing,
+            Err(Some(posting)) => match *posting {
+                Posting::InFlight(handle) => Doing::Atomic(handle),
+                Posting::Over(found) => Doing::Over(found.map_err(Stopped::from)),
+            },
+        };
+        Walk { doing, ..Walk::new(steps, deadline) }
+    }
+
+    /// Goes on as far as that needs no wait; the rest is a call.
+    #[inline(always)]
+    pub(crate) fn run(mut self, core: &Arc<P>) -> Result<Result<Option<Held>>, Call<P>> {
+        if let (true, Err(broken)) = (self.steps.is_outside(), core.queue().broken.check()) {
+            return Ok(Err(broken));
+        }
+        match self.advance(core) {
+            Some(out) => Ok(out),
+            None => Err(Call(Some(Box::new(Drive { core: core.clone(), walk: self })))),
+        }
+    }
+
+    /// Goes on until an operation must be awaited, or to the end.
+    fn advance(&mut self, core: &Arc<P>) -> Option<Result<Option<Held>>> {
+        loop {
+            let went = match mem::replace(&mut self.doing, Doing::Nothing) {
+                Doing::Nothing => match self.begin(core) {
+                    Ok(true) => Ok(()),
+                    Ok(false) => return Some(self.over(core)),
+                    Err(error) => self.resume(core, Err(error.into())),
+                },
+                Doing::Over(found) => self.resume(core, found),
+                doing => {
+                    self.doing = doing;
+                    return None;
+                }
+            };
+            if let Err(stopped) = went {
+                if let Some((node, _)) = self.steps.node() {
+                    drop(core.queue().adopt(node));
+                }
+                return Some(core.queue().broken.answer(Err(stopped)));
+            }
+        }
+    }
+
+    /// Begins the next operation. Returns false if there is none.
+    fn begin(&mut self, core: &Arc<P>) -> Result<bool, FabricError> {
+        let Some(Pending { op, announced }) = core.table().pending(&self.steps) else { return Ok(false) };
+        let queue = core.queue();
+        if let Some(step) = announced {
+            publish(&**core, step)?;
+        }
+        self.doing = match op {
+            Op::Atomic(word, amo) => match queue.begin_atomic(&*word_of(&**core, word)?, amo) {
+                Ok(begun) => begun,
+                Err(refused) => {
+                    if let Some(step) = announced {
+                        publish(&**core, step.undone())?;
+                    }
+                    Doing::again(&queue.fabric, refused)
+                }
+            },
+            Op::Get(Word::Next(node)) if node.rank() == queue.me => {
+                Doing::over(queue.fabric.load(queue.own(node.slot(), NodeWord::Next)?))
+            }
+            Op::Get(word) => queue.begin_get(&*word_of(&**core, word)?),
+            Op::Put(word, bits) => queue.begin_put(&*word_of(&**core, word)?, bits),
+            Op::Store(word, bits) => Doing::over(queue.store(word, bits).map(|()| 0)),
+            Op::Retire(node) | Op::GiveBack(node) => queue.begin_retire(node)?,
+            Op::FlushData => queue.begin_flush(),
+            Op::FlushHome => {
+                let (fabric, home) = (queue.fabric.clone(), queue.home);
+                Doing::later(async move { Ok(fabric.flush(home).await.map(|()| 0)?) })
+            }
+            Op::Take => match queue.take_fresh_node(queue.published.lane()) {
+                Some(own) => Doing::Over(Ok(own.keep().bits())),
+                None => {
+                    let (core, deadline) = (core.clone(), self.deadline);
+                    Doing::later(async move {
+                        let own = core.queue().take_node(deadline, &Cancelled::default()).await;
+                        own.map(|own| own.keep().bits())
+                    })
+                }
+            },
+            Op::Wait(node) if queue.is_soon_woken(node) => Doing::Over(Ok(1)),
+            Op::Wait(node) => {
+                let (core, deadline) = (core.clone(), self.deadline);
+                Doing::later(async move { core.queue().until_woken(node, deadline, None).await.map(|how| how as u64) })
+            }
+        };
+        Ok(true)
+    }
+
+    /// Continues when the operation is over.
+    fn resume(&mut self, core: &P, found: Result<u64, Stopped>) -> Result<(), Stopped> {
+        let op = core.table().pending(&self.steps).map(|pending| pending.op);
+        let found = match (found, op) {
+            (Ok(found), _) => found,
+            (Err(Stopped::GaveUp(why)), _) => {
+                self.told = Some(why);
+                0
+            }
+            (Err(Stopped::Broken(error)), Some(Op::FlushData)) => {
+                self.flushed = Err(error);
+                0
+            }
+            (Err(Stopped::Broken(error)), _) => {
+                let said = core.failed(&mut self.steps, error.clone()).map_err(Stopped::Broken)?;
+                self.told = Some(error);
+                return Ok(said.map_or(Ok(()), |said| publish(core, said))?);
+            }
+        };
+        if let Some(Op::GiveBack(node)) = op {
+            drop(core.queue().adopt(node));
+        }
+        let said = core.table().resume(&mut self.steps, found).map_err(Stopped::Broken)?;
+        Ok(said.map_or(Ok(()), |said| publish(core, said))?)
+    }
+
+    /// Ends.
+    fn over(&mut self, core: &P) -> Result<Option<Held>> {
+        let queue = core.queue();
+        let node = self.steps.node();
+        match node {
+            Some((node, Node::Fresh)) => queue.adopt(node).give_back_fresh(),
+            Some((node, Node::Worn)) => drop(queue.adopt(node)),
+            _ => {}
+        }
+        match self.steps.end() {
+            Some(End::Inside) => Ok(Some(Held { node: node.map(|(node, _)| node), woken: self.steps.woken() })),
+            Some(End::NotNow) => Ok(None),
+            Some(End::GaveUp(Reason::Refused)) => Err(holder_limit::refusal()),
+            Some(End::GaveUp(Reason::KeptOut)) => Err(LockError::KEPT_OUT),
+            Some(End::GaveUp(Reason::Dropped)) => Err(Cancelled::REASON),
+            Some(End::GaveUp(Reason::Told)) => Err(self.told.take().unwrap_or(Cancelled::REASON)),
+            Some(End::Broken) => Err(queue.broken.by(self.told.take().unwrap_or(Cancelled::REASON))),
+            Some(End::Out) | None => mem::replace(&mut self.flushed, Ok(())).map(|()| None),
+        }
+    }
+
+    /// Stops waiting, because nobody awaits this any more. Returns false if nothing is left to do.
+    fn stop(&mut self, core: &P) -> bool {
+        self.steps.set_dropped();
+        if self.steps.is_outside() && !matches!(self.doing, Doing::Atomic(_) | Doing::Over(_)) {
+            if let Some((node, _)) = self.steps.node() {
+                drop(core.queue().adopt(node));
+            }
+            return false;
+        }
+        let op = core.table().pending(&self.steps).map(|pending| pending.op);
+        if let Some(Op::Take | Op::Wait(_)) = op {
+            self.doing = Doing::Over(Err(Stopped::GaveUp(Cancelled::REASON)));
+        }
+        true
+    }
+}
+
+/// A walk that has something to await.
+pub(crate) struct Drive<P: Protocol> {
+    core: Arc<P>,
+    walk: Walk<P>,
+}
+
+impl<P: Protocol> Drive<P> {
+    #[inline(always)]
+    pub(crate) fn go_on(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>> {
+        loop {
+            if let Some(out) = self.walk.advance(&self.core) {
+                return Poll::Ready(out);
+            }
+            let polled = match &mut self.walk.doing {
+                Doing::Atomic(handle) => Pin::new(handle).poll(cx).map_err(Stopped::from),
+                Doing::Word(handle) => Pin::new(handle).poll(cx).map_ok(|[word]| word).map_err(Stopped::from),
+                Doing::Later(later) => later.as_mut().poll(cx),
+                Doing::Room(room) => match room.as_mut().poll(cx) {
+                    Poll::Ready(Ok(())) => {
+                        self.walk.doing = Doing::Nothing;
+                        continue;
+                    }
+                    polled => polled.map_ok(|()| 0).map_err(Stopped::from),
+                },
+                Doing::Nothing | Doing::Over(_) => continue,
+            };
+            let Poll::Ready(found) = polled else { return Poll::Pending };
+            self.walk.doing = Doing::Over(found);
+        }
+    }
+
+    /// Leaves the rest to the fabric.
+    #[inline(always)]
+    pub(crate) fn detach(mut self: Box<Self>) {
+        if !self.walk.stop(&self.core) {
+            return;
+        }
+        let fabric = self.core.queue().fabric.clone();
+        fabric.detach(async move { drop(poll_fn(|cx| P::go_on(&mut self, cx)).await) });
+    }
+}
+
+/// The future of a walk. Dropping it leaves to the fabric what others depend on.
+pub(crate) struct Call<P: Protocol>(Option<Box<Drive<P>>>);
+
+impl<P: Protocol> Future for Call<P> {
+    type Output = Result<Option<Held>>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = P::go_on(self.0.as_mut().expect("polled after the end"), cx);
+        if polled.is_ready() {
+            self.0 = None;
+        }
+        polled
+    }
+}
+
+impl<P: Protocol> Drop for Call<P> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(drive) = self.0.take() {
+            P::detach(drive);
+        }
+    }
+}
+
+impl Doing {
+    fn over(found: Result<u64, FabricError>) -> Self {
+        Doing::Over(found.map_err(Stopped::from))
+    }
+
+    fn later(later: impl Future<Output = Result<u64, Stopped>> + Send + 'static) -> Self {
+        Doing::Later(Box::pin(later))
+    }
+
+    /// Begins an operation again, when there is room.
+    fn again<T>(fabric: &Fabric, refused: Refused<T>) -> Self {
+        match refused {
+            Refused::Failed(error, _) => Doing::over(Err(error)),
+            Refused::Full(_) => {
+                let fabric = fabric.clone();
+                Doing::Room(Box::pin(async move { fabric.room(None).await }))
+            }
+        }
+    }
+}
+
+/// Publishes a change, and lets the lock react.
+fn publish(core: &impl Protocol, step: Transition) -> Result<(), FabricError> {
+    core.queue().publish(step)?;
+    core.went_on();
+    Ok(())
+}
+
+fn word_of<P: Protocol>(core: &P, word: Word) -> Result<Cow<'_, RemoteWord<u64>>, FabricError> {
+    match word {
+        Word::Home(number) => core.home_word(number),
+        Word::Wake(node) => core.queue().any_node(node, NodeWord::Wake),
+        Word::Next(node) => core.queue().any_node(node, NodeWord::Next),
+    }
+}
+
+/// The operations of a walk.
+impl Queue {
+    /// Returns a word of any rank's node; one that is met again and again where that pays.
+    fn any_node(&self, node: NodeId, part: NodeWord) -> Result<Cow<'_, RemoteWord<u64>>, FabricError> {
+        if self.is_fast() { self.met(node, part).map(Cow::Borrowed) } else { self.node(node, part).map(Cow::Owned) }
+    }
+
+    fn begin_atomic(&self, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<Doing, Refused<()>> {
+        if let Some(old) = self.fabric.atomic_now(word, amo) {
+            return Ok(Doing::Over(Ok(old)));
+        }
+        Ok(Doing::Atomic(self.fabric.try_atomic(word, amo)?))
+    }
+
+    fn begin_get(&self, word: &RemoteWord<u64>) -> Doing {
+        match self.fabric.get_word_now(word) {
+            Some(found) => Doing::Over(Ok(found)),
+            None => self.begun(self.fabric.try_get(&word.as_span(), [0])),
+        }
+    }
+
+    fn begin_put(&self, word: &RemoteWord<u64>, bits: u64) -> Doing {
+        match self.fabric.put_word_now(word, bits) {
+            Some(()) => Doing::Over(Ok(0)),
+            None => self.begun(self.fabric.try_put(&word.as_span(), [bits], None)),
+        }
+    }
+
+    fn begun(&self, handle: Result<Handle<[u64; 1]>, Refused<[u64; 1]>>) -> Doing {
+        match handle {
+            Ok(handle) => Doing::Word(handle),
+            Err(refused) => Doing::again(&self.fabric, refused),
+        }
+    }
+
+    fn begin_retire(&self, node: NodeId) -> Result<Doing, FabricError> {
+        let ready = node.ready();
+        Ok(if node.rank() == self.me {
+            Doing::over(self.fabric.store(self.own(node.slot(), NodeWord::Wake)?, ready).map(|()| 0))
+        } else if self.recoverable {
+            // A failed put would be reported to the next flush.
+            match self.begin_atomic(&*self.any_node(node, NodeWord::Wake)?, Amo::Swap(ready)) {
+                Ok(begun) => begun,
+                Err(refused) => Doing::again(&self.fabric, refused),
+            }
+        } else {
+            self.begin_put(&*self.any_node(node, NodeWord::Wake)?, ready)
+        })
+    }
+
+    /// Flushes the holder's puts, unless the fabric orders them.
+    fn begin_flush(&self) -> Doing {
+        if self.ordered_everywhere {
+            return Doing::Over(Ok(0));
+        }
+        let fabric = self.fabric.clone();
+        Doing::later(async move { Ok(fabric.flush_all().await.map(|()| 0)?) })
+    }
+
+    /// Stores into a word of this rank's node.
+    fn store(&self, word: Word, bits: u64) -> Result<(), FabricError> {
+        let (node, part) = match word {
+            Word::Wake(node) => (node, NodeWord::Wake),
+            Word::Next(node) => (node, NodeWord::Next),
+            Word::Home(_) => return Ok(()),
+        };
+        self.fabric.store(self.own(node.slot(), part)?, bits)
+    }
+}
