@@ -3,8 +3,8 @@
 //!
 //! * [`RpLock`], of Hatanaka, Hori and Ishikawa (MPI RMA lock synchronisation on FX100, section
 //!   4.2): the reader-preference queue lock of Mellor-Crummey and Scott (PPoPP 1991) over remote
-//!   atomics. [`PackedLock`] is that lock with fewer operations for writers, [`WritersFirstLock`]
-//!   prefers writers, and [`FairLock`] admits everybody in order of arrival.
+//!   atomics. [`PackedLock`] is that lock with fewer operations for writers; into [`BargingLock`]
+//!   writers barge that run while others wait; [`WritersFirstLock`] prefers writers, and [`FairLock`] admits everybody in order of arrival.
 //! * [`BackOffLock`] and [`WindowLock`], those of foMPI, have no queue: a rank that finds them
 //!   taken sleeps and comes back. They cost less when free, and no rank has to run for another to
 //!   make progress.
@@ -20,7 +20,8 @@ pub use crate::{
     access::{OneGuard, OneLock},
     back_off::{BackOff, BackOffGuard, BackOffLock, Exclusive, Mode, Shared, WindowGuard, WindowLock},
     counted::{
-        CountedLock, Flat, Packed, PackedLock, ReadGuard, RpLock, Scheme, WriteGuard, WritersFirst, WritersFirstLock,
+        Barging, BargingLock, CountedLock, Flat, Packed, PackedLock, ReadGuard, RpLock, Scheme, WriteGuard, WritersFirst,
+        WritersFirstLock,
     },
     fair::{FairGuard, FairLock},
     indicator::{IndicatorGuard, IndicatorLock},

@@ -27,7 +27,7 @@ use xxhash_rust::xxh3::xxh3_128;
 /// Stands for an old link.
 const OLD: u64 = 1 << 40;
 const WORDS: usize = 9;
-const PER_RANK: usize = 8 + NAMES;
+const PER_RANK: usize = 10 + NAMES;
 const LENGTH: usize = WORDS + PER_RANK * MOST_RANKS;
 const HIGH: u32 = 32;
 const LOW: u64 = 0xffff_ffff;
@@ -166,7 +166,9 @@ fn hash(names: &Names<'_>, keys: &[(u8, u64, u8); MOST_RANKS], s: &State) -> u12
         all[at + 5] = walk;
         all[at + 6] = names.count(word);
         all[at + 7] = names.node(rank.head_put, false);
-        for (into, node) in all[at + 8..].iter_mut().zip(nodes) {
+        all[at + 8] = names.count(rank.word);
+        all[at + 9] = names.count(rank.left);
+        for (into, node) in all[at + 10..].iter_mut().zip(nodes) {
             *into = names.node(node, false);
         }
     }

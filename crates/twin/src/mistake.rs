@@ -50,6 +50,10 @@ pub enum Mistake {
     NotUncounted,
     /// X3, R5, N3, N10 find nobody.
     NoSweep,
+    /// W8: a head that was passed does not look once more after it has said so.
+    NoLastLook,
+    /// A writer that leaves readers behind lets go before it takes their stack.
+    NoDowngrade,
     /// X4, G1: a rank that leaves assumes that it is the last.
     TailIgnored,
     /// W6, F2 take the mark for an empty link.
@@ -88,12 +92,11 @@ enum Place {
 }
 
 impl Place {
-    fn of(rank: &Rank) -> Place {
-        match (rank.pc, rank.walk.counted(), rank.walk.fair()) {
+    fn of(model: &Model, rank: &Rank) -> Place {
+        let mut walk = rank.walk;
+        model.flush(&mut walk);
+        match (rank.pc, walk.counted(), walk.fair()) {
             (Pc::Level(at), ..) => Place::Level(at),
-            (Pc::Walk, Some(At::Flush), _) => Place::Counted(At::U1),
-            (Pc::Walk, Some(At::X5Flush), _) => Place::Counted(At::X6),
-            (Pc::Walk, Some(At::W3Flush), _) => Place::Counted(At::W4),
             (Pc::Walk, Some(at), _) => Place::Counted(at),
             (Pc::Walk, _, Some(at)) => Place::Fair(at),
             _ => Place::Elsewhere,
@@ -112,7 +115,7 @@ impl Model {
         let Pending { op, after } = right;
         let word = op.word();
         let amo = |amo| Pending { op: Op::Atomic(word, amo), after };
-        let place = Place::of(rank);
+        let place = Place::of(self, rank);
         match (mistake, place) {
             (HeadNotFlushed, _) if after == Flushed::Head => Pending { op, after: Flushed::Nothing },
             (DataNotFlushed, _) if after == Flushed::All => Pending { op, after: Flushed::Nothing },
@@ -124,6 +127,11 @@ impl Model {
                 let Op::Atomic(_, Amo::Add(interest)) = op else { return right };
                 amo(Amo::Add(interest.wrapping_sub(WRITER_ACTIVE)))
             }
+            (NoDowngrade, Place::Counted(At::Downgrade)) => {
+                let Op::Atomic(_, Amo::Add(less)) = op else { return right };
+                amo(Amo::Add(less.wrapping_sub(READER)))
+            }
+            (NoDowngrade, Place::Counted(At::U1ForAnother)) => amo(NOTHING),
             (StaysCounted, Place::Counted(At::Uncount)) => amo(NOTHING),
             (NobodyTold, Place::Counted(At::R4)) => amo(NOTHING),
             (ToldTooLate, Place::Counted(At::X3Forget | At::R5Forget)) => {
@@ -133,7 +141,7 @@ impl Model {
                 Pending { op: Op::Atomic(COUNT, Amo::And(!READERS_WAIT)), after }
             }
             (StoreForSubtract, Place::Counted(At::U1 | At::Uncount) | Place::Fair(AtFair::G3)) => amo(Amo::Swap(0)),
-            (NotUncounted, Place::Counted(At::U1) | Place::Fair(AtFair::G3) | Place::Level(AtLevel::N5)) => amo(NOTHING),
+            (NotUncounted, Place::Counted(At::U1 | At::U1ForAnother) | Place::Fair(AtFair::G3) | Place::Level(AtLevel::N5)) => amo(NOTHING),
             (NoSweep, Place::Counted(At::R5 | At::X3) | Place::Level(AtLevel::N3Sweep | AtLevel::N10)) => amo(NOTHING),
             (NoMark, Place::Counted(At::X4Mark) | Place::Fair(AtFair::G1Mark)) => amo(NOTHING),
             (NotWoken, Place::Counted(At::WakeReader | At::Wake) | Place::Fair(AtFair::G5) | Place::Level(AtLevel::N3Wake)) => {
@@ -153,16 +161,17 @@ impl Model {
         use Mistake::*;
         let Some(mistake) = self.mistake else { return found };
         let expected = if let Op::Atomic(_, Amo::CompareSwap { expected, .. }) = op { expected } else { found };
-        match (mistake, Place::of(rank)) {
+        match (mistake, Place::of(self, rank)) {
             (NoSecondLook, Place::Counted(At::R4)) => found | WRITER_ACTIVE,
             (NoSecondLook, Place::Level(AtLevel::N9)) => found & !HELD,
-            (ComparisonIgnored, Place::Counted(At::Activate)) => expected,
+            (ComparisonIgnored, Place::Counted(At::Activate | At::W8)) => expected,
+            (NoLastLook, Place::Counted(At::W8Next)) => found | WRITER_ACTIVE,
             (OneComparison, Place::Counted(At::Activate)) if found ^ expected == READERS_WAIT => !expected,
             (RememberedNext, Place::Counted(At::Head)) if rank.other != 0 => rank.other,
             (ToldTooLate, Place::Counted(At::X3 | At::R5)) => rank.other,
             (LeaveMergedWithInterest, Place::Counted(At::X6)) => found.wrapping_sub(WRITER_ACTIVE),
-            (ShortcutIgnored, Place::Counted(At::Free)) => expected,
-            (HandOverIgnored, Place::Counted(At::HandOver)) => expected,
+            (ShortcutIgnored, Place::Counted(At::Free | At::B1 | At::B2)) => expected,
+            (HandOverIgnored, Place::Counted(At::HandOver | At::XQ | At::XB)) => expected,
             (TailIgnored, Place::Counted(At::X4) | Place::Fair(AtFair::G1)) => expected,
             (MarkIgnored, Place::Counted(At::W6) | Place::Fair(AtFair::F2)) if found == PASSED => 0,
             (NoSweep, Place::Counted(At::R5 | At::X3) | Place::Level(AtLevel::N3Sweep | AtLevel::N10)) => 0,

@@ -14,6 +14,10 @@ pub enum Lock {
     Flat,
     /// `PackedLock`.
     Packed,
+    /// `BargingLock`, whose head is handed the lock as soon as it is registered.
+    Barging,
+    /// `BargingLock`, whose head is woken to look: where operations are over when they are posted.
+    Passing,
     /// `WritersFirstLock`.
     WritersFirst,
     /// `FairLock`.
@@ -24,13 +28,19 @@ pub enum Lock {
 
 impl Lock {
     /// All locks.
-    pub const ALL: [Lock; 5] = [Lock::Flat, Lock::Packed, Lock::WritersFirst, Lock::Fair, Lock::Aggregated];
+    pub const ALL: [Lock; 7] =
+        [Lock::Flat, Lock::Packed, Lock::Barging, Lock::Passing, Lock::WritersFirst, Lock::Fair, Lock::Aggregated];
+
+    /// The locks whose code behaves so where operations take time and puts are not ordered.
+    pub const FOLLOWED: [Lock; 6] =
+        [Lock::Flat, Lock::Packed, Lock::Barging, Lock::WritersFirst, Lock::Fair, Lock::Aggregated];
 
     /// Returns the name of the lock's type.
     pub fn name(self) -> &'static str {
         match self {
             Lock::Flat => "RpLock",
             Lock::Packed => "PackedLock",
+            Lock::Barging | Lock::Passing => "BargingLock",
             Lock::WritersFirst => "WritersFirstLock",
             Lock::Fair => "FairLock",
             Lock::Aggregated => "Aggregated<RpLock>",
@@ -149,6 +159,11 @@ impl Model {
         self.roles.len()
     }
 
+    /// Returns whether writers barge.
+    pub(crate) fn barges(&self) -> bool {
+        matches!(self.lock, Lock::Barging | Lock::Passing)
+    }
+
     /// Returns whether `me` passes through the words of its node.
     pub(crate) fn has_level(&self, me: usize) -> bool {
         self.lock == Lock::Aggregated && self.nodes.iter().filter(|node| **node == self.nodes[me]).count() > 1
@@ -178,6 +193,8 @@ impl Model {
             late: false,
             link: 0,
             other: 0,
+            word: 0,
+            left: 0,
             head_put: 0,
             data_put: 0,
         };

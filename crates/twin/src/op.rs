@@ -17,7 +17,7 @@ pub enum Op {
     Load(Word),
     /// Writing one of the rank's own words.
     Store(Word, u64),
-    /// Waiting until one of the rank's own words has this value.
+    /// Waiting until one of the rank's own words has another value than this.
     Watch(Word, u64),
 }
 

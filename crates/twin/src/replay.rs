@@ -93,7 +93,7 @@ impl<'a> Replay<'a> {
             (Access::Load, Some(Op::Load(at))) if at == word => Some(Move::Step(rank)),
             (Access::Load, _) => return Ok(()),
             (Access::Watch, Some(Op::Watch(at, value))) if at == word => {
-                if value != bits {
+                if value == bits {
                     return Ok(());
                 }
                 Some(Move::Step(rank))

@@ -90,6 +90,10 @@ pub struct Rank {
     pub(crate) link: u64,
     /// A node to be woken; 0 if none.
     pub(crate) other: u64,
+    /// The count word with which it has entered, and the one that it has left behind last, where
+    /// writers barge.
+    pub(crate) word: u64,
+    pub(crate) left: u64,
     /// Its put to the head that has not arrived yet; 0 if none.
     pub(crate) head_put: u64,
     /// Its put to the data that has not arrived yet; 0 if none.

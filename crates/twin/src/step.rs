@@ -226,7 +226,7 @@ fn is_possible(s: &State, me: usize, pending: &Pending) -> bool {
     };
     flushed
         && match pending.op {
-            Op::Watch(word, bits) => s.read(word) == bits,
+            Op::Watch(word, bits) => s.read(word) != bits,
             _ => true,
         }
 }

@@ -44,7 +44,7 @@ impl Rank {
 
     /// Returns the wait of R6, W7, F6, N11.
     pub(crate) fn wait(&self, me: usize) -> Op {
-        Op::Watch(self.wake_word(me), wake_word(GRANTED, self.turn()))
+        Op::Watch(self.wake_word(me), wake_word(BLOCKED, self.turn()))
     }
 
     /// Returns the store that begins the node's next turn.

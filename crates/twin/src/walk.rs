@@ -6,11 +6,11 @@ use crate::{
     op::{Flushed, Op, Pending},
     state::{Goal, Pc, Rank, Slot},
     turn::{StepResult, Turn},
-    words::Word,
+    words::{WRITER_ACTIVE, Word},
 };
 use rma_lock::{
     LockError,
-    locks::{Flat, Packed, Scheme, WritersFirst},
+    locks::{Barging, Flat, Packed, Scheme, WritersFirst},
     steps::{
         self, Class, CountedAt, CountedSteps, CountedTable, End, FairAt, FairSteps, FairTable, Node, NodeId, Table,
         Wait, wake_word,
@@ -40,10 +40,11 @@ impl Tables {
         let rules = match lock {
             Lock::Flat | Lock::Aggregated => Flat::RULES,
             Lock::Packed => Packed::RULES,
+            Lock::Barging | Lock::Passing => Barging::RULES,
             Lock::WritersFirst => WritersFirst::RULES,
             Lock::Fair => return Tables::Fair(FairTable { ranks }),
         };
-        Tables::Counted(CountedTable { rules, ranks, ordered_here: false })
+        Tables::Counted(CountedTable { rules, ranks, ordered_here: false, passing: lock == Lock::Passing })
     }
 
     fn pending(&self, walk: &Walk) -> Option<steps::Op> {
@@ -86,7 +87,15 @@ impl Walk {
             Walk::None => false,
             Walk::Counted(steps) => match (steps.ends, steps.at) {
                 (End::Out, CountedAt::Flush | CountedAt::U1) => true,
-                (End::Out, CountedAt::Known | CountedAt::HandOver | CountedAt::X2) => role == Role::Write,
+                (
+                    End::Out,
+                    CountedAt::Known
+                    | CountedAt::HandOver
+                    | CountedAt::X2
+                    | CountedAt::XB
+                    | CountedAt::XQ
+                    | CountedAt::Downgrade,
+                ) => role == Role::Write,
                 _ => false,
             },
             Walk::Fair(steps) => match (steps.leaves, steps.at) {
@@ -105,6 +114,7 @@ impl Walk {
             Walk::None => return (0, [0; NAMES], 0),
             Walk::Counted(s) => {
                 let nodes = [&mut s.me, &mut s.link, &mut s.node, &mut s.next, &mut s.reader, &mut s.writer, &mut s.done];
+                s.left = 0;
                 (nodes.map(|node| bits(node.take())), std::mem::take(&mut s.word))
             }
             Walk::Fair(s) => {
@@ -150,14 +160,14 @@ impl Model {
             steps::Op::Retire(node) | steps::Op::GiveBack(node) => {
                 Op::Store(word(steps::Word::Wake(node)), wake_word(Wait::Blocked, node.next_turn()))
             }
-            steps::Op::Wait(node) => Op::Watch(word(steps::Word::Wake(node)), wake_word(Wait::Granted, node)),
+            steps::Op::Wait(node) => Op::Watch(word(steps::Word::Wake(node)), wake_word(Wait::Blocked, node)),
             steps::Op::Take | steps::Op::FlushData | steps::Op::FlushHome => return None,
         };
         Some(Pending { op, after })
     }
 
     /// Goes past a flush, and returns what it waits for.
-    fn flush(&self, walk: &mut Walk) -> Flushed {
+    pub(crate) fn flush(&self, walk: &mut Walk) -> Flushed {
         let after = match self.tables.pending(walk) {
             Some(steps::Op::FlushData) => Flushed::All,
             Some(steps::Op::FlushHome) => Flushed::Head,
@@ -172,8 +182,12 @@ impl Model {
 impl Turn<'_> {
     /// Begins an acquisition.
     pub(crate) fn acquire(&mut self) -> StepResult {
-        let (lock, role) = (self.model.lock, self.role());
+        let (lock, role, barges) = (self.model.lock, self.role(), self.model.barges());
+        let left = std::mem::take(&mut self.rank().left);
         self.rank().walk = match (lock, role) {
+            // Whoever has handed the lock over lines up.
+            (_, Role::Write) if barges && left & WRITER_ACTIVE != 0 => Walk::Counted(CountedSteps::line_up()),
+            (_, Role::Write) if barges => Walk::Counted(CountedSteps::barge(false, left)),
             (Lock::Fair, Role::Read) => Walk::Fair(FairSteps::acquire(Class::Reader, false)),
             (Lock::Fair, Role::Write) => Walk::Fair(FairSteps::acquire(Class::Writer, false)),
             (_, Role::Read) => Walk::Counted(CountedSteps::read(false)),
@@ -186,7 +200,9 @@ impl Turn<'_> {
     pub(crate) fn release(&mut self) -> StepResult {
         let (lock, role) = (self.model.lock, self.role());
         let (node, woken) = (NodeId::of_bits(self.model.own_id(self.s, self.me) as u32), self.rank().woken);
+        let (barges, word) = (self.model.barges(), std::mem::take(&mut self.rank().word));
         self.rank().walk = match (lock, role) {
+            (_, Role::Write) if barges => Walk::Counted(CountedSteps::release_barging(word)),
             (Lock::Fair, Role::Read) => Walk::Fair(FairSteps::release(Class::Reader, node, woken)),
             (Lock::Fair, Role::Write) => Walk::Fair(FairSteps::release(Class::Writer, node, woken)),
             (_, Role::Read) => Walk::Counted(CountedSteps::release_read()),
@@ -197,7 +213,7 @@ impl Turn<'_> {
 
     /// Continues with the walk's next step.
     fn walk(&mut self) -> StepResult {
-        let walk = self.rank().walk;
+        let (walk, barges) = (self.rank().walk, self.model.barges());
         let (end, woken, node) = match &walk {
             Walk::None => return Ok(()),
             Walk::Counted(s) => (if let CountedAt::End(end) = s.at { Some(end) } else { None }, s.woken, s.node_after()),
@@ -207,11 +223,15 @@ impl Turn<'_> {
             Some(End::Inside) => {
                 let rank = self.rank();
                 (rank.walk, rank.woken) = (Walk::None, woken);
+                rank.word = if let (true, Walk::Counted(s)) = (barges, &walk) { s.word } else { 0 };
                 self.enter()
             }
             Some(End::Out) => {
                 if node == Some(Node::Fresh) {
                     self.node_is(Slot::Fresh);
+                }
+                if let (true, Walk::Counted(s)) = (barges, &walk) {
+                    self.rank().left = s.left;
                 }
                 self.rank().walk = Walk::None;
                 self.end_round()
@@ -235,7 +255,8 @@ impl Turn<'_> {
         let walk = &mut self.s.ranks[me].walk;
         model.flush(walk);
         let op = model.tables.pending(walk);
-        let found = if let Some(steps::Op::Wait(_)) = op { Wait::Granted as u64 } else { found };
+        // How it was woken.
+        let found = if let Some(steps::Op::Wait(_)) = op { found & 0xff } else { found };
         model.tables.resume(walk, found)?;
         if let Some(steps::Op::Retire(_) | steps::Op::GiveBack(_)) = op {
             self.node_is(Slot::Worn);

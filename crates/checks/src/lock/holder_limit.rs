@@ -16,7 +16,7 @@ use explore::{
 use rdma_fabric::{Amo, Fabric, ProgramResult, Region, RegionKey, RemoteAddr, RemoteWord, Result};
 use rma_lock::{
     Guard, LockError, RmaLock,
-    locks::{BackOff, BackOffLock, PackedLock, RpLock, WindowLock, WritersFirstLock},
+    locks::{BackOff, BackOffLock, BargingLock, PackedLock, RpLock, WindowLock, WritersFirstLock},
 };
 use std::cell::Cell;
 
@@ -177,6 +177,7 @@ pub(super) fn explorations() -> Vec<Exploration> {
     [
         of_lock::<RpLock>((), QUEUED, BOTH),
         of_lock::<PackedLock>((), QUEUED, BOTH),
+        of_lock::<BargingLock>((), QUEUED, BOTH),
         of_lock::<WritersFirstLock>((), QUEUED, BOTH),
         of_lock::<BackOffLock>(PACE_OF_TWO, Count { offset: 0, one: 2 }, TAKEN_BACK),
         of_lock::<WindowLock>(PACE_OF_TWO, Count { offset: 64, one: 1 << 32 }, TAKEN_BACK),

@@ -29,7 +29,7 @@ use crate::exploration::Exploration;
 
 /// Returns all explorations of locks, grouped by subject.
 pub fn explorations() -> Vec<(&'static str, Vec<Exploration>)> {
-    let queued = queued::QUEUED.map(|lock| (lock.type_name(), queued::explorations(lock)));
+    let queued = queued::ALL.map(|lock| (lock.type_name(), queued::explorations(lock)));
     let others = [
         ("nodes", nodes::explorations()),
         ("indicator", indicator::explorations()),

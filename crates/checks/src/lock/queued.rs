@@ -17,7 +17,7 @@ struct Shape {
     roles: &'static [Role],
     rounds: usize,
     quick: bool,
-    /// The least number of states with each of [`QUEUED`].
+    /// The least number of states with each of [`QUEUED`]; one with other locks.
     at_least: [u64; 4],
 }
 
@@ -36,7 +36,10 @@ const READS_IN_VAIN: Role = Turns(&[ReadBefore, ReadBefore, ReadBefore, ReadBefo
 const READS_TWICE: Role = Turns(&[Read, Read]);
 
 /// The locks with queues.
-pub(super) const QUEUED: [LockKind; 4] =
+pub(super) const ALL: [LockKind; 5] =
+    [LockKind::ReaderPreference, LockKind::Packed, LockKind::WritersFirst, LockKind::Fair, LockKind::Barging];
+/// Those in which everybody queues up.
+const QUEUED: [LockKind; 4] =
     [LockKind::ReaderPreference, LockKind::Packed, LockKind::WritersFirst, LockKind::Fair];
 /// The locks with queues that count readers.
 const COUNTED: &[LockKind] = &[LockKind::ReaderPreference, LockKind::Packed, LockKind::WritersFirst];
@@ -46,6 +49,7 @@ const PACKED: &[LockKind] = &[LockKind::Packed];
 const NAMING_HEADS: &[LockKind] = &[LockKind::Packed, LockKind::WritersFirst];
 const WRITERS_FIRST: &[LockKind] = &[LockKind::WritersFirst];
 const FAIR: &[LockKind] = &[LockKind::Fair];
+const BARGING: &[LockKind] = &[LockKind::Barging];
 
 /// The jobs of each lock. In a name, R and W stand for readers and writers, and the factor for
 /// rounds.
@@ -195,6 +199,18 @@ const MUTATIONS: &[Shown] = &[
     (MarkNotAwaited, FAIR, &[READS_AGAIN, Write], 1),
     (SweepAfterRegistration, BY_READERS, &[READS_TWICE, Write, Write], 1),
     (ReadyTooEarly, &QUEUED, &[READS_AGAIN, Write], 1),
+    (NoSecondLook, BARGING, &[Read, Write], 1),
+    (DataNotFlushed, BARGING, &[Read, Write], 1),
+    (FlushNotAwaited, BARGING, &[ReadAndPut, WriteAndLook], 1),
+    (StoreForSubtract, BARGING, &[Read, Write], 1),
+    (NoSweep, BARGING, &[Read, Write], 1),
+    (TailIgnored, BARGING, &[Write, Write, Write], 1),
+    (MarkIgnored, BARGING, &[Write, Write, Write], 1),
+    (NoMark, BARGING, &[Write, Write, Write], 1),
+    (AbandonedTakenForWoken, BARGING, &[WriteBefore, Write], 1),
+    (AbandonedTakenForWoken, BARGING, &[ReadDropped, Write], 1),
+    (DroppedAndForgotten, BARGING, &[ReadDropped, Write], 1),
+    (DroppedAndForgotten, BARGING, &[WriteDropped, Write], 1),
 ];
 
 /// Returns all mutations of all locks with queues.
@@ -250,10 +266,10 @@ fn exploration(
 
 /// Returns the explorations of one of the locks with queues.
 pub(super) fn explorations(lock: LockKind) -> Vec<Exploration> {
-    let which = QUEUED.iter().position(|queued| *queued == lock).expect("a lock with queues");
+    let which = QUEUED.iter().position(|queued| *queued == lock);
     let (mut all, of) = (Vec::new(), lock.type_name());
     for Shape { name, roles, rounds, quick, at_least } in SHAPES {
-        let (most, at_least) = (at_least.into_iter().max().unwrap_or_default(), at_least[which]);
+        let (most, at_least) = (at_least.into_iter().max().unwrap_or_default(), which.map_or(1, |which| at_least[which]));
         let size = match quick && !SLOW.contains(&(lock, name)) {
             true if most <= SMALL => Size::Test,
             true => Size::Quick,

@@ -26,14 +26,14 @@ pub struct ReadGuard<'a, S: Scheme = Flat> {
 /// Dropping it releases the lock in the background, as [`WriteGuard::release`] does, and reports no
 /// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
-#[derive(Debug)]
 pub struct WriteGuard<'a, S: Scheme = Flat> {
     lock: &'a CountedLock<S>,
     held: Writing,
 }
 
-/// What a writer inside must remember: its queue node, and whether somebody woke it. One word, so
-/// that it is cheap to move.
+/// What a writer inside must remember: its queue node, and whether somebody woke it; of a lock that
+/// may be barged into, the count word with which it has entered. One word, so that it is cheap to
+/// move.
 #[derive(Clone, Copy)]
 pub(crate) struct Writing(u64);
 
@@ -44,6 +44,16 @@ impl Writing {
     #[inline(always)]
     pub(super) fn new(node: NodeId, woken: bool) -> Self {
         Writing(node.bits() | if woken { Writing::WOKEN } else { 0 })
+    }
+
+    #[inline(always)]
+    pub(super) fn barged(word: u64) -> Self {
+        Writing(word)
+    }
+
+    #[inline(always)]
+    pub(super) fn word(self) -> u64 {
+        self.0
     }
 
     #[inline(always)]
@@ -59,13 +69,21 @@ impl Writing {
 
 impl From<Held> for Writing {
     fn from(held: Held) -> Self {
-        Writing::new(held.node.expect("a writer inside has a node"), held.woken)
+        match held.node {
+            Some(node) if held.word == 0 => Writing::new(node, held.woken),
+            _ => Writing::barged(held.word),
+        }
     }
 }
 
-impl fmt::Debug for Writing {
+impl<S: Scheme> fmt::Debug for WriteGuard<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}{}", self.node(), if self.woken() { ", woken" } else { "" })
+        let Writing(word) = self.held;
+        if S::RULES.barges {
+            return write!(f, "entered with {word:#x}, {:?}", self.lock);
+        }
+        let woken = if self.held.woken() { ", woken" } else { "" };
+        write!(f, "{:?}{woken}, {:?}", self.held.node(), self.lock)
     }
 }
 
@@ -179,6 +197,9 @@ impl<S: Scheme> Drop for WriteGuard<'_, S> {
 impl Core {
     /// Publishes a hold that changes hands.
     fn publish_unanswered(&self, step: Transition) {
+        if !self.table.rules.recoverable {
+            return;
+        }
         match self.publish(step) {
             Ok(()) => self.went_on(),
             Err(error) => drop(self.broken.by_fabric(error)),

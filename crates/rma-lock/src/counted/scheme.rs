@@ -13,12 +13,23 @@ pub(super) const READER: u64 = 4;
 /// Uncounted readers wait.
 pub(super) const READERS_WAIT: u64 = 1 << 31;
 
+/// The queue's first sleeps: whoever leaves wakes it, so that it looks again.
+pub(super) const ASLEEP: u64 = 1 << 30;
+/// The queue's first was passed: nobody gets in before it.
+pub(super) const NEXT: u64 = 1 << 31;
+
 /// The count that the last reader finds at U1 if a writer waits for it to leave.
 const LAST: u64 = READER + WRITER_INTERESTED;
 /// The bit at which the head starts in a count word that has one.
 pub(super) const HEAD: u32 = 32;
 /// The bits below the head.
 const BELOW_HEAD: u64 = (1 << HEAD) - 1;
+
+/// Returns whether the writer that entered with this count word has a place in the queue.
+#[inline(always)]
+pub(super) const fn is_queued(word: u64) -> bool {
+    word & WRITER_INTERESTED == 0 && word >> HEAD != 0
+}
 
 /// How a writer hands the lock to a known successor without releasing it in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +43,7 @@ pub enum HandOver {
 }
 
 /// How a [`crate::locks::CountedLock`] registers its writers, and whom it prefers: [`Flat`],
-/// [`Packed`] or [`WritersFirst`].
+/// [`Packed`], [`WritersFirst`] or [`Barging`].
 pub trait Scheme: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
     #[doc(hidden)]
     const RULES: Rules;
@@ -43,6 +54,7 @@ mod sealed {
     impl Sealed for super::Flat {}
     impl Sealed for super::Packed {}
     impl Sealed for super::WritersFirst {}
+    impl Sealed for super::Barging {}
     impl Sealed for crate::counted::Recoverable {}
 }
 
@@ -78,6 +90,8 @@ pub struct Rules {
     pub active_named: bool,
     /// How a writer hands the lock over.
     pub hand_over: HandOver,
+    /// Whether a writer that runs takes what is free, though others wait in the queue.
+    pub barges: bool,
     /// Whether the lock handles the loss of a member. If so, a failed operation on the lost rank's
     /// node is no error, and a woken waiter checks the count word again.
     pub recoverable: bool,
@@ -107,6 +121,12 @@ impl Rules {
     pub const fn granted(&self, word: u64) -> u64 {
         let word = if self.active_named || self.head_apart { word } else { word & BELOW_HEAD };
         word - WRITER_INTERESTED + WRITER_ACTIVE
+    }
+
+    /// Returns what a writer adds to become a reader.
+    #[inline(always)]
+    pub const fn reader_for_writer(&self) -> u64 {
+        READER - WRITER_ACTIVE
     }
 
     /// Returns whether the reader that found `word` at U1 was the last one before a writer.
@@ -149,6 +169,7 @@ impl Scheme for Flat {
         head_apart: true,
         active_named: false,
         hand_over: HandOver::Never,
+        barges: false,
         recoverable: false,
     };
 }
@@ -188,6 +209,21 @@ impl Scheme for WritersFirst {
         head_apart: false,
         hand_over: HandOver::Always,
         ..Flat::RULES
+    };
+}
+
+/// Reader preference, packed, into which writers that run barge: [`crate::locks::BargingLock`].
+#[derive(Clone, Copy, Debug)]
+pub struct Barging;
+
+impl Scheme for Barging {
+    const RULES: Rules = Rules {
+        name: "barging reader preference",
+        ignored: ASLEEP | NEXT,
+        counted: ASLEEP - READER,
+        sweep: ASLEEP - READER,
+        barges: true,
+        ..Packed::RULES
     };
 }
 

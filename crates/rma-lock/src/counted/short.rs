@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Result,
     in_place::NotOver,
-    queue::{Call, Held, Lane, NodeId, NodeWord, Protocol, Transition, Walk},
+    queue::{Call, Held, NodeId, NodeWord, Protocol, Transition, Walk},
 };
 use rdma_fabric::{Amo, FabricError, RemoteWord, Time};
 use std::sync::Arc;
@@ -21,15 +21,15 @@ pub(super) type Went = Result<Result<Option<Held>>, Call<Core>>;
 /// Continues from `steps`, whose operation is over, or was posted, or was not posted.
 #[cold]
 #[inline(never)]
-fn go_on(core: &Arc<Core>, steps: Steps, found: Result<u64, NotOver>, deadline: Time) -> Went {
+pub(super) fn go_on(core: &Arc<Core>, steps: Steps, found: Result<u64, NotOver>, deadline: Time) -> Went {
     Core::run(core, Walk::from(steps, found, deadline))
 }
 
 impl Core {
     #[inline(always)]
-    fn say(&self, rules: &Rules, lane: Lane, step: Transition) -> Result<(), FabricError> {
-        self.queue.publish_in(lane, step)?;
+    fn say(&self, rules: &Rules, step: Transition) -> Result<(), FabricError> {
         if rules.recoverable {
+            self.queue.publish(step)?;
             self.link_went_on();
         }
         Ok(())
@@ -40,15 +40,16 @@ impl Core {
     fn announced(
         &self,
         rules: &Rules,
-        lane: Lane,
         step: Transition,
         word: &RemoteWord<u64>,
         amo: Amo<u64>,
     ) -> Result<u64, NotOver> {
-        let found = self.queue.announced_now(lane, step, word, amo);
-        if rules.recoverable {
-            self.link_went_on();
+        if !rules.recoverable {
+            // Nobody asks whether a rank is inside.
+            return self.atomic_now(word, amo);
         }
+        let found = self.queue.announced_now(self.published.lane(), step, word, amo);
+        self.link_went_on();
         found
     }
 
@@ -72,11 +73,10 @@ impl<S: Scheme> CountedLock<S> {
         if !core.is_fast() || !core.broken.is_whole() {
             return Err(go_on(core, Steps::read(tries), Err(None), deadline));
         }
-        let lane = core.published.lane();
-        match core.announced(rules, lane, Transition::READER_ARRIVES, &core.count, COUNT_ME) {
+        match core.announced(rules, Transition::READER_ARRIVES, &core.count, COUNT_ME) {
             Ok(old)
                 if old & (rules.keeps_out | rules.over_limit()) == 0
-                    && core.say(rules, lane, Transition::READER_ENTERS).is_ok() =>
+                    && core.say(rules, Transition::READER_ENTERS).is_ok() =>
             {
                 Ok(())
             }
@@ -91,9 +91,8 @@ impl<S: Scheme> CountedLock<S> {
         if !core.is_fast() {
             return go_on(core, Steps::release_read(), Err(None), Time::MAX);
         }
-        let lane = core.published.lane();
-        match core.announced(rules, lane, Transition::READER_LEAVES, &core.count, UNCOUNT_ME) {
-            Ok(old) if !rules.is_last(old) && core.say(rules, lane, Transition::READER_IS_GONE).is_ok() => Ok(Ok(None)),
+        match core.announced(rules, Transition::READER_LEAVES, &core.count, UNCOUNT_ME) {
+            Ok(old) if !rules.is_last(old) && core.say(rules, Transition::READER_IS_GONE).is_ok() => Ok(Ok(None)),
             found => go_on(core, Steps { at: At::U1, ..Steps::release_read() }, found, Time::MAX),
         }
     }
@@ -101,12 +100,14 @@ impl<S: Scheme> CountedLock<S> {
     /// W1–W5 of a writer that finds nobody.
     #[inline(always)]
     pub(super) fn write_now(&self, tries: bool, deadline: Time) -> Result<Writing, Went> {
+        if S::RULES.barges {
+            return self.barge_now(tries, deadline);
+        }
         let (core, rules, steps) = (&self.core, &S::RULES, Steps::write(tries));
         let (true, Ok(writers)) = (core.is_fast() && core.broken.is_whole(), core.writers()) else {
             return Err(go_on(core, steps, Err(None), deadline));
         };
-        let lane = core.published.lane();
-        let Some(own) = core.take_fresh_node(lane) else { return Err(go_on(core, steps, Err(None), deadline)) };
+        let Some(own) = core.take_fresh_node(core.published.lane()) else { return Err(go_on(core, steps, Err(None), deadline)) };
         let node = own.keep();
         let at = |at, found| Err(go_on(core, steps.on(at, node), found, deadline));
         let goes_on = Transition::writer_goes_on(node);
@@ -114,7 +115,7 @@ impl<S: Scheme> CountedLock<S> {
             true => Amo::CompareSwap { expected: 0, new: node.bits() },
             false => Amo::Swap(node.bits()),
         };
-        match core.announced(rules, lane, goes_on, &writers.tail, first) {
+        match core.announced(rules, goes_on, &writers.tail, first) {
             Ok(0) => {}
             found => return at(At::W2, found),
         }
@@ -130,7 +131,7 @@ impl<S: Scheme> CountedLock<S> {
             let expected = rules.interest(node.bits());
             let activate = Amo::CompareSwap { expected, new: rules.granted(expected) };
             return match core.atomic_now(&core.count, activate) {
-                Ok(found) if found == expected && core.say(rules, lane, goes_on).is_ok() => {
+                Ok(found) if found == expected && core.say(rules, goes_on).is_ok() => {
                     Ok(Writing::new(node, false))
                 }
                 found => {
@@ -140,7 +141,7 @@ impl<S: Scheme> CountedLock<S> {
             };
         }
         match core.atomic_now(&core.count, Amo::CompareSwap { expected: 0, new: rules.active(node.bits()) }) {
-            Ok(0) if core.say(rules, lane, goes_on).is_ok() => Ok(Writing::new(node, false)),
+            Ok(0) if core.say(rules, goes_on).is_ok() => Ok(Writing::new(node, false)),
             found => at(At::Free, found),
         }
     }
@@ -148,6 +149,9 @@ impl<S: Scheme> CountedLock<S> {
     /// X2–X4 of a writer whose guard is gone, and behind which nobody is.
     #[inline(always)]
     pub(super) fn leave_write(&self, held: Writing) -> Went {
+        if S::RULES.barges {
+            return self.leave_barged(held);
+        }
         let (core, rules, node) = (&self.core, &S::RULES, held.node());
         let steps = Steps::release_write(node, held.woken());
         let (true, Ok(writers)) = (core.is_fast(), core.writers()) else {
@@ -156,9 +160,8 @@ impl<S: Scheme> CountedLock<S> {
         if rules.hand_over != HandOver::Never && core.is_followed(node, &writers.tail) {
             return go_on(core, steps, Err(None), Time::MAX);
         }
-        let lane = core.published.lane();
         let goes_on = Transition::writer_goes_on(node);
-        match core.announced(rules, lane, goes_on, &core.count, Amo::Add(rules.active(node.bits()).wrapping_neg())) {
+        match core.announced(rules, goes_on, &core.count, Amo::Add(rules.active(node.bits()).wrapping_neg())) {
             Ok(count) if !rules.must_sweep(count) => {}
             found => return go_on(core, steps.leaving(At::X2), found, Time::MAX),
         }
@@ -171,7 +174,7 @@ impl<S: Scheme> CountedLock<S> {
         }
         // A node that was woken begins another turn; nobody knows it any more.
         if held.woken() && core.renew(node).is_err()
-            || core.say(rules, lane, Transition::writer_goes_back(node, 3)).is_err()
+            || core.say(rules, Transition::writer_goes_back(node, 3)).is_err()
         {
             return go_on(core, steps.leaving(At::X4Retire), Err(None), Time::MAX);
         }

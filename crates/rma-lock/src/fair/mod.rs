@@ -46,7 +46,7 @@ use crate::{
     in_place::{FastPath, in_place},
     lock::Admitted,
     locks::{Exclusive, Mode, Shared},
-    queue::{Call, Drive, HOME_BYTES, Held, LOCK_BYTES, NodeId, Protocol, Queue, Transition, Walk},
+    queue::{Call, Drive, HOME_BYTES, Held, LOCK_BYTES, NodeId, Protocol, Queue, Walk},
 };
 use core::{
     fmt,
@@ -80,45 +80,6 @@ impl Class {
     #[inline(always)]
     fn of<M: Mode>() -> Class {
         if M::WRITES { Class::Writer } else { Class::Reader }
-    }
-
-    #[inline(always)]
-    fn arrives(self, node: NodeId) -> Transition {
-        match self {
-            Class::Reader => Transition::READER_ARRIVES,
-            Class::Writer => Transition::writer_goes_on(node),
-        }
-    }
-
-    #[inline(always)]
-    fn enters(self, node: NodeId) -> Transition {
-        match self {
-            Class::Reader => Transition::READER_ENTERS,
-            Class::Writer => Transition::writer_goes_on(node),
-        }
-    }
-
-    #[inline(always)]
-    fn leaves(self, node: NodeId) -> Transition {
-        match self {
-            Class::Reader => Transition::READER_LEAVES,
-            Class::Writer => Transition::writer_goes_on(node),
-        }
-    }
-
-    #[inline(always)]
-    fn is_gone(self, node: NodeId) -> Transition {
-        match self {
-            Class::Reader => Transition::READER_IS_GONE,
-            Class::Writer => Transition::writer_goes_back(node, 3),
-        }
-    }
-
-    fn gives_up(self, node: NodeId) -> Transition {
-        match self {
-            Class::Reader => Transition::READER_GIVES_UP,
-            Class::Writer => Transition::writer_goes_back(node, 1),
-        }
     }
 }
 

@@ -31,19 +31,18 @@ pub(super) fn enter(core: &Arc<Core>, class: Class, tries: bool, deadline: Time)
     if !core.is_fast() || !core.broken.is_whole() {
         return Err(go_on(core, steps, Err(None), deadline));
     }
-    let lane = core.published.lane();
-    let Some(own) = core.take_fresh_node(lane) else { return Err(go_on(core, steps, Err(None), deadline)) };
+    let Some(own) = core.take_fresh_node(core.published.lane()) else { return Err(go_on(core, steps, Err(None), deadline)) };
     let node = own.keep();
     let at = |at, found| Err(go_on(core, steps.on(at, node), found, deadline));
     let first = match tries {
         true => Amo::CompareSwap { expected: 0, new: node.bits() },
         false => Amo::Swap(node.bits()),
     };
-    match core.announced_now(lane, class.arrives(node), &core.tail, first) {
+    match core.atomic_now(&core.tail, first) {
         Ok(0) => {}
         found => return at(At::F1, found),
     }
-    let last = match class {
+    match class {
         Class::Reader => {
             match core.atomic_now(&core.state, Amo::Add(READER)) {
                 Ok(_) => {}
@@ -51,17 +50,14 @@ pub(super) fn enter(core: &Arc<Core>, class: Class, tries: bool, deadline: Time)
             }
             let Ok(next) = core.own(node.slot(), NodeWord::Next) else { return at(At::F7, Err(None)) };
             match core.atomic_now(&next.as_remote(), Amo::CompareSwap { expected: 0, new: INSIDE }) {
-                Ok(0) => At::F7,
+                Ok(0) => {}
                 found => return at(At::F7, found),
             }
         }
         Class::Writer => match core.fabric.get_word_now(&core.state) {
-            Some(0) => At::F4,
+            Some(0) => {}
             found => return at(At::F4, found.ok_or(None)),
         },
-    };
-    if core.publish_in(lane, class.enters(node)).is_err() {
-        return at(last, Ok(0));
     }
     Ok(Holding { node, woken: false })
 }
@@ -74,27 +70,21 @@ pub(super) fn leave(core: &Arc<Core>, class: Class, Holding { node, woken }: Hol
     if !core.is_fast() || woken || is_followed(core, node, said) {
         return go_on(core, steps, Err(None), Time::MAX);
     }
-    let lane = core.published.lane();
     let end = Amo::CompareSwap { expected: node.bits(), new: 0 };
-    match core.announced_now(lane, class.leaves(node), &core.tail, end) {
+    match core.atomic_now(&core.tail, end) {
         Ok(tail) if tail == node.bits() => {}
         found => return go_on(core, steps.leaving(At::G1), found, Time::MAX),
     }
     let steps = Steps { fresh: true, ..steps.leaving(At::G3) };
-    let mut old = 0;
     if class == Class::Reader {
         let next = core.own(node.slot(), NodeWord::Next);
         if !next.is_ok_and(|next| core.fabric.store(next, 0).is_ok()) {
             return go_on(core, Steps { at: At::G1Unsay, ..steps }, Err(None), Time::MAX);
         }
         match core.atomic_now(&core.state, Amo::Add(READER.wrapping_neg())) {
-            Ok(found) if !was_waited_for(found.wrapping_sub(READER)) => old = found,
+            Ok(found) if !was_waited_for(found.wrapping_sub(READER)) => {}
             found => return go_on(core, steps, found, Time::MAX),
         }
-    }
-    if core.publish_in(lane, class.is_gone(node)).is_err() {
-        // It fails once more, and the lock learns of it.
-        return go_on(core, steps, Ok(old), Time::MAX);
     }
     core.adopt(node).give_back_fresh();
     Ok(Ok(None))

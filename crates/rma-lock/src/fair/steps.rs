@@ -161,6 +161,11 @@ pub struct FairTable {
     pub ranks: usize,
 }
 
+/// A try that finds somebody in the way, before it is in the queue.
+fn not_now(s: &mut Steps) {
+    (s.at, s.fresh) = (At::End(End::NotNow), true);
+}
+
 /// Returns whether a reader that left this state behind was the last one before a writer.
 #[inline(always)]
 pub(super) fn was_waited_for(left: u64) -> bool {
@@ -221,15 +226,18 @@ impl Table for FairTable {
             }
             At::Retire => Op::Retire(s.done?),
         };
-        let announced = match s.at {
-            At::F1 => s.me.map(|me| s.class.arrives(me)),
-            At::G1Load if s.leaves && bits(s.node) == me => s.me.map(|me| s.class.leaves(me)),
-            _ => None,
-        };
-        Some(Pending { op, announced })
+        Some(op.into())
     }
 
     fn resume(&self, s: &mut Steps, found: u64) -> Result<Option<Transition>> {
+        self.go(s, found)?;
+        // Nobody asks whether a rank is inside.
+        Ok(None)
+    }
+}
+
+impl FairTable {
+    fn go(&self, s: &mut Steps, found: u64) -> Result<()> {
         let reads = s.class == Class::Reader;
         match s.at {
             At::End(_) => {}
@@ -243,13 +251,13 @@ impl Table for FairTable {
                     None => self.ahead(s),
                     Some(_) if !s.tries => s.at = At::F2,
                     Some(_) if reads => s.at = At::Ahead,
-                    Some(_) => return Ok(not_now(s)),
+                    Some(_) => not_now(s),
                 }
             }
             At::Ahead if found == INSIDE => s.at = At::Behind,
-            At::Ahead => return Ok(not_now(s)),
+            At::Ahead => not_now(s),
             At::Behind if found == bits(s.node) => s.at = At::F2,
-            At::Behind => return Ok(not_now(s)),
+            At::Behind => not_now(s),
             At::F2 => match found {
                 NodeId::PASSED => self.ahead(s),
                 INSIDE if reads => self.ahead(s),
@@ -260,7 +268,7 @@ impl Table for FairTable {
             },
             At::F3 => s.at = At::F7,
             // Readers that are still inside came before it, and no more can enter.
-            At::F4 if found == 0 => return Ok(self.inside(s)),
+            At::F4 if found == 0 => self.inside(s),
             At::F4 => {
                 s.node = s.me.map(|me| (me, Class::Writer));
                 if s.tries {
@@ -274,19 +282,20 @@ impl Table for FairTable {
             At::F5 if bits(s.node) == s.me.map_or(0, NodeId::bits) => s.at = At::F6,
             At::F5 => {
                 s.next = None;
-                return Ok(self.retire(s));
+                self.retire(s);
             }
-            At::F5Back if bits(s.node) == s.me.map_or(0, NodeId::bits) => return Ok(self.inside(s)),
+            At::F5Back if bits(s.node) == s.me.map_or(0, NodeId::bits) => self.inside(s),
             At::F5Back => s.at = At::G5,
             At::F6 if found == 0 => s.at = At::GiveUp,
-            At::F6 => return Ok(self.woken(s)),
+            At::F6 if found != Wait::Granted as u64 => return Err(LockError::corrupt("wake", found)),
+            At::F6 => self.woken(s),
             At::GiveUp => return self.gave_up(s, found),
             At::F7 => {
                 s.next = self.decode_link(found)?.filter(|(_, class)| *class == Class::Reader);
-                if s.next.is_none() {
-                    return Ok(self.inside(s));
+                match s.next {
+                    Some(_) => s.at = At::F7Count,
+                    None => self.inside(s),
                 }
-                s.at = At::F7Count;
             }
             At::F7Count => s.at = At::G5,
             At::G1Load if found == s.said() => s.at = At::G1,
@@ -295,48 +304,41 @@ impl Table for FairTable {
             // Nobody else has known the node.
             At::G1 if s.me == s.node.map(|(node, _)| node) && !s.woken => {
                 s.fresh = true;
-                if s.said() == 0 {
-                    return Ok(self.out(s));
+                match s.said() {
+                    0 => self.out(s),
+                    _ => s.at = At::G1Unsay,
                 }
-                s.at = At::G1Unsay;
             }
-            At::G1 => return Ok(self.gone(s)),
-            At::G1Unsay => return Ok(self.out(s)),
-            At::G1Mark if found == s.said() => return Ok(self.gone(s)),
+            At::G1 => self.gone(s),
+            At::G1Unsay => self.out(s),
+            At::G1Mark if found == s.said() => self.gone(s),
             At::G1Mark => return self.out_before(s, found),
             At::G2 => s.at = At::G5,
             At::G3 => {
                 let left = found.wrapping_add(uncount(s.next));
                 s.next = None;
-                if !was_waited_for(left) {
-                    return Ok(self.retire(s));
+                if was_waited_for(left) {
+                    // Nobody else has seen the writer with no reader left, and none can get in
+                    // before it.
+                    s.next = self.decode("state", left >> WRITER)?.map(|writer| (writer, Class::Writer));
+                    s.at = At::G4;
+                } else {
+                    self.retire(s);
                 }
-                // Nobody else has seen the writer with no reader left, and none can get in before
-                // it.
-                s.next = self.decode("state", left >> WRITER)?.map(|writer| (writer, Class::Writer));
-                s.at = At::G4;
             }
             At::G4 => s.at = At::G5,
             At::G5 => {
                 s.absent = s.next.is_some_and(|(next, _)| found == wake_word(Wait::Abandoned, next));
-                return Ok(self.retire(s));
+                self.retire(s);
             }
             At::Retire => {
                 s.done = None;
-                return Ok(self.retire(s));
+                self.retire(s);
             }
         }
-        Ok(None)
+        Ok(())
     }
-}
 
-/// A try that finds somebody in the way, before it is in the queue.
-fn not_now(s: &mut Steps) -> Option<Transition> {
-    (s.at, s.fresh) = (At::End(End::NotNow), true);
-    s.me.map(|me| s.class.gives_up(me))
-}
-
-impl FairTable {
     fn decode(&self, word: &'static str, bits: u64) -> Result<Option<NodeId>> {
         NodeId::decode(word, bits, self.ranks)
     }
@@ -351,29 +353,28 @@ impl FairTable {
         s.at = if s.class == Class::Reader { At::F3 } else { At::F4 };
     }
 
-    fn woken(&self, s: &mut Steps) -> Option<Transition> {
+    fn woken(&self, s: &mut Steps) {
         s.woken = true;
-        if s.class == Class::Writer {
-            return self.inside(s);
+        match s.class {
+            Class::Reader => s.at = At::F7,
+            Class::Writer => self.inside(s),
         }
-        s.at = At::F7;
-        None
     }
 
-    fn inside(&self, s: &mut Steps) -> Option<Transition> {
+    fn inside(&self, s: &mut Steps) {
         s.at = At::End(End::Inside);
         if s.dropped {
             (s.ends, s.leaves) = (End::GaveUp(Reason::Dropped), true);
             *s = s.leaving(At::G1Load);
         }
-        s.me.map(|me| s.class.enters(me))
     }
 
     /// F6. The node stays in the queue; its waker will make it ready again.
-    fn gave_up(&self, s: &mut Steps, found: u64) -> Result<Option<Transition>> {
-        let Some(me) = s.me else { return Ok(None) };
+    fn gave_up(&self, s: &mut Steps, found: u64) -> Result<()> {
+        let Some(me) = s.me else { return Ok(()) };
         if found == wake_word(Wait::Granted, me) {
-            return Ok(self.woken(s));
+            self.woken(s);
+            return Ok(());
         }
         if found != wake_word(Wait::Blocked, me) {
             return Err(LockError::corrupt("wake", found));
@@ -383,26 +384,27 @@ impl FairTable {
             (_, true) => End::NotNow,
             _ => End::GaveUp(Reason::Told),
         });
-        Ok(Some(s.class.gives_up(me)))
+        Ok(())
     }
 
     /// G1: somebody is linked behind the node.
-    fn out_before(&self, s: &mut Steps, link: u64) -> Result<Option<Transition>> {
+    fn out_before(&self, s: &mut Steps, link: u64) -> Result<()> {
         s.next = self.decode_link(link)?;
-        match s.next {
-            Some(_) => Ok(self.gone(s)),
-            None => Err(LockError::corrupt("next", link)),
+        if s.next.is_none() {
+            return Err(LockError::corrupt("next", link));
         }
+        self.gone(s);
+        Ok(())
     }
 
     /// The node is out of the queue, and has been known to others.
-    fn gone(&self, s: &mut Steps) -> Option<Transition> {
+    fn gone(&self, s: &mut Steps) {
         s.done = s.node.map(|(node, _)| node);
-        self.out(s)
+        self.out(s);
     }
 
     /// The node is out of the queue: what its owner owes to whoever comes next.
-    fn out(&self, s: &mut Steps) -> Option<Transition> {
+    fn out(&self, s: &mut Steps) {
         let own = s.node.map(|(node, _)| node) == s.me;
         let withdrawn = own && !s.leaves;
         let class = s.node.map(|(_, class)| class);
@@ -420,27 +422,21 @@ impl FairTable {
             (_, Some(_)) => At::G5,
             (_, None) => return self.retire(s),
         };
-        None
     }
 
     /// Continues when whoever comes next is woken: retires the node that has left, and acts for
     /// `next`, if that was given up: it leaves.
-    fn retire(&self, s: &mut Steps) -> Option<Transition> {
+    fn retire(&self, s: &mut Steps) {
         if s.done.is_some() {
             s.at = At::Retire;
-            return None;
-        }
-        if s.absent {
+        } else if s.absent {
             (s.absent, s.node, s.next, s.at) = (false, s.next, None, At::G1Load);
-            return None;
+        } else {
+            (s.node, s.next, s.at) = (None, None, At::End(s.ends));
+            if s.ends == End::Inside {
+                self.inside(s);
+            }
         }
-        (s.node, s.next) = (None, None);
-        if s.ends == End::Inside {
-            return self.inside(s);
-        }
-        s.at = At::End(s.ends);
-        let (me, class) = (s.me?, s.class);
-        Some(if s.ends == End::NotNow { class.gives_up(me) } else { class.is_gone(me) })
     }
 }
 
@@ -463,5 +459,9 @@ impl crate::queue::Track for Steps {
 
     fn woken(&self) -> bool {
         self.woken
+    }
+
+    fn is_dropped(&self) -> bool {
+        self.dropped
     }
 }

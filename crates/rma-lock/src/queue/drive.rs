@@ -42,13 +42,23 @@ pub(crate) trait Track: Copy {
 
     /// Returns whether another rank woke this one.
     fn woken(&self) -> bool;
+
+    /// Returns the word of the lock with which a holder has entered, if it must remember it.
+    fn word(&self) -> u64 {
+        0
+    }
+
+    /// Returns whether nobody awaits it any more.
+    fn is_dropped(&self) -> bool;
 }
 
-/// What a holder must remember: its queue node, if it has one, and whether somebody woke it.
+/// What a holder must remember: its queue node, if it has one, whether somebody woke it, and the
+/// word with which it has entered, where that matters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     pub(crate) node: Option<NodeId>,
     pub(crate) woken: bool,
+    pub(crate) word: u64,
 }
 
 /// A rank's side of a lock with a table of steps.
@@ -64,6 +74,9 @@ pub(crate) trait Protocol: HasFabric + Send + Sync + Sized + 'static {
 
     /// Returns a word at the home.
     fn home_word(&self, number: u8) -> Result<Cow<'_, RemoteWord<u64>>, FabricError>;
+
+    /// Reacts to the end of an acquisition or release.
+    fn ended(&self, _steps: &StepsOf<Self>) {}
 
     /// Reacts to what this rank has published.
     fn went_on(&self) {}
@@ -194,7 +207,10 @@ impl<P: Protocol> Walk<P> {
                 let (fabric, home) = (queue.fabric.clone(), queue.home);
                 Doing::later(async move { Ok(fabric.flush(home).await.map(|()| 0)?) })
             }
-            Op::Take => match queue.take_fresh_node(queue.published.lane()) {
+            Op::Take | Op::Wait(_) if self.steps.is_dropped() => {
+                Doing::Over(Err(Stopped::GaveUp(Cancelled::REASON)))
+            }
+            Op::Take => match queue.take_node_now()? {
                 Some(own) => Doing::Over(Ok(own.keep().bits())),
                 None => {
                     let (core, deadline) = (core.clone(), self.deadline);
@@ -204,11 +220,15 @@ impl<P: Protocol> Walk<P> {
                     })
                 }
             },
-            Op::Wait(node) if queue.is_soon_woken(node) => Doing::Over(Ok(1)),
-            Op::Wait(node) => {
-                let (core, deadline) = (core.clone(), self.deadline);
-                Doing::later(async move { core.queue().until_woken(node, deadline, None).await.map(|how| how as u64) })
-            }
+            Op::Wait(node) => match queue.soon_woken(node) {
+                Some(how) => Doing::Over(Ok(how as u64)),
+                None => {
+                    let (core, deadline) = (core.clone(), self.deadline);
+                    Doing::later(async move {
+                        core.queue().until_woken(node, deadline, None).await.map(|how| how as u64)
+                    })
+                }
+            },
         };
         Ok(true)
     }
@@ -233,7 +253,7 @@ impl<P: Protocol> Walk<P> {
             }
         };
         if let Some(Op::GiveBack(node)) = op {
-            drop(core.queue().adopt(node));
+            core.queue().give_back(node);
         }
         let said = core.table().resume(&mut self.steps, found).map_err(Stopped::Broken)?;
         Ok(said.map_or(Ok(()), |said| publish(core, said))?)
@@ -245,11 +265,15 @@ impl<P: Protocol> Walk<P> {
         let node = self.steps.node();
         match node {
             Some((node, Node::Fresh)) => queue.adopt(node).give_back_fresh(),
-            Some((node, Node::Worn)) => drop(queue.adopt(node)),
+            Some((node, Node::Worn)) => queue.give_back(node),
             _ => {}
         }
+        core.ended(&self.steps);
         match self.steps.end() {
-            Some(End::Inside) => Ok(Some(Held { node: node.map(|(node, _)| node), woken: self.steps.woken() })),
+            Some(End::Inside) => {
+                let node = node.map(|(node, _)| node);
+                Ok(Some(Held { node, woken: self.steps.woken(), word: self.steps.word() }))
+            }
             Some(End::NotNow) => Ok(None),
             Some(End::GaveUp(Reason::Refused)) => Err(holder_limit::refusal()),
             Some(End::GaveUp(Reason::KeptOut)) => Err(LockError::KEPT_OUT),

@@ -117,6 +117,29 @@ impl Queue {
         Own { slot: &self.nodes.slots[slot], id: NodeId::new(self.me, slot, turn) }
     }
 
+    /// Takes a node that is ready to be waited on, if that needs no wait.
+    pub(crate) fn take_node_now(&self) -> Result<Option<Own<'_>>, FabricError> {
+        if let Some(own) = self.take_fresh_node(self.published.lane()) {
+            return Ok(Some(own));
+        }
+        let Some(own) = self.take_any()? else { return Ok(None) };
+        if self.fabric.load(self.own(own.id.slot(), NodeWord::Next)?)? == NodeId::PASSED {
+            return Ok(None);
+        }
+        self.next_turn(own).map(Some)
+    }
+
+    /// Gives back a node that was [kept](Own::keep): ready for its next turn, where that spares a
+    /// later acquisition the work.
+    pub(crate) fn give_back(&self, node: NodeId) {
+        let own = self.adopt(node);
+        let is = |part, bits| self.own(node.slot(), part).is_ok_and(|word| self.fabric.load(word) == Ok(bits));
+        let ready = self.is_fast() && is(NodeWord::Wake, node.ready()) && !is(NodeWord::Next, NodeId::PASSED);
+        if ready && self.renew(node).is_ok() {
+            own.give_back_fresh();
+        }
+    }
+
     /// Takes a node that is ready to be waited on, doing whatever that requires. Until it is done,
     /// nothing depends on this future.
     ///

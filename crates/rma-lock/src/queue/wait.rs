@@ -18,6 +18,11 @@ use rdma_fabric::{Amo, LocalWord, RemoteWord, Time};
 /// leaves at once lets the next one in sooner than that.
 const LOOKS: u32 = 64;
 
+/// Returns how `node` was woken, if its wake word holds `bits`.
+fn woken(bits: u64, node: NodeId) -> Option<Wait> {
+    [Wait::Granted, Wait::Offered].into_iter().find(|how| bits == wake_word(*how, node))
+}
+
 impl Queue {
     /// Wakes `node`. Returns false if its owner gave up. A wake for an earlier turn changes nothing
     /// and counts as done.
@@ -33,12 +38,16 @@ impl Queue {
         Ok(self.fabric.atomic(&word, wake).await? != wake_word(Wait::Abandoned, node))
     }
 
-    /// Looks for a moment whether `node`, this rank's own, has been woken (acquire, as in
+    /// Looks for a moment whether `node`, this rank's own, has been woken, and how (acquire, as in
     /// [`Queue::until_woken`]).
     #[inline]
-    pub(crate) fn is_soon_woken(&self, node: NodeId) -> bool {
-        let granted = wake_word(Wait::Granted, node);
-        self.own(node.slot(), NodeWord::Wake).is_ok_and(|word| self.is_soon(word, |bits| bits == granted))
+    pub(crate) fn soon_woken(&self, node: NodeId) -> Option<Wait> {
+        let word = self.own(node.slot(), NodeWord::Wake).ok()?;
+        let blocked = wake_word(Wait::Blocked, node);
+        if !self.is_soon(word, |bits| bits != blocked) {
+            return None;
+        }
+        woken(self.fabric.load(word).ok()?, node)
     }
 
     /// Looks for a moment whether a writer links itself behind `node`, this rank's own.
@@ -70,7 +79,7 @@ impl Queue {
         cancelled: Option<&Cancelled>,
     ) -> Result<Wait, Stopped> {
         let word = self.own(node.slot(), NodeWord::Wake)?;
-        let how = |bits| [Wait::Granted, Wait::Offered].into_iter().find(|how| bits == wake_word(*how, node));
+        let how = |bits| woken(bits, node);
         let is_cancelled = || cancelled.is_some_and(Cancelled::is_set);
         // Acquire: pairs with the wake's release.
         let woken = self.fabric.wait_until(word, self.memory.deps(), |bits| how(bits).is_some() || is_cancelled());
@@ -114,8 +123,7 @@ impl Queue {
         match self.fabric.compare_swap(&word, blocked, abandoned).await? {
             old if old == blocked => Err(stopped),
             value => {
-                let woken = [Wait::Granted, Wait::Offered].into_iter().find(|how| value == wake_word(*how, own.id));
-                woken.ok_or_else(|| Stopped::Broken(LockError::corrupt("wake", value)))
+                woken(value, own.id).ok_or_else(|| Stopped::Broken(LockError::corrupt("wake", value)))
             }
         }
     }

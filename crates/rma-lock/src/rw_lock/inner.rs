@@ -9,8 +9,8 @@ use crate::{
     boxed::{poll_once, poll_or_box, wrapped},
     in_place::FastPath,
     locks::{
-        Aggregated, BackOffLock, FairLock, IndicatorLock, Packed, PackedLock, ReadGuard, RecoverableLock, RpLock,
-        WindowLock, WriteGuard, WritersFirstLock,
+        Aggregated, BackOffLock, Barging, BargingLock, FairLock, IndicatorLock, PackedLock, ReadGuard,
+        RecoverableLock, RpLock, WindowLock, WriteGuard, WritersFirstLock,
     },
 };
 use core::{fmt, future::Future, task::Context};
@@ -18,13 +18,13 @@ use rdma_fabric::{Fabric, Rank, Time, provider::Boxed};
 
 #[derive(Debug)]
 pub(super) enum Reading<'a> {
-    Packed(ReadGuard<'a, Packed>),
+    Default(ReadGuard<'a, Barging>),
     Other(Box<OtherReading<'a>>),
 }
 
 #[derive(Debug)]
 pub(super) enum Writing<'a> {
-    Packed(WriteGuard<'a, Packed>),
+    Default(WriteGuard<'a, Barging>),
     Other(Box<OtherWriting<'a>>),
 }
 
@@ -33,13 +33,13 @@ macro_rules! kinds {
     ($($other:ident: $lock:ty;)*) => {
         #[derive(Clone)]
         pub(super) enum Inner {
-            Packed(PackedLock),
+            Barging(BargingLock),
             $($other($lock),)*
         }
 
-        impl From<PackedLock> for Inner {
-            fn from(lock: PackedLock) -> Self {
-                Inner::Packed(lock)
+        impl From<BargingLock> for Inner {
+            fn from(lock: BargingLock) -> Self {
+                Inner::Barging(lock)
             }
         }
 
@@ -62,7 +62,7 @@ macro_rules! kinds {
         impl fmt::Debug for RwLock {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match &self.inner {
-                    Inner::Packed(lock) => lock.fmt(f),
+                    Inner::Barging(lock) => lock.fmt(f),
                     $(Inner::$other(lock) => lock.fmt(f),)*
                 }
             }
@@ -72,7 +72,7 @@ macro_rules! kinds {
             /// Returns the rank whose memory holds the lock words.
             pub fn home(&self) -> Rank {
                 match &self.inner {
-                    Inner::Packed(lock) => lock.home(),
+                    Inner::Barging(lock) => lock.home(),
                     $(Inner::$other(lock) => lock.home(),)*
                 }
             }
@@ -80,7 +80,7 @@ macro_rules! kinds {
             /// Returns the fabric the lock lives on.
             pub fn fabric(&self) -> &Fabric {
                 match &self.inner {
-                    Inner::Packed(lock) => lock.fabric(),
+                    Inner::Barging(lock) => lock.fabric(),
                     $(Inner::$other(lock) => lock.fabric(),)*
                 }
             }
@@ -89,7 +89,7 @@ macro_rules! kinds {
             #[inline(never)]
             fn poll_read(&self, deadline: Time, cx: &mut Context<'_>) -> FirstPoll<'_, Result<RwLockReadGuard<'_>>> {
                 match &self.inner {
-                    Inner::Packed(lock) => poll_or_box(wrapped(RmaLock::read_before(lock, deadline), in_place_read), cx),
+                    Inner::Barging(lock) => poll_or_box(wrapped(RmaLock::read_before(lock, deadline), in_place_read), cx),
                     $(Inner::$other(lock) => {
                         let boxed = |guard| RwLockReadGuard(Reading::Other(Box::new(OtherReading::$other(guard))));
                         poll_or_box(wrapped(RmaLock::read_before(lock, deadline), boxed), cx)
@@ -101,7 +101,7 @@ macro_rules! kinds {
             #[inline(never)]
             fn poll_write(&self, deadline: Time, cx: &mut Context<'_>) -> FirstPoll<'_, Result<RwLockWriteGuard<'_>>> {
                 match &self.inner {
-                    Inner::Packed(lock) => poll_or_box(wrapped(RmaLock::write_before(lock, deadline), in_place_write), cx),
+                    Inner::Barging(lock) => poll_or_box(wrapped(RmaLock::write_before(lock, deadline), in_place_write), cx),
                     $(Inner::$other(lock) => {
                         let boxed = |guard| RwLockWriteGuard(Writing::Other(Box::new(OtherWriting::$other(guard))));
                         poll_or_box(wrapped(RmaLock::write_before(lock, deadline), boxed), cx)
@@ -117,7 +117,7 @@ macro_rules! kinds {
             #[inline]
             pub fn try_read(&self) -> impl Future<Output = Result<Option<RwLockReadGuard<'_>>>> {
                 poll_once(move |cx| match &self.inner {
-                    Inner::Packed(lock) => {
+                    Inner::Barging(lock) => {
                         poll_or_box(wrapped(RmaLock::try_read(lock), |guard| guard.map(in_place_read)), cx)
                     }
                     $(Inner::$other(lock) => {
@@ -135,7 +135,7 @@ macro_rules! kinds {
             #[inline]
             pub fn try_write(&self) -> impl Future<Output = Result<Option<RwLockWriteGuard<'_>>>> {
                 poll_once(move |cx| match &self.inner {
-                    Inner::Packed(lock) => {
+                    Inner::Barging(lock) => {
                         poll_or_box(wrapped(RmaLock::try_write(lock), |guard| guard.map(in_place_write)), cx)
                     }
                     $(Inner::$other(lock) => {
@@ -168,6 +168,7 @@ macro_rules! kinds {
 
 kinds! {
     ReaderPreference: RpLock;
+    Packed: PackedLock;
     WritersFirst: WritersFirstLock;
     Fair: FairLock;
     BackOff: BackOffLock;
@@ -178,12 +179,12 @@ kinds! {
     Recoverable: RecoverableLock;
 }
 
-fn in_place_read(guard: ReadGuard<'_, Packed>) -> RwLockReadGuard<'_> {
-    RwLockReadGuard(Reading::Packed(guard))
+fn in_place_read(guard: ReadGuard<'_, Barging>) -> RwLockReadGuard<'_> {
+    RwLockReadGuard(Reading::Default(guard))
 }
 
-fn in_place_write(guard: WriteGuard<'_, Packed>) -> RwLockWriteGuard<'_> {
-    RwLockWriteGuard(Writing::Packed(guard))
+fn in_place_write(guard: WriteGuard<'_, Barging>) -> RwLockWriteGuard<'_> {
+    RwLockWriteGuard(Writing::Default(guard))
 }
 
 /// What a first poll yields: the result, or the boxed rest.
@@ -209,21 +210,21 @@ macro_rules! fast_path {
 }
 
 fast_path!(ReadPath(&'a RwLock, Time) -> Result<RwLockReadGuard<'a>>, |path, cx| match &path.0.inner {
-    Inner::Packed(lock) => poll_or_box(wrapped(RmaLock::read_before(lock, path.1), in_place_read), cx),
+    Inner::Barging(lock) => poll_or_box(wrapped(RmaLock::read_before(lock, path.1), in_place_read), cx),
     _ => path.0.poll_read(path.1, cx),
 });
 
 fast_path!(WritePath(&'a RwLock, Time) -> Result<RwLockWriteGuard<'a>>, |path, cx| match &path.0.inner {
-    Inner::Packed(lock) => poll_or_box(wrapped(RmaLock::write_before(lock, path.1), in_place_write), cx),
+    Inner::Barging(lock) => poll_or_box(wrapped(RmaLock::write_before(lock, path.1), in_place_write), cx),
     _ => path.0.poll_write(path.1, cx),
 });
 
 fast_path!(ReadReleasePath(Reading<'a>) -> Result<()>, |path, cx| match path.0 {
-    Reading::Packed(guard) => poll_or_box(Guard::release(guard), cx),
+    Reading::Default(guard) => poll_or_box(Guard::release(guard), cx),
     Reading::Other(guard) => guard.poll_release(cx),
 });
 
 fast_path!(WriteReleasePath(Writing<'a>) -> Result<()>, |path, cx| match path.0 {
-    Writing::Packed(guard) => poll_or_box(Guard::release(guard), cx),
+    Writing::Default(guard) => poll_or_box(Guard::release(guard), cx),
     Writing::Other(guard) => guard.poll_release(cx),
 });

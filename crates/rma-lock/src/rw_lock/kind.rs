@@ -10,6 +10,8 @@ pub enum LockKind {
     ReaderPreference,
     /// [`crate::locks::PackedLock`].
     Packed,
+    /// [`crate::locks::BargingLock`].
+    Barging,
     /// [`crate::locks::WritersFirstLock`].
     WritersFirst,
     /// [`crate::locks::FairLock`].
@@ -52,6 +54,7 @@ macro_rules! with_lock {
         match $kind {
             $crate::locks::LockKind::ReaderPreference => $crate::with_lock!(@ $lock, $options, $crate::locks::RpLock, Default::default(), $value),
             $crate::locks::LockKind::Packed => $crate::with_lock!(@ $lock, $options, $crate::locks::PackedLock, Default::default(), $value),
+            $crate::locks::LockKind::Barging => $crate::with_lock!(@ $lock, $options, $crate::locks::BargingLock, Default::default(), $value),
             $crate::locks::LockKind::WritersFirst => $crate::with_lock!(@ $lock, $options, $crate::locks::WritersFirstLock, Default::default(), $value),
             $crate::locks::LockKind::Fair => $crate::with_lock!(@ $lock, $options, $crate::locks::FairLock, Default::default(), $value),
             $crate::locks::LockKind::BackOff => $crate::with_lock!(@ $lock, $options, $crate::locks::BackOffLock, Default::default(), $value),
@@ -87,7 +90,8 @@ pub struct UnknownLock {
 #[non_exhaustive]
 pub enum Policy {
     /// Readers wait for no writer that waits, and cannot starve; writers can, under a steady stream
-    /// of readers. A shared lock is one atomic, and so is its release.
+    /// of readers. A lock of either kind is one atomic, and so is its release. Among writers, those
+    /// that run pass those that wait, for a while ([`crate::locks::BargingLock`]).
     #[default]
     ReaderPreference,
     /// In order of arrival, readers beside each other together. Nobody starves.
@@ -107,7 +111,7 @@ impl Policy {
     /// Chooses the lock for a job of so many ranks on so many nodes.
     pub fn choose(self, ranks: usize, nodes: usize) -> Choice {
         match self {
-            Policy::ReaderPreference => LockKind::Packed.into(),
+            Policy::ReaderPreference => LockKind::Barging.into(),
             Policy::Fair => LockKind::Fair.into(),
             Policy::WritersFirst => LockKind::WritersFirst.into(),
             Policy::NodeAware => LockKind::auto(ranks, nodes, Hint::Mixed),
@@ -181,9 +185,10 @@ impl LockKind {
     }
 
     /// One of each; a tree is [`LockKind::ByNode`] with more levels.
-    pub const ALL: [LockKind; 10] = [
+    pub const ALL: [LockKind; 11] = [
         LockKind::ReaderPreference,
         LockKind::Packed,
+        LockKind::Barging,
         LockKind::WritersFirst,
         LockKind::Fair,
         LockKind::BackOff,
@@ -199,6 +204,7 @@ impl LockKind {
         match self {
             LockKind::ReaderPreference => "reader-preference",
             LockKind::Packed => "packed",
+            LockKind::Barging => "barging",
             LockKind::WritersFirst => "writers-first",
             LockKind::Fair => "fair",
             LockKind::BackOff => "back-off",
@@ -216,6 +222,7 @@ impl LockKind {
         match self {
             LockKind::ReaderPreference => "RpLock",
             LockKind::Packed => "PackedLock",
+            LockKind::Barging => "BargingLock",
             LockKind::WritersFirst => "WritersFirstLock",
             LockKind::Fair => "FairLock",
             LockKind::BackOff => "BackOffLock",

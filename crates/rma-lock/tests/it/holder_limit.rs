@@ -49,7 +49,7 @@ const RECOVERABLE: Count = count(320, 4);
 /// Returns where a lock counts readers; `None` if it has no word for that.
 fn count_of(lock: LockKind) -> Option<Count> {
     Some(match lock {
-        LockKind::ReaderPreference | LockKind::Packed | LockKind::WritersFirst => count(0, 4),
+        LockKind::ReaderPreference | LockKind::Packed | LockKind::Barging | LockKind::WritersFirst => count(0, 4),
         LockKind::Fair => return None,
         LockKind::BackOff => count(0, 2),
         LockKind::TwoLevels => count(64, 1 << 32),

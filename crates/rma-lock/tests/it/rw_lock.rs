@@ -25,9 +25,10 @@ const LONG: Duration = Duration::from_secs(10);
 const BYTES: usize = 1 << 16;
 
 /// Of each kind what it declares, and how a lock of it shows itself.
-const KINDS: [(LockKind, Fairness, &str); 11] = [
+const KINDS: [(LockKind, Fairness, &str); 12] = [
     (LockKind::ReaderPreference, ReadersFirst, "reader preference"),
     (LockKind::Packed, ReadersFirst, "packed"),
+    (LockKind::Barging, ReadersFirst, "barging"),
     (LockKind::WritersFirst, WritersFirst, "writers-first"),
     (LockKind::Fair, Fifo, "fair"),
     (LockKind::BackOff, Barging, "back-off"),
@@ -231,7 +232,7 @@ async fn by_policy(fabric: Fabric) -> ProgramResult<Vec<LockKind>> {
 /// The kinds that [`by_policy`] yields where [`Policy::NodeAware`] comes to this one.
 fn with_node_aware(kind: LockKind) -> Vec<LockKind> {
     use LockKind::*;
-    vec![Packed, Fair, WritersFirst, kind, Recoverable, Packed]
+    vec![Barging, Fair, WritersFirst, kind, Recoverable, Barging]
 }
 
 #[test]

@@ -111,7 +111,7 @@ impl CountedTable {
                 if !rules.is_free(found) {
                     return Ok(self.help(s));
                 }
-                (s.at, s.word, s.mine) = (At::Activate, found + rules.interest(next), false);
+                (s.at, s.word, s.mine) = (At::Activate, found + (rules.interest(next) | self.registered()), false);
             }
             At::Activate => return self.activated(s, found),
             At::Head => return self.let_in(s, "head", found),
@@ -141,7 +141,7 @@ impl CountedTable {
     /// Begins to act for the writer, which gave up.
     fn leave_for(&self, s: &mut Steps) {
         (s.node, s.next, s.quiet) = (s.writer.take(), None, true);
-        s.at = self.first_of_release();
+        s.at = if s.offers { At::Unregister } else { self.first_of_release() };
     }
 
     /// Continues after interest was to be turned into activity. If that failed, a reader came in,
@@ -166,6 +166,9 @@ impl CountedTable {
         s.word = 0;
         if s.mine {
             return Ok(self.inside(s));
+        }
+        if self.rules.barges {
+            return self.wakes(s, word, self.left(word).1).map(|()| None);
         }
         if self.rules.head_apart {
             s.at = At::Head;

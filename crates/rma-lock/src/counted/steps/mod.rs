@@ -4,11 +4,12 @@
 //! The steps are named as in `docs/systems/rp-lock.md` and `docs/systems/queued-locks.md`. A step
 //! that the printed lock does not have is named by what it does.
 
+mod barge;
 mod help;
 mod read;
 mod write;
 
-use super::scheme::{HandOver, READER, READERS_WAIT, Rules, WRITER_INTERESTED};
+use super::scheme::{HandOver, NEXT, READER, READERS_WAIT, Rules, WRITER_ACTIVE, WRITER_INTERESTED};
 use crate::{
     LockError, Result,
     queue::{NodeId, Transition, Wait, wake_word},
@@ -61,6 +62,10 @@ pub enum At {
     Activate,
     /// U3, also as part of X7.
     Head,
+    /// Barging in: as the count word was last seen.
+    B1,
+    /// Barging in: as B1 has found it.
+    B2,
     W2,
     /// The compare-and-swap in place of W3–W5.
     Free,
@@ -69,6 +74,12 @@ pub enum At {
     W4,
     W6,
     W7,
+    /// Ready to be woken once more, before looking.
+    W8Block,
+    /// Woken to look: entering.
+    W8,
+    /// Passed by somebody: nobody is to pass any more.
+    W8Next,
     /// Taking interest back, for a try.
     Retract,
     /// R6, W7: the wait is over without a wake.
@@ -77,6 +88,14 @@ pub enum At {
     Known,
     HandOver,
     X2,
+    /// A writer that barged in leaves.
+    XB,
+    /// A writer of the queue leaves, and knows no successor.
+    XQ,
+    /// A writer that leaves readers behind becomes one of them.
+    Downgrade,
+    /// Taking a head out of the count word that gave up.
+    Unregister,
     X3Forget,
     X3,
     X4Load,
@@ -139,6 +158,10 @@ pub struct Steps {
     pub quiet: bool,
     /// Whether nobody else has known `me`.
     pub fresh: bool,
+    /// Whether it went to the queue without trying to barge in.
+    pub skipped: bool,
+    /// Whether `writer` is woken to look again, and not because it is let in.
+    pub offers: bool,
     /// This rank's node.
     pub me: Option<NodeId>,
     /// The node below this rank's on the stack; the node before it in the queue (W6).
@@ -159,8 +182,11 @@ pub struct Steps {
     pub done: Option<NodeId>,
     /// To do: readers that gave up and are still counted.
     pub leaving: u32,
-    /// The count word that [`At::Activate`] expects.
+    /// The count word that [`At::Activate`], [`At::B1`] or [`At::XB`] expects; of a holder that may
+    /// have barged in, the one that it has entered with.
     pub word: u64,
+    /// The count word that this rank has left behind.
+    pub left: u64,
 }
 
 impl Steps {
@@ -176,6 +202,8 @@ impl Steps {
             mine: false,
             quiet: false,
             fresh: false,
+            skipped: false,
+            offers: false,
             me: None,
             link: None,
             node: None,
@@ -187,6 +215,7 @@ impl Steps {
             done: None,
             leaving: 0,
             word: 0,
+            left: 0,
         }
     }
 
@@ -203,6 +232,22 @@ impl Steps {
     /// An acquisition to write.
     pub const fn write(tries: bool) -> Self {
         Steps { tries, writes: true, ..Steps::new(At::Take, End::Inside) }
+    }
+
+    /// An acquisition to write that may barge in: the count word was last seen as `word`.
+    pub const fn barge(tries: bool, word: u64) -> Self {
+        Steps { tries, writes: true, word, ..Steps::new(At::B1, End::Inside) }
+    }
+
+    /// An acquisition to write that goes to the queue, though it might barge in.
+    pub const fn line_up() -> Self {
+        Steps { skipped: true, ..Steps::write(false) }
+    }
+
+    /// The release of a writer that may have barged in, with this count word.
+    pub fn release_barging(word: u64) -> Self {
+        let me = super::scheme::is_queued(word).then(|| NodeId::of_bits((word >> super::scheme::HEAD) as u32));
+        Steps { writes: true, me, word, ..Steps::new(At::Flush, End::Out) }
     }
 
     /// The release of a writer.
@@ -234,7 +279,7 @@ impl Steps {
 
     /// Returns whether nothing has happened yet on behalf of an acquisition.
     pub(crate) fn is_outside(&self) -> bool {
-        matches!(self.at, At::R1 | At::W2) || self.at == At::Take && self.writes
+        matches!(self.at, At::R1 | At::B1 | At::B2 | At::W2) || self.at == At::Take && self.writes
     }
 
     /// Returns what becomes of this rank's node, if one is in use, when the steps have ended.
@@ -256,6 +301,9 @@ pub struct CountedTable {
     pub ranks: usize,
     /// Whether puts are ordered before atomics to the same target.
     pub ordered_here: bool,
+    /// Whether a lock that may be barged into is passed on by waking its head, which then looks;
+    /// otherwise the head is handed the lock, as soon as it is registered.
+    pub passing: bool,
 }
 
 fn bits(node: Option<NodeId>) -> u64 {
@@ -274,9 +322,9 @@ impl CountedTable {
 }
 
 /// Returns the wake of `node`.
-fn wake(node: Option<NodeId>) -> Option<Op> {
+fn wake(node: Option<NodeId>, how: Wait) -> Option<Op> {
     let node = node?;
-    let (expected, new) = (wake_word(Wait::Blocked, node), wake_word(Wait::Granted, node));
+    let (expected, new) = (wake_word(Wait::Blocked, node), wake_word(how, node));
     Some(Op::Atomic(Word::Wake(node), Amo::CompareSwap { expected, new }))
 }
 
@@ -305,19 +353,35 @@ impl Table for CountedTable {
                 Op::Atomic(Word::Wake(s.me?), Amo::CompareSwap { expected, new })
             }
             At::R6Retire => Op::GiveBack(s.me?),
-            At::Activate => count(Amo::CompareSwap { expected: s.word, new: rules.granted(s.word) }),
+            At::Activate => {
+                let new = match (rules.barges, s.mine) {
+                    (false, _) => rules.granted(s.word),
+                    (true, true) => rules.active(me),
+                    (true, false) => self.left(s.word).0,
+                };
+                count(Amo::CompareSwap { expected: s.word, new })
+            }
+            At::B1 | At::B2 => count(Amo::CompareSwap { expected: s.word, new: s.word | WRITER_ACTIVE }),
+            At::W8Block => Op::Store(Word::Wake(s.me?), wake_word(Wait::Blocked, s.me?)),
+            At::W8 => count(Amo::CompareSwap { expected: rules.interest(me), new: rules.active(me) }),
+            At::W8Next => count(Amo::Add(NEXT)),
+            At::XB => count(Amo::CompareSwap { expected: s.word, new: self.left(s.word).0 }),
+            At::XQ => count(Amo::CompareSwap { expected: rules.active(node), new: 0 }),
+            At::Downgrade => count(Amo::Add(self.downgraded(s))),
+            At::Unregister => count(Amo::Add(rules.interest(node).wrapping_neg())),
             At::Head => Op::Get(HEAD_WORD),
             At::W2 if s.tries => Op::Atomic(TAIL, Amo::CompareSwap { expected: 0, new: me }),
             At::W2 => Op::Atomic(TAIL, Amo::Swap(me)),
             At::Free => count(Amo::CompareSwap { expected: 0, new: rules.active(me) }),
             At::W3 => Op::Put(HEAD_WORD, me),
             At::W3Flush | At::X5Flush => Op::FlushHome,
-            At::W4 => count(Amo::Add(rules.interest(me))),
+            At::W4 => count(Amo::Add(rules.interest(me) | self.registered())),
             At::W6 => Op::Atomic(Word::Next(s.link?), Amo::Swap(me)),
             At::Retract => count(Amo::And(!WRITER_INTERESTED)),
             At::Known | At::X4Load => Op::Get(Word::Next(s.node?)),
             At::HandOver => {
-                count(Amo::CompareSwap { expected: rules.active(node), new: rules.active(bits(s.next)) })
+                let new = if rules.barges { self.handed_on(s.next) } else { rules.active(bits(s.next)) };
+                count(Amo::CompareSwap { expected: rules.active(node), new })
             }
             At::X2 => count(Amo::Add(rules.active(node).wrapping_neg())),
             At::X4 => Op::Atomic(TAIL, Amo::CompareSwap { expected: node, new: 0 }),
@@ -326,14 +390,16 @@ impl Table for CountedTable {
             }
             At::X4Retire => Op::Retire(s.node?),
             At::X5 => Op::Put(HEAD_WORD, bits(s.next)),
-            At::X6 => count(Amo::Add(rules.interest(bits(s.next)))),
-            At::WakeReader => wake(s.reader)?,
+            At::X6 => count(Amo::Add(rules.interest(bits(s.next)) | self.registered())),
+            At::WakeReader => wake(s.reader, Wait::Granted)?,
             At::Below => Op::Get(Word::Next(s.reader?)),
             At::BelowRetire => Op::Retire(s.reader?),
-            At::Wake => wake(s.writer)?,
+            At::Wake => wake(s.writer, if s.offers { Wait::Offered } else { Wait::Granted })?,
             At::Retire => Op::Retire(s.done?),
         };
         let announced = match s.at {
+            // Nobody asks whether a rank is inside.
+            _ if !rules.recoverable => None,
             At::R1 => Some(Transition::READER_ARRIVES),
             At::U1 => Some(Transition::READER_LEAVES),
             At::W2 => s.me.map(Transition::writer_goes_on),
@@ -344,6 +410,13 @@ impl Table for CountedTable {
     }
 
     fn resume(&self, s: &mut Steps, found: u64) -> Result<Option<Transition>> {
+        let said = self.go(s, found)?;
+        Ok(said.filter(|_| self.rules.recoverable))
+    }
+}
+
+impl CountedTable {
+    fn go(&self, s: &mut Steps, found: u64) -> Result<Option<Transition>> {
         match s.at {
             At::End(_) => Ok(None),
             At::Flush => {
@@ -361,6 +434,10 @@ impl Table for CountedTable {
                 s.at = At::End(End::Broken);
                 Ok(None)
             }
+            At::X3 if self.rules.barges => self.barges(s, found).map(|()| None),
+            At::B1 | At::B2 | At::W8Block | At::W8 | At::W8Next | At::XB | At::XQ | At::Downgrade | At::Unregister => {
+                self.barges(s, found).map(|()| None)
+            }
             At::R1 | At::R1Again | At::Uncount | At::Withdraw | At::R3 | At::R3Store | At::R4 | At::R5Forget
             | At::R5 | At::R6 | At::R6Retire | At::Recheck | At::U1 => self.reads(s, found),
             At::W2 | At::Free | At::W3 | At::W3Flush | At::W4 | At::W6 | At::W7 | At::Retract | At::Known
@@ -368,9 +445,7 @@ impl Table for CountedTable {
             _ => self.helps(s, found),
         }
     }
-}
 
-impl CountedTable {
     /// R2, W1.
     fn took(&self, s: &mut Steps, found: u64) -> Result<Option<Transition>> {
         if found != 0 {
@@ -392,7 +467,11 @@ impl CountedTable {
         let Some(me) = s.me else { return Ok(None) };
         if found == wake_word(Wait::Granted, me) {
             s.at = if s.writes { At::W7 } else { At::R6 };
-            return self.resume(s, Wait::Granted as u64);
+            return self.go(s, Wait::Granted as u64);
+        }
+        if self.rules.barges && s.writes && found == wake_word(Wait::Offered, me) {
+            s.at = At::W8Block;
+            return Ok(None);
         }
         if found != wake_word(Wait::Blocked, me) {
             return Err(LockError::corrupt("wake", found));

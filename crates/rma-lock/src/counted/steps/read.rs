@@ -2,9 +2,9 @@
 
 use super::{At, CountedTable, Steps, Then};
 use crate::{
-    Result,
+    LockError, Result,
     counted::scheme::READER,
-    queue::Transition,
+    queue::{Transition, Wait},
     steps::{End, Reason},
 };
 
@@ -41,6 +41,7 @@ impl CountedTable {
                 return Ok(self.help(s));
             }
             At::R6 if found == 0 => s.at = At::GiveUp,
+            At::R6 if found != Wait::Granted as u64 => return Err(LockError::corrupt("wake", found)),
             At::R6 => {
                 s.at = At::R6Retire;
                 return Ok(rules.waits_counted.then_some(Transition::READER_ENTERS));
@@ -78,7 +79,9 @@ impl CountedTable {
 
     /// Continues after U1 has found `old`.
     pub(super) fn uncounted(&self, s: &mut Steps, old: u64) -> Result<Option<Transition>> {
-        if !self.rules.is_last(old) {
+        let rules = &self.rules;
+        // A head that is awake sees by itself that the readers have left.
+        if !rules.is_last(old) || rules.barges && old & rules.ignored == 0 {
             return Ok(self.help(s));
         }
         (s.at, s.word, s.mine) = (At::Activate, old - READER, false);

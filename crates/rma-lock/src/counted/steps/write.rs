@@ -2,9 +2,9 @@
 
 use super::{At, CountedTable, HandOver, Steps, Then, bits};
 use crate::{
-    Result,
+    LockError, Result,
     counted::scheme::WRITER_INTERESTED,
-    queue::{NodeId, Transition},
+    queue::{NodeId, Transition, Wait},
     steps::{End, Reason},
 };
 
@@ -18,7 +18,7 @@ impl CountedTable {
                 (s.at, s.fresh) = (At::End(End::NotNow), true);
                 return Ok(s.me.map(|me| Transition::writer_goes_back(me, 1)));
             }
-            At::W2 => (s.at, s.link) = (At::W6, self.decode("tail", found)?),
+            At::W2 => (s.at, s.link, s.skipped) = (At::W6, self.decode("tail", found)?, false),
             // It is gone, so this writer is first.
             At::W6 if found == NodeId::PASSED => self.contend(s),
             At::W6 => s.at = At::W7,
@@ -28,13 +28,15 @@ impl CountedTable {
             At::W3 => s.at = self.flushed(At::W3Flush, At::W4),
             At::W3Flush => s.at = At::W4,
             At::W4 if rules.is_free(found) => {
-                (s.at, s.word, s.mine) = (At::Activate, found + rules.interest(me), true);
+                (s.at, s.word, s.mine) = (At::Activate, found + (rules.interest(me) | self.registered()), true);
             }
             At::W4 => self.not_free(s),
             // Fails if a reader has already let me in.
             At::Retract if found & WRITER_INTERESTED != 0 => return Ok(self.back(s)),
             At::Retract => s.at = At::W7,
             At::W7 if found == 0 => s.at = At::GiveUp,
+            At::W7 if rules.barges && found == Wait::Offered as u64 => s.at = At::W8Block,
+            At::W7 if found != Wait::Granted as u64 => return Err(LockError::corrupt("wake", found)),
             At::W7 => {
                 s.woken = true;
                 return Ok(self.inside(s));
@@ -42,6 +44,7 @@ impl CountedTable {
             At::Known => {
                 s.next = self.decode("next", found)?;
                 s.at = match (s.next, rules.hand_over) {
+                    (None, _) if rules.barges => At::XQ,
                     (None, _) => At::X2,
                     (_, HandOver::Always) => {
                         let said = (!s.quiet).then_some(s.node).flatten().map(Transition::writer_goes_on);
@@ -51,7 +54,11 @@ impl CountedTable {
                     _ => At::HandOver,
                 };
             }
-            At::HandOver if found == rules.active(node) => self.handed_over(s),
+            At::HandOver if found == rules.active(node) => {
+                (s.left, s.offers) = (self.handed_on(s.next), rules.barges && self.passing);
+                self.handed_over(s);
+            }
+            At::HandOver if rules.barges => s.at = At::Downgrade,
             At::HandOver => (s.at, s.quiet) = (At::X2, true),
             At::X2 if !rules.must_sweep(found) => return Ok(self.depart(s)),
             // Before the stack is taken: a reader that finds it empty announces itself again.
@@ -70,7 +77,11 @@ impl CountedTable {
     /// W3: this rank is the first in the queue.
     fn contend(&self, s: &mut Steps) {
         s.link = None;
-        s.at = if self.rules.head_apart { At::W3 } else { At::Free };
+        s.at = match (self.rules.head_apart, self.rules.barges && !s.skipped) {
+            (true, _) => At::W3,
+            (_, true) => At::W4,
+            _ => At::Free,
+        };
     }
 
     /// W5 has found a reader, or failed because one came, which will let this writer in.
@@ -81,6 +92,9 @@ impl CountedTable {
     /// The writer is inside.
     pub(super) fn inside(&self, s: &mut Steps) -> Option<Transition> {
         s.at = At::End(End::Inside);
+        if self.rules.barges {
+            s.word = self.rules.active(bits(s.me));
+        }
         if s.dropped {
             s.ends = End::GaveUp(Reason::Dropped);
             self.begin_leave(s);
@@ -96,6 +110,9 @@ impl CountedTable {
 
     /// The writer inside begins to leave.
     pub(super) fn begin_leave(&self, s: &mut Steps) {
+        if self.rules.barges {
+            return self.begin_to_leave(s);
+        }
         (s.node, s.next, s.quiet, s.then) = (s.me, None, false, Then::Left);
         s.at = self.first_of_release();
     }
@@ -111,7 +128,7 @@ impl CountedTable {
     }
 
     /// X4, once what X3 found is woken.
-    fn depart(&self, s: &mut Steps) -> Option<Transition> {
+    pub(super) fn depart(&self, s: &mut Steps) -> Option<Transition> {
         s.departing = true;
         self.help(s)
     }

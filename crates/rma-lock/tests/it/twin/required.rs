@@ -5,9 +5,11 @@ use std::time::Instant;
 use twin::{Case, Lock, Search, Verdict};
 
 /// The number of states of each required job that is small.
-const STATES: [(Lock, [Option<u64>; 4]); 5] = [
+const STATES: [(Lock, [Option<u64>; 4]); 7] = [
     (Lock::Flat, [Some(4_539), Some(247_248), Some(159_044), Some(35_567)]),
     (Lock::Packed, [Some(4_046), None, Some(193_558), Some(34_058)]),
+    (Lock::Barging, [Some(3_944), None, None, Some(38_479)]),
+    (Lock::Passing, [Some(3_532), None, None, Some(40_873)]),
     (Lock::WritersFirst, [Some(2_722), None, None, Some(125_211)]),
     (Lock::Fair, [Some(5_618), Some(359_142), Some(120_102), Some(28_065)]),
     (Lock::Aggregated, [Some(25_076), None, None, Some(192_431)]),

@@ -1,0 +1,121 @@
+//! Barging: a writer that runs takes what is free, by one comparison, though others wait.
+//!
+//! A queue that hands a lock over in order of arrival waits, at each hand-over, for a rank that may
+//! not be running: with more ranks than CPUs that is a switch of processes each time. So a writer
+//! first tries to get in past the queue. The queue's first, its head, is woken once, finds itself
+//! passed, and says so in the count word ([`super::scheme::NEXT`]); from then on nobody passes it.
+//! And a rank that has passed a head [`PASSES`] times lines up itself, so each rank gets in past a
+//! waiting one that often and no more.
+
+use super::{
+    Core, CountedLock, Scheme, Steps,
+    guard::Writing,
+    scheme::{ASLEEP, NEXT, WRITER_ACTIVE, WRITER_INTERESTED, is_queued},
+    short::{Went, go_on},
+    steps::At,
+};
+use core::{
+    fmt,
+    sync::atomic::{
+        AtomicU32, AtomicU64,
+        Ordering::Relaxed,
+    },
+};
+use rdma_fabric::{Amo, Time};
+
+/// How often a rank gets in past heads before it lines up. Less often lets the ranks that wait in
+/// sooner, and costs a switch of processes each time (`docs/evidence/contention.md`).
+const PASSES: u32 = 1 << 14;
+
+/// What a rank remembers of a lock that it barges into. Forgetting it costs an operation.
+#[derive(Default)]
+pub(super) struct Seen {
+    /// The count word that it has left behind.
+    left: AtomicU64,
+    /// How often it has got in past a head since it last lined up.
+    passed: AtomicU32,
+}
+
+impl fmt::Debug for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ", left {:#x}, passed {}", self.left.load(Relaxed), self.passed.load(Relaxed))
+    }
+}
+
+impl Seen {
+    pub(super) fn leave(&self, left: u64) {
+        self.left.store(left, Relaxed);
+    }
+
+    /// Returns the count word as it may still be; `None` if it is time to line up: this rank has
+    /// handed the lock over, or has passed others often enough.
+    #[inline(always)]
+    fn expected(&self) -> Option<u64> {
+        let left = self.left.load(Relaxed);
+        if left & WRITER_ACTIVE == 0 && self.passed.load(Relaxed) < PASSES { Some(left) } else { self.line_up() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn line_up(&self) -> Option<u64> {
+        self.left.store(0, Relaxed);
+        self.passed.store(0, Relaxed);
+        None
+    }
+
+    /// Notes that this rank is inside, where the count word was `word`.
+    #[inline(always)]
+    fn enter(&self, word: u64) {
+        if word & WRITER_INTERESTED != 0 {
+            self.passed.store(self.passed.load(Relaxed) + 1, Relaxed);
+        }
+    }
+}
+
+/// Returns the steps of an acquisition.
+fn steps(core: &Core, tries: bool) -> Steps {
+    match core.seen.expected() {
+        _ if tries => Steps::barge(true, 0),
+        Some(word) => Steps::barge(false, word),
+        None => Steps::line_up(),
+    }
+}
+
+impl<S: Scheme> CountedLock<S> {
+    /// B1.
+    #[inline(always)]
+    pub(super) fn barge_now(&self, tries: bool, deadline: Time) -> Result<Writing, Went> {
+        let core = &self.core;
+        if !core.is_fast() || !core.broken.is_whole() {
+            return Err(go_on(core, steps(core, tries), Err(None), deadline));
+        }
+        let Some(word) = (if tries { Some(0) } else { core.seen.expected() }) else {
+            return Err(go_on(core, Steps::line_up(), Err(None), deadline));
+        };
+        match core.atomic_now(&core.count, Amo::CompareSwap { expected: word, new: word | WRITER_ACTIVE }) {
+            Ok(found) if found == word => {
+                core.seen.enter(word);
+                Ok(Writing::barged(word | WRITER_ACTIVE))
+            }
+            found => Err(go_on(core, Steps::barge(tries, word), found, deadline)),
+        }
+    }
+
+    /// XB, if nobody is to be woken.
+    #[inline(always)]
+    pub(super) fn leave_barged(&self, held: Writing) -> Went {
+        let (core, word) = (&self.core, held.word());
+        let steps = Steps::release_barging(word);
+        if !core.is_fast() || is_queued(word) || word & (ASLEEP | NEXT) != 0 {
+            return go_on(core, steps, Err(None), Time::MAX);
+        }
+        let left = word & !WRITER_ACTIVE;
+        match core.atomic_now(&core.count, Amo::CompareSwap { expected: word, new: left }) {
+            Ok(found) if found == word => {
+                core.seen.leave(left);
+                Ok(Ok(None))
+            }
+            found => go_on(core, Steps { at: At::XB, ..steps }, found, Time::MAX),
+        }
+    }
+}
