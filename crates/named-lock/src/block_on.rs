@@ -1,0 +1,42 @@
+//! Running a future of the lock's protocol on the calling thread: spin, yield, park.
+
+use crate::{bell, mapping::Mapping, slots};
+use core::{
+    future::Future,
+    hint::spin_loop,
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
+use std::{thread, time::Instant};
+
+/// Fruitless polls before the first yield.
+const SPINS: u32 = 100;
+/// Yields before parking.
+const YIELDS: u32 = 20;
+
+/// Runs `future`, whose waits are those of `me`, to completion. Looks meanwhile whether those that
+/// use the lock live. `deadline` only says when to look at the future again.
+pub(crate) fn block_on<F: Future>(map: &Mapping, me: usize, deadline: Option<Instant>, future: F) -> F::Output {
+    let mut future = pin!(future);
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut idle = 0;
+    loop {
+        if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
+            return out;
+        }
+        idle += 1;
+        if idle <= SPINS {
+            spin_loop();
+        } else if idle <= SPINS + YIELDS {
+            thread::yield_now();
+        } else {
+            slots::look(map, me, bell::LONGEST);
+            let ticket = bell::prepare(map, me);
+            if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
+                return out;
+            }
+            let left = deadline.map_or(bell::LONGEST, |at| at.saturating_duration_since(Instant::now()));
+            bell::park(map, me, ticket, left);
+        }
+    }
+}
