@@ -70,6 +70,7 @@ mod taking;
 mod torn;
 
 pub use error::{Error, Result};
+pub use fork::this_process;
 pub use guard::{ReadGuard, Torn, WriteGuard};
 pub use layout::PROCESSES;
 pub use lock::NamedLock;
