@@ -6,20 +6,21 @@ use core::{
     hint::spin_loop,
     pin::pin,
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 use std::{thread, time::Instant};
 
 /// Fruitless polls before the first yield.
 const SPINS: u32 = 100;
-/// Yields before parking.
-const YIELDS: u32 = 20;
+/// How long to yield before parking: on a busy machine a single yield may take as long as a time slice.
+const YIELDING: Duration = Duration::from_micros(30);
 
 /// Runs `future`, whose waits are those of `me`, to completion. Looks meanwhile whether those that
 /// use the lock live. `deadline` only says when to look at the future again.
 pub(crate) fn block_on<F: Future>(map: &Mapping, me: usize, deadline: Option<Instant>, future: F) -> F::Output {
     let mut future = pin!(future);
     let mut cx = Context::from_waker(Waker::noop());
-    let mut idle = 0;
+    let (mut idle, mut yields_until) = (0, None);
     loop {
         if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
             return out;
@@ -27,7 +28,7 @@ pub(crate) fn block_on<F: Future>(map: &Mapping, me: usize, deadline: Option<Ins
         idle += 1;
         if idle <= SPINS {
             spin_loop();
-        } else if idle <= SPINS + YIELDS {
+        } else if Instant::now() < *yields_until.get_or_insert_with(|| Instant::now() + YIELDING) {
             thread::yield_now();
         } else {
             slots::look(map, me, bell::LONGEST);

@@ -21,6 +21,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 const SHORTLY: Duration = Duration::from_secs(1);
 /// How long a try may wait for others that recover from a death, or does so itself.
 const RECOVERING: Duration = Duration::from_millis(100);
+/// How often tries look whether those live that hold the lock.
+const A_MOMENT: Duration = Duration::from_millis(1);
 /// Pause before an acquisition that no more could wait for is tried again.
 const PAUSE: Duration = Duration::from_micros(500);
 
@@ -134,7 +136,7 @@ impl NamedLock {
             // A try found the lock taken, perhaps by one that has died.
             Ok(()) => {
                 *tries += 1;
-                Ok(*tries <= 3 && Self::recovers(view).map_err(Error::lock(&self.path))?)
+                Ok(*tries <= 3 && Self::recovers(view, A_MOMENT).map_err(Error::lock(&self.path))?)
             }
             Err(LockError::TimedOut) => Err(Error::timed_out(&self.path)),
             Err(LockError::Torn { by }) => {
@@ -143,9 +145,11 @@ impl NamedLock {
             Err(LockError::TooManyWaiting { .. }) => match wait {
                 Wait::Not => Ok(false),
                 Wait::Until(Some(at)) if Instant::now() >= at => Err(Error::timed_out(&self.path)),
+                // Nothing of this process waits in the queue, so nothing there notices a death.
                 Wait::Until(_) => {
-                    slots::look(&view.map, view.rank, bell::LONGEST);
-                    thread::sleep(PAUSE);
+                    if !Self::recovers(view, bell::LONGEST).map_err(Error::lock(&self.path))? {
+                        thread::sleep(PAUSE);
+                    }
                     Ok(true)
                 }
             },
@@ -155,15 +159,17 @@ impl NamedLock {
     }
 
     /// Recovers from a death that nobody has recovered from yet, if there is one.
-    fn recovers(view: &View) -> Result<bool, LockError> {
-        slots::look(&view.map, view.rank, Duration::from_millis(1));
+    /// Looks for deaths, unless somebody has within `pause`.
+    fn recovers(view: &View, pause: Duration) -> Result<bool, LockError> {
+        slots::look(&view.map, view.rank, pause);
         let known = RECOVERY.deaths - view.run(None, view.lock.room())?.deaths;
         if slots::deaths(&view.map) <= known as u64 {
             return Ok(false);
         }
         let until = Some(Instant::now() + RECOVERING);
         match view.run(until, view.lock.recover_from(view.lock.epoch(), view.time(until))) {
-            Ok(()) => Ok(true),
+            // What can't be recovered from ends the generation.
+            Ok(()) | Err(LockError::Unrecoverable { .. }) => Ok(true),
             Err(LockError::TimedOut) => Ok(false),
             Err(error) => Err(error),
         }

@@ -95,6 +95,22 @@ pub(crate) fn a_try_finds_a_killed_writer() {
     mend(&lock, by);
 }
 
+pub(crate) fn a_killed_writer_is_told_to_those_who_wait_in_slices() {
+    let place = Place::new();
+    let other = place.open();
+    let mut holder = place.start("write", &[]);
+    holder.await_line("holds");
+    // Each leaves a node in the queue, until there is none to wait with.
+    for _ in 0..6 {
+        assert!(matches!(other.write_within(Duration::from_millis(10)), Err(Error::TimedOut { .. })));
+    }
+    holder.kill();
+    let began = Instant::now();
+    assert_eq!(torn_by(other.write_within(SOON)), holder.number());
+    assert!(began.elapsed() < SOON);
+    mend(&other, holder.number());
+}
+
 pub(crate) fn a_killed_reader_only_delays() {
     let place = Place::new();
     let lock = place.open();
@@ -174,4 +190,31 @@ pub(crate) fn writers_killed_at_random_never_hang_the_others() {
         assert!(began.elapsed() < SOON, "round {round}: {:?}", began.elapsed());
         writers[index].await_line("writes");
     }
+}
+
+pub(crate) fn more_deaths_than_there_is_room_for_are_told() {
+    let place = Place::new();
+    let (lock, other) = (place.open(), place.open());
+    let mut readers: Vec<_> = (0..30).map(|_| place.start("read", &[])).collect();
+    readers.iter_mut().for_each(|reader| reader.await_line("holds"));
+    // It stays inside, so that the file can't be replaced.
+    let guard = lock.read().expect("held");
+    let mut full = 0;
+    for reader in &mut readers {
+        reader.kill();
+        let began = Instant::now();
+        match other.write_within(Duration::from_millis(40)) {
+            Err(Error::TimedOut { .. }) => {}
+            Err(Error::Full { .. }) => full += 1,
+            outcome => panic!("beside a reader: {outcome:?}"),
+        }
+        assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    }
+    println!("    {full} of {} times there was no room", readers.len());
+    assert!(full > 0, "the file has fewer epochs than that");
+    let waits = thread::spawn(move || other.write_within(HANG).map(|_| ()));
+    thread::sleep(Duration::from_millis(100));
+    guard.release().expect("released");
+    waits.join().expect("no panic").expect("nothing is torn");
+    lock.write_within(SOON).expect("nothing is torn").release().expect("released");
 }

@@ -24,6 +24,10 @@ mod threads;
 #[cfg(target_os = "linux")]
 const CASES: &[(&str, fn())] = &[
     ("a_killed_writer_is_told_to_those_who_wait", deaths::a_killed_writer_is_told_to_those_who_wait),
+    (
+        "a_killed_writer_is_told_to_those_who_wait_in_slices",
+        deaths::a_killed_writer_is_told_to_those_who_wait_in_slices,
+    ),
     ("a_killed_writer_is_told_to_those_who_come_later", deaths::a_killed_writer_is_told_to_those_who_come_later),
     ("a_try_finds_a_killed_writer", deaths::a_try_finds_a_killed_writer),
     ("a_killed_reader_only_delays", deaths::a_killed_reader_only_delays),
@@ -31,6 +35,7 @@ const CASES: &[(&str, fn())] = &[
     ("a_killed_mender_leaves_torn_data", deaths::a_killed_mender_leaves_torn_data),
     ("a_panic_leaves_torn_data", deaths::a_panic_leaves_torn_data),
     ("writers_killed_at_random_never_hang_the_others", deaths::writers_killed_at_random_never_hang_the_others),
+    ("more_deaths_than_there_is_room_for_are_told", deaths::more_deaths_than_there_is_room_for_are_told),
     ("sixteen_processes_count_together", crowds::sixteen_processes_count_together),
     ("readers_and_writers_exclude_each_other", crowds::readers_and_writers_exclude_each_other),
     ("many_processes_come_and_go", crowds::many_processes_come_and_go),
