@@ -58,6 +58,7 @@ unsafe fn opened(lock: *mut i32, open: impl FnOnce() -> Outcome<i32>) -> i32 {
 ///
 /// # Safety
 /// As the module says.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn onesided_lock_open(name: *const c_char, lock: *mut i32) -> i32 {
     let open = || {
@@ -73,6 +74,7 @@ pub(crate) unsafe extern "C" fn onesided_lock_open(name: *const c_char, lock: *m
 ///
 /// # Safety
 /// As the module says.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn onesided_lock_open_path(path: *const c_char, lock: *mut i32) -> i32 {
     let open = || {
@@ -85,12 +87,14 @@ pub(crate) unsafe extern "C" fn onesided_lock_open_path(path: *const c_char, loc
 }
 
 /// Takes a lock shared.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn onesided_lock_shared(lock: i32, milliseconds: i32) -> i32 {
     call(|| calls::shared(lock, milliseconds).map(|()| Code::Ok))
 }
 
 /// Takes a lock exclusively.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn onesided_lock_exclusive(lock: i32, milliseconds: i32) -> i32 {
     call(|| calls::exclusive(lock, milliseconds).map(|()| Code::Ok))
@@ -100,6 +104,7 @@ pub(crate) extern "C" fn onesided_lock_exclusive(lock: i32, milliseconds: i32) -
 ///
 /// # Safety
 /// As the module says.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn onesided_lock_mend(lock: i32, milliseconds: i32, torn_by: *mut i32) -> i32 {
     call(|| {
@@ -111,30 +116,35 @@ pub(crate) unsafe extern "C" fn onesided_lock_mend(lock: i32, milliseconds: i32,
 }
 
 /// Declares that what a lock protects is whole again.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn onesided_lock_clear_torn(lock: i32) -> i32 {
     call(|| calls::clear_torn(lock).map(|()| Code::Ok))
 }
 
 /// Releases a lock.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn onesided_lock_release(lock: i32) -> i32 {
     call(|| calls::release(lock).map(|()| Code::Ok))
 }
 
 /// Closes a lock.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn onesided_lock_close(lock: i32) -> i32 {
     call(|| calls::close(lock).map(|()| Code::Ok))
 }
 
 /// Returns the process that tore the data, if the calling thread's last failure said so.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn onesided_lock_torn_by() -> i32 {
     last::torn_by()
 }
 
 /// Returns what the calling thread's last failure was.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn onesided_lock_error() -> *const c_char {
     last::text()

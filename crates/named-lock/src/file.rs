@@ -51,6 +51,13 @@ pub(crate) fn existing(path: &Path) -> Result<Option<OwnedFd>> {
     Err(Error::foreign(path, why))
 }
 
+/// Opens the same file once more, whatever its name leads to now. Threads that lock it by the same
+/// descriptor would not exclude each other.
+pub(crate) fn again(file: &OwnedFd, path: &Path) -> Result<OwnedFd> {
+    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+    open(own, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(Error::refused("open", path))
+}
+
 /// Returns whether `path` leads to this file.
 pub(crate) fn is_at(file: &OwnedFd, path: &Path) -> Result<bool> {
     let own = fstat(file).map_err(Error::refused("fstat", path))?;

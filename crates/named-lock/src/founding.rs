@@ -112,11 +112,12 @@ fn falls_silent(map: &Mapping, deadline: Instant) -> bool {
 
 /// Opens the gate again if whoever closed it has died: then the file is not locked.
 pub(crate) fn reopen(path: &Path, file: &OwnedFd, map: &Mapping) -> Result<()> {
-    if file::lock(file, path, None)? {
+    let own = file::again(file, path)?;
+    if file::lock(&own, path, None)? {
         if Gate::of(map) == Gate::Closing {
             Gate::Open.set(map);
         }
-        file::unlock(file);
+        file::unlock(&own);
     }
     Ok(())
 }

@@ -26,6 +26,8 @@ pub struct NamedLock {
     pub(crate) process: u32,
     /// Its membership in the generation of the lock that it used last.
     pub(crate) session: Mutex<Arc<Session>>,
+    /// Held by the thread that joins the next generation.
+    pub(crate) joins: Mutex<()>,
 }
 
 impl NamedLock {
@@ -48,7 +50,12 @@ impl NamedLock {
     pub fn open_path(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_owned();
         let session = joining::join(&path, Instant::now() + PATIENCE)?;
-        Ok(NamedLock { path, process: fork::this_process(), session: Mutex::new(Arc::new(session)) })
+        Ok(NamedLock {
+            path,
+            process: fork::this_process(),
+            session: Mutex::new(Arc::new(session)),
+            joins: Mutex::default(),
+        })
     }
 
     /// Returns the path of the lock's file.

@@ -10,7 +10,7 @@ use crate::{
 use core::time::Duration;
 use rma_lock::LockError;
 use std::{
-    sync::{Arc, PoisonError},
+    sync::{Arc, PoisonError, TryLockError},
     thread,
     time::Instant,
 };
@@ -117,12 +117,26 @@ impl NamedLock {
                     }
                 }
                 Gate::Over => {
-                    let mut current = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-                    // Another thread may have done it.
-                    if Arc::ptr_eq(&current, session) {
-                        *current = Arc::new(joining::join(path, wait.for_room())?);
+                    let turn = match self.joins.try_lock() {
+                        Ok(turn) => Some(turn),
+                        Err(TryLockError::Poisoned(turn)) => Some(turn.into_inner()),
+                        Err(TryLockError::WouldBlock) => None,
+                    };
+                    if turn.is_some() {
+                        // Another thread may have done it.
+                        if Arc::ptr_eq(&self.session()?, session) {
+                            let joined = Arc::new(joining::join(path, wait.for_room())?);
+                            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = joined;
+                        }
+                        return Ok(true);
                     }
-                    return Ok(true);
+                    match wait {
+                        Wait::Until(Some(at)) if Instant::now() >= at => return Err(Error::timed_out(path)),
+                        _ => thread::sleep(PAUSE),
+                    }
+                    if !Arc::ptr_eq(&self.session()?, session) {
+                        return Ok(true);
+                    }
                 }
             }
         }
@@ -189,15 +203,16 @@ impl NamedLock {
             if Gate::of(map) == Gate::Over {
                 return Ok(());
             }
-            if !file::lock(file, path, Some(deadline))? {
+            let own = file::again(file, path)?;
+            if !file::lock(&own, path, Some(deadline))? {
                 return Err(Error::timed_out(path));
             }
-            let renewed = if file::is_at(file, path)? {
+            let renewed = if file::is_at(&own, path)? {
                 founding::renew(path, map, Machine::this()?, joining::FIRMLY)
             } else {
                 Ok(false)
             };
-            file::unlock(file);
+            file::unlock(&own);
             if renewed? {
                 return Ok(());
             }

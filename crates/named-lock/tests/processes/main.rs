@@ -47,6 +47,7 @@ const CASES: &[(&str, fn())] = &[
     ("names_lead_to_the_users_directory", files::names_lead_to_the_users_directory),
     ("a_child_must_open_anew", forks::a_child_must_open_anew),
     ("threads_exclude_each_other", threads::threads_exclude_each_other),
+    ("threads_go_on_in_the_next_file", threads::threads_go_on_in_the_next_file),
     ("deadlines_are_kept", threads::deadlines_are_kept),
     ("torn_data_stay_torn_in_the_next_file", generations::torn_data_stay_torn_in_the_next_file),
     ("a_founder_killed_half_way_is_replaced", generations::a_founder_killed_half_way_is_replaced),

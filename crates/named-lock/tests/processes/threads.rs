@@ -3,9 +3,10 @@
 use crate::children::{Place, SOON};
 use named_lock::Error;
 use std::{
+    os::unix::fs::MetadataExt,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     thread,
     time::{Duration, Instant},
@@ -56,4 +57,41 @@ pub(crate) fn deadlines_are_kept() {
     guard.release().expect("released");
     other.write_within(SOON).expect("held").release().expect("released");
     lock.read_within(SOON).expect("held").release().expect("released");
+}
+
+pub(crate) fn threads_go_on_in_the_next_file() {
+    let place = Place::new();
+    let number = |place: &Place| std::fs::metadata(place.path()).expect("there").ino();
+    let locks: Vec<_> = (0..2).map(|_| Arc::new(place.open())).collect();
+    let (inside, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let threads: Vec<_> = (0..6)
+        .map(|number| {
+            let (lock, inside, stop) = (locks[number % 2].clone(), inside.clone(), stop.clone());
+            thread::spawn(move || {
+                let mut turns = 0u64;
+                while !stop.load(Relaxed) {
+                    let guard = lock.write().expect("held");
+                    assert_eq!(inside.fetch_add(1, Relaxed), 0, "beside a writer");
+                    thread::yield_now();
+                    inside.fetch_sub(1, Relaxed);
+                    guard.release().expect("released");
+                    turns += 1;
+                }
+                turns
+            })
+        })
+        .collect();
+    let (mut files, mut last) = (0, number(&place));
+    // Each death costs an epoch.
+    for _ in 0..60 {
+        let mut reader = place.start("read", &[]);
+        reader.await_line("holds");
+        reader.kill();
+        files += u32::from(number(&place) != last);
+        last = number(&place);
+    }
+    stop.store(true, Relaxed);
+    let turns: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
+    println!("    {files} new files, turns {turns:?}");
+    assert!(files > 0 && turns.iter().all(|turns| *turns > 0));
 }
