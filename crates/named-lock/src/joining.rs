@@ -64,6 +64,9 @@ pub(crate) fn join(path: &Path, deadline: Instant) -> Result<Session> {
                     thread::sleep(Duration::from_millis(20));
                 }
             }
+        } else if Instant::now() >= deadline {
+            // Somebody replaces it again and again.
+            return Err(Error::timed_out(path));
         }
     }
 }

@@ -75,6 +75,18 @@ pub(crate) fn ten_thousand_processes_come_and_go() {
     come_and_go(10_000);
 }
 
+/// Those that had to wait leave traces in the words of their ranks, which others use later.
+pub(crate) fn many_that_contend_come_and_go() {
+    let place = Place::new();
+    fs::write(place.data(), "0").expect("written");
+    let rounds = 3 * PROCESSES / 6;
+    for _ in 0..rounds {
+        let all: Vec<_> = (0..6).map(|_| place.start("count", &["4"])).collect();
+        all.into_iter().for_each(Actor::ends_well);
+    }
+    assert_eq!(fs::read_to_string(place.data()).expect("there"), (rounds * 24).to_string());
+}
+
 pub(crate) fn many_come_and_go_beside_a_reader_that_stays() {
     let place = Place::new();
     fs::write(place.data(), "0").expect("written");

@@ -39,6 +39,7 @@ const CASES: &[(&str, fn())] = &[
     ("sixteen_processes_count_together", crowds::sixteen_processes_count_together),
     ("readers_and_writers_exclude_each_other", crowds::readers_and_writers_exclude_each_other),
     ("many_processes_come_and_go", crowds::many_processes_come_and_go),
+    ("many_that_contend_come_and_go", crowds::many_that_contend_come_and_go),
     ("many_come_and_go_beside_a_reader_that_stays", crowds::many_come_and_go_beside_a_reader_that_stays),
     ("a_full_lock_is_told", crowds::a_full_lock_is_told),
     ("founders_that_meet_make_one_lock", crowds::founders_that_meet_make_one_lock),
