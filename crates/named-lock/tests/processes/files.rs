@@ -6,6 +6,7 @@ use std::{
     fs::{self, File, Permissions},
     os::unix::fs::{FileExt, PermissionsExt, symlink},
     path::Path,
+    process::Command,
     time::Duration,
 };
 
@@ -106,20 +107,27 @@ pub(crate) fn garbage_is_refused_or_told() {
     let _ = lock.try_write();
 }
 
+/// Opens a lock by its name in a process whose directory for run-time files this is.
+fn opened_by_name(folder: &Path, name: &str) -> String {
+    let mut command = Command::new(std::env::current_exe().expect("own path"));
+    command.args(["role", "name", name]).env("XDG_RUNTIME_DIR", folder);
+    let output = command.output().expect("started");
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).expect("a text").trim_end().to_owned()
+}
+
 pub(crate) fn names_lead_to_the_users_directory() {
     let place = Place::new();
     let folder = place.path().parent().expect("a folder").to_owned();
-    fs::set_permissions(&folder, Permissions::from_mode(0o700)).expect("its user");
-    // SAFETY: the cases run one after the other, and no thread of an earlier one is left.
-    #[allow(unsafe_code)]
-    unsafe {
-        std::env::set_var("XDG_RUNTIME_DIR", &folder);
-    }
-    let lock = NamedLock::open("a-name").expect("opened");
-    assert_eq!(lock.path(), folder.join("onesided-locks/a-name.lock"));
-    let mode = fs::metadata(folder.join("onesided-locks")).expect("there").permissions().mode();
-    assert_eq!(mode & 0o7777, 0o700);
-    fs::set_permissions(folder.join("onesided-locks"), Permissions::from_mode(0o777)).expect("its user");
-    assert!(matches!(NamedLock::open("a-name"), Err(Error::Foreign { .. })));
-    assert!(matches!(NamedLock::open("../a-name"), Err(Error::Name { .. })));
+    let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).expect("its user");
+    mode(&folder, 0o700);
+    let locks = folder.join("onesided-locks");
+    assert_eq!(opened_by_name(&folder, "a-name"), locks.join("a-name.lock").display().to_string());
+    assert_eq!(fs::metadata(&locks).expect("there").permissions().mode() & 0o7777, 0o700);
+    assert!(opened_by_name(&folder, "../a-name").contains("no name of a lock"));
+    mode(&locks, 0o777);
+    assert!(opened_by_name(&folder, "a-name").contains("its mode should be 0700"));
+    mode(&locks, 0o700);
+    mode(&folder, 0o755);
+    assert!(opened_by_name(&folder, "a-name").contains("its mode should be 0700"));
 }

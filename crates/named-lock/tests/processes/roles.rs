@@ -28,6 +28,11 @@ pub(crate) fn play(role: &str, path: &Path, args: &[String]) -> ExitCode {
             let lock = NamedLock::open_path(path).expect("opened");
             hold(&lock);
         }
+        // Open a lock by its name, in place of a path, and tell where it is.
+        "name" => match path.to_str().map(NamedLock::open).expect("UTF-8") {
+            Ok(lock) => say(&lock.path().display().to_string()),
+            Err(error) => say(&error.to_string()),
+        },
         // Add to the number in the file beside the lock.
         "count" => count(path, number(0)),
         "read-and-write" => read_and_write(path, number(0)),
