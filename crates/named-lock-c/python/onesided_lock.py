@@ -15,7 +15,7 @@
 The library, libonesided_lock.so, is searched for where the variable ONESIDED_LOCK_LIBRARY says,
 beside this file, and where the system has its libraries. Python 3.8 or later, and nothing else.
 Locks may be used by several threads; what a thread has taken, it releases itself. A child that was
-forked must open the lock anew (`Forked`). `with` statements wait so that signals are handled.
+forked must open the lock anew (`Forked`). Calls wait in slices, between which Python handles signals.
 """
 
 import ctypes
