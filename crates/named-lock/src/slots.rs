@@ -109,6 +109,11 @@ pub(crate) fn is_in_use(map: &Mapping, rank: usize) -> bool {
     map.slot_word(rank, layout::HOLDS).load(SeqCst) != 0
 }
 
+/// Returns how many ranks hold the lock, or are about to.
+pub(crate) fn in_use(map: &Mapping) -> usize {
+    MEMBERS.filter(|&rank| is_in_use(map, rank)).count()
+}
+
 /// Returns whether the rank is dead.
 #[inline]
 pub(crate) fn is_dead(map: &Mapping, rank: usize) -> bool {
