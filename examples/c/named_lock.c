@@ -76,6 +76,8 @@ int main(int argc, char **argv)
         return 1;
     }
     store(60, 40);
+    /* So that no child has a copy of unwritten text. */
+    setvbuf(stdout, NULL, _IOLBF, 0);
 
     pid_t victim = fork();
     if (victim == 0) {
