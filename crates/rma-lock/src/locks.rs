@@ -28,6 +28,8 @@ pub use crate::{
     lock::{AnonymousShared, KeptExclusive},
     nodes::{Aggregated, AggregatedGuard, AggregatedOptions, Levels},
     ranks::{EachGuard, EachLock, EachOptions, PerRankGuard, PerRankLock},
-    recovery::{RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Recovery, Torn},
+    recovery::{
+        KeptRead, KeptWrite, RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Recovery, Room, Torn,
+    },
     rw_lock::{Choice, Hint, LockKind, UnknownLock},
 };

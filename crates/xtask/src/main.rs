@@ -43,6 +43,14 @@ enum Task {
     /// lock, between processes beside a mutex, or in virtual time.
     #[cfg(target_os = "linux")]
     BenchLocks(bench::contention::Options),
+    /// Measure the lock by name beside a robust mutex and file locks: alone, contended, and after its
+    /// holder was killed.
+    #[cfg(target_os = "linux")]
+    BenchNamed(bench::named::Options),
+    /// Be one process that takes such a lock.
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    BenchNamedWorker(bench::named::WorkerOptions),
     /// Measure locks that others have published beside ours, by number of clients and skew, in virtual
     /// time.
     #[cfg(target_os = "linux")]
@@ -98,6 +106,10 @@ fn main() -> ExitCode {
         Task::BenchRank(options) => bench::run_rank(&options),
         #[cfg(target_os = "linux")]
         Task::BenchLocks(options) => bench::contention::run(&options),
+        #[cfg(target_os = "linux")]
+        Task::BenchNamed(options) => bench::named::run(&options),
+        #[cfg(target_os = "linux")]
+        Task::BenchNamedWorker(options) => bench::named::be_worker(&options),
         #[cfg(target_os = "linux")]
         Task::BenchLocksRank(options) => bench::contention::be_rank(&options),
         #[cfg(target_os = "linux")]

@@ -158,7 +158,15 @@ impl RecoverableLock {
     /// # Errors
     /// As [`RecoverableLock::write`], but never [`LockError::Torn`].
     pub fn mend(&self) -> impl Future<Output = Result<RecoverableWriteGuard<'_>>> {
-        self.exclusive(Takes::Torn, Time::MAX, None)
+        self.mend_before(Time::MAX)
+    }
+
+    /// Takes the lock as [`RecoverableLock::mend`] does, or gives up at `deadline`.
+    ///
+    /// # Errors
+    /// As [`RecoverableLock::mend`], and [`LockError::TimedOut`].
+    pub fn mend_before(&self, deadline: Time) -> impl Future<Output = Result<RecoverableWriteGuard<'_>>> {
+        self.exclusive(Takes::Torn, deadline, None)
     }
 
     /// Takes the lock exclusively if nobody is inside or waits to write.

@@ -1,6 +1,6 @@
 //! Proof of holding a recoverable lock.
 
-use super::{Core, Recoverable, Torn};
+use super::{Core, KeptRead, KeptWrite, Recoverable, Torn};
 use crate::{
     Guard, Result,
     counted::{ReadGuard, WriteGuard},
@@ -37,6 +37,11 @@ pub struct RecoverableWriteGuard<'a> {
 impl<'a> RecoverableReadGuard<'a> {
     pub(super) fn new(inside: ReadGuard<'a, Recoverable>) -> Self {
         RecoverableReadGuard { inside }
+    }
+
+    /// Returns this hold without its borrow of the lock.
+    pub fn keep(self) -> KeptRead {
+        KeptRead::new(self.inside)
     }
 
     /// Makes every put of this rank visible, then releases the lock. If the future is dropped
@@ -78,6 +83,11 @@ impl<'a> RecoverableWriteGuard<'a> {
             }
             Ok(())
         })
+    }
+
+    /// Returns this hold without its borrow of the lock.
+    pub fn keep(mut self) -> KeptWrite {
+        KeptWrite::new(self.core, self.inside.take().expect("only a release takes it"), self.torn)
     }
 
     /// Makes every put of this rank visible, then releases the lock. If the future is dropped

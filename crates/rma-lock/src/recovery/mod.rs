@@ -42,7 +42,9 @@ mod acquiring;
 mod catching_up;
 mod finishing;
 mod guard;
+mod kept;
 mod opening;
+mod renewing;
 mod scan;
 mod torn;
 mod words;
@@ -50,6 +52,8 @@ mod words;
 pub(crate) use crate::counted::Recoverable;
 pub(crate) use finishing::EpochLink;
 pub use guard::{RecoverableReadGuard, RecoverableWriteGuard};
+pub use kept::{KeptRead, KeptWrite};
+pub use renewing::Room;
 pub use torn::Torn;
 
 use crate::{

@@ -12,6 +12,7 @@ mod job;
 mod limit;
 mod lines;
 mod meeting;
+pub(crate) mod named;
 pub(crate) mod peers;
 mod placement;
 mod progress;

@@ -2,6 +2,7 @@
 //! moments of a run, nodes stop at random moments, in a job of 4096 ranks, and in the middle of a
 //! recovery; the effects of panics; and what the lock does not survive.
 
+mod late;
 mod limits;
 mod many_ranks;
 mod panics;

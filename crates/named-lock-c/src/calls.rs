@@ -1,0 +1,94 @@
+//! The functions, on values.
+
+use crate::{
+    codes::{Code, Failure, Outcome, number},
+    handles::{self, Held},
+};
+use core::time::Duration;
+use named_lock::NamedLock;
+use std::path::Path;
+
+/// How long to wait, from milliseconds: not at all, or so long; for ever if negative.
+#[derive(Clone, Copy)]
+enum Wait {
+    Not,
+    For(Duration),
+    Ever,
+}
+
+impl Wait {
+    #[inline]
+    fn of(milliseconds: i32) -> Self {
+        match u64::try_from(milliseconds) {
+            Ok(0) => Wait::Not,
+            Ok(milliseconds) => Wait::For(Duration::from_millis(milliseconds)),
+            Err(_) => Wait::Ever,
+        }
+    }
+}
+
+fn busy() -> Failure {
+    Failure::new(Code::Busy, "others hold the lock")
+}
+
+pub(crate) fn open(name: &str) -> Outcome<i32> {
+    handles::add(NamedLock::open(name)?)
+}
+
+pub(crate) fn open_path(path: &Path) -> Outcome<i32> {
+    handles::add(NamedLock::open_path(path)?)
+}
+
+#[inline]
+pub(crate) fn shared(lock: i32, milliseconds: i32) -> Outcome<()> {
+    let handle = handles::of(lock)?;
+    let guard = match Wait::of(milliseconds) {
+        Wait::Not => handle.lock.try_read()?.ok_or_else(busy)?,
+        Wait::For(time) => handle.lock.read_within(time)?,
+        Wait::Ever => handle.lock.read()?,
+    };
+    handle.add(Held::Shared(guard));
+    Ok(())
+}
+
+#[inline]
+pub(crate) fn exclusive(lock: i32, milliseconds: i32) -> Outcome<()> {
+    let handle = handles::of(lock)?;
+    let guard = match Wait::of(milliseconds) {
+        Wait::Not => handle.lock.try_write()?.ok_or_else(busy)?,
+        Wait::For(time) => handle.lock.write_within(time)?,
+        Wait::Ever => handle.lock.write()?,
+    };
+    handle.add(Held::Exclusive(guard));
+    Ok(())
+}
+
+/// Returns the process that tore the data, or 0 if they are whole.
+pub(crate) fn mend(lock: i32, milliseconds: i32) -> Outcome<i32> {
+    let handle = handles::of(lock)?;
+    let guard = match Wait::of(milliseconds) {
+        Wait::Not => handle.lock.mend_within(Duration::ZERO)?,
+        Wait::For(time) => handle.lock.mend_within(time)?,
+        Wait::Ever => handle.lock.mend()?,
+    };
+    let torn = guard.torn().map_or(0, |torn| number(torn.by));
+    handle.add(Held::Exclusive(guard));
+    Ok(torn)
+}
+
+pub(crate) fn clear_torn(lock: i32) -> Outcome<()> {
+    handles::of(lock)?.exclusively(|guard| Ok(guard.clear_torn()?))
+}
+
+#[inline]
+pub(crate) fn release(lock: i32) -> Outcome<()> {
+    match handles::of(lock)?.take()? {
+        Held::Shared(guard) => guard.release()?,
+        Held::Exclusive(guard) => guard.release()?,
+    }
+    Ok(())
+}
+
+pub(crate) fn close(lock: i32) -> Outcome<()> {
+    handles::remove(lock)
+}

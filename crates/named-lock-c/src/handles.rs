@@ -1,0 +1,162 @@
+//! The locks that this process has open, by number, and who holds them.
+//!
+//! A child that was forked begins a table of its own: its parent's may be locked for ever, by a thread
+//! that the child does not have. The number of a lock says in which table it is, so that a child is
+//! told what is wrong with its parent's numbers.
+
+use crate::codes::{Code, Failure, Outcome};
+use named_lock::{NamedLock, ReadGuard, WriteGuard, this_process};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock},
+    thread::{self, ThreadId},
+};
+
+/// A lock, and its holds by threads of this process.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub(crate) lock: NamedLock,
+    holds: Mutex<Vec<(ThreadId, Held)>>,
+}
+
+/// A hold.
+#[derive(Debug)]
+pub(crate) enum Held {
+    Shared(ReadGuard),
+    Exclusive(WriteGuard),
+}
+
+/// The locks of one process.
+#[derive(Debug)]
+struct Table {
+    process: u32,
+    locks: RwLock<Vec<Option<Arc<Handle>>>>,
+    /// The table of a child.
+    child: OnceLock<Box<Table>>,
+}
+
+/// Bits of a number for the place in the table; those above are the table's depth.
+const PLACE: u32 = 20;
+/// The most locks of a process.
+const MOST: usize = 1 << PLACE;
+/// The most forks in a row.
+const DEEPEST: u32 = 1 << (31 - PLACE);
+
+impl Table {
+    fn new() -> Self {
+        Table { process: this_process(), locks: RwLock::default(), child: OnceLock::new() }
+    }
+
+    fn first() -> &'static Table {
+        static FIRST: OnceLock<Table> = OnceLock::new();
+        FIRST.get_or_init(Table::new)
+    }
+
+    /// Returns this process's table and its depth.
+    #[inline]
+    fn here() -> (&'static Table, u32) {
+        let (mut table, mut depth) = (Table::first(), 0);
+        while table.process != this_process() {
+            table = table.child.get_or_init(|| Box::new(Table::new()));
+            depth += 1;
+        }
+        (table, depth)
+    }
+}
+
+/// Gives a lock a number.
+pub(crate) fn add(lock: NamedLock) -> Outcome<i32> {
+    let (table, depth) = Table::here();
+    let handle = Some(Arc::new(Handle { lock, holds: Mutex::default() }));
+    let mut locks = table.locks.write().unwrap_or_else(PoisonError::into_inner);
+    let place = locks.iter().position(Option::is_none).unwrap_or(locks.len());
+    if place >= MOST || depth >= DEEPEST {
+        return Err(Failure::new(Code::Full, format!("this process has {MOST} locks open")));
+    }
+    if place == locks.len() {
+        locks.push(handle);
+    } else {
+        locks[place] = handle;
+    }
+    Ok(((depth << PLACE) | place as u32).cast_signed())
+}
+
+fn place(number: i32, depth: u32) -> Outcome<usize> {
+    let bits = number.cast_unsigned();
+    let (of, place) = (bits >> PLACE, bits as usize % MOST);
+    if number < 0 || of > depth {
+        return Err(none(number));
+    }
+    if of < depth {
+        return Err(Failure::new(
+            Code::Forked,
+            format!("lock {number} was opened by a process that this one was forked from: open it anew"),
+        ));
+    }
+    Ok(place)
+}
+
+fn none(number: i32) -> Failure {
+    Failure::new(Code::NoLock, format!("there is no lock {number}: it was never opened, or was closed"))
+}
+
+/// Returns the lock with this number.
+#[inline]
+pub(crate) fn of(number: i32) -> Outcome<Arc<Handle>> {
+    let (table, depth) = Table::here();
+    let place = place(number, depth)?;
+    let locks = table.locks.read().unwrap_or_else(PoisonError::into_inner);
+    locks.get(place).and_then(Option::as_ref).cloned().ok_or_else(|| none(number))
+}
+
+/// Closes the lock with this number, unless a thread holds it.
+pub(crate) fn remove(number: i32) -> Outcome<()> {
+    let (table, depth) = Table::here();
+    let place = place(number, depth)?;
+    let mut locks = table.locks.write().unwrap_or_else(PoisonError::into_inner);
+    let slot = locks.get_mut(place).ok_or_else(|| none(number))?;
+    let handle = slot.as_ref().ok_or_else(|| none(number))?;
+    if !handle.holds().is_empty() {
+        return Err(Failure::new(Code::Held, format!("lock {number} is held: release it first")));
+    }
+    // What a thread that waits for it gets then, it still releases.
+    let closed = slot.take();
+    drop(locks);
+    drop(closed);
+    Ok(())
+}
+
+impl Handle {
+    fn holds(&self) -> MutexGuard<'_, Vec<(ThreadId, Held)>> {
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records a hold of the calling thread.
+    #[inline]
+    pub(crate) fn add(&self, held: Held) {
+        self.holds().push((thread::current().id(), held));
+    }
+
+    /// Returns the last hold that the calling thread took.
+    #[inline]
+    pub(crate) fn take(&self) -> Outcome<Held> {
+        let me = thread::current().id();
+        let mut holds = self.holds();
+        let last = holds.iter().rposition(|(thread, _)| *thread == me);
+        last.map(|index| holds.remove(index).1).ok_or_else(Handle::not_held)
+    }
+
+    /// Acts on the exclusive hold of the calling thread.
+    pub(crate) fn exclusively<T>(&self, act: impl FnOnce(&mut WriteGuard) -> Outcome<T>) -> Outcome<T> {
+        let me = thread::current().id();
+        let mut holds = self.holds();
+        let found = holds.iter_mut().rev().find_map(|(thread, held)| match held {
+            Held::Exclusive(guard) if *thread == me => Some(guard),
+            _ => None,
+        });
+        act(found.ok_or_else(Handle::not_held)?)
+    }
+
+    fn not_held() -> Failure {
+        Failure::new(Code::NotHeld, "the calling thread does not hold the lock in this way")
+    }
+}

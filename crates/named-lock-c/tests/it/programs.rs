@@ -1,0 +1,164 @@
+//! The programs, compiled and run where there is what they need.
+
+use std::{
+    collections::BTreeSet,
+    env,
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// Ten times what the slowest program takes.
+const HANG: Duration = Duration::from_secs(30);
+/// What the static library needs on Linux.
+const NEEDED: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
+
+fn package() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where Cargo has put this test, and the libraries.
+fn libraries() -> PathBuf {
+    env::current_exe().expect("own path").parent().expect("a folder").to_owned()
+}
+
+/// Makes a folder that is its user's alone, as the system's for run-time files is.
+fn folder() -> TempDir {
+    tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().expect("a folder")
+}
+
+/// Whether a tool is there. If not, says that the case is skipped.
+fn there(tool: &str) -> bool {
+    let ran = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let there = ran.is_ok_and(|status| status.success());
+    if !there {
+        println!("    SKIPPED: there is no `{tool}`");
+    }
+    there
+}
+
+/// Compiles a program into a folder.
+fn compiled(source: &str, folder: &TempDir, with_static: bool) -> PathBuf {
+    let program = folder.path().join("program");
+    let mut command = Command::new("cc");
+    command.args(["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
+    command.arg("-I").arg(package().join("include")).arg(package().join(source));
+    if with_static {
+        command.arg(libraries().join("libonesided_lock.a")).args(NEEDED);
+    } else {
+        command.arg("-L").arg(libraries()).arg("-lonesided_lock");
+        command.arg(format!("-Wl,-rpath,{}", libraries().display())).arg("-lpthread");
+    }
+    let output = command.output().expect("the compiler is there");
+    assert!(output.status.success(), "{source}: {}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+/// Runs a program, which must end well, and returns what it wrote.
+fn output(command: &mut Command, folder: &TempDir) -> String {
+    // Cargo's own path leads to libraries that `cargo build` may have left behind.
+    command.env_remove("LD_LIBRARY_PATH").env("XDG_RUNTIME_DIR", folder.path());
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let waiting = thread::spawn(move || child.expect("the program is there").wait_with_output());
+    let began = Instant::now();
+    while !waiting.is_finished() {
+        assert!(began.elapsed() < HANG, "hangs: {command:?}");
+        thread::sleep(Duration::from_millis(2));
+    }
+    let ended = waiting.join().expect("no panic").expect("a child");
+    let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert!(ended.status.success(), "{}\n--- out\n{out}--- err\n{err}", ended.status);
+    out.into_owned()
+}
+
+fn python(script: &Path, folder: &TempDir) -> Command {
+    let mut command = Command::new("python3");
+    command.arg(script).env("PYTHONPATH", package().join("python")).env("PYTHONDONTWRITEBYTECODE", "1");
+    command.env("ONESIDED_LOCK_LIBRARY", libraries().join("libonesided_lock.so")).current_dir(folder.path());
+    command
+}
+
+/// Returns the functions that the header declares.
+fn declared() -> BTreeSet<String> {
+    let header = fs::read_to_string(package().join("include/onesided_lock.h")).expect("there");
+    let lines = header.lines().filter(|line| line.starts_with("int ") || line.starts_with("const char *"));
+    lines.filter_map(|line| line.split('(').next()?.split([' ', '*']).next_back().map(str::to_owned)).collect()
+}
+
+pub(crate) fn all_names_and_no_others_are_exported() {
+    if !there("nm") {
+        return;
+    }
+    let library = libraries().join("libonesided_lock.so");
+    let listed = Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(library).output();
+    let listed = String::from_utf8(listed.expect("nm is there").stdout).expect("names");
+    let exported: BTreeSet<String> =
+        listed.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect();
+    assert_eq!(exported, declared());
+    assert_eq!(exported.len(), 10);
+}
+
+pub(crate) fn codes_are_those_of_the_header() {
+    let (header, codes) = (package().join("include/onesided_lock.h"), package().join("src/codes.rs"));
+    let letters = |text: &str| text.to_lowercase().replace('_', "");
+    let header = fs::read_to_string(header).expect("there");
+    let of_header = header.lines().filter_map(|line| line.trim().strip_prefix("ONESIDED_LOCK_"));
+    let of_header: BTreeSet<_> = of_header
+        .filter_map(|line| line.split_once(" = "))
+        .map(|(name, rest)| (letters(name), rest.split([',', ' ']).next().unwrap_or_default().to_owned()))
+        .collect();
+    let codes = fs::read_to_string(codes).expect("there");
+    let of_code = codes.lines().filter_map(|line| line.trim().strip_suffix(',')?.split_once(" = "));
+    let of_code: BTreeSet<_> = of_code.map(|(name, number)| (letters(name), number.to_owned())).collect();
+    assert_eq!(of_header, of_code);
+    assert_eq!(of_code.len(), 15);
+}
+
+fn mistakes(with_static: bool) {
+    if there("cc") {
+        let folder = folder();
+        let program = compiled("tests/programs/errors.c", &folder, with_static);
+        output(Command::new(program).arg(folder.path().join("lock")), &folder);
+    }
+}
+
+pub(crate) fn every_mistake_has_its_code() {
+    mistakes(false);
+}
+
+pub(crate) fn the_static_library_does_the_same() {
+    mistakes(true);
+}
+
+pub(crate) fn python_finds_what_it_is_promised() {
+    if there("python3") {
+        let folder = folder();
+        let script = package().join("tests/programs/check.py");
+        output(python(&script, &folder).arg(folder.path().join("lock")), &folder);
+    }
+}
+
+fn tells(out: &str) {
+    for part in ["holds the lock and writes", "told: what ", "left 50 + 40", "mended, and gone on: 55 + 45"] {
+        assert!(out.contains(part), "{part:?} is not in\n{out}");
+    }
+}
+
+pub(crate) fn the_example_in_c_does_as_it_says() {
+    if there("cc") {
+        let folder = folder();
+        let program = compiled("../../examples/c/named_lock.c", &folder, false);
+        tells(&output(&mut Command::new(program), &folder));
+    }
+}
+
+pub(crate) fn the_example_in_python_does_as_it_says() {
+    if there("python3") {
+        let folder = folder();
+        tells(&output(&mut python(&package().join("../../examples/python/named_lock.py"), &folder), &folder));
+    }
+}

@@ -1,0 +1,85 @@
+//! Running a future of the lock's protocol on the calling thread: spin, yield, park.
+
+use crate::{bell, mapping::Mapping, slots};
+use core::{
+    future::Future,
+    hint::spin_loop,
+    pin::pin,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+use std::{sync::OnceLock, thread, time::Instant};
+
+/// Fruitless polls before the first yield.
+const SPINS: u32 = 100;
+/// The same if more processes use the lock than there are processors: whoever spins may keep the one off
+/// that is to go on.
+const SPINS_IN_A_CROWD: u32 = 2;
+/// How long to yield before parking: on a busy machine a single yield may take as long as a time slice.
+const YIELDING: Duration = Duration::from_micros(30);
+
+/// Runs `future`, whose waits are those of `me`, to completion. Looks meanwhile whether those that
+/// use the lock live. `deadline` only says when to look at the future again.
+pub(crate) fn block_on<F: Future>(map: &Mapping, me: usize, deadline: Option<Instant>, future: F) -> F::Output {
+    let mut future = pin!(future);
+    let mut cx = Context::from_waker(Waker::noop());
+    let (mut idle, mut spins, mut yields_until) = (0, SPINS, None);
+    loop {
+        if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
+            return out;
+        }
+        idle += 1;
+        if idle == 1 && slots::in_use(map) > processors() {
+            (spins, yields_until) = (SPINS_IN_A_CROWD, Some(Instant::now()));
+        }
+        if idle <= spins {
+            spin_loop();
+        } else if Instant::now() < *yields_until.get_or_insert_with(|| Instant::now() + YIELDING) {
+            thread::yield_now();
+        } else {
+            slots::look(map, me, bell::LONGEST);
+            let ticket = bell::prepare(map, me);
+            if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
+                return out;
+            }
+            let left = deadline.map_or(bell::LONGEST, |at| at.saturating_duration_since(Instant::now()));
+            bell::park(map, me, ticket, left);
+        }
+    }
+}
+
+/// Returns the number of processors of this machine: this process may be bound to some, and others to
+/// others.
+fn processors() -> usize {
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    *PROCESSORS.get_or_init(|| {
+        let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
+        let online = online.and_then(|ranges| count(&ranges)).unwrap_or(0);
+        online.max(thread::available_parallelism().map_or(1, usize::from))
+    })
+}
+
+/// Returns how many numbers such a list as `0-3,8` names.
+fn count(ranges: &str) -> Option<usize> {
+    let number = |text: &str| text.trim().parse::<usize>().ok();
+    let range = |range: &str| match range.split_once('-') {
+        Some((first, last)) => Some((number(last)? + 1).saturating_sub(number(first)?)),
+        None => number(range).map(|_| 1),
+    };
+    ranges.split(',').map(range).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_are_counted() {
+        for (ranges, all) in
+            [("0\n", Some(1)), ("0-1\n", Some(2)), ("0-3,8,10-11\n", Some(7)), ("\n", None), ("x-2", None)]
+        {
+            assert_eq!(count(ranges), all, "{ranges:?}");
+        }
+        assert!(processors() > 0);
+    }
+}

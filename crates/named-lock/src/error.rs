@@ -1,0 +1,110 @@
+//! The errors of named locks.
+
+use rma_lock::LockError;
+use rustix::io::Errno;
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// A call that did not do what it was asked to. Unless a variant says otherwise, the lock is not
+/// held and nothing is left to undo.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// This is no name of a lock: 1 to 100 bytes out of `A`–`Z`, `a`–`z`, `0`–`9`, `-`, `_` and `.`,
+    /// the first of which is no `.`.
+    #[error(
+        "{name:?} is no name of a lock: 1 to 100 letters of ASCII, digits, `-`, `_` and `.`, not beginning with `.`"
+    )]
+    Name {
+        /// What was given.
+        name: String,
+    },
+    /// A file or directory is not one that this crate would make, or that others can't change: it
+    /// is refused as it is.
+    #[error("{} {why}", path.display())]
+    Foreign {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The system refused a call.
+    #[error("{call} of {}: {cause}", path.display())]
+    System {
+        /// The call.
+        call: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// What the lock protects may be half-written: the process `by` died while it wrote, or panicked.
+    /// [`NamedLock::mend`](crate::NamedLock::mend) takes the lock nevertheless;
+    /// [`WriteGuard::clear_torn`](crate::WriteGuard::clear_torn) ends this state.
+    #[error(
+        "what {} protects may be torn: process {by} died or panicked while it wrote; take the lock by `mend`, repair what \
+         it protects, and say so by `clear_torn`",
+        path.display()
+    )]
+    Torn {
+        /// The lock's file.
+        path: PathBuf,
+        /// The process that wrote, by its number at that time.
+        by: u32,
+    },
+    /// The deadline came first.
+    #[error("the deadline came before the lock {}", path.display())]
+    TimedOut {
+        /// The lock's file.
+        path: PathBuf,
+    },
+    /// As many processes have the lock open as it has room for, or a holder has kept it for so long,
+    /// while others came and went, that no room could be made.
+    #[error("{} has no room: {processes} processes may have it open at a time", path.display())]
+    Full {
+        /// The lock's file.
+        path: PathBuf,
+        /// The number of processes that may have it open.
+        processes: usize,
+    },
+    /// This process was forked from the one that opened the lock. It must open it anew.
+    #[error("process {opened_by} opened the lock {}, and this is a child of it: open it anew", path.display())]
+    Forked {
+        /// The lock's file.
+        path: PathBuf,
+        /// The process that opened it.
+        opened_by: u32,
+    },
+    /// The lock's protocol failed underneath.
+    #[error("the lock {}: {cause}", path.display())]
+    Lock {
+        /// The lock's file.
+        path: PathBuf,
+        /// Why.
+        cause: LockError,
+    },
+}
+
+/// The result of a call.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+impl Error {
+    pub(crate) fn foreign(path: &Path, why: &'static str) -> Self {
+        Error::Foreign { path: path.to_owned(), why }
+    }
+
+    /// Returns what makes an error of a refused system call.
+    pub(crate) fn refused(call: &'static str, path: &Path) -> impl FnOnce(Errno) -> Self {
+        move |errno| Error::System { call, path: path.to_owned(), cause: errno.into() }
+    }
+
+    pub(crate) fn timed_out(path: &Path) -> Self {
+        Error::TimedOut { path: path.to_owned() }
+    }
+
+    pub(crate) fn lock(path: &Path) -> impl FnOnce(LockError) -> Self {
+        move |cause| Error::Lock { path: path.to_owned(), cause }
+    }
+}

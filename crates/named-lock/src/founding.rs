@@ -1,0 +1,123 @@
+//! Making a lock's file, and replacing it by the next generation.
+
+use crate::{
+    Result,
+    error::Error,
+    file::{self, NewFile},
+    layout::{self, MAGIC_VALUE, SHAPE_VALUE},
+    mapping::Mapping,
+    process::Machine,
+    session::{Gate, HOME, View},
+    slots, torn,
+};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use rustix::io::dup;
+use std::{
+    os::fd::OwnedFd,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Makes the first file of a lock, unless somebody else has just made one.
+pub(crate) fn found(path: &Path, machine: Machine) -> Result<()> {
+    let new = NewFile::new(path, &format!(".{}", std::process::id()))?;
+    lay_out(path, &new.file, machine, None)?;
+    new.publish()
+}
+
+/// Writes a new file. `torn_by` is a process that left what the lock protects half-written.
+fn lay_out(path: &Path, file: &OwnedFd, machine: Machine, torn_by: Option<u32>) -> Result<()> {
+    let map = Mapping::new(file, path)?;
+    map.word(layout::SHAPE).store(SHAPE_VALUE, Relaxed);
+    map.word(layout::NAMESPACE).store(machine.namespace, Relaxed);
+    for (index, word) in machine.boot.into_iter().enumerate() {
+        map.word(layout::BOOT + 8 * index).store(word, Relaxed);
+    }
+    slots::lay_out(&map);
+    if let Some(number) = torn_by {
+        torn::say(&map, number);
+        let own = dup(file).map_err(Error::refused("dup", path))?;
+        let view = View::new(path, own, map.clone(), HOME.index())?;
+        view.run(None, view.lock.suspect(HOME)).map_err(Error::lock(path))?;
+    }
+    // Release: pairs with the acquire in `examine`.
+    map.word(layout::MAGIC).store(MAGIC_VALUE, Release);
+    Ok(())
+}
+
+/// Checks the header of a file. Returns whether it is of this start of the machine.
+pub(crate) fn examine(path: &Path, map: &Mapping, machine: Machine) -> Result<bool> {
+    // Acquire: pairs with the release in `lay_out`.
+    if map.word(layout::MAGIC).load(Acquire) != MAGIC_VALUE || map.word(layout::SHAPE).load(Relaxed) != SHAPE_VALUE {
+        return Err(Error::foreign(path, "is no lock of this version"));
+    }
+    let boot = [0, 1].map(|index| map.word(layout::BOOT + 8 * index).load(Relaxed));
+    if boot != machine.boot {
+        return Ok(false);
+    }
+    if map.word(layout::NAMESPACE).load(Relaxed) != machine.namespace {
+        return Err(Error::foreign(path, "is used in another name space of processes, such as another container"));
+    }
+    Ok(true)
+}
+
+/// Replaces a lock's file, which the caller has locked, by one with all its room, as soon as nobody
+/// holds the lock. Gives up after `patience`, and returns false.
+pub(crate) fn renew(path: &Path, map: &Mapping, machine: Machine, patience: Duration) -> Result<bool> {
+    let of_this_boot = examine(path, map, machine)?;
+    // If it is over already, somebody died before putting the next one in its place.
+    if Gate::of(map) != Gate::Over {
+        Gate::Closing.set(map);
+        if of_this_boot && !falls_silent(map, Instant::now() + patience) {
+            Gate::Open.set(map);
+            return Ok(false);
+        }
+    }
+    let replaced = replace(path, map, machine, torn::left_by(map, !of_this_boot));
+    if replaced.is_err() && Gate::of(map) == Gate::Closing {
+        Gate::Open.set(map);
+    }
+    replaced.map(|()| true)
+}
+
+fn replace(path: &Path, map: &Mapping, machine: Machine, torn_by: Option<u32>) -> Result<()> {
+    let new = NewFile::new(path, ".next")?;
+    lay_out(path, &new.file, machine, torn_by)?;
+    // Before the new file can be found: never are two of them in use.
+    Gate::Over.set(map);
+    new.replace()
+}
+
+/// Waits until no process that lives holds the lock, or is about to, behind the closed gate.
+fn falls_silent(map: &Mapping, deadline: Instant) -> bool {
+    let mut pause = Duration::from_micros(20);
+    let mut busy: Vec<usize> = slots::MEMBERS.collect();
+    loop {
+        busy.retain(|&rank| {
+            slots::is_in_use(map, rank) && slots::process(map, rank).is_some_and(|(process, _)| !process.has_ended())
+        });
+        if busy.is_empty() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(1));
+        // Those that wait for the lock may wait for one that has died, and recover first.
+        slots::look(map, HOME.index(), crate::bell::LONGEST);
+    }
+}
+
+/// Opens the gate again if whoever closed it has died: then the file is not locked.
+pub(crate) fn reopen(path: &Path, file: &OwnedFd, map: &Mapping) -> Result<()> {
+    let own = file::again(file, path)?;
+    if file::lock(&own, path, None)? {
+        if Gate::of(map) == Gate::Closing {
+            Gate::Open.set(map);
+        }
+        file::unlock(&own);
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! Proof of holding a named lock.
+
+use crate::{Error, Result, fork, session::Session, torn};
+use core::mem;
+use rma_lock::locks::{KeptRead, KeptWrite};
+use std::{sync::Arc, thread};
+
+/// What a lock protects may be half-written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Torn {
+    /// The process that died or panicked while it wrote, by its number at that time; 0 if that is not
+    /// known any more.
+    pub by: u32,
+}
+
+/// Shared access: no process holds the lock to write. Returned by [`NamedLock::read`](crate::NamedLock::read).
+///
+/// Dropping it releases the lock, and reports no errors. It keeps the lock open, even if the
+/// [`NamedLock`](crate::NamedLock) is dropped. What a holder did before it released the lock is seen
+/// by whoever acquires it later (release and acquire).
+#[must_use = "a guard that is dropped at once protects nothing"]
+#[derive(Debug)]
+pub struct ReadGuard {
+    /// `None` only during a release.
+    hold: Option<(Arc<Session>, KeptRead)>,
+}
+
+/// Exclusive access: nobody else holds the lock. Returned by [`NamedLock::write`](crate::NamedLock::write)
+/// and [`NamedLock::mend`](crate::NamedLock::mend).
+///
+/// Dropping it releases the lock, and reports no errors; if it is dropped by a panic, what the lock
+/// protects is torn. Otherwise as [`ReadGuard`].
+#[must_use = "a guard that is dropped at once protects nothing"]
+#[derive(Debug)]
+pub struct WriteGuard {
+    /// `None` only during a release.
+    hold: Option<(Arc<Session>, KeptWrite)>,
+}
+
+impl ReadGuard {
+    /// Makes the guard of a call that has entered the session.
+    pub(crate) fn new(session: Arc<Session>, kept: KeptRead) -> Self {
+        ReadGuard { hold: Some((session, kept)) }
+    }
+
+    /// Releases the lock.
+    ///
+    /// # Errors
+    /// [`Error::Forked`]: nothing is released in a child. [`Error::Lock`]: what the release met.
+    pub fn release(mut self) -> Result<()> {
+        let Some((session, kept)) = self.hold.take() else { return Ok(()) };
+        if let Err(forked) = session.check_process() {
+            mem::forget(kept);
+            return Err(forked);
+        }
+        let released = session.view.run(None, kept.release());
+        session.exit();
+        released.map_err(Error::lock(&session.view.path))
+    }
+}
+
+impl Drop for ReadGuard {
+    fn drop(&mut self) {
+        if let Some((session, kept)) = self.hold.take() {
+            drop(ReadGuard { hold: Some((session, kept)) }.release());
+        }
+    }
+}
+
+impl WriteGuard {
+    /// Makes the guard of a call that has entered the session.
+    #[inline]
+    pub(crate) fn new(session: Arc<Session>, kept: KeptWrite) -> Self {
+        session.set_writes(true);
+        WriteGuard { hold: Some((session, kept)) }
+    }
+
+    /// Returns whether what the lock protects may be half-written; `Some` only if
+    /// [`NamedLock::mend`](crate::NamedLock::mend) returned this guard.
+    pub fn torn(&self) -> Option<Torn> {
+        let (session, kept) = self.hold.as_ref()?;
+        let by = kept.torn()?.by;
+        Some(Torn { by: torn::process_of(&session.view.map, by) })
+    }
+
+    /// Declares that what the lock protects is whole again, so that acquisitions are let in as
+    /// before. This holds as soon as it is done, whatever becomes of the guard.
+    ///
+    /// # Errors
+    /// [`Error::Forked`], [`Error::Lock`].
+    pub fn clear_torn(&mut self) -> Result<()> {
+        let Some((session, kept)) = &mut self.hold else { return Ok(()) };
+        session.check_process()?;
+        if kept.torn().is_some() {
+            session.view.run(None, kept.clear_torn()).map_err(Error::lock(&session.view.path))?;
+            torn::clear(&session.view.map);
+        }
+        Ok(())
+    }
+
+    /// Releases the lock.
+    ///
+    /// # Errors
+    /// As [`ReadGuard::release`].
+    pub fn release(mut self) -> Result<()> {
+        let Some((session, kept)) = self.hold.take() else { return Ok(()) };
+        if let Err(forked) = session.check_process() {
+            mem::forget(kept);
+            return Err(forked);
+        }
+        // First: once the lock is released, this process writes no more.
+        session.set_writes(false);
+        let released = session.view.run(None, kept.release());
+        session.exit();
+        released.map_err(Error::lock(&session.view.path))
+    }
+}
+
+impl Drop for WriteGuard {
+    fn drop(&mut self) {
+        let Some((session, kept)) = self.hold.take() else { return };
+        if !thread::panicking() || fork::this_process() != session.process {
+            drop(WriteGuard { hold: Some((session, kept)) }.release());
+            return;
+        }
+        torn::say(&session.view.map, session.process);
+        session.set_writes(false);
+        // While the thread panics, this marks the data as torn before the lock passes on.
+        drop(kept);
+        session.exit();
+    }
+}

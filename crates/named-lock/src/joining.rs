@@ -1,0 +1,146 @@
+//! Finding a place in a lock's file: a rank that nobody is, and if there is none, room for one.
+//!
+//! A rank can be used again in a later epoch than the one in which its last process used it: the
+//! lock's words of the rank are untouched there. So when few ranks are left, an epoch is opened by
+//! letting a ghost die: a rank that never did anything, whose death all others survive as they survive
+//! any death, holders included. When few epochs are left, the whole file is replaced
+//! ([`founding::renew`]), which needs a moment in which nobody holds the lock.
+
+use crate::{
+    Error, Result, file, founding,
+    layout::PROCESSES,
+    mapping::Mapping,
+    process::{Machine, Process},
+    session::{Gate, HOME, Session, View},
+    slots::{self, State},
+};
+use core::time::Duration;
+use rma_lock::locks::Room;
+use rustix::io::dup;
+use std::{os::fd::OwnedFd, path::Path, sync::Arc, thread, time::Instant};
+
+/// How many free ranks are enough; with fewer, those that can be had by an epoch are worth one.
+const FEW_RANKS: usize = 16;
+/// With fewer epochs or deaths left, the file is replaced when that takes no wait.
+const FEW_EPOCHS: usize = 8;
+const FEW_DEATHS: usize = 24;
+/// How long a process that would find a place waits for the others to release the lock, so that
+/// the file can be replaced.
+const SOFTLY: Duration = Duration::from_millis(2);
+/// How long one waits that finds none; meanwhile nobody else gets the lock.
+pub(crate) const FIRMLY: Duration = Duration::from_millis(250);
+/// How long one waits for an epoch to be opened.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Makes this process a member of the lock at `path`.
+///
+/// # Errors
+/// [`Error::Full`] if there is no room before the deadline.
+pub(crate) fn join(path: &Path, deadline: Instant) -> Result<Session> {
+    let (process, machine) = (Process::this()?, Machine::this()?);
+    loop {
+        let Some(opened) = file::existing(path)? else {
+            founding::found(path, machine)?;
+            continue;
+        };
+        if !file::lock(&opened, path, Some(deadline))? {
+            return Err(Error::timed_out(path));
+        }
+        // Closing the file at the end of this turn unlocks it, as far as it is still locked.
+        if file::is_at(&opened, path)? {
+            let map = Mapping::new(&opened, path)?;
+            match in_locked(path, &opened, &map, process, machine)? {
+                Outcome::Joined(session) => {
+                    file::unlock(&opened);
+                    return Ok(*session);
+                }
+                Outcome::Replaced => {}
+                Outcome::Full if Instant::now() >= deadline => {
+                    return Err(Error::Full { path: path.to_owned(), processes: PROCESSES });
+                }
+                Outcome::Full => {
+                    file::unlock(&opened);
+                    // Those who hold the lock, and others who want it, go on meanwhile.
+                    thread::sleep(Duration::from_millis(20));
+                }
+            }
+        } else if Instant::now() >= deadline {
+            // Somebody replaces it again and again.
+            return Err(Error::timed_out(path));
+        }
+    }
+}
+
+/// What came of a look into a locked file.
+enum Outcome {
+    Joined(Box<Session>),
+    /// There is another file now.
+    Replaced,
+    /// There is no room yet.
+    Full,
+}
+
+fn in_locked(path: &Path, file: &OwnedFd, map: &Arc<Mapping>, process: Process, machine: Machine) -> Result<Outcome> {
+    let of_this_boot = founding::examine(path, map, machine)?;
+    match Gate::of(map) {
+        // Whoever closed it has died.
+        Gate::Closing => Gate::Open.set(map),
+        Gate::Open => {}
+        Gate::Over => return founding::renew(path, map, machine, FIRMLY).map(replaced),
+    }
+    if !of_this_boot {
+        return founding::renew(path, map, machine, FIRMLY).map(replaced);
+    }
+    let home = View::new(path, dup(file).map_err(Error::refused("dup", path))?, map.clone(), HOME.index())?;
+    let ended = slots::ended(map);
+    // Read after they have ended: none of them has gone beyond this epoch.
+    let Room { epoch, epochs, deaths } = home.run(None, home.lock.room()).map_err(Error::lock(path))?;
+    slots::reap(map, &ended, epoch);
+    let free = free(map, epoch);
+    let is_low = epochs < FEW_EPOCHS || deaths < FEW_DEATHS || (free.now.len() < FEW_RANKS && ghosts_left(map) == 0);
+    let Some(&rank) = free.now.first() else {
+        return founding::renew(path, map, machine, FIRMLY).map(replaced);
+    };
+    if is_low && founding::renew(path, map, machine, if epochs == 0 { FIRMLY } else { SOFTLY })? {
+        return Ok(Outcome::Replaced);
+    }
+    if epochs == 0 {
+        // Nobody can acquire the lock here any more.
+        return Ok(Outcome::Full);
+    }
+    drop(home);
+    let view = View::new(path, dup(file).map_err(Error::refused("dup", path))?, map.clone(), rank)?;
+    let session = Session::begin(view, process)?;
+    if free.now.len() <= FEW_RANKS && free.later > FEW_RANKS && epochs >= FEW_EPOCHS {
+        session.open_epoch(PATIENCE).map_err(Error::lock(path))?;
+    }
+    Ok(Outcome::Joined(Box::new(session)))
+}
+
+fn replaced(replaced: bool) -> Outcome {
+    if replaced { Outcome::Replaced } else { Outcome::Full }
+}
+
+fn ghosts_left(map: &Mapping) -> usize {
+    slots::GHOSTS.filter(|&ghost| !slots::is_dead(map, ghost)).count()
+}
+
+/// The ranks that nobody is.
+struct Free {
+    /// Those that a process can be now.
+    now: Vec<usize>,
+    /// The number of those that one can be in the next epoch.
+    later: usize,
+}
+
+fn free(map: &Mapping, epoch: usize) -> Free {
+    let mut free = Free { now: Vec::new(), later: 0 };
+    for rank in slots::MEMBERS {
+        match State::of(map, rank).0 {
+            State::Free { untouched_from } if untouched_from as usize <= epoch => free.now.push(rank),
+            State::Free { untouched_from } if untouched_from as usize == epoch + 1 => free.later += 1,
+            _ => {}
+        }
+    }
+    free
+}

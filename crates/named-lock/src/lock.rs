@@ -1,0 +1,171 @@
+//! What a program calls.
+
+use crate::{
+    Error, ReadGuard, Result, WriteGuard, fork, joining, name,
+    session::Session,
+    taking::{PATIENCE, Wait},
+};
+use core::time::Duration;
+use rma_lock::locks::{KeptRead, KeptWrite};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+    time::Instant,
+};
+
+/// A readers-writer lock between processes, by a name. See [the crate](crate).
+///
+/// Readers are preferred: while some hold the lock shared, more are let in, and those who want to
+/// write wait. Asking for the lock again while holding it exclusively, in the same thread, waits for
+/// itself. Each value is a member of its own, of which there may be [`PROCESSES`](crate::PROCESSES) at
+/// a time; one value may be shared by all threads of a process.
+#[derive(Debug)]
+pub struct NamedLock {
+    pub(crate) path: PathBuf,
+    /// The process that opened it.
+    pub(crate) process: u32,
+    /// Its membership in the generation of the lock that it used last.
+    pub(crate) session: Mutex<Arc<Session>>,
+    /// Held by the thread that joins the next generation.
+    pub(crate) joins: Mutex<()>,
+}
+
+impl NamedLock {
+    /// Opens the lock called `name`, of this user: the file `$XDG_RUNTIME_DIR/onesided-locks/<name>.lock`,
+    /// or `/tmp/onesided-locks-<user>/<name>.lock` without that variable. Makes it if it does not exist.
+    ///
+    /// # Errors
+    /// [`Error::Name`]; [`Error::Foreign`] for a file or directory that is not as this crate makes it;
+    /// [`Error::Full`] or [`Error::TimedOut`] if there is no place within 10 s; [`Error::System`];
+    /// [`Error::Lock`].
+    pub fn open(name: &str) -> Result<Self> {
+        Self::open_path(name::path_of(name)?)
+    }
+
+    /// Opens the lock whose file is at `path`, whose directory must exist. Makes it if it does not
+    /// exist. Whoever can change the directory can take the lock away from those who come later.
+    ///
+    /// # Errors
+    /// As [`NamedLock::open`].
+    pub fn open_path(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref().to_owned();
+        let session = joining::join(&path, Instant::now() + PATIENCE)?;
+        Ok(NamedLock {
+            path,
+            process: fork::this_process(),
+            session: Mutex::new(Arc::new(session)),
+            joins: Mutex::default(),
+        })
+    }
+
+    /// Returns the path of the lock's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes the lock shared.
+    ///
+    /// # Errors
+    /// [`Error::Torn`], [`Error::Forked`], [`Error::Full`], [`Error::System`], [`Error::Foreign`],
+    /// [`Error::Lock`].
+    pub fn read(&self) -> Result<ReadGuard> {
+        self.held(self.shared(Wait::Until(None))?)
+    }
+
+    /// Takes the lock shared, or gives up after `time`.
+    ///
+    /// # Errors
+    /// As [`NamedLock::read`], and [`Error::TimedOut`].
+    pub fn read_within(&self, time: Duration) -> Result<ReadGuard> {
+        self.held(self.shared(Wait::within(time))?)
+    }
+
+    /// Takes the lock shared if that needs no wait for others to release it.
+    ///
+    /// # Errors
+    /// As [`NamedLock::read`].
+    pub fn try_read(&self) -> Result<Option<ReadGuard>> {
+        self.shared(Wait::Not)
+    }
+
+    /// Takes the lock exclusively.
+    ///
+    /// # Errors
+    /// As [`NamedLock::read`].
+    pub fn write(&self) -> Result<WriteGuard> {
+        self.held(self.exclusive(Wait::Until(None))?)
+    }
+
+    /// Takes the lock exclusively, or gives up after `time`.
+    ///
+    /// # Errors
+    /// As [`NamedLock::write`], and [`Error::TimedOut`].
+    pub fn write_within(&self, time: Duration) -> Result<WriteGuard> {
+        self.held(self.exclusive(Wait::within(time))?)
+    }
+
+    /// Takes the lock exclusively if that needs no wait for others to release it.
+    ///
+    /// # Errors
+    /// As [`NamedLock::write`].
+    pub fn try_write(&self) -> Result<Option<WriteGuard>> {
+        self.exclusive(Wait::Not)
+    }
+
+    /// Takes the lock exclusively even if what it protects may be torn, in order to examine it:
+    /// [`WriteGuard::torn`] says whether it may be. When it is whole again, declare so by
+    /// [`WriteGuard::clear_torn`].
+    ///
+    /// # Errors
+    /// As [`NamedLock::write`], but never [`Error::Torn`].
+    pub fn mend(&self) -> Result<WriteGuard> {
+        self.mended(Wait::Until(None))
+    }
+
+    /// Takes the lock as [`NamedLock::mend`] does, or gives up after `time`.
+    ///
+    /// # Errors
+    /// As [`NamedLock::mend`], and [`Error::TimedOut`].
+    pub fn mend_within(&self, time: Duration) -> Result<WriteGuard> {
+        self.mended(Wait::within(time))
+    }
+
+    /// Returns what a call that waits has got.
+    fn held<G>(&self, guard: Option<G>) -> Result<G> {
+        guard.ok_or_else(|| Error::timed_out(&self.path))
+    }
+
+    fn shared(&self, wait: Wait) -> Result<Option<ReadGuard>> {
+        let held = self.take(wait, |view| {
+            view.run(wait.deadline(), async {
+                Ok(match wait {
+                    Wait::Not => view.lock.try_read().await?,
+                    Wait::Until(at) => Some(view.lock.read_before(view.time(at)).await?),
+                }
+                .map(|guard| -> KeptRead { guard.keep() }))
+            })
+        })?;
+        Ok(held.map(|(session, kept)| ReadGuard::new(session, kept)))
+    }
+
+    fn exclusive(&self, wait: Wait) -> Result<Option<WriteGuard>> {
+        let held = self.take(wait, |view| {
+            view.run(wait.deadline(), async {
+                Ok(match wait {
+                    Wait::Not => view.lock.try_write().await?,
+                    Wait::Until(at) => Some(view.lock.write_before(view.time(at)).await?),
+                }
+                .map(|guard| -> KeptWrite { guard.keep() }))
+            })
+        })?;
+        Ok(held.map(|(session, kept)| WriteGuard::new(session, kept)))
+    }
+
+    fn mended(&self, wait: Wait) -> Result<WriteGuard> {
+        let deadline = wait.deadline();
+        let held = self.take(wait, |view| {
+            view.run(deadline, async { Ok(Some(view.lock.mend_before(view.time(deadline)).await?.keep())) })
+        })?;
+        self.held(held.map(|(session, kept)| WriteGuard::new(session, kept)))
+    }
+}

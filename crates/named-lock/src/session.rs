@@ -1,0 +1,171 @@
+//! A process as a member of one generation of a lock, which is one file.
+
+use crate::{
+    Error, Result, bell, block_on, fork,
+    layout::{self, RECOVERY},
+    mapping::Mapping,
+    process::Process,
+    provider, slots,
+};
+use core::{future::Future, sync::atomic::Ordering::SeqCst, time::Duration};
+use rdma_fabric::{GroupMemory, Rank, Time};
+use rma_lock::{Lock, LockError, locks::RecoverableLock};
+use std::{
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
+
+/// The rank that is nobody and holds the lock's own words.
+pub(crate) const HOME: Rank = Rank::new(0);
+
+/// Whether a generation of the lock may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// It may.
+    Open,
+    /// Somebody, who has locked the file, waits until nobody holds the lock.
+    Closing,
+    /// It is over: nobody holds the lock nor ever will. There is another file, or will be.
+    Over,
+}
+
+impl Gate {
+    #[inline(always)]
+    pub(crate) fn of(map: &Mapping) -> Self {
+        match map.word(layout::GATE).load(SeqCst) {
+            0 => Gate::Open,
+            1 => Gate::Closing,
+            _ => Gate::Over,
+        }
+    }
+
+    pub(crate) fn set(self, map: &Mapping) {
+        map.word(layout::GATE).store(self as u64, SeqCst);
+    }
+}
+
+/// A lock's file, and the lock in it, as a rank sees it.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) path: PathBuf,
+    pub(crate) file: OwnedFd,
+    pub(crate) map: Arc<Mapping>,
+    pub(crate) rank: usize,
+    pub(crate) lock: RecoverableLock,
+    start: Instant,
+}
+
+impl View {
+    /// Makes the lock of `rank` in a file.
+    pub(crate) fn new(path: &Path, file: OwnedFd, map: Arc<Mapping>, rank: usize) -> Result<Self> {
+        let (me, start) = (Rank::new(rank as u32), Instant::now());
+        let fabric = provider::fabric(&map, me, start);
+        let made = async {
+            let memory = GroupMemory::symmetric(&fabric, layout::part_bytes()).await?;
+            RecoverableLock::over(&fabric, memory, HOME, RECOVERY)
+        };
+        let lock = block_on::block_on(&map, rank, None, made).map_err(Error::lock(path))?;
+        Ok(View { path: path.to_owned(), file, map, rank, lock, start })
+    }
+
+    /// Runs a call of the lock on this thread.
+    pub(crate) fn run<T>(
+        &self,
+        deadline: Option<Instant>,
+        call: impl Future<Output = Result<T, LockError>>,
+    ) -> Result<T, LockError> {
+        block_on::block_on(&self.map, self.rank, deadline, call)
+    }
+
+    /// Returns a moment on the fabric's clock.
+    pub(crate) fn time(&self, at: Option<Instant>) -> Time {
+        at.map_or(Time::MAX, |at| Time::ZERO + at.saturating_duration_since(self.start))
+    }
+}
+
+/// The membership of this process: it has a rank until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) view: View,
+    pub(crate) process: u32,
+    /// What the slot says as long as this process has it.
+    taken: u64,
+}
+
+impl Session {
+    /// Makes this process the rank of `view`, whose slot is free. The file is locked.
+    pub(crate) fn begin(view: View, process: Process) -> Result<Self> {
+        bell::register_process();
+        let taken = slots::take(&view.map, view.rank, process);
+        let session = Session { process: fork::this_process(), taken, view };
+        session.view.run(None, session.view.lock.join()).map_err(Error::lock(&session.view.path))?;
+        Ok(session)
+    }
+
+    /// Checks that this is the process that opened the lock.
+    #[inline]
+    pub(crate) fn check_process(&self) -> Result<()> {
+        if fork::this_process() == self.process {
+            return Ok(());
+        }
+        Err(Error::Forked { path: self.view.path.clone(), opened_by: self.process })
+    }
+
+    /// Announces a call that uses the lock, until [`Session::exit`]. Returns false if the gate is not
+    /// open; then nothing is announced.
+    ///
+    /// Whoever closes the gate does so before it looks whether anybody has announced a call, and a
+    /// call is announced before it looks at the gate; all four accesses are SeqCst. So one of them
+    /// sees the other.
+    #[inline]
+    pub(crate) fn enter(&self) -> bool {
+        self.view.map.slot_word(self.view.rank, layout::HOLDS).fetch_add(1, SeqCst);
+        let is_open = Gate::of(&self.view.map) == Gate::Open;
+        if !is_open {
+            self.exit();
+        }
+        is_open
+    }
+
+    /// Ends what [`Session::enter`] announced: the call is over, or what it holds is released.
+    #[inline]
+    pub(crate) fn exit(&self) {
+        self.view.map.slot_word(self.view.rank, layout::HOLDS).fetch_sub(1, SeqCst);
+    }
+
+    /// Says whether what the lock protects may be half-written by this process from now on.
+    #[inline]
+    pub(crate) fn set_writes(&self, writes: bool) {
+        self.view.map.slot_word(self.view.rank, layout::WRITES).store(writes.into(), SeqCst);
+    }
+
+    /// Opens the next epoch in this generation, in which ranks that were left can be used again, by
+    /// letting a ghost die. Does nothing if there is no ghost. The file is locked.
+    pub(crate) fn open_epoch(&self, patience: Duration) -> Result<(), LockError> {
+        let map = &self.view.map;
+        let Some(ghost) = slots::GHOSTS.clone().find(|&ghost| !slots::is_dead(map, ghost)) else { return Ok(()) };
+        if !self.enter() {
+            return Ok(());
+        }
+        slots::bury(map, ghost, slots::State::of(map, ghost).1);
+        let (epoch, until) = (self.view.lock.epoch(), Instant::now() + patience);
+        let opened = self.view.run(Some(until), self.view.lock.recover_from(epoch, self.view.time(Some(until))));
+        self.exit();
+        match opened {
+            Err(LockError::TimedOut) => Ok(()),
+            opened => opened,
+        }
+    }
+}
+
+impl Drop for Session {
+    /// Leaves, unless this is a child of the process that is the member, or a guard was forgotten.
+    fn drop(&mut self) {
+        let View { map, rank, lock, .. } = &self.view;
+        if fork::this_process() == self.process && !slots::is_in_use(map, *rank) {
+            slots::leave(map, *rank, self.taken, lock.epoch() + 1);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Taking the lock in whichever generation is in use, as often as it takes.
+
+use crate::{
+    Error, NamedLock, Result, bell, file, fork, founding, joining,
+    layout::{PROCESSES, RECOVERY},
+    process::Machine,
+    session::{Gate, Session, View},
+    slots, torn,
+};
+use core::time::Duration;
+use rma_lock::LockError;
+use std::{
+    sync::{Arc, PoisonError, TryLockError},
+    thread,
+    time::Instant,
+};
+
+/// How long a call waits for a place in the lock, unless it has a deadline.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// The same for a try, which otherwise waits for nobody.
+const SHORTLY: Duration = Duration::from_secs(1);
+/// How long a try may wait for others that recover from a death, or does so itself.
+const RECOVERING: Duration = Duration::from_millis(100);
+/// How often tries look whether those live that hold the lock.
+const A_MOMENT: Duration = Duration::from_millis(1);
+/// Pause before an acquisition that no more could wait for is tried again.
+const PAUSE: Duration = Duration::from_micros(500);
+
+/// How long a call may wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wait {
+    /// Not for others to release the lock.
+    Not,
+    /// Until then; `None` means for ever.
+    Until(Option<Instant>),
+}
+
+impl Wait {
+    /// Waits so long from now on.
+    pub(crate) fn within(time: Duration) -> Self {
+        Wait::Until(Instant::now().checked_add(time))
+    }
+
+    pub(crate) fn deadline(self) -> Option<Instant> {
+        match self {
+            Wait::Not => None,
+            Wait::Until(deadline) => deadline,
+        }
+    }
+
+    /// Returns when to stop waiting for a place in the lock.
+    fn for_room(self) -> Instant {
+        match self {
+            Wait::Not => Instant::now() + SHORTLY,
+            Wait::Until(deadline) => deadline.unwrap_or_else(|| Instant::now() + PATIENCE),
+        }
+    }
+}
+
+impl NamedLock {
+    /// Takes the lock by `attempt`, in the generation that is in use, as often as it takes. The
+    /// session that is returned with a hold has been entered.
+    #[inline]
+    pub(crate) fn take<K>(
+        &self,
+        wait: Wait,
+        attempt: impl Fn(&View) -> Result<Option<K>, LockError>,
+    ) -> Result<Option<(Arc<Session>, K)>> {
+        let mut tries = 0;
+        loop {
+            let session = self.session()?;
+            if !session.enter() {
+                if self.wait_at_gate(&session, wait)? {
+                    continue;
+                }
+                return Ok(None);
+            }
+            let outcome = attempt(&session.view);
+            if let Ok(Some(kept)) = outcome {
+                return Ok(Some((session, kept)));
+            }
+            let goes_on = self.consider(&session, wait, outcome.map(|_| ()), &mut tries);
+            session.exit();
+            if !goes_on? {
+                return Ok(None);
+            }
+            if Self::is_over(&session) {
+                self.replace(&session, wait)?;
+            }
+        }
+    }
+
+    /// Returns the membership of this process.
+    #[inline]
+    fn session(&self) -> Result<Arc<Session>> {
+        // Before the mutex, which may have been locked by another thread when this child was forked.
+        if fork::this_process() != self.process {
+            return Err(Error::Forked { path: self.path.clone(), opened_by: self.process });
+        }
+        Ok(self.session.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// Waits until the lock may be used again, in another generation if need be. Returns false if a
+    /// try should not wait for it.
+    #[cold]
+    fn wait_at_gate(&self, session: &Arc<Session>, wait: Wait) -> Result<bool> {
+        let View { path, file, map, .. } = &session.view;
+        loop {
+            match Gate::of(map) {
+                Gate::Open => return Ok(true),
+                Gate::Closing => {
+                    founding::reopen(path, file, map)?;
+                    match wait {
+                        Wait::Not if Gate::of(map) == Gate::Closing => return Ok(false),
+                        Wait::Until(Some(at)) if Instant::now() >= at => return Err(Error::timed_out(path)),
+                        _ => thread::sleep(PAUSE),
+                    }
+                }
+                Gate::Over => {
+                    let turn = match self.joins.try_lock() {
+                        Ok(turn) => Some(turn),
+                        Err(TryLockError::Poisoned(turn)) => Some(turn.into_inner()),
+                        Err(TryLockError::WouldBlock) => None,
+                    };
+                    if turn.is_some() {
+                        // Another thread may have done it.
+                        if Arc::ptr_eq(&self.session()?, session) {
+                            let joined = Arc::new(joining::join(path, wait.for_room())?);
+                            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = joined;
+                        }
+                        return Ok(true);
+                    }
+                    match wait {
+                        Wait::Until(Some(at)) if Instant::now() >= at => return Err(Error::timed_out(path)),
+                        _ => thread::sleep(PAUSE),
+                    }
+                    if !Arc::ptr_eq(&self.session()?, session) {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns whether to try again after an attempt that did not take the lock.
+    #[cold]
+    fn consider(&self, session: &Session, wait: Wait, outcome: Result<(), LockError>, tries: &mut u32) -> Result<bool> {
+        let view = &session.view;
+        match outcome {
+            // A try found the lock taken, perhaps by one that has died.
+            Ok(()) => {
+                *tries += 1;
+                Ok(*tries <= 3 && Self::recovers(view, A_MOMENT).map_err(Error::lock(&self.path))?)
+            }
+            Err(LockError::TimedOut) => Err(Error::timed_out(&self.path)),
+            Err(LockError::Torn { by }) => {
+                Err(Error::Torn { path: self.path.clone(), by: torn::process_of(&view.map, by) })
+            }
+            Err(LockError::TooManyWaiting { .. }) => match wait {
+                Wait::Not => Ok(false),
+                Wait::Until(Some(at)) if Instant::now() >= at => Err(Error::timed_out(&self.path)),
+                // Nothing of this process waits in the queue, so nothing there notices a death.
+                Wait::Until(_) => {
+                    if !Self::recovers(view, bell::LONGEST).map_err(Error::lock(&self.path))? {
+                        thread::sleep(PAUSE);
+                    }
+                    Ok(true)
+                }
+            },
+            Err(LockError::Unrecoverable { .. }) => Ok(true),
+            Err(error) => Err(Error::lock(&self.path)(error)),
+        }
+    }
+
+    /// Recovers from a death that nobody has recovered from yet, if there is one.
+    /// Looks for deaths, unless somebody has within `pause`.
+    fn recovers(view: &View, pause: Duration) -> Result<bool, LockError> {
+        slots::look(&view.map, view.rank, pause);
+        let known = RECOVERY.deaths - view.run(None, view.lock.room())?.deaths;
+        if slots::deaths(&view.map) <= known as u64 {
+            return Ok(false);
+        }
+        let until = Some(Instant::now() + RECOVERING);
+        match view.run(until, view.lock.recover_from(view.lock.epoch(), view.time(until))) {
+            // What can't be recovered from ends the generation.
+            Ok(()) | Err(LockError::Unrecoverable { .. }) => Ok(true),
+            Err(LockError::TimedOut) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns whether nobody can acquire the lock in this generation any more.
+    fn is_over(session: &Session) -> bool {
+        session.view.run(None, session.view.lock.room()).is_ok_and(|room| room.epochs == 0)
+    }
+
+    /// Replaces the generation of a session, which is over, as soon as nobody holds the lock there.
+    #[cold]
+    fn replace(&self, session: &Arc<Session>, wait: Wait) -> Result<()> {
+        let View { path, file, map, .. } = &session.view;
+        let deadline = wait.for_room();
+        loop {
+            if Gate::of(map) == Gate::Over {
+                return Ok(());
+            }
+            let own = file::again(file, path)?;
+            if !file::lock(&own, path, Some(deadline))? {
+                return Err(Error::timed_out(path));
+            }
+            let renewed = if file::is_at(&own, path)? {
+                founding::renew(path, map, Machine::this()?, joining::FIRMLY)
+            } else {
+                Ok(false)
+            };
+            file::unlock(&own);
+            if renewed? {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(Error::Full { path: path.clone(), processes: PROCESSES });
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}

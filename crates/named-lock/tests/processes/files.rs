@@ -1,0 +1,133 @@
+//! Files that are not what this crate makes.
+
+use crate::children::{Place, SOON};
+use named_lock::{Error, NamedLock};
+use std::{
+    fs::{self, File, Permissions},
+    os::unix::fs::{FileExt, PermissionsExt, symlink},
+    path::Path,
+    process::Command,
+    time::Duration,
+};
+
+fn refused(path: &Path, part: &str) {
+    match NamedLock::open_path(path) {
+        Err(error @ Error::Foreign { .. }) => assert!(error.to_string().contains(part), "{error}"),
+        other => panic!("{other:?}, not {part:?}"),
+    }
+}
+
+pub(crate) fn foreign_files_are_refused() {
+    let place = Place::new();
+    let path = place.path();
+    drop(place.open());
+    assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o7777, 0o600);
+    let link = path.with_file_name("link");
+    symlink(&path, &link).expect("linked");
+    refused(&link, "symbolic link");
+    fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("its user");
+    refused(&path, "0600");
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("its user");
+    let second = path.with_file_name("second");
+    fs::hard_link(&path, &second).expect("linked");
+    refused(&path, "another name");
+    fs::remove_file(second).expect("removed");
+    drop(place.open());
+    let folder = path.with_file_name("folder");
+    fs::create_dir(&folder).expect("made");
+    refused(&folder, "no file");
+    let pipe = path.with_file_name("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).expect("made");
+    refused(&pipe, "no file");
+    let text = path.with_file_name("text");
+    fs::write(&text, "some notes of the user").expect("written");
+    fs::set_permissions(&text, Permissions::from_mode(0o600)).expect("its user");
+    refused(&text, "another length");
+    assert_eq!(fs::read_to_string(&text).expect("there"), "some notes of the user");
+    let truncated = path.with_file_name("truncated");
+    fs::copy(&path, &truncated).expect("copied");
+    File::options().write(true).open(&truncated).and_then(|file| file.set_len(4096)).expect("truncated");
+    refused(&truncated, "another length");
+    let nowhere = path.with_file_name("nowhere").join("lock");
+    assert!(matches!(NamedLock::open_path(nowhere), Err(Error::System { .. })));
+}
+
+pub(crate) fn garbage_is_refused_or_told() {
+    let place = Place::new();
+    let path = place.path();
+    drop(place.open());
+    let len = fs::metadata(&path).expect("there").len() as usize;
+    let whole = fs::read(&path).expect("read");
+    // Zeros, and bytes without order.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let garbage: Vec<u8> = (0..len).map(|_| random() as u8).collect();
+    for bytes in [vec![0; len], garbage.clone()] {
+        fs::write(&path, bytes).expect("written");
+        refused(&path, "no lock of this version");
+    }
+    // Garbage behind a good header, in slots or in the lock's words: errors or deadlines.
+    let mut told = 0;
+    for turn in 0..60 {
+        let mut bytes = whole.clone();
+        let (from, to) = match turn % 3 {
+            0 => (4096, 4096 + 142 * 128),
+            1 => (4096 + 142 * 128, len),
+            _ => (4096, len),
+        };
+        for _ in 0..=turn * 20 {
+            let at = from + random() as usize % (to - from);
+            bytes[at] = random() as u8;
+        }
+        if turn % 10 == 1 {
+            bytes[from..to].copy_from_slice(&garbage[from..to]);
+        }
+        fs::write(&path, bytes).expect("written");
+        let held = NamedLock::open_path(&path).and_then(|lock| {
+            lock.write_within(Duration::from_millis(20)).and_then(|guard| guard.release())?;
+            lock.read_within(Duration::from_millis(20)).and_then(|guard| guard.release())
+        });
+        told += u32::from(held.is_err());
+    }
+    println!("    {told} of 60 files with garbage were told");
+    assert!(told > 5);
+    // While it is in use.
+    fs::write(&path, &whole).expect("written");
+    let lock = place.open();
+    let guard = lock.write_within(SOON).expect("held");
+    let file = File::options().write(true).open(&path).expect("opened");
+    file.write_all_at(&garbage[8192..], 8192).expect("written");
+    let _ = guard.release();
+    let _ = lock.try_write();
+}
+
+/// Opens a lock by its name in a process whose directory for run-time files this is.
+fn opened_by_name(folder: &Path, name: &str) -> String {
+    let mut command = Command::new(std::env::current_exe().expect("own path"));
+    command.args(["role", "name", name]).env("XDG_RUNTIME_DIR", folder);
+    let output = command.output().expect("started");
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).expect("a text").trim_end().to_owned()
+}
+
+pub(crate) fn names_lead_to_the_users_directory() {
+    let place = Place::new();
+    let folder = place.path().parent().expect("a folder").to_owned();
+    let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).expect("its user");
+    mode(&folder, 0o700);
+    let locks = folder.join("onesided-locks");
+    assert_eq!(opened_by_name(&folder, "a-name"), locks.join("a-name.lock").display().to_string());
+    assert_eq!(fs::metadata(&locks).expect("there").permissions().mode() & 0o7777, 0o700);
+    assert!(opened_by_name(&folder, "../a-name").contains("no name of a lock"));
+    mode(&locks, 0o777);
+    assert!(opened_by_name(&folder, "a-name").contains("its mode should be 0700"));
+    mode(&locks, 0o700);
+    mode(&folder, 0o755);
+    assert!(opened_by_name(&folder, "a-name").contains("its mode should be 0700"));
+}

@@ -1,0 +1,51 @@
+//! Children that were forked with a lock open.
+
+use crate::children::{Place, SOON};
+use named_lock::{Error, NamedLock};
+use rustix::process::{WaitOptions, waitpid};
+
+/// Runs `act` in a forked child, and returns its exit code.
+#[allow(unsafe_code)]
+fn forked(act: impl FnOnce() -> i32) -> i32 {
+    // SAFETY: this process has no other thread now, so the child finds all of it in order; it ends
+    // without returning.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).unwrap_or(100);
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(code) };
+    }
+    let child = rustix::process::Pid::from_raw(child).expect("forked");
+    let (_, status) = waitpid(Some(child), WaitOptions::empty()).expect("its parent").expect("it has ended");
+    status.exit_status().unwrap_or(101)
+}
+
+pub(crate) fn a_child_must_open_anew() {
+    let place = Place::new();
+    let lock = place.open();
+    let mut guard = Some(lock.write().expect("held"));
+    let parent = std::process::id();
+    let code = forked(|| {
+        let told =
+            |outcome: Result<(), Error>| matches!(outcome, Err(Error::Forked { opened_by, .. }) if opened_by == parent);
+        if !told(lock.read().map(drop)) || !told(lock.try_write().map(drop)) {
+            return 1;
+        }
+        // The child's copy of the guard.
+        if !told(guard.take().map_or(Ok(()), named_lock::WriteGuard::release)) {
+            return 4;
+        }
+        let Ok(own) = NamedLock::open_path(place.path()) else { return 2 };
+        // Its parent holds it, still.
+        match own.try_write() {
+            Ok(None) => 0,
+            _ => 3,
+        }
+    });
+    assert_eq!(code, 0);
+    // The child's copies have released nothing, and its end tore nothing.
+    let other = place.open();
+    assert!(other.try_write().expect("no error").is_none());
+    guard.take().expect("the parent's").release().expect("released");
+    other.write_within(SOON).expect("whole").release().expect("released");
+}

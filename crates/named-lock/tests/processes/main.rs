@@ -1,0 +1,87 @@
+//! Real processes that share a lock by its name, some of them killed. Without arguments, or with parts
+//! of cases' names, this program runs the cases; with `role` it is one of their processes.
+
+#[cfg(not(target_os = "linux"))]
+fn main() {}
+
+#[cfg(target_os = "linux")]
+mod children;
+#[cfg(target_os = "linux")]
+mod crowds;
+#[cfg(target_os = "linux")]
+mod deaths;
+#[cfg(target_os = "linux")]
+mod files;
+#[cfg(target_os = "linux")]
+mod forks;
+#[cfg(target_os = "linux")]
+mod generations;
+#[cfg(target_os = "linux")]
+mod roles;
+#[cfg(target_os = "linux")]
+mod threads;
+
+#[cfg(target_os = "linux")]
+const CASES: &[(&str, fn())] = &[
+    ("a_killed_writer_is_told_to_those_who_wait", deaths::a_killed_writer_is_told_to_those_who_wait),
+    (
+        "a_killed_writer_is_told_to_those_who_wait_in_slices",
+        deaths::a_killed_writer_is_told_to_those_who_wait_in_slices,
+    ),
+    ("a_killed_writer_is_told_to_those_who_come_later", deaths::a_killed_writer_is_told_to_those_who_come_later),
+    ("a_try_finds_a_killed_writer", deaths::a_try_finds_a_killed_writer),
+    ("a_killed_reader_only_delays", deaths::a_killed_reader_only_delays),
+    ("a_killed_waiter_only_delays", deaths::a_killed_waiter_only_delays),
+    ("a_killed_mender_leaves_torn_data", deaths::a_killed_mender_leaves_torn_data),
+    ("a_panic_leaves_torn_data", deaths::a_panic_leaves_torn_data),
+    ("writers_killed_at_random_never_hang_the_others", deaths::writers_killed_at_random_never_hang_the_others),
+    ("more_deaths_than_there_is_room_for_are_told", deaths::more_deaths_than_there_is_room_for_are_told),
+    ("sixteen_processes_count_together", crowds::sixteen_processes_count_together),
+    ("readers_and_writers_exclude_each_other", crowds::readers_and_writers_exclude_each_other),
+    ("many_processes_come_and_go", crowds::many_processes_come_and_go),
+    ("many_that_contend_come_and_go", crowds::many_that_contend_come_and_go),
+    ("many_come_and_go_beside_a_reader_that_stays", crowds::many_come_and_go_beside_a_reader_that_stays),
+    ("a_full_lock_is_told", crowds::a_full_lock_is_told),
+    ("founders_that_meet_make_one_lock", crowds::founders_that_meet_make_one_lock),
+    ("foreign_files_are_refused", files::foreign_files_are_refused),
+    ("garbage_is_refused_or_told", files::garbage_is_refused_or_told),
+    ("names_lead_to_the_users_directory", files::names_lead_to_the_users_directory),
+    ("a_child_must_open_anew", forks::a_child_must_open_anew),
+    ("threads_exclude_each_other", threads::threads_exclude_each_other),
+    ("threads_go_on_in_the_next_file", threads::threads_go_on_in_the_next_file),
+    ("deadlines_are_kept", threads::deadlines_are_kept),
+    ("torn_data_stay_torn_in_the_next_file", generations::torn_data_stay_torn_in_the_next_file),
+    ("a_founder_killed_half_way_is_replaced", generations::a_founder_killed_half_way_is_replaced),
+    ("a_file_of_another_boot_is_replaced", generations::a_file_of_another_boot_is_replaced),
+];
+
+/// Cases for every now and then.
+#[cfg(target_os = "linux")]
+const LONG: &[(&str, fn())] = &[("ten_thousand_processes_come_and_go", crowds::ten_thousand_processes_come_and_go)];
+
+#[cfg(target_os = "linux")]
+fn main() -> std::process::ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [role, name, path, args @ ..] = &words[..]
+        && role == "role"
+    {
+        return roles::play(name, path.as_ref(), args);
+    }
+    let cases = if words.iter().any(|word| word == "--ignored") { LONG } else { CASES };
+    let filters: Vec<_> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    let mut failed = 0;
+    for (name, case) in cases {
+        if !filters.is_empty() && !filters.iter().any(|filter| name.contains(*filter)) {
+            continue;
+        }
+        if words.iter().any(|word| word == "--list") {
+            println!("{name}: test");
+            continue;
+        }
+        let began = std::time::Instant::now();
+        let passed = std::panic::catch_unwind(case).is_ok();
+        println!("test {name} ... {} ({:.2?})", if passed { "ok" } else { "FAILED" }, began.elapsed());
+        failed += u32::from(!passed);
+    }
+    if failed == 0 { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::from(101) }
+}

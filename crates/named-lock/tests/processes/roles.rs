@@ -1,0 +1,145 @@
+//! What the processes of the cases do.
+
+use named_lock::{Error, NamedLock, WriteGuard};
+use std::{
+    fs,
+    io::{self, Write},
+    path::Path,
+    process::ExitCode,
+    thread,
+    time::Duration,
+};
+
+/// Plays a role to its end.
+pub(crate) fn play(role: &str, path: &Path, args: &[String]) -> ExitCode {
+    let number = |index: usize| args.get(index).map_or(0, |text| text.parse().expect("a number"));
+    match role {
+        // Hold until told to end, or killed.
+        "write" => hold(&NamedLock::open_path(path).expect("opened").write().expect("held")),
+        "read" => hold(&NamedLock::open_path(path).expect("opened").read().expect("held")),
+        "mend" => hold(&NamedLock::open_path(path).expect("opened").mend().expect("held")),
+        // Wait for a lock that somebody else holds.
+        "wait-to-write" => {
+            let lock = NamedLock::open_path(path).expect("opened");
+            say("waits");
+            hold(&lock.write().expect("held"));
+        }
+        "stay" => {
+            let lock = NamedLock::open_path(path).expect("opened");
+            hold(&lock);
+        }
+        // Open a lock by its name, in place of a path, and tell where it is.
+        "name" => match path.to_str().map(NamedLock::open).expect("UTF-8") {
+            Ok(lock) => say(&lock.path().display().to_string()),
+            Err(error) => say(&error.to_string()),
+        },
+        // Add to the number in the file beside the lock.
+        "count" => count(path, number(0)),
+        "read-and-write" => read_and_write(path, number(0)),
+        // Come, take the lock once, go.
+        "visit" => visit(path, args),
+        // Write for ever, and say so.
+        "write-on" => write_on(path),
+        other => panic!("no role is called {other}"),
+    }
+    ExitCode::SUCCESS
+}
+
+fn say(text: &str) {
+    println!("{text}");
+    io::stdout().flush().expect("somebody listens");
+}
+
+fn listen() {
+    let mut line = String::new();
+    io::stdin().read_line(&mut line).expect("somebody speaks");
+}
+
+fn hold<T>(_held: &T) {
+    say("holds");
+    listen();
+}
+
+fn data(path: &Path) -> std::path::PathBuf {
+    path.with_file_name("data")
+}
+
+fn add_one(path: &Path) {
+    let data = data(path);
+    let number: u64 = fs::read_to_string(&data).expect("there").trim().parse().expect("a number");
+    fs::write(&data, (number + 1).to_string()).expect("written");
+}
+
+fn count(path: &Path, turns: u64) {
+    let lock = NamedLock::open_path(path).expect("opened");
+    for _ in 0..turns {
+        let guard = lock.write().expect("held");
+        add_one(path);
+        guard.release().expect("released");
+    }
+}
+
+/// Readers find the file as a writer leaves it: two equal lines.
+fn read_and_write(path: &Path, turns: u64) {
+    let lock = NamedLock::open_path(path).expect("opened");
+    let data = data(path);
+    for turn in 0..turns {
+        if turn % 4 == 0 {
+            let guard = lock.write().expect("held");
+            let line = format!("{} {turn}\n", std::process::id());
+            fs::write(&data, &line).expect("written");
+            thread::yield_now();
+            fs::OpenOptions::new()
+                .append(true)
+                .open(&data)
+                .and_then(|mut file| file.write_all(line.as_bytes()))
+                .expect("written");
+            guard.release().expect("released");
+        } else {
+            let guard = lock.read().expect("held");
+            let text = fs::read_to_string(&data).expect("there");
+            let lines: Vec<&str> = text.lines().collect();
+            assert!(matches!(lines[..], [one, two] if one == two), "half-written: {text:?}");
+            guard.release().expect("released");
+        }
+    }
+}
+
+fn visit(path: &Path, args: &[String]) {
+    let lock = NamedLock::open_path(path).expect("opened");
+    match args.first().map(String::as_str) {
+        Some("read") => lock.read().expect("held").release().expect("released"),
+        Some("nothing") => {}
+        // Leaves without closing anything.
+        Some("abandon") => {
+            lock.write().expect("held").release().expect("released");
+            std::process::exit(0);
+        }
+        _ => {
+            let guard = lock.write().expect("held");
+            add_one(path);
+            guard.release().expect("released");
+        }
+    }
+}
+
+fn write_on(path: &Path) {
+    let lock = NamedLock::open_path(path).expect("opened");
+    say("writes");
+    loop {
+        let mut guard = match lock.write() {
+            Err(Error::Torn { .. }) => mended(&lock),
+            guard => guard.expect("held"),
+        };
+        thread::sleep(Duration::from_micros(300));
+        guard.clear_torn().expect("cleared");
+        guard.release().expect("released");
+    }
+}
+
+/// Takes a torn lock, and declares what it protects whole.
+pub(crate) fn mended(lock: &NamedLock) -> WriteGuard {
+    let mut guard = lock.mend().expect("held");
+    guard.clear_torn().expect("cleared");
+    guard
+}

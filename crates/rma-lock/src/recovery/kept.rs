@@ -1,0 +1,119 @@
+//! Holds of a recoverable lock that borrow nothing, for callers that can't keep a borrow: a library
+//! for other languages, whose handles outlive any scope.
+
+use super::{Core, EpochLock, Recoverable, RecoverableReadGuard, RecoverableWriteGuard, Torn};
+use crate::{
+    Result,
+    counted::{ReadGuard, WriteGuard},
+};
+use core::{fmt, future::Future};
+use rdma_fabric::provider::Boxed;
+use std::sync::Arc;
+
+/// Shared access without a borrow of the lock: [`RecoverableReadGuard::keep`].
+///
+/// Dropping it releases the lock as dropping the guard does.
+#[must_use = "a hold that is dropped at once protects nothing"]
+#[derive(Debug)]
+pub struct KeptRead {
+    /// `None` only during a release.
+    lock: Option<EpochLock>,
+}
+
+/// Exclusive access without a borrow of the lock: [`RecoverableWriteGuard::keep`].
+///
+/// Dropping it releases the lock as dropping the guard does: a panic leaves what the lock protects
+/// torn.
+#[must_use = "a hold that is dropped at once protects nothing"]
+pub struct KeptWrite {
+    core: Arc<Core>,
+    /// `None` only during a release.
+    inside: Option<(EpochLock, GuardAgain)>,
+    torn: Option<Torn>,
+}
+
+/// Makes the guard that was kept again, once.
+type GuardAgain = Box<dyn for<'a> Fn(&'a EpochLock) -> WriteGuard<'a, Recoverable> + Send + Sync>;
+
+impl fmt::Debug for KeptWrite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptWrite").field("torn", &self.torn).finish_non_exhaustive()
+    }
+}
+
+impl KeptRead {
+    pub(super) fn new(guard: ReadGuard<'_, Recoverable>) -> Self {
+        let lock = guard.lock().clone();
+        // The guard is made again from the lock.
+        core::mem::forget(guard);
+        KeptRead { lock: Some(lock) }
+    }
+
+    /// Makes every put of this rank visible, then releases the lock.
+    ///
+    /// # Errors
+    /// As [`RecoverableReadGuard::release`].
+    pub fn release(mut self) -> impl Future<Output = Result<()>> {
+        let lock = self.lock.take().expect("only a release takes it");
+        async move { RecoverableReadGuard::new(ReadGuard::new(&lock)).release().await }
+    }
+}
+
+impl Drop for KeptRead {
+    fn drop(&mut self) {
+        if let Some(lock) = self.lock.take() {
+            drop(ReadGuard::new(&lock));
+        }
+    }
+}
+
+impl KeptWrite {
+    pub(super) fn new(core: &Arc<Core>, guard: WriteGuard<'_, Recoverable>, torn: Option<Torn>) -> Self {
+        let lock = guard.lock().clone();
+        let held = guard.disarm();
+        let again: GuardAgain = Box::new(move |lock| WriteGuard::new(lock, held));
+        KeptWrite { core: core.clone(), inside: Some((lock, again)), torn }
+    }
+
+    /// Returns whether what the lock protects may be half-written, as
+    /// [`RecoverableWriteGuard::torn`] does.
+    pub fn torn(&self) -> Option<Torn> {
+        self.torn
+    }
+
+    /// Declares that what the lock protects is whole again.
+    ///
+    /// # Errors
+    /// As [`RecoverableWriteGuard::clear_torn`].
+    pub fn clear_torn(&mut self) -> impl Future<Output = Result<()>> {
+        self.make_whole()
+    }
+
+    fn make_whole(&mut self) -> Boxed<'_, Result<()>> {
+        Box::pin(async move {
+            if let (Some(_), Some((lock, _))) = (self.torn, &self.inside) {
+                self.core.make_whole(lock).await?;
+                self.torn = None;
+            }
+            Ok(())
+        })
+    }
+
+    /// Makes every put of this rank visible, then releases the lock.
+    ///
+    /// # Errors
+    /// As [`RecoverableWriteGuard::release`].
+    pub fn release(mut self) -> impl Future<Output = Result<()>> {
+        let (lock, again) = self.inside.take().expect("only a release takes it");
+        let core = self.core.clone();
+        async move { RecoverableWriteGuard::new(&core, again(&lock), None).release().await }
+    }
+}
+
+impl Drop for KeptWrite {
+    fn drop(&mut self) {
+        if let Some((lock, again)) = self.inside.take() {
+            drop(RecoverableWriteGuard::new(&self.core, again(&lock), self.torn));
+        }
+    }
+}
