@@ -115,7 +115,7 @@ impl<S: Scheme> FastPath for Leave<WriteGuard<'_, S>> {
 
 impl<'a, S: Scheme> ReadGuard<'a, S> {
     #[inline]
-    pub(super) fn new(lock: &'a CountedLock<S>) -> Self {
+    pub(crate) fn new(lock: &'a CountedLock<S>) -> Self {
         ReadGuard { lock }
     }
 
@@ -160,7 +160,7 @@ impl<S: Scheme> Drop for ReadGuard<'_, S> {
 
 impl<'a, S: Scheme> WriteGuard<'a, S> {
     #[inline]
-    pub(super) fn new(lock: &'a CountedLock<S>, held: Writing) -> Self {
+    pub(crate) fn new(lock: &'a CountedLock<S>, held: Writing) -> Self {
         WriteGuard { lock, held }
     }
 
@@ -181,7 +181,7 @@ impl<'a, S: Scheme> WriteGuard<'a, S> {
 
     /// Returns the hold, which the guard then no longer releases.
     #[inline(always)]
-    pub(super) fn disarm(self) -> Writing {
+    pub(crate) fn disarm(self) -> Writing {
         let held = self.held;
         mem::forget(self);
         held
