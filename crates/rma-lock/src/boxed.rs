@@ -87,9 +87,10 @@ where
     }
 }
 
+/// Boxes a future that is not over at once.
 #[cold]
 #[inline(never)]
-fn boxed<'a, F: Future + Send + 'a>(future: F) -> Boxed<'a, F::Output> {
+pub(crate) fn boxed<'a, F: Future + Send + 'a>(future: F) -> Boxed<'a, F::Output> {
     Box::pin(future)
 }
 

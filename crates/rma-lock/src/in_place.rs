@@ -10,7 +10,7 @@
 
 use core::{
     future::Future,
-    mem::{self, ManuallyDrop},
+    mem::ManuallyDrop,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -28,7 +28,7 @@ pub(crate) trait FastPath {
 
 pub(crate) struct InPlace<Fast, Slow, Rest> {
     /// `None` after the first poll.
-    fast: Option<Fast>,
+    fast: ManuallyDrop<Option<Fast>>,
     /// `None` once the rest has been made from it.
     slow: Option<Slow>,
     /// What is being awaited; `None` before the first poll, and after the end.
@@ -46,23 +46,25 @@ where
     Slow: FnOnce(Fast::Stage) -> Rest,
     Rest: Future<Output = Fast::Out> + Unpin,
 {
-    InPlace { fast: Some(fast), slow: Some(slow), rest: ManuallyDrop::new(None) }
+    InPlace { fast: ManuallyDrop::new(Some(fast)), slow: Some(slow), rest: ManuallyDrop::new(None) }
 }
 
-impl<Fast, Slow, Rest> InPlace<Fast, Slow, Rest> {
-    #[cold]
-    #[inline(never)]
-    fn end(&mut self) {
-        drop(ManuallyDrop::into_inner(mem::replace(&mut self.rest, ManuallyDrop::new(None))));
-    }
+/// Drops a value. This is a call by value, so that the original need not be in memory.
+#[cold]
+#[inline(never)]
+fn dropped<T>(value: T) {
+    drop(value);
 }
 
-/// Dropping a completed one costs only a comparison.
+/// Dropping a completed one costs only comparisons.
 impl<Fast, Slow, Rest> Drop for InPlace<Fast, Slow, Rest> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.rest.is_some() {
-            self.end();
+        if let Some(fast) = self.fast.take() {
+            dropped(fast);
+        }
+        if let Some(rest) = self.rest.take() {
+            dropped(rest);
         }
     }
 }
@@ -107,7 +109,7 @@ where
         }
         let rest = self.rest.as_mut().expect("polled after the end");
         let Poll::Ready(out) = Pin::new(rest).poll(cx) else { return None };
-        self.end();
+        *self.rest = None;
         Some(Box::new(out))
     }
 }

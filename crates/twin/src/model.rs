@@ -14,9 +14,9 @@ pub enum Lock {
     Flat,
     /// `PackedLock`.
     Packed,
-    /// `BargingLock`, whose head is handed the lock as soon as it is registered.
+    /// `BargingLock` where no ranks share CPUs: its head is handed the lock.
     Barging,
-    /// `BargingLock`, whose head is woken to look: where operations are over when they are posted.
+    /// `BargingLock` where ranks share CPUs: its head is woken to look.
     Passing,
     /// `WritersFirstLock`.
     WritersFirst,
@@ -30,10 +30,6 @@ impl Lock {
     /// All locks.
     pub const ALL: [Lock; 7] =
         [Lock::Flat, Lock::Packed, Lock::Barging, Lock::Passing, Lock::WritersFirst, Lock::Fair, Lock::Aggregated];
-
-    /// The locks whose code behaves so where operations take time and puts are not ordered.
-    pub const FOLLOWED: [Lock; 6] =
-        [Lock::Flat, Lock::Packed, Lock::Barging, Lock::WritersFirst, Lock::Fair, Lock::Aggregated];
 
     /// Returns the name of the lock's type.
     pub fn name(self) -> &'static str {

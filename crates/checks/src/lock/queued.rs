@@ -264,6 +264,14 @@ fn exploration(
     Exploration::new(name, expected, move || explorer(roles), job(lock, roles, rounds, mistake))
 }
 
+/// Returns the weakest capabilities with puts in this order, where ranks share CPUs: only a lock that
+/// is barged into asks.
+fn shared_cpus(put_order: PutOrder) -> Caps {
+    let mut caps = Caps::weakest();
+    (caps.put_order, caps.shared_cpus) = (put_order, true);
+    caps
+}
+
 /// Returns the explorations of one of the locks with queues.
 pub(super) fn explorations(lock: LockKind) -> Vec<Exploration> {
     let which = QUEUED.iter().position(|queued| *queued == lock);
@@ -277,6 +285,11 @@ pub(super) fn explorations(lock: LockKind) -> Vec<Exploration> {
         };
         let expected = Expected::Exhausted { at_least };
         all.push(exploration(format!("{of}: {name}"), lock, (roles, rounds), None, expected).of_size(size));
+        if lock == LockKind::Barging {
+            let explorer = move || explorer(roles).caps(shared_cpus(PutOrder::None));
+            let name = format!("{of}: {name}, shared CPUs");
+            all.push(Exploration::new(name, expected, explorer, job(lock, roles, rounds, None)).of_size(size));
+        }
     }
     for QueuedMutation { mistake, roles, rounds, .. } in queued_mutations().filter(|mutation| mutation.lock == lock) {
         let roles_of: Vec<_> = roles.iter().map(|role| format!("{role:?}")).collect();
@@ -292,8 +305,7 @@ pub(super) fn explorations(lock: LockKind) -> Vec<Exploration> {
             all.push(exploration(name, lock, job, Some(mistake), expected));
         }
     }
-    let mut caps = Caps::weakest();
-    caps.put_order = PutOrder::AllTargets;
+    let caps = shared_cpus(PutOrder::AllTargets);
     let mut in_order = |name: String, expected, roles: &'static [Role], rounds, mistake| {
         let explorer = move || explorer(roles).caps(caps);
         let name = format!("{of}: {name}{roles:?} x{rounds}, puts in order");

@@ -11,9 +11,10 @@ use super::{
     Core, CountedLock, Scheme, Steps,
     guard::Writing,
     scheme::{ASLEEP, NEXT, WRITER_ACTIVE, WRITER_INTERESTED, is_queued},
-    short::{Went, go_on},
+    short::{Found, Went},
     steps::At,
 };
+use crate::queue::{Walk};
 use core::{
     fmt,
     sync::atomic::{
@@ -22,6 +23,7 @@ use core::{
     },
 };
 use rdma_fabric::{Amo, Time};
+use std::sync::Arc;
 
 /// How often a rank gets in past heads before it lines up. Less often lets the ranks that wait in
 /// sooner, and costs a switch of processes each time (`docs/evidence/contention.md`).
@@ -72,13 +74,24 @@ impl Seen {
     }
 }
 
-/// Returns the steps of an acquisition.
-fn steps(core: &Core, tries: bool) -> Steps {
-    match core.seen.expected() {
-        _ if tries => Steps::barge(true, 0),
-        Some(word) => Steps::barge(false, word),
-        None => Steps::line_up(),
+/// Continues an acquisition with B1, where the count word was last seen as `word`; in the queue, if
+/// that is `None`.
+#[cold]
+#[inline(never)]
+fn write_on(core: &Arc<Core>, tries: bool, word: Option<u64>, found: Found, deadline: Time) -> Went {
+    let steps = word.map_or(Steps::line_up(), |word| Steps::barge(tries, word));
+    Walk::<Core>::from(steps, found, deadline).run(core)
+}
+
+/// Continues a release, at XB if its operation was posted.
+#[cold]
+#[inline(never)]
+fn leave_on(core: &Arc<Core>, held: Writing, at: At, found: Found) -> Went {
+    let mut steps = Steps { at, ..Steps::release_barging(held.word()) };
+    if at == At::Flush && core.ordered_everywhere {
+        core.table.begin_leave(&mut steps);
     }
+    Walk::<Core>::from(steps, found, Time::MAX).run(core)
 }
 
 impl<S: Scheme> CountedLock<S> {
@@ -86,18 +99,16 @@ impl<S: Scheme> CountedLock<S> {
     #[inline(always)]
     pub(super) fn barge_now(&self, tries: bool, deadline: Time) -> Result<Writing, Went> {
         let core = &self.core;
-        if !core.is_fast() || !core.broken.is_whole() {
-            return Err(go_on(core, steps(core, tries), Err(None), deadline));
-        }
-        let Some(word) = (if tries { Some(0) } else { core.seen.expected() }) else {
-            return Err(go_on(core, Steps::line_up(), Err(None), deadline));
+        let expected = if tries { Some(0) } else { core.seen.expected() };
+        let (Some(word), true) = (expected, core.is_fast() && core.broken.is_whole()) else {
+            return Err(write_on(core, tries, expected, Err(None), deadline));
         };
         match core.atomic_now(&core.count, Amo::CompareSwap { expected: word, new: word | WRITER_ACTIVE }) {
             Ok(found) if found == word => {
                 core.seen.enter(word);
                 Ok(Writing::barged(word | WRITER_ACTIVE))
             }
-            found => Err(go_on(core, Steps::barge(tries, word), found, deadline)),
+            found => Err(write_on(core, tries, Some(word), found, deadline)),
         }
     }
 
@@ -105,9 +116,8 @@ impl<S: Scheme> CountedLock<S> {
     #[inline(always)]
     pub(super) fn leave_barged(&self, held: Writing) -> Went {
         let (core, word) = (&self.core, held.word());
-        let steps = Steps::release_barging(word);
         if !core.is_fast() || is_queued(word) || word & (ASLEEP | NEXT) != 0 {
-            return go_on(core, steps, Err(None), Time::MAX);
+            return leave_on(core, held, At::Flush, Err(None));
         }
         let left = word & !WRITER_ACTIVE;
         match core.atomic_now(&core.count, Amo::CompareSwap { expected: word, new: left }) {
@@ -115,7 +125,7 @@ impl<S: Scheme> CountedLock<S> {
                 core.seen.leave(left);
                 Ok(Ok(None))
             }
-            found => go_on(core, Steps { at: At::XB, ..steps }, found, Time::MAX),
+            found => leave_on(core, held, At::XB, found),
         }
     }
 }

@@ -9,13 +9,13 @@ use crate::{
     boxed::wrapped,
     in_place::{FastPath, in_place},
     lock::Admitted,
-    queue::Call,
+    queue::{self, Call},
 };
 use core::{future::Future, marker::PhantomData, task::Context};
 use rdma_fabric::Time;
 
 /// A short path to read, for a `Held` that is a guard or may be one.
-struct Read<'a, S: Scheme, Held>(&'a CountedLock<S>, Time, PhantomData<fn() -> Held>);
+pub(crate) struct Read<'a, S: Scheme, Held>(&'a CountedLock<S>, Time, PhantomData<fn() -> Held>);
 
 impl<'a, S: Scheme, Held: Admitted<ReadGuard<'a, S>>> FastPath for Read<'a, S, Held> {
     type Out = Result<Held>;
@@ -31,7 +31,7 @@ impl<'a, S: Scheme, Held: Admitted<ReadGuard<'a, S>>> FastPath for Read<'a, S, H
 }
 
 /// A short path to write, for a `Held` that is a guard or may be one.
-struct Write<'a, S: Scheme, Held>(&'a CountedLock<S>, Time, PhantomData<fn() -> Held>);
+pub(crate) struct Write<'a, S: Scheme, Held>(&'a CountedLock<S>, Time, PhantomData<fn() -> Held>);
 
 impl<'a, S: Scheme, Held: Admitted<WriteGuard<'a, S>>> FastPath for Write<'a, S, Held> {
     type Out = Result<Held>;
@@ -44,6 +44,44 @@ impl<'a, S: Scheme, Held: Admitted<WriteGuard<'a, S>>> FastPath for Write<'a, S,
             Err(went) => went.map(|out| out.map(|held| Held::new(held.map(|held| WriteGuard::new(self.0, held.into()))))),
         }
     }
+}
+
+impl<'a, S: Scheme, Held> Read<'a, S, Held> {
+    #[inline(always)]
+    pub(crate) fn new(lock: &'a CountedLock<S>, deadline: Time) -> Self {
+        Read(lock, deadline, PhantomData)
+    }
+}
+
+impl<'a, S: Scheme, Held> Write<'a, S, Held> {
+    #[inline(always)]
+    pub(crate) fn new(lock: &'a CountedLock<S>, deadline: Time) -> Self {
+        Write(lock, deadline, PhantomData)
+    }
+}
+
+/// Returns the rest of an acquisition to read.
+pub(crate) fn read_rest<'a, S, Held>(
+    lock: &'a CountedLock<S>,
+    call: Call<Core>,
+) -> impl Future<Output = Result<Held>> + Unpin + use<'a, S, Held>
+where
+    S: Scheme,
+    Held: Admitted<ReadGuard<'a, S>>,
+{
+    wrapped(call, move |held| Held::new(held.map(|_| ReadGuard::new(lock))))
+}
+
+/// Returns the rest of an acquisition to write.
+pub(crate) fn write_rest<'a, S, Held>(
+    lock: &'a CountedLock<S>,
+    call: Call<Core>,
+) -> impl Future<Output = Result<Held>> + Unpin + use<'a, S, Held>
+where
+    S: Scheme,
+    Held: Admitted<WriteGuard<'a, S>>,
+{
+    wrapped(call, move |held: Option<queue::Held>| Held::new(held.map(|held| WriteGuard::new(lock, held.into()))))
 }
 
 impl<S: Scheme> CountedLock<S> {
@@ -129,9 +167,7 @@ impl<S: Scheme> CountedLock<S> {
     where
         Held: Admitted<ReadGuard<'a, S>>,
     {
-        in_place(Read(self, deadline, PhantomData), |call| {
-            wrapped(call, |held| Held::new(held.map(|_| ReadGuard::new(self))))
-        })
+        in_place(Read::new(self, deadline), |call| read_rest(self, call))
     }
 
     #[inline(always)]
@@ -139,8 +175,6 @@ impl<S: Scheme> CountedLock<S> {
     where
         Held: Admitted<WriteGuard<'a, S>>,
     {
-        in_place(Write(self, deadline, PhantomData), |call| {
-            wrapped(call, |held| Held::new(held.map(|held| WriteGuard::new(self, held.into()))))
-        })
+        in_place(Write::new(self, deadline), |call| write_rest(self, call))
     }
 }

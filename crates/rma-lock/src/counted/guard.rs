@@ -8,7 +8,7 @@ use crate::{
     lock::{AnonymousShared, KeptExclusive, OfThisCrate, guard_by_itself, lock_by_itself},
     queue::{Call, Held, LOCK_BYTES, NodeId, Protocol, Transition},
 };
-use core::{fmt, future::Future, mem, task::Context};
+use core::{fmt, future::Future, mem, sync::atomic::Ordering::Relaxed, task::Context};
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 
 /// Shared access: no writer is inside. Returned by [`CountedLock::read`].
@@ -27,8 +27,9 @@ pub struct ReadGuard<'a, S: Scheme = Flat> {
 /// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct WriteGuard<'a, S: Scheme = Flat> {
+    /// What the writer must remember stands in the lock: there is one writer inside, and a guard of
+    /// one word stays in a register.
     lock: &'a CountedLock<S>,
-    held: Writing,
 }
 
 /// What a writer inside must remember: its queue node, and whether somebody woke it; of a lock that
@@ -78,17 +79,17 @@ impl From<Held> for Writing {
 
 impl<S: Scheme> fmt::Debug for WriteGuard<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Writing(word) = self.held;
+        let held @ Writing(word) = self.lock.core.held();
         if S::RULES.barges {
             return write!(f, "entered with {word:#x}, {:?}", self.lock);
         }
-        let woken = if self.held.woken() { ", woken" } else { "" };
-        write!(f, "{:?}{woken}, {:?}", self.held.node(), self.lock)
+        let woken = if held.woken() { ", woken" } else { "" };
+        write!(f, "{:?}{woken}, {:?}", held.node(), self.lock)
     }
 }
 
 /// A release, for a guard that is gone.
-struct Leave<G>(G);
+pub(crate) struct Leave<G>(pub(crate) G);
 
 impl<S: Scheme> FastPath for Leave<ReadGuard<'_, S>> {
     type Out = Result<()>;
@@ -159,9 +160,10 @@ impl<S: Scheme> Drop for ReadGuard<'_, S> {
 }
 
 impl<'a, S: Scheme> WriteGuard<'a, S> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(lock: &'a CountedLock<S>, held: Writing) -> Self {
-        WriteGuard { lock, held }
+        lock.core.held.store(held.0, Relaxed);
+        WriteGuard { lock }
     }
 
     /// Returns the lock that is held.
@@ -182,7 +184,7 @@ impl<'a, S: Scheme> WriteGuard<'a, S> {
     /// Returns the hold, which the guard then no longer releases.
     #[inline(always)]
     pub(crate) fn disarm(self) -> Writing {
-        let held = self.held;
+        let held = self.lock.core.held();
         mem::forget(self);
         held
     }
@@ -190,11 +192,17 @@ impl<'a, S: Scheme> WriteGuard<'a, S> {
 
 impl<S: Scheme> Drop for WriteGuard<'_, S> {
     fn drop(&mut self) {
-        drop(self.lock.leave_write(self.held));
+        drop(self.lock.leave_write(self.lock.core.held()));
     }
 }
 
 impl Core {
+    /// Returns what the writer inside remembers, which is one of this rank's.
+    #[inline(always)]
+    fn held(&self) -> Writing {
+        Writing(self.held.load(Relaxed))
+    }
+
     /// Publishes a hold that changes hands.
     fn publish_unanswered(&self, step: Transition) {
         if !self.table.rules.recoverable {

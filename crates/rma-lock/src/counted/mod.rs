@@ -57,6 +57,8 @@ pub(crate) mod scheme;
 mod short;
 pub(crate) mod steps;
 
+pub(crate) use calls::{Read, Write, read_rest, write_rest};
+pub(crate) use guard::Leave;
 pub use guard::{ReadGuard, WriteGuard};
 pub(crate) use recoverable::Recoverable;
 pub use scheme::{Barging, Flat, Packed, Rules, Scheme, WritersFirst};
@@ -65,7 +67,7 @@ use crate::{
     Lock, LockError, Result,
     detach::HasFabric,
     queue::{
-        Call, Drive, HOME_BYTES, Held, NodeId, Protocol, Queue, Track, Transition, Walk, is_inside,
+        Drive, HOME_BYTES, Held, NodeId, Protocol, Queue, Track, Transition, is_inside,
     },
     recovery::EpochLink,
     steps::{End, Node},
@@ -75,6 +77,7 @@ use core::{
     future::Future,
     marker::PhantomData,
     ops::Deref,
+    sync::atomic::AtomicU64,
     task::{Context, Poll},
 };
 use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, RemoteWord};
@@ -163,6 +166,8 @@ pub(crate) struct Core {
     count: RemoteWord<u64>,
     /// Created when this rank first writes, which most ranks of a large job never do.
     writers: OnceLock<Box<Writers>>,
+    /// What the writer inside must remember ([`guard::Writing`]), while it is one of this rank's.
+    held: AtomicU64,
     /// Used only if the lock may be barged into.
     seen: Seen,
     /// What the lock of an epoch knows about the recoverable lock that it belongs to.
@@ -205,8 +210,8 @@ impl<S: Scheme> CountedLock<S> {
     fn with(fabric: &Fabric, memory: GroupMemory, home: Rank, link: EpochLink) -> Result<Self> {
         let count = fabric.remote_word(memory.at(home, Home::Count as u64)?)?;
         let queue = Queue::over(fabric, memory, home, S::RULES.recoverable)?;
-        let table = CountedTable { rules: S::RULES, ranks: fabric.ranks(), ordered_here: queue.ordered_here, passing: queue.is_fast() };
-        let core = Core { queue, table, count, writers: OnceLock::new(), seen: Seen::default(), link };
+        let table = CountedTable { rules: S::RULES, ranks: fabric.ranks(), ordered_here: queue.ordered_here, passing: fabric.caps().shared_cpus };
+        let core = Core { queue, table, count, writers: OnceLock::new(), held: AtomicU64::new(0), seen: Seen::default(), link };
         Ok(CountedLock { core: Arc::new(core), scheme: PhantomData })
     }
 
@@ -300,10 +305,6 @@ impl Protocol for Core {
         }
         steps.at = At::Closed;
         Ok(None)
-    }
-
-    fn run(core: &Arc<Self>, walk: Walk<Self>) -> Result<Result<Option<Held>>, Call<Self>> {
-        walk.run(core)
     }
 
     fn go_on(drive: &mut Drive<Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>> {

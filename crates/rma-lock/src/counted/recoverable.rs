@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     LockError, Result,
-    queue::{self, NodeId, Protocol, Walk},
+    queue::{self, NodeId, Walk},
     recovery::{self, EpochLink},
 };
 use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
@@ -71,7 +71,7 @@ impl CountedLock<Recoverable> {
             true => Steps::leave_for_writer(NodeId::stand_in(self.core.me)),
             false => Steps::leave_for_reader(),
         };
-        match Core::run(&self.core, Walk::new(steps, Time::MAX)) {
+        match Walk::<Core>::new(steps, Time::MAX).run(&self.core) {
             Ok(left) => left.map(drop),
             Err(call) => call.await.map(drop),
         }

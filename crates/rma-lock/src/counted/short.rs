@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Result,
     in_place::NotOver,
-    queue::{Call, Held, NodeId, NodeWord, Protocol, Transition, Walk},
+    queue::{Call, Held, NodeId, NodeWord, Transition, Walk},
 };
 use rdma_fabric::{Amo, FabricError, RemoteWord, Time};
 use std::sync::Arc;
@@ -18,11 +18,50 @@ use std::sync::Arc;
 /// How far a walk went in place: to its end, or to an operation that must be awaited.
 pub(super) type Went = Result<Result<Option<Held>>, Call<Core>>;
 
-/// Continues from `steps`, whose operation is over, or was posted, or was not posted.
+/// What an operation has found, if it is over; or that it was posted, or was not posted.
+pub(super) type Found = Result<u64, NotOver>;
+
+// What the table does from here on. The steps are made out of line: they are large.
+
+/// An acquisition to read, from R1 on.
 #[cold]
 #[inline(never)]
-pub(super) fn go_on(core: &Arc<Core>, steps: Steps, found: Result<u64, NotOver>, deadline: Time) -> Went {
-    Core::run(core, Walk::from(steps, found, deadline))
+fn read_on(core: &Arc<Core>, tries: bool, found: Found, deadline: Time) -> Went {
+    Walk::<Core>::from(Steps::read(tries), found, deadline).run(core)
+}
+
+/// A reader's release, from `at` on.
+#[cold]
+#[inline(never)]
+fn leave_read_on(core: &Arc<Core>, at: At, found: Found) -> Went {
+    Walk::<Core>::from(Steps { at, ..Steps::release_read() }, found, Time::MAX).run(core)
+}
+
+/// An acquisition to write, from the beginning, or from a step of `node`.
+#[cold]
+#[inline(never)]
+fn write_on(core: &Arc<Core>, tries: bool, node: Option<(At, NodeId)>, found: Found, deadline: Time) -> Went {
+    let mut steps = Steps::write(tries);
+    if let Some((at, node)) = node {
+        steps = steps.on(at, node);
+        if at == At::Activate {
+            (steps.word, steps.mine) = (core.table.rules.interest(node.bits()), true);
+        }
+    }
+    Walk::<Core>::from(steps, found, deadline).run(core)
+}
+
+/// A writer's release, from `at` on.
+#[cold]
+#[inline(never)]
+fn leave_write_on(core: &Arc<Core>, held: Writing, at: At, found: Found) -> Went {
+    let mut steps = Steps::release_write(held.node(), held.woken());
+    match at {
+        At::Flush if core.ordered_everywhere => core.table.begin_leave(&mut steps),
+        At::Flush => {}
+        at => steps = steps.leaving(at),
+    }
+    Walk::<Core>::from(steps, found, Time::MAX).run(core)
 }
 
 impl Core {
@@ -71,7 +110,7 @@ impl<S: Scheme> CountedLock<S> {
     pub(super) fn read_now(&self, tries: bool, deadline: Time) -> Result<(), Went> {
         let (core, rules) = (&self.core, &S::RULES);
         if !core.is_fast() || !core.broken.is_whole() {
-            return Err(go_on(core, Steps::read(tries), Err(None), deadline));
+            return Err(read_on(core, tries, Err(None), deadline));
         }
         match core.announced(rules, Transition::READER_ARRIVES, &core.count, COUNT_ME) {
             Ok(old)
@@ -80,7 +119,7 @@ impl<S: Scheme> CountedLock<S> {
             {
                 Ok(())
             }
-            found => Err(go_on(core, Steps::read(tries), found, deadline)),
+            found => Err(read_on(core, tries, found, deadline)),
         }
     }
 
@@ -89,11 +128,11 @@ impl<S: Scheme> CountedLock<S> {
     pub(super) fn leave_read(&self) -> Went {
         let (core, rules) = (&self.core, &S::RULES);
         if !core.is_fast() {
-            return go_on(core, Steps::release_read(), Err(None), Time::MAX);
+            return leave_read_on(core, At::Flush, Err(None));
         }
         match core.announced(rules, Transition::READER_LEAVES, &core.count, UNCOUNT_ME) {
             Ok(old) if !rules.is_last(old) && core.say(rules, Transition::READER_IS_GONE).is_ok() => Ok(Ok(None)),
-            found => go_on(core, Steps { at: At::U1, ..Steps::release_read() }, found, Time::MAX),
+            found => leave_read_on(core, At::U1, found),
         }
     }
 
@@ -103,13 +142,15 @@ impl<S: Scheme> CountedLock<S> {
         if S::RULES.barges {
             return self.barge_now(tries, deadline);
         }
-        let (core, rules, steps) = (&self.core, &S::RULES, Steps::write(tries));
+        let (core, rules) = (&self.core, &S::RULES);
         let (true, Ok(writers)) = (core.is_fast() && core.broken.is_whole(), core.writers()) else {
-            return Err(go_on(core, steps, Err(None), deadline));
+            return Err(write_on(core, tries, None, Err(None), deadline));
         };
-        let Some(own) = core.take_fresh_node(core.published.lane()) else { return Err(go_on(core, steps, Err(None), deadline)) };
+        let Some(own) = core.take_fresh_node(core.published.lane()) else {
+            return Err(write_on(core, tries, None, Err(None), deadline));
+        };
         let node = own.keep();
-        let at = |at, found| Err(go_on(core, steps.on(at, node), found, deadline));
+        let at = |at, found| Err(write_on(core, tries, Some((at, node)), found, deadline));
         let goes_on = Transition::writer_goes_on(node);
         let first = match tries {
             true => Amo::CompareSwap { expected: 0, new: node.bits() },
@@ -134,10 +175,7 @@ impl<S: Scheme> CountedLock<S> {
                 Ok(found) if found == expected && core.say(rules, goes_on).is_ok() => {
                     Ok(Writing::new(node, false))
                 }
-                found => {
-                    let steps = Steps { word: expected, mine: true, ..steps.on(At::Activate, node) };
-                    Err(go_on(core, steps, found, deadline))
-                }
+                found => at(At::Activate, found),
             };
         }
         match core.atomic_now(&core.count, Amo::CompareSwap { expected: 0, new: rules.active(node.bits()) }) {
@@ -153,30 +191,29 @@ impl<S: Scheme> CountedLock<S> {
             return self.leave_barged(held);
         }
         let (core, rules, node) = (&self.core, &S::RULES, held.node());
-        let steps = Steps::release_write(node, held.woken());
         let (true, Ok(writers)) = (core.is_fast(), core.writers()) else {
-            return go_on(core, steps, Err(None), Time::MAX);
+            return leave_write_on(core, held, At::Flush, Err(None));
         };
         if rules.hand_over != HandOver::Never && core.is_followed(node, &writers.tail) {
-            return go_on(core, steps, Err(None), Time::MAX);
+            return leave_write_on(core, held, At::Flush, Err(None));
         }
         let goes_on = Transition::writer_goes_on(node);
         match core.announced(rules, goes_on, &core.count, Amo::Add(rules.active(node.bits()).wrapping_neg())) {
             Ok(count) if !rules.must_sweep(count) => {}
-            found => return go_on(core, steps.leaving(At::X2), found, Time::MAX),
+            found => return leave_write_on(core, held, At::X2, found),
         }
         if rules.hand_over == HandOver::Never && core.is_followed(node, &writers.tail) {
-            return go_on(core, steps.leaving(At::X4Load), Err(None), Time::MAX);
+            return leave_write_on(core, held, At::X4Load, Err(None));
         }
         match core.atomic_now(&writers.tail, Amo::CompareSwap { expected: node.bits(), new: 0 }) {
             Ok(tail) if tail == node.bits() => {}
-            found => return go_on(core, steps.leaving(At::X4), found, Time::MAX),
+            found => return leave_write_on(core, held, At::X4, found),
         }
         // A node that was woken begins another turn; nobody knows it any more.
         if held.woken() && core.renew(node).is_err()
             || core.say(rules, Transition::writer_goes_back(node, 3)).is_err()
         {
-            return go_on(core, steps.leaving(At::X4Retire), Err(None), Time::MAX);
+            return leave_write_on(core, held, At::X4Retire, Err(None));
         }
         core.adopt(node).give_back_fresh();
         Ok(Ok(None))

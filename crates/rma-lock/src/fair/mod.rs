@@ -46,7 +46,7 @@ use crate::{
     in_place::{FastPath, in_place},
     lock::Admitted,
     locks::{Exclusive, Mode, Shared},
-    queue::{Call, Drive, HOME_BYTES, Held, LOCK_BYTES, NodeId, Protocol, Queue, Walk},
+    queue::{Call, Drive, HOME_BYTES, Held, LOCK_BYTES, NodeId, Protocol, Queue},
 };
 use core::{
     fmt,
@@ -150,10 +150,6 @@ impl Protocol for Core {
 
     fn home_word(&self, number: u8) -> Result<Cow<'_, RemoteWord<u64>>, FabricError> {
         Ok(Cow::Borrowed(if number == 0 { &self.state } else { &self.tail }))
-    }
-
-    fn run(core: &Arc<Self>, walk: Walk<Self>) -> Result<Result<Option<Held>>, Call<Self>> {
-        walk.run(core)
     }
 
     fn go_on(drive: &mut Drive<Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>> {

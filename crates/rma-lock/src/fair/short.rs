@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Result,
     in_place::NotOver,
-    queue::{Call, Held, NodeId, NodeWord, Protocol, Walk},
+    queue::{Call, Held, NodeId, NodeWord, Walk},
 };
 use rdma_fabric::{Amo, Time};
 use std::sync::Arc;
@@ -17,23 +17,51 @@ use std::sync::Arc;
 /// How far a walk went in place: to its end, or to an operation that must be awaited.
 pub(super) type Went = Result<Result<Option<Held>>, Call<Core>>;
 
-/// Continues from `steps`, whose operation is over, or was posted, or was not posted.
+/// What an operation has found, if it is over; or that it was posted, or was not posted.
+type Found = Result<u64, NotOver>;
+
+// What the table does from here on. The steps are made out of line: they are large.
+
+/// An acquisition, from the beginning, or from a step of a node.
 #[cold]
 #[inline(never)]
-fn go_on(core: &Arc<Core>, steps: Steps, found: Result<u64, NotOver>, deadline: Time) -> Went {
-    Core::run(core, Walk::from(steps, found, deadline))
+fn enter_on(
+    core: &Arc<Core>,
+    (class, tries): (Class, bool),
+    node: Option<(At, NodeId)>,
+    found: Found,
+    deadline: Time,
+) -> Went {
+    let steps = Steps::acquire(class, tries);
+    let steps = node.map_or(steps, |(at, node)| steps.on(at, node));
+    Walk::<Core>::from(steps, found, deadline).run(core)
+}
+
+/// A release, from `at` on.
+#[cold]
+#[inline(never)]
+fn leave_on(core: &Arc<Core>, class: Class, held: Holding, at: At, found: Found) -> Went {
+    let steps = Steps::release(class, held.node, held.woken);
+    let steps = match at {
+        At::Flush => steps,
+        At::G1 => steps.leaving(at),
+        // Out of the queue as the last.
+        _ => Steps { fresh: true, ..steps.leaving(at) },
+    };
+    Walk::<Core>::from(steps, found, Time::MAX).run(core)
 }
 
 /// F1–F7 of a rank that finds nobody.
 #[inline(always)]
 pub(super) fn enter(core: &Arc<Core>, class: Class, tries: bool, deadline: Time) -> Result<Holding, Went> {
-    let steps = Steps::acquire(class, tries);
     if !core.is_fast() || !core.broken.is_whole() {
-        return Err(go_on(core, steps, Err(None), deadline));
+        return Err(enter_on(core, (class, tries), None, Err(None), deadline));
     }
-    let Some(own) = core.take_fresh_node(core.published.lane()) else { return Err(go_on(core, steps, Err(None), deadline)) };
+    let Some(own) = core.take_fresh_node(core.published.lane()) else {
+        return Err(enter_on(core, (class, tries), None, Err(None), deadline));
+    };
     let node = own.keep();
-    let at = |at, found| Err(go_on(core, steps.on(at, node), found, deadline));
+    let at = |at, found| Err(enter_on(core, (class, tries), Some((at, node)), found, deadline));
     let first = match tries {
         true => Amo::CompareSwap { expected: 0, new: node.bits() },
         false => Amo::Swap(node.bits()),
@@ -64,26 +92,25 @@ pub(super) fn enter(core: &Arc<Core>, class: Class, tries: bool, deadline: Time)
 
 /// G1 and G3 of a holder whose guard is gone, and behind which nobody is.
 #[inline(always)]
-pub(super) fn leave(core: &Arc<Core>, class: Class, Holding { node, woken }: Holding) -> Went {
-    let steps = Steps::release(class, node, woken);
+pub(super) fn leave(core: &Arc<Core>, class: Class, held: Holding) -> Went {
+    let Holding { node, woken } = held;
     let said = if class == Class::Reader { INSIDE } else { 0 };
     if !core.is_fast() || woken || is_followed(core, node, said) {
-        return go_on(core, steps, Err(None), Time::MAX);
+        return leave_on(core, class, held, At::Flush, Err(None));
     }
     let end = Amo::CompareSwap { expected: node.bits(), new: 0 };
     match core.atomic_now(&core.tail, end) {
         Ok(tail) if tail == node.bits() => {}
-        found => return go_on(core, steps.leaving(At::G1), found, Time::MAX),
+        found => return leave_on(core, class, held, At::G1, found),
     }
-    let steps = Steps { fresh: true, ..steps.leaving(At::G3) };
     if class == Class::Reader {
         let next = core.own(node.slot(), NodeWord::Next);
         if !next.is_ok_and(|next| core.fabric.store(next, 0).is_ok()) {
-            return go_on(core, Steps { at: At::G1Unsay, ..steps }, Err(None), Time::MAX);
+            return leave_on(core, class, held, At::G1Unsay, Err(None));
         }
         match core.atomic_now(&core.state, Amo::Add(READER.wrapping_neg())) {
             Ok(found) if !was_waited_for(found.wrapping_sub(READER)) => {}
-            found => return go_on(core, steps, found, Time::MAX),
+            found => return leave_on(core, class, held, At::G3, found),
         }
     }
     core.adopt(node).give_back_fresh();

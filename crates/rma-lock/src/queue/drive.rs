@@ -63,8 +63,8 @@ pub(crate) struct Held {
 
 /// A rank's side of a lock with a table of steps.
 ///
-/// The functions that are implemented by a call of a [`Walk`]'s or [`Drive`]'s are compiled where
-/// they are implemented; otherwise each crate that uses the lock would compile them again.
+/// The functions that are implemented by a call of a [`Drive`]'s are compiled where they are
+/// implemented; otherwise each crate that uses the lock would compile them again.
 pub(crate) trait Protocol: HasFabric + Send + Sync + Sized + 'static {
     type Table: Table<Steps: Track>;
 
@@ -86,9 +86,6 @@ pub(crate) trait Protocol: HasFabric + Send + Sync + Sized + 'static {
     fn failed(&self, _steps: &mut StepsOf<Self>, error: LockError) -> Result<Option<Transition>> {
         Err(error)
     }
-
-    /// [`Walk::run`].
-    fn run(core: &Arc<Self>, walk: Walk<Self>) -> Result<Result<Option<Held>>, Call<Self>>;
 
     /// [`Drive::go_on`].
     fn go_on(drive: &mut Drive<Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>>;
@@ -124,12 +121,13 @@ pub(crate) struct Walk<P: Protocol> {
 
 impl<P: Protocol> Walk<P> {
     /// Begins `steps`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(steps: StepsOf<P>, deadline: Time) -> Self {
         Walk { steps, doing: Doing::Nothing, deadline, told: None, flushed: Ok(()) }
     }
 
     /// Continues from `steps`, whose operation is over, or was posted, or was not posted.
+    #[inline(always)]
     pub(crate) fn from(steps: StepsOf<P>, found: Result<u64, NotOver>, deadline: Time) -> Self {
         let doing = match found {
             Ok(found) => Doing::Over(Ok(found)),
@@ -155,21 +153,26 @@ impl<P: Protocol> Walk<P> {
     }
 
     /// Goes on until an operation must be awaited, or to the end.
+    #[inline(always)]
     fn advance(&mut self, core: &Arc<P>) -> Option<Result<Option<Held>>> {
         loop {
-            let went = match mem::replace(&mut self.doing, Doing::Nothing) {
-                Doing::Nothing => match self.begin(core) {
-                    Ok(true) => Ok(()),
-                    Ok(false) => return Some(self.over(core)),
-                    Err(error) => self.resume(core, Err(error.into())),
+            let Some(Pending { op, announced }) = core.table().pending(&self.steps) else { return Some(self.over(core)) };
+            let found = match &self.doing {
+                Doing::Nothing => match self.begin(core, op, announced) {
+                    Ok(Doing::Over(found)) => found,
+                    Ok(doing) => {
+                        self.doing = doing;
+                        return None;
+                    }
+                    Err(error) => Err(error.into()),
                 },
-                Doing::Over(found) => self.resume(core, found),
-                doing => {
-                    self.doing = doing;
-                    return None;
-                }
+                Doing::Over(_) => match mem::replace(&mut self.doing, Doing::Nothing) {
+                    Doing::Over(found) => found,
+                    _ => return None,
+                },
+                _ => return None,
             };
-            if let Err(stopped) = went {
+            if let Err(stopped) = self.resume(core, op, found) {
                 if let Some((node, _)) = self.steps.node() {
                     drop(core.queue().adopt(node));
                 }
@@ -178,14 +181,14 @@ impl<P: Protocol> Walk<P> {
         }
     }
 
-    /// Begins the next operation. Returns false if there is none.
-    fn begin(&mut self, core: &Arc<P>) -> Result<bool, FabricError> {
-        let Some(Pending { op, announced }) = core.table().pending(&self.steps) else { return Ok(false) };
+    /// Begins an operation.
+    #[inline(always)]
+    fn begin(&mut self, core: &Arc<P>, op: Op, announced: Option<Transition>) -> Result<Doing, FabricError> {
         let queue = core.queue();
         if let Some(step) = announced {
             publish(&**core, step)?;
         }
-        self.doing = match op {
+        Ok(match op {
             Op::Atomic(word, amo) => match queue.begin_atomic(&*word_of(&**core, word)?, amo) {
                 Ok(begun) => begun,
                 Err(refused) => {
@@ -229,30 +232,29 @@ impl<P: Protocol> Walk<P> {
                     })
                 }
             },
-        };
-        Ok(true)
+        })
     }
 
     /// Continues when the operation is over.
-    fn resume(&mut self, core: &P, found: Result<u64, Stopped>) -> Result<(), Stopped> {
-        let op = core.table().pending(&self.steps).map(|pending| pending.op);
-        let found = match (found, op) {
-            (Ok(found), _) => found,
-            (Err(Stopped::GaveUp(why)), _) => {
+    #[inline(always)]
+    fn resume(&mut self, core: &P, op: Op, found: Result<u64, Stopped>) -> Result<(), Stopped> {
+        let found = match found {
+            Ok(found) => found,
+            Err(Stopped::GaveUp(why)) => {
                 self.told = Some(why);
                 0
             }
-            (Err(Stopped::Broken(error)), Some(Op::FlushData)) => {
+            Err(Stopped::Broken(error)) if op == Op::FlushData => {
                 self.flushed = Err(error);
                 0
             }
-            (Err(Stopped::Broken(error)), _) => {
+            Err(Stopped::Broken(error)) => {
                 let said = core.failed(&mut self.steps, error.clone()).map_err(Stopped::Broken)?;
                 self.told = Some(error);
                 return Ok(said.map_or(Ok(()), |said| publish(core, said))?);
             }
         };
-        if let Some(Op::GiveBack(node)) = op {
+        if let Op::GiveBack(node) = op {
             core.queue().give_back(node);
         }
         let said = core.table().resume(&mut self.steps, found).map_err(Stopped::Broken)?;
@@ -442,7 +444,7 @@ impl Queue {
     fn begin_retire(&self, node: NodeId) -> Result<Doing, FabricError> {
         let ready = node.ready();
         Ok(if node.rank() == self.me {
-            Doing::over(self.fabric.store(self.own(node.slot(), NodeWord::Wake)?, ready).map(|()| 0))
+            Doing::over(self.fabric.store_unwaited(self.own(node.slot(), NodeWord::Wake)?, ready).map(|()| 0))
         } else if self.recoverable {
             // A failed put would be reported to the next flush.
             match self.begin_atomic(&*self.any_node(node, NodeWord::Wake)?, Amo::Swap(ready)) {
@@ -470,6 +472,6 @@ impl Queue {
             Word::Next(node) => (node, NodeWord::Next),
             Word::Home(_) => return Ok(()),
         };
-        self.fabric.store(self.own(node.slot(), part)?, bits)
+        self.fabric.store_unwaited(self.own(node.slot(), part)?, bits)
     }
 }

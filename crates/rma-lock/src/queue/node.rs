@@ -13,7 +13,7 @@
 
 use super::layout::NODES;
 use crate::{LockError, Result};
-use core::fmt;
+use core::{fmt, num::NonZeroU32};
 use rdma_fabric::Rank;
 
 /// Names a node in half a lock word: `turn:4 | rank + 1:26 | slot:2`. Zero names no node.
@@ -22,7 +22,7 @@ use rdma_fabric::Rank;
 /// once at a time, and whoever compares a word with an id either has that node in the queue, or
 /// finds in the same word everything that its next step depends on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(u32);
+pub struct NodeId(NonZeroU32);
 
 const RANK: u32 = 2;
 const TURN: u32 = 28;
@@ -49,7 +49,7 @@ impl NodeId {
     /// Names a node by its rank, slot and turn.
     #[inline(always)]
     pub fn new(rank: Rank, slot: usize, turn: u16) -> Self {
-        NodeId((turn as u32) << TURN | (rank.number() + 1) << RANK | slot as u32)
+        NodeId::of_bits((turn as u32) << TURN | (rank.number() + 1) << RANK | slot as u32)
     }
 
     /// Returns the node by which a rank stands in for itself ([`crate::recovery`]): its last, in
@@ -64,7 +64,7 @@ impl NodeId {
             return Ok(None);
         }
         let corrupt = || LockError::corrupt(word, bits);
-        let id = NodeId(u32::try_from(bits).map_err(|_| corrupt())?);
+        let id = NodeId::of_bits(u32::try_from(bits).map_err(|_| corrupt())?);
         let owner = id.owner();
         if owner == 0 || owner as usize > ranks || id.slot() >= NODES {
             return Err(corrupt());
@@ -72,20 +72,23 @@ impl NodeId {
         Ok(Some(id))
     }
 
-    /// Restores a node from [`NodeId::bits`].
+    /// Restores a node from [`NodeId::bits`]; zero names none.
     #[inline(always)]
-    pub fn of_bits(bits: u32) -> Self {
-        NodeId(bits)
+    pub const fn of_bits(bits: u32) -> Self {
+        match NonZeroU32::new(bits) {
+            Some(bits) => NodeId(bits),
+            None => NodeId(NonZeroU32::MAX),
+        }
     }
 
     /// Returns the node's name, as words hold it.
     #[inline(always)]
     pub fn bits(self) -> u64 {
-        u64::from(self.0)
+        self.0.get() as u64
     }
 
     fn owner(self) -> u32 {
-        self.0 << (32 - TURN) >> (32 - TURN + RANK)
+        self.0.get() << (32 - TURN) >> (32 - TURN + RANK)
     }
 
     /// Returns the rank whose node it is.
@@ -96,12 +99,12 @@ impl NodeId {
     /// Returns which of its rank's nodes it is.
     #[inline(always)]
     pub fn slot(self) -> usize {
-        (self.0 & ((1 << RANK) - 1)) as usize
+        (self.0.get() & ((1 << RANK) - 1)) as usize
     }
 
     /// Returns the name that the node has the next time it is used.
     pub fn next_turn(self) -> NodeId {
-        NodeId(self.0.wrapping_add(1 << TURN))
+        NodeId::of_bits(self.0.get().wrapping_add(1 << TURN))
     }
 
     /// Returns the wake word with which the node's next turn begins.
@@ -111,7 +114,7 @@ impl NodeId {
 
     /// Returns the node's turn.
     pub fn turn(self) -> u16 {
-        (self.0 >> TURN) as u16
+        (self.0.get() >> TURN) as u16
     }
 }
 
@@ -152,7 +155,7 @@ mod tests {
         assert_eq!(NodeId::decode("tail", id.bits(), 663_552).unwrap(), Some(id));
         assert_eq!((id.rank(), id.slot(), id.turn()), (Rank::new(663_551), 2, 0xe));
         assert_eq!(id.next_turn().next_turn(), NodeId::new(id.rank(), 2, 0));
-        assert_eq!(NodeId::new(Rank::new(RANKS - 1), 3, 0xf).0, u32::MAX);
+        assert_eq!(NodeId::new(Rank::new(RANKS - 1), 3, 0xf).bits(), u64::from(u32::MAX));
         assert_eq!(NodeId::decode("tail", 0, 4).unwrap(), None);
         for bits in [NodeId::PASSED, 1, 5 << RANK, id.bits(), 1 << 32 | 1 << RANK] {
             assert!(NodeId::decode("tail", bits, 4).is_err(), "{bits:#x}");

@@ -6,7 +6,8 @@
 use super::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::{
     Guard, Lock, Result, RmaLock,
-    boxed::{poll_once, poll_or_box, wrapped},
+    boxed::{boxed, poll_once, poll_or_box, wrapped},
+    counted::{Leave, Read, Write, read_rest, write_rest},
     in_place::FastPath,
     locks::{
         Aggregated, BackOffLock, Barging, BargingLock, FairLock, IndicatorLock, PackedLock, ReadGuard,
@@ -209,22 +210,42 @@ macro_rules! fast_path {
     };
 }
 
+/// What a release yields.
+fn nothing<T>(_: T) {}
+
+/// Matches a result and builds it anew, so that a guard that is there at once stays in registers.
+macro_rules! rebuilt {
+    ($went:expr, $wrap:expr, $rest:expr) => {
+        match $went {
+            Ok(Ok(out)) => Ok(Ok($wrap(out))),
+            Ok(Err(error)) => Ok(Err(error)),
+            Err(call) => Err(boxed(wrapped($rest(call), $wrap))),
+        }
+    };
+}
+
 fast_path!(ReadPath(&'a RwLock, Time) -> Result<RwLockReadGuard<'a>>, |path, cx| match &path.0.inner {
-    Inner::Barging(lock) => poll_or_box(wrapped(RmaLock::read_before(lock, path.1), in_place_read), cx),
+    Inner::Barging(lock) => {
+        let first = Read::<_, ReadGuard<'a, Barging>>::new(lock, path.1);
+        rebuilt!(first.now(cx), in_place_read, |call| read_rest(lock, call))
+    }
     _ => path.0.poll_read(path.1, cx),
 });
 
 fast_path!(WritePath(&'a RwLock, Time) -> Result<RwLockWriteGuard<'a>>, |path, cx| match &path.0.inner {
-    Inner::Barging(lock) => poll_or_box(wrapped(RmaLock::write_before(lock, path.1), in_place_write), cx),
+    Inner::Barging(lock) => {
+        let first = Write::<_, WriteGuard<'a, Barging>>::new(lock, path.1);
+        rebuilt!(first.now(cx), in_place_write, |call| write_rest(lock, call))
+    }
     _ => path.0.poll_write(path.1, cx),
 });
 
 fast_path!(ReadReleasePath(Reading<'a>) -> Result<()>, |path, cx| match path.0 {
-    Reading::Default(guard) => poll_or_box(Guard::release(guard), cx),
+    Reading::Default(guard) => rebuilt!(Leave(guard).now(cx), nothing, |call| call),
     Reading::Other(guard) => guard.poll_release(cx),
 });
 
 fast_path!(WriteReleasePath(Writing<'a>) -> Result<()>, |path, cx| match path.0 {
-    Writing::Default(guard) => poll_or_box(Guard::release(guard), cx),
+    Writing::Default(guard) => rebuilt!(Leave(guard).now(cx), nothing, |call| call),
     Writing::Other(guard) => guard.poll_release(cx),
 });

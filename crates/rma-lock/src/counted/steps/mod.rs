@@ -301,8 +301,8 @@ pub struct CountedTable {
     pub ranks: usize,
     /// Whether puts are ordered before atomics to the same target.
     pub ordered_here: bool,
-    /// Whether a lock that may be barged into is passed on by waking its head, which then looks;
-    /// otherwise the head is handed the lock, as soon as it is registered.
+    /// Whether ranks share CPUs: then a lock that may be barged into is passed on by waking its head,
+    /// which looks; otherwise the head is handed the lock, as soon as it is registered.
     pub passing: bool,
 }
 

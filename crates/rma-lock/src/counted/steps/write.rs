@@ -109,7 +109,7 @@ impl CountedTable {
     }
 
     /// The writer inside begins to leave.
-    pub(super) fn begin_leave(&self, s: &mut Steps) {
+    pub(crate) fn begin_leave(&self, s: &mut Steps) {
         if self.rules.barges {
             return self.begin_to_leave(s);
         }

@@ -12,7 +12,7 @@ use checks::{
     lock::{NodesCase, mutation::QueuedMistake, program},
 };
 use explore::Explorer;
-use rdma_fabric::{Fabric, RemoteAddr};
+use rdma_fabric::{Caps, Fabric, RemoteAddr};
 use rma_lock::locks::LockKind;
 use twin::{Lock, Model, Role, Word};
 
@@ -56,7 +56,11 @@ impl Same {
     fn explorer(&self) -> Explorer<'static> {
         match self.lock {
             Lock::Aggregated => self.nodes_case().explorer(),
-            _ => program::explorer(self.roles()),
+            lock => {
+                let mut caps = Caps::weakest();
+                caps.shared_cpus = lock == Lock::Passing;
+                program::explorer(self.roles()).caps(caps)
+            }
         }
     }
 

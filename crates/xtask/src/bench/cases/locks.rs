@@ -13,24 +13,27 @@ use crate::bench::{
 };
 use rdma_fabric::{Group, ProgramResult, Rank};
 use rma_lock::{
-    Access, AccessLock, Guard, Lock, RmaLock,
+    Access, AccessLock, Guard, Lock, RmaLock, RwLock,
     locks::{Aggregated, PackedLock, PerRankLock, RpLock},
 };
 
 const SHARED: Case =
-    Case::new("lock-shared", "shared lock + unlock, remote and idle", Takes::Origin).goal(Goal::Ns(8.0));
+    Case::new("lock-shared", "`RwLock`: shared lock + unlock, remote and idle", Takes::Origin).goal(Goal::Ratio(1.3));
 const EXCLUSIVE: Case =
-    Case::new("lock-exclusive", "exclusive lock + unlock, remote and idle", Takes::Origin).goal(Goal::Ns(14.0));
+    Case::new("lock-exclusive", "`RwLock`: exclusive lock + unlock, remote and idle", Takes::Origin)
+        .goal(Goal::Ratio(2.0));
+
+const RP: Case = Case::new("lock-rp", "exclusive lock + unlock of the lock as printed, remote and idle", Takes::Origin);
 
 const PACKED: Case =
     Case::new("lock-packed", "exclusive lock + unlock of the packed lock, remote and idle", Takes::Origin)
         .goal(Goal::Ns(11.0));
-const PUT: Case = Case::new("lock-put", "exclusive lock, put of 8 B, unlock, packed, remote and idle", Takes::Origin)
+const PUT: Case = Case::new("lock-put", "`RwLock`: exclusive lock, put of 8 B, unlock, remote and idle", Takes::Origin)
     .goal(Goal::Ns(18.0));
 const NODE: Case =
     Case::new("lock-node", "lock_all + unlock_all of a node's second reader", Takes::Origin).goal(Goal::Ns(8.0));
 
-pub(super) const CASES: &[Case] = &[SHARED, EXCLUSIVE, PACKED, PUT, NODE];
+pub(super) const CASES: &[Case] = &[SHARED, EXCLUSIVE, RP, PACKED, PUT, NODE];
 
 /// Where 8 bytes are put.
 const PUT_AT: u64 = 8 * bare::LINE as u64;
@@ -40,7 +43,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
         return Ok(());
     }
     let bare = pair.sampler.bare;
-    let lock = RpLock::symmetric(pair.fabric, PEER).await?;
+    let lock = RwLock::symmetric(pair.fabric, PEER).await?;
     let (owned, tail, node) = (bare.word(lines::OWNED), bare.word(lines::QUEUE), bare.word(lines::ZERO));
 
     let forms = vec![
@@ -55,9 +58,16 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     ];
     pair.measure(&EXCLUSIVE, 0, forms).await?;
 
-    let lock = PackedLock::symmetric(pair.fabric, PEER).await?;
+    let printed = RpLock::symmetric(pair.fabric, PEER).await?;
     let forms = vec![
-        repeat!("fabric", _ => lock.write().await?.release().await?),
+        repeat!("fabric", _ => printed.write().await?.release().await?),
+        run!("MCS lock", times => limit::queue_lock(tail, node, times)),
+    ];
+    pair.measure(&RP, 0, forms).await?;
+
+    let packed = PackedLock::symmetric(pair.fabric, PEER).await?;
+    let forms = vec![
+        repeat!("fabric", _ => packed.write().await?.release().await?),
         run!("MCS lock", times => limit::queue_lock(tail, node, times)),
     ];
     pair.measure(&PACKED, 0, forms).await?;
@@ -89,23 +99,27 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
 }
 
 const BOTH_EXCLUSIVE: Case =
-    Case::new("lock-both-exclusive", "both ranks exclusive, a lock + unlock of each", Takes::Both)
-        .goal(Goal::Ratio(1.3));
+    Case::new("lock-both-exclusive", "`RwLock`: both ranks exclusive, a lock + unlock of each", Takes::Both)
+        .goal(Goal::Ratio(1.5));
+const BOTH_PACKED: Case = Case::new("lock-both-packed", "packed lock: both ranks exclusive, in order of arrival", Takes::Both)
+    .goal(Goal::Ratio(1.5));
 const BOTH_SHARED: Case =
-    Case::new("lock-both-shared", "both ranks shared, a lock + unlock of each", Takes::Both).goal(Goal::Ns(30.0));
+    Case::new("lock-both-shared", "`RwLock`: both ranks shared, a lock + unlock of each", Takes::Both)
+        .goal(Goal::Ratio(1.2));
 const BOTH_RANKS: Case = Case::new("lock-per-rank", "both ranks exclusive, each to the other's memory", Takes::Both);
 
-pub(super) const BOTH_CASES: &[Case] = &[BOTH_EXCLUSIVE, BOTH_SHARED, BOTH_RANKS];
+pub(super) const BOTH_CASES: &[Case] = &[BOTH_EXCLUSIVE, BOTH_PACKED, BOTH_SHARED, BOTH_RANKS];
 
 pub(super) async fn measure_both(pair: &mut Pair<'_>) -> ProgramResult<()> {
     if BOTH_CASES.iter().all(|case| pair.wants(case).is_none()) {
         return Ok(());
     }
     let (bare, me, fabric) = (pair.sampler.bare, pair.sampler.me, pair.fabric);
+    let lock = RwLock::symmetric(fabric, PEER).await?;
     let packed = PackedLock::symmetric(fabric, PEER).await?;
     let queue = FutexQueue::spinning(bare, me);
     let forms = vec![
-        repeat!("fabric", _ => packed.write().await?.release().await?),
+        repeat!("fabric", _ => lock.write().await?.release().await?),
         repeat!("MCS lock", _ => {
             queue.lock();
             queue.unlock();
@@ -113,10 +127,18 @@ pub(super) async fn measure_both(pair: &mut Pair<'_>) -> ProgramResult<()> {
     ];
     pair.measure(&BOTH_EXCLUSIVE, 0, forms).await?;
 
-    let flat = RpLock::symmetric(fabric, PEER).await?;
+    let forms = vec![
+        repeat!("fabric", _ => packed.write().await?.release().await?),
+        repeat!("MCS lock", _ => {
+            queue.lock();
+            queue.unlock();
+        }),
+    ];
+    pair.measure(&BOTH_PACKED, 0, forms).await?;
+
     let word = bare.word(lines::OWNED);
     let forms = vec![
-        repeat!("fabric", _ => flat.read().await?.release().await?),
+        repeat!("fabric", _ => lock.read().await?.release().await?),
         run!("two lock xadd", times => limit::count_reader(word, times)),
     ];
     pair.measure(&BOTH_SHARED, 0, forms).await?;

@@ -23,7 +23,7 @@ use core::{
 };
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{
-    Guard, RmaLock,
+    Guard, RmaLock, RwLock,
     locks::{BackOffLock, RpLock},
 };
 use std::time::Instant;
@@ -32,7 +32,10 @@ use std::time::Instant;
 pub(in super::super) const RANKS: usize = 16;
 
 const EXCLUSIVE: Case =
-    Case::new("crowd-exclusive", "16 ranks on 2 cores, exclusive lock + unlock", Takes::Both).goal(Goal::Ratio(1.5));
+    Case::new("crowd-exclusive", "16 ranks on 2 cores, exclusive lock + unlock", Takes::Both).goal(Goal::Ratio(1.3));
+
+const IN_ORDER: Case =
+    Case::new("crowd-in-order", "16 ranks on 2 cores, exclusive lock + unlock in order of arrival", Takes::Both);
 
 const BACK_OFF: Case =
     Case::new("crowd-back-off", "16 ranks on 2 cores, exclusive lock + unlock that backs off", Takes::Both)
@@ -43,19 +46,20 @@ const SHARED: Case =
 
 const QUEUE: Case = Case::new("machine-crowd-queue", "16 ranks on 2 cores, bare queue lock that parks", Takes::Both);
 
-pub(super) const CASES: &[Case] = &[EXCLUSIVE, BACK_OFF, SHARED, QUEUE];
+pub(super) const CASES: &[Case] = &[EXCLUSIVE, IN_ORDER, BACK_OFF, SHARED, QUEUE];
 
 /// Measures all cases of many ranks; rank 0 has the results.
 pub(super) async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<Vec<Measured>> {
     let mut job = Crowd::new(fabric, bare, plan)?;
     let mut world = Group::world(fabric).await?;
-    let lock = RpLock::symmetric(fabric, Rank::new(0)).await?;
+    let lock = RwLock::symmetric(fabric, Rank::new(0)).await?;
+    let in_order = RpLock::symmetric(fabric, Rank::new(0)).await?;
     let back_off = BackOffLock::symmetric(fabric, Rank::new(0)).await?;
     world.barrier().await?;
     let (samples, length) = if plan.quick { (3, Duration::from_millis(10)) } else { (15, Duration::from_millis(60)) };
     let mut done = Vec::new();
     let mutex = FutexMutex(bare.half(lines::MUTEX));
-    for case in [&EXCLUSIVE, &BACK_OFF, &SHARED].into_iter().filter(|case| plan.wants(case)) {
+    for case in [&EXCLUSIVE, &IN_ORDER, &BACK_OFF, &SHARED].into_iter().filter(|case| plan.wants(case)) {
         let (mut over_fabric, mut by_mutex) = (Vec::new(), Vec::new());
         job.announce(case);
         for _ in 0..samples {
@@ -63,6 +67,7 @@ pub(super) async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> Pro
                 name if name == SHARED.name => {
                     job.sample(length, async || Ok(lock.read().await?.release().await?)).await?
                 }
+                name if name == IN_ORDER.name => job.sample(length, || write(&in_order)).await?,
                 name if name == BACK_OFF.name => job.sample(length, || write(&back_off)).await?,
                 _ => job.sample(length, || write(&lock)).await?,
             });
