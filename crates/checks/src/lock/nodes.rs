@@ -48,7 +48,7 @@ const fn back_off(nodes: &'static [u32], roles: &'static [Role], rounds: usize) 
 
 /// Jobs, each with its least number of states and its size.
 const CASES: &[(NodesCase, u64, Size)] = &[
-    (nodes(&[0, 0], &[Read, Read], 2), 5_400, Test),
+    (nodes(&[0, 0], &[Read, Read], 2), 4_200, Test),
     (nodes(&[0, 0], &[Read, Write], 2), 1_200, Test),
     (nodes(&[0, 0, 1], &[Read, Read, Write], 1), 8_500, Test),
     (nodes(&[0, 0, 0], &[Read, Read, Read], 1), 49_000, Quick),
