@@ -245,7 +245,10 @@ guard_by_itself!([S: Scheme] WriteGuard<'_, S>);
 
 impl<S: Scheme> AnonymousShared for CountedLock<S> {
     fn hold(&self, deadline: Time, _: OfThisCrate) -> Boxed<'_, Result<()>> {
-        Box::pin(async move { Ok(self.read_before(deadline).await?.pass_on()) })
+        Box::pin(async move {
+            self.read_before(deadline).await?.pass_on();
+            Ok(())
+        })
     }
 
     fn try_hold(&self, _: OfThisCrate) -> Boxed<'_, Result<bool>> {
