@@ -95,9 +95,10 @@ fn row(scene: &str, line: &Line, with_printed: bool) -> String {
 
 #[test]
 fn the_pages_have_the_paths() {
-    const TABLES: [(LockKind, &str, &str); 4] = [
+    const TABLES: [(LockKind, &str, &str); 5] = [
         (LockKind::ReaderPreference, "docs/evidence/lock-counts.md", "operation counts"),
         (LockKind::Packed, "docs/evidence/lock-counts.md", "packed"),
+        (LockKind::Barging, "docs/evidence/lock-counts.md", "barging"),
         (LockKind::WritersFirst, "docs/evidence/lock-counts.md", "writers first"),
         (LockKind::Fair, "docs/evidence/lock-counts.md", "fair"),
     ];
@@ -137,7 +138,7 @@ fn a_path_is_as_printed_or_says_why_not() {
 #[test]
 fn each_rank_and_phase_has_one_line() {
     let scenes = scenes();
-    assert_eq!(scenes.len(), 68, "scenes");
+    assert_eq!(scenes.len(), 74, "scenes");
     for scene in scenes {
         for (at, line) in scene.lines.iter().enumerate() {
             let when = (line.phase, line.rank);

@@ -31,7 +31,7 @@ const NODES: &[&str] = &["checks/src/lock/nodes.rs", "rma-lock/tests/it/loom/nod
 
 /// Each lock, what becomes of it when a member other than the home is lost, and the files that
 /// explore and otherwise test it.
-const LOCKS: [(LockKind, &str, &[&str]); 10] = [
+const LOCKS: [(LockKind, &str, &[&str]); 11] = [
     (
         LockKind::ReaderPreference,
         WAITS_END,
@@ -43,6 +43,7 @@ const LOCKS: [(LockKind, &str, &[&str]); 10] = [
         ],
     ),
     (LockKind::Packed, WAITS_END, QUEUED),
+    (LockKind::Barging, WAITS_END, QUEUED),
     (LockKind::WritersFirst, WAITS_END, QUEUED),
     (LockKind::Fair, WAITS_END, QUEUED),
     (LockKind::BackOff, UNNOTICED, BACK_OFF),

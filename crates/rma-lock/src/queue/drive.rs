@@ -296,8 +296,14 @@ impl<P: Protocol> Walk<P> {
             return false;
         }
         let op = core.table().pending(&self.steps).map(|pending| pending.op);
-        if let Some(Op::Take | Op::Wait(_)) = op {
-            self.doing = Doing::Over(Err(Stopped::GaveUp(Cancelled::REASON)));
+        match op {
+            Some(Op::Take) => self.doing = Doing::Over(Err(Stopped::GaveUp(Cancelled::REASON))),
+            // It may have been woken since it looked last.
+            Some(Op::Wait(node)) => {
+                let woken = core.queue().woken_now(node).map(|how| how as u64);
+                self.doing = Doing::Over(woken.ok_or(Stopped::GaveUp(Cancelled::REASON)));
+            }
+            _ => {}
         }
         true
     }

@@ -50,6 +50,11 @@ impl Queue {
         woken(self.fabric.load(word).ok()?, node)
     }
 
+    /// Returns how `node`, this rank's own, was woken, if it was.
+    pub(crate) fn woken_now(&self, node: NodeId) -> Option<Wait> {
+        woken(self.fabric.load(self.own(node.slot(), NodeWord::Wake).ok()?).ok()?, node)
+    }
+
     /// Looks for a moment whether a writer links itself behind `node`, this rank's own.
     #[cold]
     #[inline(never)]
