@@ -91,9 +91,9 @@ pub struct Caps {
     pub locked_memory: LockedMemory,
     /// Whether a rank may have [helpers](crate::Fabric::helper).
     pub helpers: bool,
-    /// Whether ranks share CPUs, so that a rank that was woken may have to wait for one. A protocol
-    /// that passes something on from rank to rank loses by it, and chooses another way by this.
-    pub shared_cpus: bool,
+    /// Whether operations tend to be over when they are posted, so that a rank may do several while
+    /// another one is being woken. A protocol that passes something on chooses by this.
+    pub immediate: bool,
     /// Whether [`crate::Handle::wait`] may block the calling thread.
     pub blocking_wait: bool,
     /// The longest single transfer in bytes; longer ones are split by the provider.
@@ -118,7 +118,7 @@ impl Caps {
             register_existing: Existing::None,
             locked_memory: LockedMemory::None,
             helpers: false,
-            shared_cpus: false,
+            immediate: false,
             blocking_wait: false,
             max_transfer: 16_777_215,
         }

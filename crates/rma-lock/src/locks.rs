@@ -20,8 +20,8 @@ pub use crate::{
     access::{OneGuard, OneLock},
     back_off::{BackOff, BackOffGuard, BackOffLock, Exclusive, Mode, Shared, WindowGuard, WindowLock},
     counted::{
-        Barging, BargingLock, CountedLock, Flat, Packed, PackedLock, ReadGuard, RpLock, Scheme, WriteGuard, WritersFirst,
-        WritersFirstLock,
+        Barging, BargingLock, CountedLock, Flat, Packed, PackedLock, ReadGuard, RpLock, Scheme, WriteGuard,
+        WritersFirst, WritersFirstLock,
     },
     fair::{FairGuard, FairLock},
     indicator::{IndicatorGuard, IndicatorLock},

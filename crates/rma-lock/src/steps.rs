@@ -6,13 +6,13 @@
 //!
 //! For those models and for tests; nothing here is part of the crate's interface.
 
+pub use crate::fair::Class;
 pub use crate::{
     counted::steps::{At as CountedAt, CountedTable, Steps as CountedSteps, Then},
     counted::{Rules, scheme::HandOver},
     fair::steps::{At as FairAt, FairTable, Steps as FairSteps},
     queue::{NodeId, Transition, Wait, wake_word},
 };
-pub use crate::fair::Class;
 
 use crate::Result;
 use core::fmt;

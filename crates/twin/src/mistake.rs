@@ -141,12 +141,16 @@ impl Model {
                 Pending { op: Op::Atomic(COUNT, Amo::And(!READERS_WAIT)), after }
             }
             (StoreForSubtract, Place::Counted(At::U1 | At::Uncount) | Place::Fair(AtFair::G3)) => amo(Amo::Swap(0)),
-            (NotUncounted, Place::Counted(At::U1 | At::U1ForAnother) | Place::Fair(AtFair::G3) | Place::Level(AtLevel::N5)) => amo(NOTHING),
+            (
+                NotUncounted,
+                Place::Counted(At::U1 | At::U1ForAnother) | Place::Fair(AtFair::G3) | Place::Level(AtLevel::N5),
+            ) => amo(NOTHING),
             (NoSweep, Place::Counted(At::R5 | At::X3) | Place::Level(AtLevel::N3Sweep | AtLevel::N10)) => amo(NOTHING),
             (NoMark, Place::Counted(At::X4Mark) | Place::Fair(AtFair::G1Mark)) => amo(NOTHING),
-            (NotWoken, Place::Counted(At::WakeReader | At::Wake) | Place::Fair(AtFair::G5) | Place::Level(AtLevel::N3Wake)) => {
-                amo(NOTHING)
-            }
+            (
+                NotWoken,
+                Place::Counted(At::WakeReader | At::Wake) | Place::Fair(AtFair::G5) | Place::Level(AtLevel::N3Wake),
+            ) => amo(NOTHING),
             (NotCounted, Place::Fair(AtFair::F3 | AtFair::F7Count | AtFair::G2)) => amo(NOTHING),
             (NotSaid, Place::Fair(AtFair::G3)) => amo(Amo::Add(1u64.wrapping_neg())),
             (NotTakenBack, Place::Fair(AtFair::F5Back | AtFair::G4)) => amo(NOTHING),

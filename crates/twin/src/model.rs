@@ -14,9 +14,9 @@ pub enum Lock {
     Flat,
     /// `PackedLock`.
     Packed,
-    /// `BargingLock` where no ranks share CPUs: its head is handed the lock.
+    /// `BargingLock` where operations take time: its head is handed the lock.
     Barging,
-    /// `BargingLock` where ranks share CPUs: its head is woken to look.
+    /// `BargingLock` where operations are over when they are posted: its head is woken to look.
     Passing,
     /// `WritersFirstLock`.
     WritersFirst,

@@ -113,7 +113,8 @@ impl Walk {
         let (names, word) = match &mut nameless {
             Walk::None => return (0, [0; NAMES], 0),
             Walk::Counted(s) => {
-                let nodes = [&mut s.me, &mut s.link, &mut s.node, &mut s.next, &mut s.reader, &mut s.writer, &mut s.done];
+                let nodes =
+                    [&mut s.me, &mut s.link, &mut s.node, &mut s.next, &mut s.reader, &mut s.writer, &mut s.done];
                 s.left = 0;
                 (nodes.map(|node| bits(node.take())), std::mem::take(&mut s.word))
             }
@@ -216,7 +217,9 @@ impl Turn<'_> {
         let (walk, barges) = (self.rank().walk, self.model.barges());
         let (end, woken, node) = match &walk {
             Walk::None => return Ok(()),
-            Walk::Counted(s) => (if let CountedAt::End(end) = s.at { Some(end) } else { None }, s.woken, s.node_after()),
+            Walk::Counted(s) => {
+                (if let CountedAt::End(end) = s.at { Some(end) } else { None }, s.woken, s.node_after())
+            }
             Walk::Fair(s) => (if let FairAt::End(end) = s.at { Some(end) } else { None }, s.woken, s.node_after()),
         };
         match end {
@@ -270,7 +273,9 @@ impl Model {
     pub(crate) fn remembers(&self, walk: &Walk, found: u64) -> Option<u64> {
         let Walk::Counted(steps) = walk else { return None };
         match (self.mistake, steps.at) {
-            (Some(Mistake::RememberedNext), CountedAt::X5Flush | CountedAt::X6) => Some(steps.next.map_or(0, NodeId::bits)),
+            (Some(Mistake::RememberedNext), CountedAt::X5Flush | CountedAt::X6) => {
+                Some(steps.next.map_or(0, NodeId::bits))
+            }
             (Some(Mistake::ToldTooLate), CountedAt::X3Forget | CountedAt::R5Forget) => Some(found),
             _ => None,
         }

@@ -39,8 +39,7 @@ const READS_TWICE: Role = Turns(&[Read, Read]);
 pub(super) const ALL: [LockKind; 5] =
     [LockKind::ReaderPreference, LockKind::Packed, LockKind::WritersFirst, LockKind::Fair, LockKind::Barging];
 /// Those in which everybody queues up.
-const QUEUED: [LockKind; 4] =
-    [LockKind::ReaderPreference, LockKind::Packed, LockKind::WritersFirst, LockKind::Fair];
+const QUEUED: [LockKind; 4] = [LockKind::ReaderPreference, LockKind::Packed, LockKind::WritersFirst, LockKind::Fair];
 /// The locks with queues that count readers.
 const COUNTED: &[LockKind] = &[LockKind::ReaderPreference, LockKind::Packed, LockKind::WritersFirst];
 const BY_READERS: &[LockKind] = &[LockKind::ReaderPreference, LockKind::Packed];
@@ -264,11 +263,11 @@ fn exploration(
     Exploration::new(name, expected, move || explorer(roles), job(lock, roles, rounds, mistake))
 }
 
-/// Returns the weakest capabilities with puts in this order, where ranks share CPUs: only a lock that
-/// is barged into asks.
-fn shared_cpus(put_order: PutOrder) -> Caps {
+/// Returns the weakest capabilities with puts in this order, where operations are over when they are
+/// posted: only a lock that is barged into asks.
+fn immediate(put_order: PutOrder) -> Caps {
     let mut caps = Caps::weakest();
-    (caps.put_order, caps.shared_cpus) = (put_order, true);
+    (caps.put_order, caps.immediate) = (put_order, true);
     caps
 }
 
@@ -277,7 +276,8 @@ pub(super) fn explorations(lock: LockKind) -> Vec<Exploration> {
     let which = QUEUED.iter().position(|queued| *queued == lock);
     let (mut all, of) = (Vec::new(), lock.type_name());
     for Shape { name, roles, rounds, quick, at_least } in SHAPES {
-        let (most, at_least) = (at_least.into_iter().max().unwrap_or_default(), which.map_or(1, |which| at_least[which]));
+        let (most, at_least) =
+            (at_least.into_iter().max().unwrap_or_default(), which.map_or(1, |which| at_least[which]));
         let size = match quick && !SLOW.contains(&(lock, name)) {
             true if most <= SMALL => Size::Test,
             true => Size::Quick,
@@ -286,8 +286,8 @@ pub(super) fn explorations(lock: LockKind) -> Vec<Exploration> {
         let expected = Expected::Exhausted { at_least };
         all.push(exploration(format!("{of}: {name}"), lock, (roles, rounds), None, expected).of_size(size));
         if lock == LockKind::Barging {
-            let explorer = move || explorer(roles).caps(shared_cpus(PutOrder::None));
-            let name = format!("{of}: {name}, shared CPUs");
+            let explorer = move || explorer(roles).caps(immediate(PutOrder::None));
+            let name = format!("{of}: {name}, immediate");
             all.push(Exploration::new(name, expected, explorer, job(lock, roles, rounds, None)).of_size(size));
         }
     }
@@ -305,7 +305,7 @@ pub(super) fn explorations(lock: LockKind) -> Vec<Exploration> {
             all.push(exploration(name, lock, job, Some(mistake), expected));
         }
     }
-    let caps = shared_cpus(PutOrder::AllTargets);
+    let caps = immediate(PutOrder::AllTargets);
     let mut in_order = |name: String, expected, roles: &'static [Role], rounds, mistake| {
         let explorer = move || explorer(roles).caps(caps);
         let name = format!("{of}: {name}{roles:?} x{rounds}, puts in order");

@@ -9,13 +9,7 @@ use crate::{
     in_place::{FastPath, NotOver, Posting, atomic_now, in_place},
     lock::guard_by_itself,
 };
-use core::{
-    fmt,
-    future::Future,
-    marker::PhantomData,
-    mem,
-    task::Context,
-};
+use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
 use rdma_fabric::provider::Boxed;
 
 /// Shared access.

@@ -14,13 +14,10 @@ use super::{
     short::{Found, Went},
     steps::At,
 };
-use crate::queue::{Walk};
+use crate::queue::Walk;
 use core::{
     fmt,
-    sync::atomic::{
-        AtomicU32, AtomicU64,
-        Ordering::Relaxed,
-    },
+    sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
 };
 use rdma_fabric::{Amo, Time};
 use std::sync::Arc;
@@ -117,6 +114,14 @@ impl<S: Scheme> CountedLock<S> {
     pub(super) fn leave_barged(&self, held: Writing) -> Went {
         let (core, word) = (&self.core, held.word());
         if !core.is_fast() || is_queued(word) || word & (ASLEEP | NEXT) != 0 {
+            // A successor that is about to link itself is handed the lock, which costs less than to
+            // leave the queue before it.
+            if core.is_fast()
+                && is_queued(word)
+                && let Ok(writers) = core.writers()
+            {
+                core.is_followed(held.node_in_word(), &writers.tail);
+            }
             return leave_on(core, held, At::Flush, Err(None));
         }
         let left = word & !WRITER_ACTIVE;

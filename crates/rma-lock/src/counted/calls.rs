@@ -41,7 +41,9 @@ impl<'a, S: Scheme, Held: Admitted<WriteGuard<'a, S>>> FastPath for Write<'a, S,
     fn now(self, _: &mut Context<'_>) -> Result<Result<Held>, Call<Core>> {
         match self.0.write_now(Held::TRIES, self.1) {
             Ok(held) => Ok(Ok(Held::new(Some(WriteGuard::new(self.0, held))))),
-            Err(went) => went.map(|out| out.map(|held| Held::new(held.map(|held| WriteGuard::new(self.0, held.into()))))),
+            Err(went) => {
+                went.map(|out| out.map(|held| Held::new(held.map(|held| WriteGuard::new(self.0, held.into())))))
+            }
         }
     }
 }

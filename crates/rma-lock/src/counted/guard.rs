@@ -1,6 +1,6 @@
 //! Proof of holding a counted lock, and its implementation of the traits of all locks.
 
-use super::{Core, CountedLock, Flat, Scheme};
+use super::{Core, CountedLock, Flat, Scheme, scheme::HEAD};
 use crate::{
     Fairness, Guard, Lock, Result, RmaLock,
     boxed::wrapped,
@@ -55,6 +55,11 @@ impl Writing {
     #[inline(always)]
     pub(super) fn word(self) -> u64 {
         self.0
+    }
+
+    /// Returns the node that the count word names.
+    pub(super) fn node_in_word(self) -> NodeId {
+        NodeId::of_bits((self.0 >> HEAD) as u32)
     }
 
     #[inline(always)]

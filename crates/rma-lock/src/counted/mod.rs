@@ -66,12 +66,11 @@ pub use scheme::{Barging, Flat, Packed, Rules, Scheme, WritersFirst};
 use crate::{
     Lock, LockError, Result,
     detach::HasFabric,
-    queue::{
-        Drive, HOME_BYTES, Held, NodeId, Protocol, Queue, Track, Transition, is_inside,
-    },
+    queue::{Drive, HOME_BYTES, Held, NodeId, Protocol, Queue, Track, Transition, is_inside},
     recovery::EpochLink,
     steps::{End, Node},
 };
+use barge::Seen;
 use core::{
     fmt,
     future::Future,
@@ -85,7 +84,6 @@ use std::{
     borrow::Cow,
     sync::{Arc, OnceLock},
 };
-use barge::Seen;
 use steps::{At, CountedTable, Steps};
 
 /// The lock's words at its home, by their offsets in bytes.
@@ -210,8 +208,21 @@ impl<S: Scheme> CountedLock<S> {
     fn with(fabric: &Fabric, memory: GroupMemory, home: Rank, link: EpochLink) -> Result<Self> {
         let count = fabric.remote_word(memory.at(home, Home::Count as u64)?)?;
         let queue = Queue::over(fabric, memory, home, S::RULES.recoverable)?;
-        let table = CountedTable { rules: S::RULES, ranks: fabric.ranks(), ordered_here: queue.ordered_here, passing: fabric.caps().shared_cpus };
-        let core = Core { queue, table, count, writers: OnceLock::new(), held: AtomicU64::new(0), seen: Seen::default(), link };
+        let table = CountedTable {
+            rules: S::RULES,
+            ranks: fabric.ranks(),
+            ordered_here: queue.ordered_here,
+            passing: fabric.caps().immediate,
+        };
+        let core = Core {
+            queue,
+            table,
+            count,
+            writers: OnceLock::new(),
+            held: AtomicU64::new(0),
+            seen: Seen::default(),
+            link,
+        };
         Ok(CountedLock { core: Arc::new(core), scheme: PhantomData })
     }
 
@@ -269,6 +280,16 @@ impl Protocol for Core {
 
     fn queue(&self) -> &Queue {
         &self.queue
+    }
+
+    #[inline(always)]
+    fn home_now(&self, number: u8) -> Option<&RemoteWord<u64>> {
+        match number {
+            0 => Some(&self.count),
+            2 => self.writers().ok().map(|writers| &writers.tail),
+            3 => self.writers().ok().map(|writers| &writers.head),
+            _ => None,
+        }
     }
 
     fn home_word(&self, number: u8) -> Result<Cow<'_, RemoteWord<u64>>, FabricError> {

@@ -1,5 +1,6 @@
 //! Short paths: the steps of an acquisition or release that nobody is in the way of, as far as each
-//! is over at once. They are those of the table, in the same order (`tests/it/short_paths.rs`).
+//! is over at once. They are those of the table, in the same order (the calm scenes of
+//! `tests/golden/lock_counts.txt` are played both ways).
 
 use super::{
     Core, CountedLock, Scheme, Steps,
@@ -94,7 +95,7 @@ impl Core {
 
     /// Returns whether a writer has linked itself behind this rank's node, or is about to.
     #[inline(always)]
-    fn is_followed(&self, node: NodeId, tail: &RemoteWord<u64>) -> bool {
+    pub(super) fn is_followed(&self, node: NodeId, tail: &RemoteWord<u64>) -> bool {
         let next = self.own(node.slot(), NodeWord::Next);
         if !next.is_ok_and(|next| matches!(self.fabric.load(next), Ok(0))) {
             return true;
@@ -172,9 +173,7 @@ impl<S: Scheme> CountedLock<S> {
             let expected = rules.interest(node.bits());
             let activate = Amo::CompareSwap { expected, new: rules.granted(expected) };
             return match core.atomic_now(&core.count, activate) {
-                Ok(found) if found == expected && core.say(rules, goes_on).is_ok() => {
-                    Ok(Writing::new(node, false))
-                }
+                Ok(found) if found == expected && core.say(rules, goes_on).is_ok() => Ok(Writing::new(node, false)),
                 found => at(At::Activate, found),
             };
         }
@@ -210,8 +209,7 @@ impl<S: Scheme> CountedLock<S> {
             found => return leave_write_on(core, held, At::X4, found),
         }
         // A node that was woken begins another turn; nobody knows it any more.
-        if held.woken() && core.renew(node).is_err()
-            || core.say(rules, Transition::writer_goes_back(node, 3)).is_err()
+        if held.woken() && core.renew(node).is_err() || core.say(rules, Transition::writer_goes_back(node, 3)).is_err()
         {
             return leave_write_on(core, held, At::X4Retire, Err(None));
         }

@@ -148,6 +148,11 @@ impl Protocol for Core {
         &self.queue
     }
 
+    #[inline(always)]
+    fn home_now(&self, number: u8) -> Option<&RemoteWord<u64>> {
+        Some(if number == 0 { &self.state } else { &self.tail })
+    }
+
     fn home_word(&self, number: u8) -> Result<Cow<'_, RemoteWord<u64>>, FabricError> {
         Ok(Cow::Borrowed(if number == 0 { &self.state } else { &self.tail }))
     }

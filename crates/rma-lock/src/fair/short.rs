@@ -1,5 +1,6 @@
 //! Short paths: the steps of an acquisition or release that nobody is in the way of, as far as each
-//! is over at once. They are those of the table, in the same order (`tests/it/short_paths.rs`).
+//! is over at once. They are those of the table, in the same order (the calm scenes of
+//! `tests/golden/lock_counts.txt` are played both ways).
 
 use super::{
     Class, Core, Steps,

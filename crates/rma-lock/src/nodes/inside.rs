@@ -10,12 +10,7 @@ use crate::{
     boxed::wrapped,
     in_place::{FastPath, NotOver, Posting, atomic_now, in_place},
 };
-use core::{
-    future::Future,
-    marker::PhantomData,
-    mem,
-    task::Context,
-};
+use core::{future::Future, marker::PhantomData, mem, task::Context};
 use rdma_fabric::{Time, provider::Boxed};
 use std::sync::Arc;
 

@@ -72,6 +72,9 @@ pub(crate) trait Protocol: HasFabric + Send + Sync + Sized + 'static {
 
     fn queue(&self) -> &Queue;
 
+    /// Returns a word at the home, if it is resolved.
+    fn home_now(&self, number: u8) -> Option<&RemoteWord<u64>>;
+
     /// Returns a word at the home.
     fn home_word(&self, number: u8) -> Result<Cow<'_, RemoteWord<u64>>, FabricError>;
 
@@ -156,15 +159,20 @@ impl<P: Protocol> Walk<P> {
     #[inline(always)]
     fn advance(&mut self, core: &Arc<P>) -> Option<Result<Option<Held>>> {
         loop {
-            let Some(Pending { op, announced }) = core.table().pending(&self.steps) else { return Some(self.over(core)) };
+            let Some(Pending { op, announced }) = core.table().pending(&self.steps) else {
+                return Some(self.over(core));
+            };
             let found = match &self.doing {
-                Doing::Nothing => match self.begin(core, op, announced) {
-                    Ok(Doing::Over(found)) => found,
-                    Ok(doing) => {
-                        self.doing = doing;
-                        return None;
-                    }
-                    Err(error) => Err(error.into()),
+                Doing::Nothing => match self.now(&**core, op, announced) {
+                    Some(found) => Ok(found),
+                    None => match self.begin(core, op, announced) {
+                        Ok(Doing::Over(found)) => found,
+                        Ok(doing) => {
+                            self.doing = doing;
+                            return None;
+                        }
+                        Err(error) => Err(error.into()),
+                    },
                 },
                 Doing::Over(_) => match mem::replace(&mut self.doing, Doing::Nothing) {
                     Doing::Over(found) => found,
@@ -181,8 +189,34 @@ impl<P: Protocol> Walk<P> {
         }
     }
 
-    /// Begins an operation.
+    /// Does an operation that is over at once.
     #[inline(always)]
+    fn now(&self, core: &P, op: Op, announced: Option<Transition>) -> Option<u64> {
+        let queue = core.queue();
+        if announced.is_some() || !queue.is_fast() || self.steps.is_dropped() {
+            return None;
+        }
+        match op {
+            Op::Atomic(word, amo) => queue.fabric.atomic_now(resolved(core, word)?, amo),
+            Op::Get(Word::Next(node)) if node.rank() == queue.me => {
+                queue.fabric.load(queue.own(node.slot(), NodeWord::Next).ok()?).ok()
+            }
+            Op::Get(word) => queue.fabric.get_word_now(resolved(core, word)?),
+            Op::Put(word, bits) => queue.fabric.put_word_now(resolved(core, word)?, bits).map(|()| 0),
+            Op::Retire(node) if node.rank() == queue.me => {
+                let wake = queue.own(node.slot(), NodeWord::Wake).ok()?;
+                queue.fabric.store_unwaited(wake, node.ready()).ok().map(|()| 0)
+            }
+            Op::Take => queue.take_node_now().ok()?.map(|own| own.keep().bits()),
+            Op::Wait(node) => queue.soon_woken(node).map(|how| how as u64),
+            Op::FlushData => Some(0),
+            _ => None,
+        }
+    }
+
+    /// Begins an operation.
+    #[cold]
+    #[inline(never)]
     fn begin(&mut self, core: &Arc<P>, op: Op, announced: Option<Transition>) -> Result<Doing, FabricError> {
         let queue = core.queue();
         if let Some(step) = announced {
@@ -210,10 +244,13 @@ impl<P: Protocol> Walk<P> {
                 let (fabric, home) = (queue.fabric.clone(), queue.home);
                 Doing::later(async move { Ok(fabric.flush(home).await.map(|()| 0)?) })
             }
-            Op::Take | Op::Wait(_) if self.steps.is_dropped() => {
-                Doing::Over(Err(Stopped::GaveUp(Cancelled::REASON)))
+            Op::Take if self.steps.is_dropped() => Doing::Over(Err(Stopped::GaveUp(Cancelled::REASON))),
+            Op::Wait(node) if self.steps.is_dropped() => {
+                // It may have been woken since it looked last.
+                let woken = queue.woken_now(node).map(|how| how as u64);
+                Doing::Over(woken.ok_or(Stopped::GaveUp(Cancelled::REASON)))
             }
-            Op::Take => match queue.take_node_now()? {
+            Op::Take => match queue.take_fresh_node(queue.published.lane()) {
                 Some(own) => Doing::Over(Ok(own.keep().bits())),
                 None => {
                     let (core, deadline) = (core.clone(), self.deadline);
@@ -223,15 +260,10 @@ impl<P: Protocol> Walk<P> {
                     })
                 }
             },
-            Op::Wait(node) => match queue.soon_woken(node) {
-                Some(how) => Doing::Over(Ok(how as u64)),
-                None => {
-                    let (core, deadline) = (core.clone(), self.deadline);
-                    Doing::later(async move {
-                        core.queue().until_woken(node, deadline, None).await.map(|how| how as u64)
-                    })
-                }
-            },
+            Op::Wait(node) => {
+                let (core, deadline) = (core.clone(), self.deadline);
+                Doing::later(async move { core.queue().until_woken(node, deadline, None).await.map(|how| how as u64) })
+            }
         })
     }
 
@@ -296,14 +328,9 @@ impl<P: Protocol> Walk<P> {
             return false;
         }
         let op = core.table().pending(&self.steps).map(|pending| pending.op);
-        match op {
-            Some(Op::Take) => self.doing = Doing::Over(Err(Stopped::GaveUp(Cancelled::REASON))),
-            // It may have been woken since it looked last.
-            Some(Op::Wait(node)) => {
-                let woken = core.queue().woken_now(node).map(|how| how as u64);
-                self.doing = Doing::Over(woken.ok_or(Stopped::GaveUp(Cancelled::REASON)));
-            }
-            _ => {}
+        if let Some(Op::Take | Op::Wait(_)) = op {
+            // Begun again, it is given up.
+            self.doing = Doing::Nothing;
         }
         true
     }
@@ -404,6 +431,16 @@ fn publish(core: &impl Protocol, step: Transition) -> Result<(), FabricError> {
     Ok(())
 }
 
+/// Returns a word that is resolved.
+#[inline(always)]
+fn resolved<P: Protocol>(core: &P, word: Word) -> Option<&RemoteWord<u64>> {
+    match word {
+        Word::Home(number) => core.home_now(number),
+        Word::Wake(node) => core.queue().met(node, NodeWord::Wake).ok(),
+        Word::Next(node) => core.queue().met(node, NodeWord::Next).ok(),
+    }
+}
+
 fn word_of<P: Protocol>(core: &P, word: Word) -> Result<Cow<'_, RemoteWord<u64>>, FabricError> {
     match word {
         Word::Home(number) => core.home_word(number),
@@ -420,24 +457,15 @@ impl Queue {
     }
 
     fn begin_atomic(&self, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<Doing, Refused<()>> {
-        if let Some(old) = self.fabric.atomic_now(word, amo) {
-            return Ok(Doing::Over(Ok(old)));
-        }
         Ok(Doing::Atomic(self.fabric.try_atomic(word, amo)?))
     }
 
     fn begin_get(&self, word: &RemoteWord<u64>) -> Doing {
-        match self.fabric.get_word_now(word) {
-            Some(found) => Doing::Over(Ok(found)),
-            None => self.begun(self.fabric.try_get(&word.as_span(), [0])),
-        }
+        self.begun(self.fabric.try_get(&word.as_span(), [0]))
     }
 
     fn begin_put(&self, word: &RemoteWord<u64>, bits: u64) -> Doing {
-        match self.fabric.put_word_now(word, bits) {
-            Some(()) => Doing::Over(Ok(0)),
-            None => self.begun(self.fabric.try_put(&word.as_span(), [bits], None)),
-        }
+        self.begun(self.fabric.try_put(&word.as_span(), [bits], None))
     }
 
     fn begun(&self, handle: Result<Handle<[u64; 1]>, Refused<[u64; 1]>>) -> Doing {

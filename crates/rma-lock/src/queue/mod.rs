@@ -24,10 +24,10 @@ mod own;
 mod publish;
 mod wait;
 
+pub(crate) use drive::{Call, Drive, Held, Protocol, Track, Walk};
 #[cfg(test)]
 pub(crate) use layout::NODES;
 pub(crate) use layout::{CLAIM, HOME_BYTES, LOCK_BYTES, NodeWord, PUBLISHED, RECOVERABLE_BYTES, VERSION};
-pub(crate) use drive::{Call, Drive, Held, Protocol, Track, Walk};
 pub use node::{NodeId, Wait, wake_word};
 pub(crate) use own::Own;
 pub use publish::Transition;

@@ -127,9 +127,7 @@ impl Queue {
         let [blocked, abandoned] = [Wait::Blocked, Wait::Abandoned].map(|wait| wake_word(wait, own.id));
         match self.fabric.compare_swap(&word, blocked, abandoned).await? {
             old if old == blocked => Err(stopped),
-            value => {
-                woken(value, own.id).ok_or_else(|| Stopped::Broken(LockError::corrupt("wake", value)))
-            }
+            value => woken(value, own.id).ok_or_else(|| Stopped::Broken(LockError::corrupt("wake", value))),
         }
     }
 

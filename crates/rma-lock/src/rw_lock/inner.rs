@@ -10,8 +10,8 @@ use crate::{
     counted::{Leave, Read, Write, read_rest, write_rest},
     in_place::FastPath,
     locks::{
-        Aggregated, BackOffLock, Barging, BargingLock, FairLock, IndicatorLock, PackedLock, ReadGuard,
-        RecoverableLock, RpLock, WindowLock, WriteGuard, WritersFirstLock,
+        Aggregated, BackOffLock, Barging, BargingLock, FairLock, IndicatorLock, PackedLock, ReadGuard, RecoverableLock,
+        RpLock, WindowLock, WriteGuard, WritersFirstLock,
     },
 };
 use core::{fmt, future::Future, task::Context};

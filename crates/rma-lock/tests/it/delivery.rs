@@ -73,13 +73,8 @@ fn every_part_has_a_test() {
 #[test]
 fn shortcuts_lose_no_outcome() {
     const JOBS: [&[Role]; 4] = [&[Read, Write], &[Write, Write], &[WriteBefore, Read], &[ReadReleaseDropped, Write]];
-    let locks = [
-        LockKind::ReaderPreference,
-        LockKind::Packed,
-        LockKind::WritersFirst,
-        LockKind::Fair,
-        LockKind::Barging,
-    ];
+    let locks =
+        [LockKind::ReaderPreference, LockKind::Packed, LockKind::WritersFirst, LockKind::Fair, LockKind::Barging];
     for (lock, roles) in locks.into_iter().flat_map(|lock| JOBS.map(|roles| (lock, roles))) {
         let ends = |explorer: Explorer<'static>| {
             let ends = Rc::new(RefCell::new(BTreeSet::new()));

@@ -137,7 +137,7 @@ impl Endpoint {
         caps.atomics = Atomics::Hardware;
         caps.notice_bits = 64;
         caps.strong_progress = true;
-        caps.shared_cpus = self.job().oversubscribed;
+        caps.immediate = true;
         caps.blocking_wait = true;
         caps.register_existing = self.job().existing();
         caps.locked_memory = LockedMemory::Mapped;

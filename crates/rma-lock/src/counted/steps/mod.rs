@@ -301,8 +301,9 @@ pub struct CountedTable {
     pub ranks: usize,
     /// Whether puts are ordered before atomics to the same target.
     pub ordered_here: bool,
-    /// Whether ranks share CPUs: then a lock that may be barged into is passed on by waking its head,
-    /// which looks; otherwise the head is handed the lock, as soon as it is registered.
+    /// Whether operations are over when they are posted: then a lock that may be barged into is
+    /// passed on by waking its head, which looks; otherwise the head is handed the lock, as soon as it
+    /// is registered.
     pub passing: bool,
 }
 
@@ -385,9 +386,7 @@ impl Table for CountedTable {
             }
             At::X2 => count(Amo::Add(rules.active(node).wrapping_neg())),
             At::X4 => Op::Atomic(TAIL, Amo::CompareSwap { expected: node, new: 0 }),
-            At::X4Mark => {
-                Op::Atomic(Word::Next(s.node?), Amo::CompareSwap { expected: 0, new: NodeId::PASSED })
-            }
+            At::X4Mark => Op::Atomic(Word::Next(s.node?), Amo::CompareSwap { expected: 0, new: NodeId::PASSED }),
             At::X4Retire => Op::Retire(s.node?),
             At::X5 => Op::Put(HEAD_WORD, bits(s.next)),
             At::X6 => count(Amo::Add(rules.interest(bits(s.next)) | self.registered())),
@@ -438,10 +437,32 @@ impl CountedTable {
             At::B1 | At::B2 | At::W8Block | At::W8 | At::W8Next | At::XB | At::XQ | At::Downgrade | At::Unregister => {
                 self.barges(s, found).map(|()| None)
             }
-            At::R1 | At::R1Again | At::Uncount | At::Withdraw | At::R3 | At::R3Store | At::R4 | At::R5Forget
-            | At::R5 | At::R6 | At::R6Retire | At::Recheck | At::U1 => self.reads(s, found),
-            At::W2 | At::Free | At::W3 | At::W3Flush | At::W4 | At::W6 | At::W7 | At::Retract | At::Known
-            | At::HandOver | At::X2 | At::X3Forget | At::X3 => self.writes(s, found),
+            At::R1
+            | At::R1Again
+            | At::Uncount
+            | At::Withdraw
+            | At::R3
+            | At::R3Store
+            | At::R4
+            | At::R5Forget
+            | At::R5
+            | At::R6
+            | At::R6Retire
+            | At::Recheck
+            | At::U1 => self.reads(s, found),
+            At::W2
+            | At::Free
+            | At::W3
+            | At::W3Flush
+            | At::W4
+            | At::W6
+            | At::W7
+            | At::Retract
+            | At::Known
+            | At::HandOver
+            | At::X2
+            | At::X3Forget
+            | At::X3 => self.writes(s, found),
             _ => self.helps(s, found),
         }
     }

@@ -58,7 +58,7 @@ impl Same {
             Lock::Aggregated => self.nodes_case().explorer(),
             lock => {
                 let mut caps = Caps::weakest();
-                caps.shared_cpus = lock == Lock::Passing;
+                caps.immediate = lock == Lock::Passing;
                 program::explorer(self.roles()).caps(caps)
             }
         }

@@ -101,8 +101,9 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
 const BOTH_EXCLUSIVE: Case =
     Case::new("lock-both-exclusive", "`RwLock`: both ranks exclusive, a lock + unlock of each", Takes::Both)
         .goal(Goal::Ratio(1.5));
-const BOTH_PACKED: Case = Case::new("lock-both-packed", "packed lock: both ranks exclusive, in order of arrival", Takes::Both)
-    .goal(Goal::Ratio(1.5));
+const BOTH_PACKED: Case =
+    Case::new("lock-both-packed", "packed lock: both ranks exclusive, in order of arrival", Takes::Both)
+        .goal(Goal::Ratio(1.5));
 const BOTH_SHARED: Case =
     Case::new("lock-both-shared", "`RwLock`: both ranks shared, a lock + unlock of each", Takes::Both)
         .goal(Goal::Ratio(1.2));
