@@ -2,7 +2,7 @@
 //!
 //! A protocol is written once, as a table: what a rank does next ([`Table::pending`]), and where
 //! what that finds leads ([`Table::resume`]). The lock drives the table over its fabric
-//! ([`crate::queue`]); the explicit-state models of `onesided-twin` search the same table.
+//! (`queue/drive.rs`); the explicit-state models of `onesided-twin` search the same table.
 //!
 //! For those models and for tests; nothing here is part of the crate's interface.
 

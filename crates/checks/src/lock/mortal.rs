@@ -104,7 +104,7 @@ pub(super) fn explorations() -> Vec<Exploration> {
         (&[Read, Write], &[0, 1], 500),
         (&[Write, Write], &[0, 1], 500),
         (&[Read, Write, Write], &[1], 50_000),
-        (&[Read, Read, Write], &[2], 300_000),
+        (&[Read, Read, Write], &[2], 230_000),
         (&[Write, Write, Read], &[2], 25_000),
     ];
     let excused = JOBS.map(|(roles, mortal, at_least)| {
