@@ -150,5 +150,7 @@ pub(super) async fn measure_both(pair: &mut Pair<'_>) -> ProgramResult<()> {
         repeat!("fabric", _ => ranks.lock(access).await?.release().await?),
         repeat!("one lock for all", _ => packed.write().await?.release().await?),
     ];
-    pair.measure(&BOTH_RANKS, 0, forms).await
+    pair.measure(&BOTH_RANKS, 0, forms).await?;
+    // The locks' words stay until both ranks have resolved them, even if nothing is measured.
+    Ok(Group::world(fabric).await?.barrier().await?)
 }
