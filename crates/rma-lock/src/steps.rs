@@ -50,7 +50,8 @@ pub enum Op {
     Retire(NodeId),
     /// [`Op::Retire`] of this rank's node, which is then free to be taken again.
     GiveBack(NodeId),
-    /// Waiting until this rank's node is woken. Finds 1; 0 if the wait was given up.
+    /// Waiting until this rank's node is woken. Finds how it was ([`Wait`]); 0 if the wait was given
+    /// up.
     Wait(NodeId),
 }
 

@@ -23,7 +23,7 @@ use rdma_fabric::{Amo, Time};
 use std::sync::Arc;
 
 /// How often a rank gets in past heads before it lines up. Less often lets the ranks that wait in
-/// sooner, and costs a switch of processes each time (`docs/evidence/contention.md`).
+/// sooner, and costs a switch of processes each time.
 const PASSES: u32 = 1 << 14;
 
 /// What a rank remembers of a lock that it barges into. Forgetting it costs an operation.
@@ -62,9 +62,9 @@ impl Seen {
         None
     }
 
-    /// Notes that this rank is inside, where the count word was `word`.
+    /// Notes that this rank has barged in; `word` names the head that it has passed, if any.
     #[inline(always)]
-    fn enter(&self, word: u64) {
+    pub(super) fn enter(&self, word: u64) {
         if word & WRITER_INTERESTED != 0 {
             self.passed.store(self.passed.load(Relaxed) + 1, Relaxed);
         }
@@ -132,5 +132,43 @@ impl<S: Scheme> CountedLock<S> {
             }
             found => leave_on(core, held, At::XB, found),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD_WAITS: u64 = 5 << 32 | WRITER_INTERESTED;
+
+    #[test]
+    fn a_rank_passes_others_so_often_and_then_lines_up() {
+        let seen = Seen::default();
+        for _ in 0..2 {
+            for _ in 0..PASSES {
+                assert_eq!(seen.expected(), Some(0));
+                seen.enter(HEAD_WAITS);
+            }
+            assert_eq!(seen.expected(), None);
+        }
+    }
+
+    #[test]
+    fn entering_where_nobody_waits_passes_nobody() {
+        let seen = Seen::default();
+        for _ in 0..=PASSES {
+            seen.enter(WRITER_ACTIVE);
+        }
+        assert_eq!(seen.expected(), Some(0));
+    }
+
+    #[test]
+    fn a_rank_that_has_handed_the_lock_over_lines_up_once() {
+        let seen = Seen::default();
+        seen.leave(5 << 32 | WRITER_ACTIVE);
+        assert_eq!(seen.expected(), None);
+        assert_eq!(seen.expected(), Some(0));
+        seen.leave(HEAD_WAITS);
+        assert_eq!(seen.expected(), Some(HEAD_WAITS));
     }
 }

@@ -61,6 +61,7 @@ pub(crate) use calls::{Read, Write, read_rest, write_rest};
 pub(crate) use guard::Leave;
 pub use guard::{ReadGuard, WriteGuard};
 pub(crate) use recoverable::Recoverable;
+use scheme::is_queued;
 pub use scheme::{Barging, Flat, Packed, Rules, Scheme, WritersFirst};
 
 use crate::{
@@ -68,7 +69,7 @@ use crate::{
     detach::HasFabric,
     queue::{Drive, HOME_BYTES, Held, NodeId, Protocol, Queue, Track, Transition, is_inside},
     recovery::EpochLink,
-    steps::{End, Node},
+    steps::{End, Node, Word},
 };
 use barge::Seen;
 use core::{
@@ -80,10 +81,7 @@ use core::{
     task::{Context, Poll},
 };
 use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, RemoteWord};
-use std::{
-    borrow::Cow,
-    sync::{Arc, OnceLock},
-};
+use std::sync::{Arc, OnceLock};
 use steps::{At, CountedTable, Steps};
 
 /// The lock's words at its home, by their offsets in bytes.
@@ -95,6 +93,13 @@ enum Home {
     Head = 24,
 }
 const _: () = assert!(Home::Head as u64 + 8 <= HOME_BYTES);
+
+impl Home {
+    /// Returns the word as the steps name it.
+    const fn word(self) -> Word {
+        Word::Home(self as u8 / 8)
+    }
+}
 
 /// A readers-writer lock with reader preference, homed at one rank: the lock of Hatanaka, Hori and
 /// Ishikawa.
@@ -127,7 +132,7 @@ pub type BargingLock = CountedLock<Barging>;
 pub type WritersFirstLock = CountedLock<WritersFirst>;
 
 /// A readers-writer lock whose readers are counted in a word of one rank: [`RpLock`],
-/// [`PackedLock`] or [`WritersFirstLock`].
+/// [`PackedLock`], [`BargingLock`] or [`WritersFirstLock`].
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. A rank may
 /// hold the lock shared several times (with [`WritersFirstLock`] the second acquisition may wait
@@ -292,19 +297,14 @@ impl Protocol for Core {
         }
     }
 
-    fn home_word(&self, number: u8) -> Result<Cow<'_, RemoteWord<u64>>, FabricError> {
-        Ok(match number {
-            0 => Cow::Borrowed(&self.count),
-            // Resolved each time: a rank that looks there has to wait anyway.
-            1 => Cow::Owned(self.fabric.remote_word(self.at_home(Home::Readers as u64)?)?),
-            2 => Cow::Borrowed(&self.writers()?.tail),
-            _ => Cow::Borrowed(&self.writers()?.head),
-        })
-    }
-
     fn ended(&self, steps: &Steps) {
-        if self.table.rules.barges && steps.ends == End::Out && steps.writes {
+        if !self.table.rules.barges || !steps.writes {
+            return;
+        }
+        if steps.ends == End::Out {
             self.seen.leave(steps.left);
+        } else if steps.at == At::End(End::Inside) && !is_queued(steps.word) {
+            self.seen.enter(steps.word);
         }
     }
 

@@ -88,7 +88,7 @@ impl Core {
             // Nobody asks whether a rank is inside.
             return self.atomic_now(word, amo);
         }
-        let found = self.queue.announced_now(self.published.lane(), step, word, amo);
+        let found = self.queue.announced_now(step, word, amo);
         self.link_went_on();
         found
     }
@@ -147,7 +147,7 @@ impl<S: Scheme> CountedLock<S> {
         let (true, Ok(writers)) = (core.is_fast() && core.broken.is_whole(), core.writers()) else {
             return Err(write_on(core, tries, None, Err(None), deadline));
         };
-        let Some(own) = core.take_fresh_node(core.published.lane()) else {
+        let Some(own) = core.take_fresh_node() else {
             return Err(write_on(core, tries, None, Err(None), deadline));
         };
         let node = own.keep();

@@ -55,8 +55,8 @@ use core::{
     ops::Deref,
     task::{Context, Poll},
 };
-use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, RemoteWord, Time};
-use std::{borrow::Cow, sync::Arc};
+use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
+use std::sync::Arc;
 use steps::{FairTable, Steps, WRITER};
 
 const STATE: u64 = 0;
@@ -151,10 +151,6 @@ impl Protocol for Core {
     #[inline(always)]
     fn home_now(&self, number: u8) -> Option<&RemoteWord<u64>> {
         Some(if number == 0 { &self.state } else { &self.tail })
-    }
-
-    fn home_word(&self, number: u8) -> Result<Cow<'_, RemoteWord<u64>>, FabricError> {
-        Ok(Cow::Borrowed(if number == 0 { &self.state } else { &self.tail }))
     }
 
     fn go_on(drive: &mut Drive<Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>> {

@@ -58,7 +58,7 @@ pub(super) fn enter(core: &Arc<Core>, class: Class, tries: bool, deadline: Time)
     if !core.is_fast() || !core.broken.is_whole() {
         return Err(enter_on(core, (class, tries), None, Err(None), deadline));
     }
-    let Some(own) = core.take_fresh_node(core.published.lane()) else {
+    let Some(own) = core.take_fresh_node() else {
         return Err(enter_on(core, (class, tries), None, Err(None), deadline));
     };
     let node = own.keep();

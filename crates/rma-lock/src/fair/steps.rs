@@ -205,10 +205,7 @@ impl Table for FairTable {
             At::F5 => state(Amo::Add(bits(s.node) << WRITER)),
             At::F5Back => state(Amo::Add((bits(s.node) << WRITER).wrapping_neg())),
             At::F6 => Op::Wait(s.me?),
-            At::GiveUp => {
-                let (expected, new) = (wake_word(Wait::Blocked, s.me?), wake_word(Wait::Abandoned, s.me?));
-                Op::Atomic(Word::Wake(s.me?), Amo::CompareSwap { expected, new })
-            }
+            At::GiveUp => Op::Atomic(Word::Wake(s.me?), s.me?.abandon()),
             At::F7 => Op::Atomic(Word::Next(s.me?), Amo::CompareSwap { expected: 0, new: INSIDE }),
             At::Ahead | At::G1Load => Op::Get(next_of(s.node)?),
             At::G1 => Op::Atomic(TAIL, Amo::CompareSwap { expected: bits(s.node), new: 0 }),
@@ -221,8 +218,7 @@ impl Table for FairTable {
             At::G4 => state(Amo::Add((bits(s.next) << WRITER).wrapping_neg())),
             At::G5 => {
                 let (next, _) = s.next?;
-                let (expected, new) = (wake_word(Wait::Blocked, next), wake_word(Wait::Granted, next));
-                Op::Atomic(Word::Wake(next), Amo::CompareSwap { expected, new })
+                Op::Atomic(Word::Wake(next), next.wake(Wait::Granted))
             }
             At::Retire => Op::Retire(s.done?),
         };

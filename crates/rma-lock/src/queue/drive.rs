@@ -72,11 +72,18 @@ pub(crate) trait Protocol: HasFabric + Send + Sync + Sized + 'static {
 
     fn queue(&self) -> &Queue;
 
-    /// Returns a word at the home, if it is resolved.
+    /// Returns a word at the home, by its number, if it is kept resolved.
     fn home_now(&self, number: u8) -> Option<&RemoteWord<u64>>;
 
     /// Returns a word at the home.
-    fn home_word(&self, number: u8) -> Result<Cow<'_, RemoteWord<u64>>, FabricError>;
+    fn home_word(&self, number: u8) -> Result<Cow<'_, RemoteWord<u64>>, FabricError> {
+        if let Some(word) = self.home_now(number) {
+            return Ok(Cow::Borrowed(word));
+        }
+        // Resolved each time: a rank that looks there has to wait anyway.
+        let queue = self.queue();
+        Ok(Cow::Owned(queue.fabric.remote_word(queue.at_home(8 * u64::from(number))?)?))
+    }
 
     /// Reacts to the end of an acquisition or release.
     fn ended(&self, _steps: &StepsOf<Self>) {}
@@ -250,7 +257,7 @@ impl<P: Protocol> Walk<P> {
                 let woken = queue.woken_now(node).map(|how| how as u64);
                 Doing::Over(woken.ok_or(Stopped::GaveUp(Cancelled::REASON)))
             }
-            Op::Take => match queue.take_fresh_node(queue.published.lane()) {
+            Op::Take => match queue.take_fresh_node() {
                 Some(own) => Doing::Over(Ok(own.keep().bits())),
                 None => {
                     let (core, deadline) = (core.clone(), self.deadline);

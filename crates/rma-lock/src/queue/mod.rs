@@ -31,7 +31,7 @@ pub(crate) use layout::{CLAIM, HOME_BYTES, LOCK_BYTES, NodeWord, PUBLISHED, RECO
 pub use node::{NodeId, Wait, wake_word};
 pub(crate) use own::Own;
 pub use publish::Transition;
-pub(crate) use publish::{Lane, is_inside};
+pub(crate) use publish::is_inside;
 
 use crate::{
     Result,
@@ -117,12 +117,7 @@ impl Queue {
 
     #[inline(always)]
     pub(crate) fn publish(&self, step: Transition) -> Result<(), FabricError> {
-        self.publish_in(self.published.lane(), step)
-    }
-
-    #[inline(always)]
-    pub(crate) fn publish_in(&self, lane: Lane, step: Transition) -> Result<(), FabricError> {
-        self.published.step(&self.fabric, &self.memory, lane, step)
+        self.published.step(&self.fabric, &self.memory, step)
     }
 
     /// Does an atomic that completes at once.
@@ -136,19 +131,18 @@ impl Queue {
     #[inline(always)]
     pub(crate) fn announced_now(
         &self,
-        lane: Lane,
         step: Transition,
         word: &RemoteWord<u64>,
         amo: Amo<u64>,
     ) -> Result<u64, NotOver> {
-        if self.publish_in(lane, step).is_err() {
+        if self.publish(step).is_err() {
             return Err(None);
         }
         match self.atomic_now(word, amo) {
             Ok(old) => Ok(old),
             Err(not_over) => {
                 if not_over.is_none() {
-                    let _ = self.publish_in(lane, step.undone());
+                    let _ = self.publish(step.undone());
                 }
                 Err(not_over)
             }

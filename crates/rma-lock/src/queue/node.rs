@@ -14,7 +14,7 @@
 use super::layout::NODES;
 use crate::{LockError, Result};
 use core::{fmt, num::NonZeroU32};
-use rdma_fabric::Rank;
+use rdma_fabric::{Amo, Rank};
 
 /// Names a node in half a lock word: `turn:4 | rank + 1:26 | slot:2`. Zero names no node.
 ///
@@ -110,6 +110,19 @@ impl NodeId {
     /// Returns the wake word with which the node's next turn begins.
     pub(crate) fn ready(self) -> u64 {
         wake_word(Wait::Blocked, self.next_turn())
+    }
+
+    /// Returns what wakes the node's owner, leaving the node in the state `how`: it changes nothing
+    /// if the owner gave up or the node is in another turn.
+    #[inline]
+    pub(crate) fn wake(self, how: Wait) -> Amo<u64> {
+        Amo::CompareSwap { expected: wake_word(Wait::Blocked, self), new: wake_word(how, self) }
+    }
+
+    /// Returns what gives the node's wait up: it changes nothing if the owner was woken.
+    #[inline]
+    pub(crate) fn abandon(self) -> Amo<u64> {
+        self.wake(Wait::Abandoned)
     }
 
     /// Returns the node's turn.

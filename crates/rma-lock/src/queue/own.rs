@@ -4,7 +4,6 @@ use super::{
     Queue,
     layout::{self, NODES, NodeWord},
     node::{NodeId, Wait, wake_word},
-    publish::Lane,
 };
 use crate::{
     LockError, Result,
@@ -101,10 +100,10 @@ impl Drop for Own<'_> {
 impl Queue {
     /// Takes this thread's usual node if it is ready to be waited on: blocked, no next (R2, W1).
     #[inline(always)]
-    pub(crate) fn take_fresh_node(&self, lane: Lane) -> Option<Own<'_>> {
+    pub(crate) fn take_fresh_node(&self) -> Option<Own<'_>> {
         let slot = &self.nodes.slots[0];
         // Acquire: pairs with the release of whoever gave it back.
-        if lane.is_first() && slot.state.load(Acquire) == FRESH {
+        if self.published.is_owner() && slot.state.load(Acquire) == FRESH {
             slot.state.store(TAKEN, Relaxed);
             return Some(self.own_node(0));
         }
@@ -119,7 +118,7 @@ impl Queue {
 
     /// Takes a node that is ready to be waited on, if that needs no wait.
     pub(crate) fn take_node_now(&self) -> Result<Option<Own<'_>>, FabricError> {
-        if let Some(own) = self.take_fresh_node(self.published.lane()) {
+        if let Some(own) = self.take_fresh_node() {
             return Ok(Some(own));
         }
         let Some(own) = self.take_any()? else { return Ok(None) };
@@ -145,7 +144,7 @@ impl Queue {
     ///
     /// If the only node left waits for a successor on its way, this waits as well.
     pub(crate) async fn take_node(&self, deadline: Time, cancelled: &Cancelled) -> Result<Own<'_>, Stopped> {
-        match self.take_fresh_node(self.published.lane()) {
+        match self.take_fresh_node() {
             Some(own) => Ok(own),
             None => self.take_worn_node(deadline, cancelled).await,
         }

@@ -21,9 +21,7 @@ use super::{
 };
 use crate::holder_limit;
 use core::{
-    fmt,
-    marker::PhantomData,
-    ptr,
+    fmt, ptr,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 use rdma_fabric::{Fabric, GroupMemory, LocalWord, Result};
@@ -138,16 +136,10 @@ impl Published {
         here == owner || owner == 0 && self.owner.compare_exchange(0, here, Relaxed, Relaxed).is_ok()
     }
 
-    /// Returns the calling thread's lane.
-    #[inline(always)]
-    pub(crate) fn lane(&self) -> Lane {
-        Lane { first: self.is_owner(), here: PhantomData }
-    }
-
     /// Publishes a change.
     #[inline(always)]
-    pub(crate) fn step(&self, fabric: &Fabric, memory: &GroupMemory, lane: Lane, step: Transition) -> Result<()> {
-        if !lane.first {
+    pub(crate) fn step(&self, fabric: &Fabric, memory: &GroupMemory, step: Transition) -> Result<()> {
+        if !self.is_owner() {
             return self.step_of_others(fabric, memory, step);
         }
         // No other thread can intervene, nor any other task of this one.
@@ -177,21 +169,6 @@ impl Published {
     pub(crate) fn sum(&self) -> u64 {
         let others = self.others.lock().unwrap_or_else(PoisonError::into_inner).sum;
         self.own.load(Relaxed).wrapping_add(others)
-    }
-}
-
-/// The lane in which a thread publishes. Not `Send`, so that a task obtains it again after each
-/// wait, when it may have moved to another thread.
-#[derive(Clone, Copy)]
-pub(crate) struct Lane {
-    first: bool,
-    here: PhantomData<*const ()>,
-}
-
-impl Lane {
-    #[inline(always)]
-    pub(crate) fn is_first(self) -> bool {
-        self.first
     }
 }
 

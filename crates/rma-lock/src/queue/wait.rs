@@ -12,7 +12,7 @@ use crate::{
     error::Stopped,
 };
 use core::hint::spin_loop;
-use rdma_fabric::{Amo, LocalWord, RemoteWord, Time};
+use rdma_fabric::{LocalWord, RemoteWord, Time};
 
 /// How often a word that peers' CPUs write is looked at before a wait for it is prepared: a holder that
 /// leaves at once lets the next one in sooner than that.
@@ -34,8 +34,7 @@ impl Queue {
     pub(crate) async fn wake_to(&self, node: NodeId, how: Wait) -> Result<bool, Stopped> {
         let word = self.node(node, NodeWord::Wake)?;
         // Release for the woken rank: pairs with the acquire of its wait.
-        let wake = Amo::CompareSwap { expected: wake_word(Wait::Blocked, node), new: wake_word(how, node) };
-        Ok(self.fabric.atomic(&word, wake).await? != wake_word(Wait::Abandoned, node))
+        Ok(self.fabric.atomic(&word, node.wake(how)).await? != wake_word(Wait::Abandoned, node))
     }
 
     /// Looks for a moment whether `node`, this rank's own, has been woken, and how (acquire, as in
@@ -124,9 +123,8 @@ impl Queue {
             ended => return ended,
         };
         let word = self.own(own.id.slot(), NodeWord::Wake)?.as_remote();
-        let [blocked, abandoned] = [Wait::Blocked, Wait::Abandoned].map(|wait| wake_word(wait, own.id));
-        match self.fabric.compare_swap(&word, blocked, abandoned).await? {
-            old if old == blocked => Err(stopped),
+        match self.fabric.atomic(&word, own.id.abandon()).await? {
+            old if old == wake_word(Wait::Blocked, own.id) => Err(stopped),
             value => woken(value, own.id).ok_or_else(|| Stopped::Broken(LockError::corrupt("wake", value))),
         }
     }

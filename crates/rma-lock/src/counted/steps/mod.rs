@@ -9,7 +9,10 @@ mod help;
 mod read;
 mod write;
 
-use super::scheme::{HandOver, NEXT, READER, READERS_WAIT, Rules, WRITER_ACTIVE, WRITER_INTERESTED};
+use super::{
+    Home,
+    scheme::{HandOver, NEXT, READER, READERS_WAIT, Rules, WRITER_ACTIVE, WRITER_INTERESTED},
+};
 use crate::{
     LockError, Result,
     queue::{NodeId, Transition, Wait, wake_word},
@@ -18,10 +21,10 @@ use crate::{
 use rdma_fabric::Amo;
 
 /// The home's words.
-pub(crate) const COUNT: Word = Word::Home(0);
-pub(crate) const READERS: Word = Word::Home(1);
-pub(crate) const TAIL: Word = Word::Home(2);
-pub(crate) const HEAD_WORD: Word = Word::Home(3);
+pub(crate) const COUNT: Word = Home::Count.word();
+pub(crate) const READERS: Word = Home::Readers.word();
+pub(crate) const TAIL: Word = Home::Tail.word();
+pub(crate) const HEAD_WORD: Word = Home::Head.word();
 
 /// R1, U1.
 pub(crate) const COUNT_ME: Amo<u64> = Amo::Add(READER);
@@ -325,8 +328,7 @@ impl CountedTable {
 /// Returns the wake of `node`.
 fn wake(node: Option<NodeId>, how: Wait) -> Option<Op> {
     let node = node?;
-    let (expected, new) = (wake_word(Wait::Blocked, node), wake_word(how, node));
-    Some(Op::Atomic(Word::Wake(node), Amo::CompareSwap { expected, new }))
+    Some(Op::Atomic(Word::Wake(node), node.wake(how)))
 }
 
 impl Table for CountedTable {
@@ -349,10 +351,7 @@ impl Table for CountedTable {
             At::R5Forget | At::X3Forget => count(Amo::And(!READERS_WAIT)),
             At::R5 | At::X3 => Op::Atomic(READERS, Amo::Swap(0)),
             At::R6 | At::W7 => Op::Wait(s.me?),
-            At::GiveUp => {
-                let (expected, new) = (wake_word(Wait::Blocked, s.me?), wake_word(Wait::Abandoned, s.me?));
-                Op::Atomic(Word::Wake(s.me?), Amo::CompareSwap { expected, new })
-            }
+            At::GiveUp => Op::Atomic(Word::Wake(s.me?), s.me?.abandon()),
             At::R6Retire => Op::GiveBack(s.me?),
             At::Activate => {
                 let new = match (rules.barges, s.mine) {
