@@ -42,6 +42,8 @@ pub enum Op {
     Atomic(Word, Amo<u64>),
     /// Getting a word; loading it if it is in this rank's node.
     Get(Word),
+    /// Getting a word of the home, after a moment.
+    Look(Word),
     /// Putting a word. Finds nothing.
     Put(Word, u64),
     /// Storing into a word of this rank's node. Finds nothing.

@@ -150,6 +150,16 @@ impl Model {
         self
     }
 
+    /// Returns the model with writers that look so often whether the lock is free by now before they
+    /// go to the queue, if they may barge in.
+    #[must_use]
+    pub fn looking(mut self, looks: u8) -> Model {
+        if let Tables::Counted(table) = &mut self.tables {
+            table.looks = looks;
+        }
+        self
+    }
+
     /// Returns the number of ranks.
     pub fn ranks(&self) -> usize {
         self.roles.len()

@@ -44,7 +44,7 @@ impl Tables {
             Lock::WritersFirst => WritersFirst::RULES,
             Lock::Fair => return Tables::Fair(FairTable { ranks }),
         };
-        Tables::Counted(CountedTable { rules, ranks, ordered_here: false, passing: lock == Lock::Passing })
+        Tables::Counted(CountedTable { rules, ranks, ordered_here: false, passing: lock == Lock::Passing, looks: 0 })
     }
 
     fn pending(&self, walk: &Walk) -> Option<steps::Op> {
@@ -155,7 +155,7 @@ impl Model {
         let op = match self.tables.pending(&walk)? {
             steps::Op::Atomic(at, amo) => Op::Atomic(word(at), amo),
             steps::Op::Get(at @ steps::Word::Next(node)) if mine(node) => Op::Load(word(at)),
-            steps::Op::Get(at) => Op::Get(word(at)),
+            steps::Op::Get(at) | steps::Op::Look(at) => Op::Get(word(at)),
             steps::Op::Put(at, bits) => Op::Put(word(at), bits),
             steps::Op::Store(at, bits) => Op::Store(word(at), bits),
             steps::Op::Retire(node) | steps::Op::GiveBack(node) => {

@@ -85,6 +85,8 @@ pub struct Quantiles {
     pub p99_ns: u64,
     /// 999 of 1000 took no longer.
     pub p999_ns: u64,
+    /// The longest.
+    pub longest_ns: u64,
 }
 
 impl Quantiles {
@@ -96,6 +98,7 @@ impl Quantiles {
             p50_ns: latencies.quantile_ns(0.5)?,
             p99_ns: latencies.quantile_ns(0.99)?,
             p999_ns: latencies.quantile_ns(0.999)?,
+            longest_ns: latencies.quantile_ns(1.0)?,
         })
     }
 }

@@ -26,6 +26,10 @@ use std::sync::Arc;
 /// sooner, and costs a switch of processes each time.
 const PASSES: u32 = 1 << 14;
 
+/// How often a rank looks at a lock that is taken, where it can look into the home's memory, before
+/// it goes to the queue.
+pub(super) const LOOKS: u8 = 32;
+
 /// What a rank remembers of a lock that it barges into. Forgetting it costs an operation.
 #[derive(Default)]
 pub(super) struct Seen {

@@ -218,6 +218,7 @@ impl<S: Scheme> CountedLock<S> {
             ranks: fabric.ranks(),
             ordered_here: queue.ordered_here,
             passing: fabric.caps().immediate,
+            looks: if fabric.get_word_now(&count).is_some() { barge::LOOKS } else { 0 },
         };
         let core = Core {
             queue,

@@ -19,12 +19,17 @@ use crate::{
 };
 use core::{
     future::{Future, poll_fn},
+    hint::spin_loop,
     mem,
     pin::Pin,
     task::{Context, Poll},
 };
 use rdma_fabric::{Amo, Fabric, FabricError, Handle, Refused, RemoteWord, Time, provider::Boxed};
 use std::{borrow::Cow, sync::Arc};
+
+/// The pauses before each look at a word of the home: a holder that leaves and comes again is not
+/// to miss the word each time.
+const PAUSES: u32 = 8;
 
 /// What the driver asks of a lock's steps.
 pub(crate) trait Track: Copy {
@@ -209,6 +214,10 @@ impl<P: Protocol> Walk<P> {
                 queue.fabric.load(queue.own(node.slot(), NodeWord::Next).ok()?).ok()
             }
             Op::Get(word) => queue.fabric.get_word_now(resolved(core, word)?),
+            Op::Look(word) => {
+                (0..PAUSES).for_each(|_| spin_loop());
+                queue.fabric.get_word_now(resolved(core, word)?)
+            }
             Op::Put(word, bits) => queue.fabric.put_word_now(resolved(core, word)?, bits).map(|()| 0),
             Op::Retire(node) if node.rank() == queue.me => {
                 let wake = queue.own(node.slot(), NodeWord::Wake).ok()?;
@@ -242,7 +251,7 @@ impl<P: Protocol> Walk<P> {
             Op::Get(Word::Next(node)) if node.rank() == queue.me => {
                 Doing::over(queue.fabric.load(queue.own(node.slot(), NodeWord::Next)?))
             }
-            Op::Get(word) => queue.begin_get(&*word_of(&**core, word)?),
+            Op::Get(word) | Op::Look(word) => queue.begin_get(&*word_of(&**core, word)?),
             Op::Put(word, bits) => queue.begin_put(&*word_of(&**core, word)?, bits),
             Op::Store(word, bits) => Doing::over(queue.store(word, bits).map(|()| 0)),
             Op::Retire(node) | Op::GiveBack(node) => queue.begin_retire(node)?,

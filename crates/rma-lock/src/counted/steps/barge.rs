@@ -48,8 +48,7 @@ impl CountedTable {
             }
             At::B1 | At::B2 if s.tries => s.at = At::End(End::NotNow),
             At::B1 | At::B2 if s.dropped => s.at = At::End(End::GaveUp(Reason::Dropped)),
-            At::B1 if found & (WRITER_ACTIVE | NEXT | rules.counted) == 0 => (s.at, s.word) = (At::B2, found),
-            At::B1 | At::B2 => (s.at, s.word) = (At::Take, 0),
+            At::B1 | At::B2 | At::Look => self.not_yet(s, found),
             At::W8Block => s.at = At::W8,
             At::W8 if found == rules.interest(me) => {
                 self.inside(s);
@@ -87,6 +86,20 @@ impl CountedTable {
             }
         }
         Ok(())
+    }
+
+    /// B1, B2: the count word is `found`. A lock that is free is tried once more; one that is not is
+    /// looked at for a while, if that is worth while, before this writer goes to the queue.
+    fn not_yet(&self, s: &mut Steps, found: u64) {
+        let free = found & (WRITER_ACTIVE | NEXT | self.rules.counted) == 0;
+        let again = s.looks < self.looks && found & NEXT == 0;
+        (s.at, s.word) = match (free, s.at) {
+            (true, At::B1) => (At::B2, found),
+            (true, _) if again => (At::B2, found),
+            _ if again => (At::Look, 0),
+            _ => (At::Take, 0),
+        };
+        s.looks += u8::from(again);
     }
 
     /// The writer is inside without a place in the queue.

@@ -69,6 +69,8 @@ pub enum At {
     B1,
     /// Barging in: as B1 has found it.
     B2,
+    /// Barging in: looking whether the lock is free by now.
+    Look,
     W2,
     /// The compare-and-swap in place of W3–W5.
     Free,
@@ -190,6 +192,8 @@ pub struct Steps {
     pub word: u64,
     /// The count word that this rank has left behind.
     pub left: u64,
+    /// How often it has looked ([`At::Look`]).
+    pub looks: u8,
 }
 
 impl Steps {
@@ -219,6 +223,7 @@ impl Steps {
             leaving: 0,
             word: 0,
             left: 0,
+            looks: 0,
         }
     }
 
@@ -282,7 +287,7 @@ impl Steps {
 
     /// Returns whether nothing has happened yet on behalf of an acquisition.
     pub(crate) fn is_outside(&self) -> bool {
-        matches!(self.at, At::R1 | At::B1 | At::B2 | At::W2) || self.at == At::Take && self.writes
+        matches!(self.at, At::R1 | At::B1 | At::B2 | At::Look | At::W2) || self.at == At::Take && self.writes
     }
 
     /// Returns what becomes of this rank's node, if one is in use, when the steps have ended.
@@ -308,6 +313,9 @@ pub struct CountedTable {
     /// passed on by waking its head, which looks; otherwise the head is handed the lock, as soon as it
     /// is registered.
     pub passing: bool,
+    /// How often a writer that may barge in looks whether the lock is free by now, before it goes to
+    /// the queue.
+    pub looks: u8,
 }
 
 fn bits(node: Option<NodeId>) -> u64 {
@@ -348,6 +356,7 @@ impl Table for CountedTable {
             At::R3Store => Op::Store(Word::Next(s.me?), bits(s.link)),
             At::R4 if !rules.waits_counted => count(Amo::Or(READERS_WAIT)),
             At::R4 | At::Recheck | At::Closed => Op::Get(COUNT),
+            At::Look => Op::Look(COUNT),
             At::R5Forget | At::X3Forget => count(Amo::And(!READERS_WAIT)),
             At::R5 | At::X3 => Op::Atomic(READERS, Amo::Swap(0)),
             At::R6 | At::W7 => Op::Wait(s.me?),
@@ -433,9 +442,16 @@ impl CountedTable {
                 Ok(None)
             }
             At::X3 if self.rules.barges => self.barges(s, found).map(|()| None),
-            At::B1 | At::B2 | At::W8Block | At::W8 | At::W8Next | At::XB | At::XQ | At::Downgrade | At::Unregister => {
-                self.barges(s, found).map(|()| None)
-            }
+            At::B1
+            | At::B2
+            | At::Look
+            | At::W8Block
+            | At::W8
+            | At::W8Next
+            | At::XB
+            | At::XQ
+            | At::Downgrade
+            | At::Unregister => self.barges(s, found).map(|()| None),
             At::R1
             | At::R1Again
             | At::Uncount

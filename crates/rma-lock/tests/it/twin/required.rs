@@ -34,3 +34,21 @@ fn required_jobs_are_exhausted() {
     }
     assert!(other.is_empty(), "{other:#?}");
 }
+
+/// Where a rank can look into the home's memory, it looks some times before it goes to the queue. No
+/// run of the explorer does, since nobody can there.
+#[test]
+fn looking_before_the_queue_breaks_nothing() {
+    for (lock, case, looks) in [
+        (Lock::Passing, Case::REQUIRED[0], 3),
+        (Lock::Passing, Case::REQUIRED[3], 1),
+        (Lock::Barging, Case::REQUIRED[0], 2),
+        (Lock::Barging, Case::REQUIRED[3], 1),
+    ] {
+        let (without, job) = (Search::new(&case.of(lock)).run(), case.of(lock).looking(looks));
+        let report = Search::new(&job).run();
+        println!("{lock:?} {}, {looks} looks: {report}", case.name);
+        assert_eq!(report.verdict, Verdict::Exhausted, "{lock:?} {}, {looks} looks", case.name);
+        assert!(report.states > without.states, "{lock:?} {}: nobody looked", case.name);
+    }
+}

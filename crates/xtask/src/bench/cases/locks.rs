@@ -14,7 +14,7 @@ use crate::bench::{
 use rdma_fabric::{Group, ProgramResult, Rank};
 use rma_lock::{
     Access, AccessLock, Guard, Lock, RmaLock, RwLock,
-    locks::{Aggregated, PackedLock, PerRankLock, RpLock},
+    locks::{Aggregated, FairLock, PackedLock, PerRankLock, RecoverableLock, RpLock, WritersFirstLock},
 };
 
 const SHARED: Case =
@@ -104,39 +104,33 @@ const BOTH_EXCLUSIVE: Case =
 const BOTH_PACKED: Case =
     Case::new("lock-both-packed", "packed lock: both ranks exclusive, in order of arrival", Takes::Both)
         .goal(Goal::Ratio(1.5));
+const BOTH_RP: Case = Case::new("lock-both-rp", "the lock as printed: both ranks exclusive", Takes::Both);
+const BOTH_WRITERS_FIRST: Case =
+    Case::new("lock-both-writers-first", "writers-first lock: both ranks exclusive", Takes::Both);
+const BOTH_FAIR: Case = Case::new("lock-both-fair", "fair lock: both ranks exclusive", Takes::Both);
+const BOTH_RECOVERABLE: Case =
+    Case::new("lock-both-recoverable", "recoverable lock: both ranks exclusive", Takes::Both);
 const BOTH_SHARED: Case =
     Case::new("lock-both-shared", "`RwLock`: both ranks shared, a lock + unlock of each", Takes::Both)
         .goal(Goal::Ratio(1.2));
 const BOTH_RANKS: Case = Case::new("lock-per-rank", "both ranks exclusive, each to the other's memory", Takes::Both);
 
-pub(super) const BOTH_CASES: &[Case] = &[BOTH_EXCLUSIVE, BOTH_PACKED, BOTH_SHARED, BOTH_RANKS];
+pub(super) const BOTH_CASES: &[Case] =
+    &[BOTH_EXCLUSIVE, BOTH_PACKED, BOTH_RP, BOTH_WRITERS_FIRST, BOTH_FAIR, BOTH_RECOVERABLE, BOTH_SHARED, BOTH_RANKS];
 
 pub(super) async fn measure_both(pair: &mut Pair<'_>) -> ProgramResult<()> {
     if BOTH_CASES.iter().all(|case| pair.wants(case).is_none()) {
         return Ok(());
     }
+    both_exclusive::<RwLock>(pair, &BOTH_EXCLUSIVE).await?;
+    both_exclusive::<PackedLock>(pair, &BOTH_PACKED).await?;
+    both_exclusive::<RpLock>(pair, &BOTH_RP).await?;
+    both_exclusive::<WritersFirstLock>(pair, &BOTH_WRITERS_FIRST).await?;
+    both_exclusive::<FairLock>(pair, &BOTH_FAIR).await?;
+    both_exclusive::<RecoverableLock>(pair, &BOTH_RECOVERABLE).await?;
+
     let (bare, me, fabric) = (pair.sampler.bare, pair.sampler.me, pair.fabric);
     let lock = RwLock::symmetric(fabric, PEER).await?;
-    let packed = PackedLock::symmetric(fabric, PEER).await?;
-    let queue = FutexQueue::spinning(bare, me);
-    let forms = vec![
-        repeat!("fabric", _ => lock.write().await?.release().await?),
-        repeat!("MCS lock", _ => {
-            queue.lock();
-            queue.unlock();
-        }),
-    ];
-    pair.measure(&BOTH_EXCLUSIVE, 0, forms).await?;
-
-    let forms = vec![
-        repeat!("fabric", _ => packed.write().await?.release().await?),
-        repeat!("MCS lock", _ => {
-            queue.lock();
-            queue.unlock();
-        }),
-    ];
-    pair.measure(&BOTH_PACKED, 0, forms).await?;
-
     let word = bare.word(lines::OWNED);
     let forms = vec![
         repeat!("fabric", _ => lock.read().await?.release().await?),
@@ -144,6 +138,7 @@ pub(super) async fn measure_both(pair: &mut Pair<'_>) -> ProgramResult<()> {
     ];
     pair.measure(&BOTH_SHARED, 0, forms).await?;
 
+    let packed = PackedLock::symmetric(fabric, PEER).await?;
     let ranks = PerRankLock::<PackedLock>::symmetric(fabric, PEER).await?;
     let access = Access::Exclusive(Rank::new(1 - me as u32));
     let forms = vec![
@@ -152,5 +147,24 @@ pub(super) async fn measure_both(pair: &mut Pair<'_>) -> ProgramResult<()> {
     ];
     pair.measure(&BOTH_RANKS, 0, forms).await?;
     // The locks' words stay until both ranks have resolved them, even if nothing is measured.
+    Ok(Group::world(fabric).await?.barrier().await?)
+}
+
+/// Measures two writers of a lock.
+async fn both_exclusive<L: RmaLock>(pair: &mut Pair<'_>, case: &Case) -> ProgramResult<()> {
+    let (bare, me, fabric) = (pair.sampler.bare, pair.sampler.me, pair.fabric);
+    if !pair.is_planned(case) {
+        return Ok(());
+    }
+    let lock = L::symmetric(fabric, PEER).await?;
+    let queue = FutexQueue::spinning(bare, me);
+    let forms = vec![
+        repeat!("fabric", _ => lock.write().await?.release().await?),
+        repeat!("MCS lock", _ => {
+            queue.lock();
+            queue.unlock();
+        }),
+    ];
+    pair.measure(case, 0, forms).await?;
     Ok(Group::world(fabric).await?.barrier().await?)
 }
