@@ -9,8 +9,9 @@
 //!
 //! A model proves something about the code only as far as both do the same.
 //! `crates/rma-lock/tests/it/twin` checks that they do: runs of the code are followed in the model,
-//! access by access ([`Replay`]); in small jobs the shared words take the same values in both, no
-//! more and no fewer; code and models with [steps done wrong](Mistake) do not fit each other.
+//! access by access ([`Replay`]), also where they take short paths ([`Replay::at_once`]); in small
+//! jobs the shared words take the same values in both, no more and no fewer; code and models with
+//! [steps done wrong](Mistake) do not fit each other.
 //! `docs/evidence/verification.md` says what was searched.
 //!
 //! # What is in a model
@@ -49,6 +50,7 @@
 
 #![forbid(unsafe_code)]
 
+mod at_once;
 mod canonical;
 mod level;
 mod mistake;

@@ -1,6 +1,7 @@
 //! Short paths: the steps of an acquisition or release that nobody is in the way of, as far as each
-//! is over at once. They are those of the table, in the same order (the calm scenes of
-//! `tests/golden/lock_counts.txt` are played both ways).
+//! is over at once. They are those of the table, in the same order. (The calm scenes of
+//! `tests/golden/lock_counts.txt` are played both ways; `tests/it/twin/short.rs` follows runs over
+//! threads in a model that goes through the table.)
 
 use super::{
     Class, Core, Steps,

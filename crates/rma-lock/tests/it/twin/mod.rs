@@ -2,8 +2,10 @@
 //! against runs of the locks' own code.
 
 mod mistakes;
+mod recorded;
 mod reduction;
 mod required;
+mod short;
 mod traces;
 mod words;
 
