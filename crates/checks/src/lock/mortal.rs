@@ -1,4 +1,4 @@
-//! The reader-preference lock when ranks die: it is not recovered, but nobody is left waiting, and
+//! The locks with queues when ranks die: they are not recovered, but nobody is left waiting, and
 //! nobody gets in beside a dead holder.
 //!
 //! A rank that depends on one that died gets an error or the lock. A rank that gets the error ends;
@@ -15,7 +15,10 @@ use super::{
 use crate::exploration::{Expected, Exploration, Run, Size};
 use explore::{Explorer, Fabric, Probe, Rank};
 use rdma_fabric::{FabricError, ProgramResult};
-use rma_lock::{Guard, LockError, RmaLock, locks::RpLock};
+use rma_lock::{
+    Guard, LockError, RmaLock,
+    locks::{BargingLock, FairLock, PackedLock, RpLock, WritersFirstLock},
+};
 use std::error::Error;
 
 /// Takes the lock, reads or changes the data, and lets go. Only a rank that dies inside leaves the
@@ -76,7 +79,7 @@ fn explorer(roles: &'static [Role], mortal: &[u32]) -> Explorer<'static> {
     })
 }
 
-fn exploration(
+fn exploration<L: RmaLock>(
     name: String,
     (roles, mortal): (&'static [Role], &'static [u32]),
     expected: Expected,
@@ -85,7 +88,7 @@ fn exploration(
     let program = move |fabric: Fabric| {
         let role = roles[fabric.rank().index()];
         Box::pin(async move {
-            match once::<RpLock>(fabric, role).await {
+            match once::<L>(fabric, role).await {
                 Err(error) if excuse(&*error) => Ok(()),
                 end => end,
             }
@@ -94,13 +97,22 @@ fn exploration(
     Exploration::new(name, expected, move || explorer(roles, mortal), program)
 }
 
-/// Returns the explorations of the reader-preference lock when ranks die.
+/// Jobs of two ranks.
+const PAIRS: [(&[Role], &[u32]); 4] =
+    [(&[Read, Write], &[0]), (&[Read, Write], &[1]), (&[Write, Read], &[1]), (&[Write, Write], &[1])];
+
+/// Returns the explorations of a lock's [`PAIRS`].
+fn pairs<L: RmaLock>() -> [Exploration; 4] {
+    PAIRS.map(|(roles, mortal)| {
+        let name = format!("{}: {roles:?}, mortal {mortal:?}", L::NAME);
+        exploration::<L>(name, (roles, mortal), Expected::Exhausted { at_least: 400 }, names_a_loss)
+    })
+}
+
+/// Returns the explorations of the locks with queues when ranks die: most are of the
+/// reader-preference lock.
 pub(super) fn explorations() -> Vec<Exploration> {
-    const JOBS: [(&[Role], &[u32], u64); 9] = [
-        (&[Read, Write], &[0], 500),
-        (&[Read, Write], &[1], 500),
-        (&[Write, Read], &[1], 500),
-        (&[Write, Write], &[1], 500),
+    const JOBS: [(&[Role], &[u32], u64); 5] = [
         (&[Read, Write], &[0, 1], 500),
         (&[Write, Write], &[0, 1], 500),
         (&[Read, Write, Write], &[1], 50_000),
@@ -110,10 +122,17 @@ pub(super) fn explorations() -> Vec<Exploration> {
     let excused = JOBS.map(|(roles, mortal, at_least)| {
         let name = format!("{roles:?}, mortal {mortal:?}");
         let size = if at_least > 40_000 { Size::Quick } else { Size::Test };
-        exploration(name, (roles, mortal), Expected::Exhausted { at_least }, names_a_loss).of_size(size)
+        exploration::<RpLock>(name, (roles, mortal), Expected::Exhausted { at_least }, names_a_loss).of_size(size)
     });
     // Here the loss is reported as an error and not excused.
     let told = Expected::Violated { saying: "rank 1 was lost", within: u64::MAX };
-    let told = exploration("a loss that is not excused".into(), (&[Write, Write], &[1]), told, |_| false);
-    excused.into_iter().chain([told]).collect()
+    let told = exploration::<RpLock>("a loss that is not excused".into(), (&[Write, Write], &[1]), told, |_| false);
+    let of_each = [
+        pairs::<RpLock>(),
+        pairs::<PackedLock>(),
+        pairs::<BargingLock>(),
+        pairs::<WritersFirstLock>(),
+        pairs::<FairLock>(),
+    ];
+    of_each.into_iter().flatten().chain(excused).chain([told]).collect()
 }

@@ -1,6 +1,6 @@
 //! Jobs whose ranks are processes: this test binary, executed again for [`is_a_rank`].
 
-use crate::{delays, dying::Points, hammered, locked, nodes, scenes};
+use crate::{delays, dying::Points, every, hammered, locked, nodes, scenes};
 use checks::killed::{self, Asked, Report};
 use rdma_fabric::{Fabric, ProgramResult};
 use std::{env, fs, sync::Arc, time::Duration};
@@ -28,6 +28,7 @@ async fn play(fabric: Fabric, words: Vec<String>, points: Arc<Points>) -> Progra
     match words[..] {
         ["scene", name, ..] => scenes::play(fabric, scenes::Scene::named(name), points).await,
         ["hammer", victim, micros] => hammered::play(fabric, victim.parse()?, micros.parse()?).await,
+        ["every", lock, held] => every::play(fabric, lock, held).await,
         ["nodes", victim, held] => nodes::play(fabric, victim.parse()?, held).await,
         ["locked", program] => locked::play(fabric, program).await,
         ["delay", held] => delays::play(fabric, held).await,
