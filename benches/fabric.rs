@@ -6,6 +6,7 @@
 //! it. Run with `cargo bench --bench fabric`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use onesided::lock::{Guard, Lock, RmaLock};
 use onesided::{
     Group, ProgramResult, Rank,
     barrier::{self},

@@ -10,6 +10,7 @@
 //! it to the others just the same. A job that has lost a rank ends with that rank's exit code, so
 //! the launcher's is not 0.
 
+use onesided::lock::Guard;
 use onesided::{
     Group, ProgramResult, Provider, Rank, RemoteWord,
     lock::{

@@ -100,7 +100,7 @@ pub trait RmaLock: Lock {
     /// # Errors
     /// [`crate::LockError::TimedOut`]; [`crate::LockError::TooManyHolders`];
     /// [`crate::LockError::Fabric`]; [`crate::LockError::Broken`] if an earlier call failed
-    /// half-way; and any other error that the lock's own method documents.
+    /// half-way; and any other error that the lock's type documents.
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>>;
 
     /// Takes the lock shared.

@@ -13,7 +13,7 @@ use explore::{
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank, RemoteAddr};
 use rma_lock::{
     Access::{self, *},
-    AccessLock, Guard, LockError,
+    AccessLock, Guard, Lock, LockError,
     locks::{EachLock, EachOptions, PerRankLock, RpLock, WindowLock},
 };
 

@@ -15,7 +15,7 @@ use crate::exploration::{Expected, Exploration, Run};
 use explore::{Explorer, Fabric, Probe, Rank, View};
 use rdma_fabric::ProgramResult;
 use rma_lock::{
-    Lock, LockError,
+    Guard, Lock, LockError,
     locks::{RecoverableLock, Recovery},
 };
 

@@ -3,7 +3,7 @@
 use super::loss_point::{LossPoint, ended, is_gone, meet, others, victim};
 use crate::{Loss, ensure, ensure_eq};
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
-use rma_lock::{LockError, LockMode, Op, Window, WindowError, locks::RpLock};
+use rma_lock::{Lock, LockError, LockMode, Op, RmaLock, Window, WindowError, locks::RpLock};
 
 pub(super) async fn windows_between_fences(fabric: Fabric) -> ProgramResult<()> {
     let window = Window::<f64>::allocate(&fabric, 3).await?;

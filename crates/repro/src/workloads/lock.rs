@@ -3,7 +3,7 @@
 use super::{RankFuture, Together};
 use rdma_fabric::{Amo, Fabric, Program, ProgramResult, Rank, Time, op};
 use rma_lock::{
-    Guard, RmaLock,
+    Guard, Lock, RmaLock,
     locks::{LockKind, RpLock},
     with_lock,
 };

@@ -7,7 +7,6 @@ use super::{
 use crate::{
     Guard, Result,
     in_place::{FastPath, NotOver, Posting, atomic_now, in_place},
-    lock::guard_by_itself,
 };
 use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
 use rdma_fabric::provider::Boxed;
@@ -61,7 +60,7 @@ impl Mode for Exclusive {
 
 /// [`Shared`] or [`Exclusive`] access to a [`BackOffLock`].
 ///
-/// Dropping it releases the lock in the background, as [`BackOffGuard::release`] does, and reports
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports
 /// no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct BackOffGuard<'a, M: Mode> {
@@ -84,18 +83,6 @@ impl<'a, M: Mode> BackOffGuard<'a, M> {
     /// Returns the lock that is held.
     pub fn lock(&self) -> &'a BackOffLock {
         self.lock
-    }
-
-    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
-    /// half-way, the rest is done in the background.
-    ///
-    /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, in which case the lock is still
-    /// released; or what the release itself met, after which further calls on this lock return
-    /// [`crate::LockError::Broken`] unless the home is lost.
-    #[inline]
-    pub fn release(self) -> impl Future<Output = Result<()>> {
-        in_place(Leave(self), |(guard, posted)| guard.release_from(posted))
     }
 
     /// Leaves if the atomic completes when posted. On error the atomic may have been posted.
@@ -146,7 +133,12 @@ impl<M: Mode> Drop for BackOffGuard<'_, M> {
     }
 }
 
-guard_by_itself!([M: Mode] BackOffGuard<'_, M>);
+impl<M: Mode> Guard for BackOffGuard<'_, M> {
+    #[inline]
+    fn release(self) -> impl Future<Output = Result<()>> {
+        in_place(Leave(self), |(guard, posted)| guard.release_from(posted))
+    }
+}
 
 /// The release, if it completes when posted.
 struct Leave<'a, M: Mode>(BackOffGuard<'a, M>);

@@ -6,10 +6,10 @@ use super::{
     pace::BackOff,
 };
 use crate::{
-    Fairness, Lock, Result, RmaLock,
+    Fairness, Guard, Lock, Result, RmaLock,
     boxed::wrapped,
     in_place::{FastPath, NotOver, Posting, atomic_now, in_place},
-    lock::{AnonymousShared, KeptExclusive, OfThisCrate, lock_by_itself},
+    lock::{AnonymousShared, KeptExclusive, OfThisCrate},
 };
 use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
 use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time, provider::Boxed};
@@ -32,7 +32,8 @@ const LOCK_BYTES: usize = 64;
 /// particular rank, so the lock suits oversubscribed jobs, with many more ranks than cores.
 ///
 /// # Errors and deaths
-/// If the home is lost, calls end with [`rdma_fabric::FabricError::PeerLost`]. If a *holder* is
+/// Besides those of [`RmaLock::read_before`], [`crate::LockError::Contended`], but not for a try. At
+/// least one attempt is made, whatever the deadline. If the home is lost, calls end with [`rdma_fabric::FabricError::PeerLost`]. If a *holder* is
 /// lost, its word stays as it is, and nobody can know whose hold it was: others try until their
 /// deadline, as often as [`BackOff::attempts`] says, or without either for ever.
 ///
@@ -73,93 +74,6 @@ impl<'a, M: Mode, Held: From<BackOffGuard<'a, M>>> FastPath for Enter<'a, (M, He
 }
 
 impl BackOffLock {
-    /// Makes a lock homed at `home` with the default [`BackOff`]. Collective over the job: all
-    /// ranks call it in the same order relative to other symmetric allocations.
-    ///
-    /// # Errors
-    /// As [`Fabric::alloc_symmetric`], and [`rdma_fabric::FabricError::NoSuchRank`].
-    pub fn symmetric(fabric: &Fabric, home: Rank) -> impl Future<Output = Result<Self>> {
-        BackOffLock::symmetric_with(fabric, home, BackOff::default())
-    }
-
-    /// Makes a lock of the whole job with another [`BackOff`], otherwise as
-    /// [`BackOffLock::symmetric`] does.
-    ///
-    /// # Errors
-    /// As [`BackOffLock::symmetric`].
-    pub fn symmetric_with(fabric: &Fabric, home: Rank, back_off: BackOff) -> impl Future<Output = Result<Self>> {
-        <Self as Lock>::symmetric_with(fabric, home, back_off)
-    }
-
-    /// Returns the rank whose memory holds the lock word.
-    pub fn home(&self) -> Rank {
-        self.base.home
-    }
-
-    /// Returns the fabric the lock lives on.
-    pub fn fabric(&self) -> &Fabric {
-        &self.base.fabric
-    }
-
-    /// Takes the lock shared: no writer is inside. What earlier writers put is visible to gets
-    /// posted afterwards.
-    ///
-    /// # Errors
-    /// [`crate::LockError::Fabric`]; [`crate::LockError::Contended`];
-    /// [`crate::LockError::TooManyHolders`]; [`crate::LockError::Broken`] if an earlier call failed
-    /// half-way.
-    #[inline]
-    pub fn read(&self) -> impl Future<Output = Result<BackOffGuard<'_, Shared>>> {
-        self.enter_before(Time::MAX)
-    }
-
-    /// Takes the lock shared, or gives up at `deadline`; makes at least one attempt.
-    ///
-    /// # Errors
-    /// As [`BackOffLock::read`], and [`crate::LockError::TimedOut`].
-    #[inline]
-    pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<BackOffGuard<'_, Shared>>> {
-        self.enter_before(deadline)
-    }
-
-    /// Takes the lock shared if no writer is inside.
-    ///
-    /// # Errors
-    /// As [`BackOffLock::read`], but never [`crate::LockError::Contended`].
-    #[inline]
-    pub fn try_read(&self) -> impl Future<Output = Result<Option<BackOffGuard<'_, Shared>>>> {
-        self.try_enter()
-    }
-
-    /// Takes the lock exclusively: nobody else is inside. What earlier holders put is visible to
-    /// gets posted afterwards.
-    ///
-    /// # Errors
-    /// As [`BackOffLock::read`].
-    #[inline]
-    pub fn write(&self) -> impl Future<Output = Result<BackOffGuard<'_, Exclusive>>> {
-        self.enter_before(Time::MAX)
-    }
-
-    /// Takes the lock exclusively, or gives up at `deadline`; makes at least one attempt.
-    ///
-    /// # Errors
-    /// As [`BackOffLock::write`], and [`crate::LockError::TimedOut`].
-    #[inline]
-    pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<BackOffGuard<'_, Exclusive>>> {
-        self.enter_before(deadline)
-    }
-
-    /// Takes the lock exclusively if nobody is inside. A reader that is about to find a writer
-    /// there and uncount itself counts as inside.
-    ///
-    /// # Errors
-    /// As [`BackOffLock::write`], but never [`crate::LockError::Contended`].
-    #[inline]
-    pub fn try_write(&self) -> impl Future<Output = Result<Option<BackOffGuard<'_, Exclusive>>>> {
-        self.try_enter()
-    }
-
     #[inline(always)]
     fn enter_before<M: Mode>(&self, deadline: Time) -> impl Future<Output = Result<BackOffGuard<'_, M>>> {
         let fast = Enter::<(M, BackOffGuard<'_, M>)>(self, M::CLAIM, PhantomData);
@@ -214,7 +128,30 @@ impl Lock for BackOffLock {
     }
 }
 
-lock_by_itself!([] BackOffLock, BackOffGuard<'a, Shared>, BackOffGuard<'a, Exclusive>);
+impl RmaLock for BackOffLock {
+    type Shared<'a> = BackOffGuard<'a, Shared>;
+    type Exclusive<'a> = BackOffGuard<'a, Exclusive>;
+
+    #[inline]
+    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {
+        self.enter_before(deadline)
+    }
+
+    #[inline]
+    fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
+        self.try_enter()
+    }
+
+    #[inline]
+    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Exclusive<'_>>> {
+        self.enter_before(deadline)
+    }
+
+    #[inline]
+    fn try_write(&self) -> impl Future<Output = Result<Option<Self::Exclusive<'_>>>> {
+        self.try_enter()
+    }
+}
 
 impl AnonymousShared for BackOffLock {
     fn hold(&self, deadline: Time, _: OfThisCrate) -> Boxed<'_, Result<()>> {

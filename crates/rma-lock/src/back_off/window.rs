@@ -4,7 +4,7 @@ use super::{
     attempt::{Base, Claim, Claims, WordClaim, acquire, release, release_unawaited, try_acquire},
     pace::BackOff,
 };
-use crate::{Access, AccessLock, Fairness, Guard, Lock, Result, RmaLock, lock::guard_by_itself};
+use crate::{Access, AccessLock, Fairness, Guard, Lock, Result, RmaLock};
 use core::{fmt, future::Future};
 use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time, provider::Boxed};
 use std::sync::Arc;
@@ -27,7 +27,9 @@ const LOCK_BYTES: usize = 128;
 /// fails costs 2; an exclusive attempt costs 2 if it meets a holder of all, and 3 if it meets a
 /// holder of the rank.
 ///
-/// No rank is guaranteed to get in. Errors, deaths and dropped futures are as with
+/// [`crate::LockError::TooManyHolders`] counts those that hold all ranks, and those that hold any
+/// rank exclusively. A rank that has yet to find out that somebody is in *its* way is in the way of
+/// a try. No rank is guaranteed to get in. Errors, deaths and dropped futures are as with
 /// [`crate::locks::BackOffLock`]; the loss of the rank whose memory is to be locked is also
 /// [`rdma_fabric::FabricError::PeerLost`], and leaves nothing at the home.
 #[derive(Clone)]
@@ -43,51 +45,6 @@ impl fmt::Debug for WindowLock {
 }
 
 impl WindowLock {
-    /// Makes a lock whose second level is at `home`, with the default [`BackOff`]. Collective over
-    /// the job: all ranks call it in the same order relative to other symmetric allocations.
-    ///
-    /// # Errors
-    /// As [`Fabric::alloc_symmetric`], and [`rdma_fabric::FabricError::NoSuchRank`].
-    pub fn symmetric(fabric: &Fabric, home: Rank) -> impl Future<Output = Result<Self>> {
-        WindowLock::symmetric_with(fabric, home, BackOff::default())
-    }
-
-    /// Makes a lock of the whole job with another [`BackOff`], otherwise as
-    /// [`WindowLock::symmetric`] does.
-    ///
-    /// # Errors
-    /// As [`WindowLock::symmetric`].
-    pub fn symmetric_with(fabric: &Fabric, home: Rank, back_off: BackOff) -> impl Future<Output = Result<Self>> {
-        <Self as Lock>::symmetric_with(fabric, home, back_off)
-    }
-
-    /// Takes the lock for `access`. What earlier holders put is visible to gets posted afterwards.
-    ///
-    /// # Errors
-    /// [`crate::LockError::Fabric`]; [`crate::LockError::Contended`];
-    /// [`crate::LockError::TooManyHolders`], which counts those that hold all ranks, and those that
-    /// hold any rank exclusively; [`crate::LockError::Broken`] if an earlier call failed half-way.
-    pub fn lock(&self, access: Access) -> impl Future<Output = Result<WindowGuard<'_>>> {
-        self.lock_before(access, Time::MAX)
-    }
-
-    /// Takes the lock for `access`, or gives up at `deadline`; makes at least one attempt.
-    ///
-    /// # Errors
-    /// As [`WindowLock::lock`], and [`crate::LockError::TimedOut`].
-    pub fn lock_before(&self, access: Access, deadline: Time) -> impl Future<Output = Result<WindowGuard<'_>>> {
-        self.enter(access, deadline)
-    }
-
-    /// Takes the lock for `access` if nobody is in the way. A rank that has yet to find out that
-    /// somebody is in *its* way counts as in the way.
-    ///
-    /// # Errors
-    /// As [`WindowLock::lock`], but never [`crate::LockError::Contended`].
-    pub fn try_lock(&self, access: Access) -> impl Future<Output = Result<Option<WindowGuard<'_>>>> {
-        self.try_enter(access)
-    }
-
     fn enter(&self, access: Access, deadline: Time) -> Boxed<'_, Result<WindowGuard<'_>>> {
         Box::pin(async move {
             let claims = self.claims(access)?;
@@ -121,7 +78,7 @@ impl WindowLock {
 
 /// Access to a rank's memory, or to all ranks', through a [`WindowLock`].
 ///
-/// Dropping it releases the lock in the background, as [`WindowGuard::release`] does, and reports
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports
 /// no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct WindowGuard<'a> {
@@ -143,19 +100,18 @@ impl WindowGuard<'_> {
     pub fn access(&self) -> Access {
         self.access
     }
+}
 
-    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
-    /// half-way, the rest is done in the background.
-    ///
-    /// # Errors
-    /// As [`crate::locks::BackOffGuard::release`].
-    pub fn release(self) -> impl Future<Output = Result<()>> {
-        self.leave()
+impl Drop for WindowGuard<'_> {
+    fn drop(&mut self) {
+        if let Some(claims) = self.held.take() {
+            release_unawaited(&self.lock.base, claims, None);
+        }
     }
 }
 
-impl<'a> WindowGuard<'a> {
-    fn leave(mut self) -> Boxed<'a, Result<()>> {
+impl Guard for WindowGuard<'_> {
+    fn release(mut self) -> impl Future<Output = Result<()>> {
         Box::pin(async move {
             let base = &self.lock.base;
             let flushed = base.flush_data().await;
@@ -167,16 +123,6 @@ impl<'a> WindowGuard<'a> {
         })
     }
 }
-
-impl Drop for WindowGuard<'_> {
-    fn drop(&mut self) {
-        if let Some(claims) = self.held.take() {
-            release_unawaited(&self.lock.base, claims, None);
-        }
-    }
-}
-
-guard_by_itself!([] WindowGuard<'_>);
 
 impl Lock for WindowLock {
     type Options = BackOff;
@@ -209,11 +155,11 @@ impl AccessLock for WindowLock {
     type Guard<'a> = WindowGuard<'a>;
 
     fn lock_before(&self, access: Access, deadline: Time) -> impl Future<Output = Result<WindowGuard<'_>>> {
-        WindowLock::lock_before(self, access, deadline)
+        self.enter(access, deadline)
     }
 
     fn try_lock(&self, access: Access) -> impl Future<Output = Result<Option<WindowGuard<'_>>>> {
-        WindowLock::try_lock(self, access)
+        self.try_enter(access)
     }
 }
 

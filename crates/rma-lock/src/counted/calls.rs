@@ -5,7 +5,7 @@ use super::{
     guard::{ReadGuard, WriteGuard},
 };
 use crate::{
-    Result,
+    Result, RmaLock,
     boxed::wrapped,
     in_place::{FastPath, in_place},
     lock::Admitted,
@@ -86,84 +86,32 @@ where
     wrapped(call, move |held: Option<queue::Held>| Held::new(held.map(|held| WriteGuard::new(lock, held.into()))))
 }
 
-impl<S: Scheme> CountedLock<S> {
-    /// Takes the lock shared.
-    ///
-    /// What earlier writers put is visible to gets posted afterwards. Without a writer in its way
-    /// this costs 1 remote atomic.
-    ///
-    /// Dropping the future undoes what it has done. This costs a waiting reader 1 atomic on its own
-    /// memory; the rank that would have woken it finds its mark, and uncounts it if it is counted.
-    /// A reader that is about to wait, or has been let in, uncounts itself in the background.
-    ///
-    /// # Errors
-    /// [`crate::LockError::Fabric`]; [`crate::LockError::TooManyWaiting`];
-    /// [`crate::LockError::TooManyHolders`]; [`crate::LockError::Broken`] if an earlier call failed
-    /// half-way. The loss of any rank ends a wait with [`rdma_fabric::FabricError::PeerLost`]; then
-    /// nothing is left to undo.
-    #[inline]
-    pub fn read(&self) -> impl Future<Output = Result<ReadGuard<'_, S>>> {
-        self.read_before(Time::MAX)
-    }
+impl<S: Scheme> RmaLock for CountedLock<S> {
+    type Shared<'a> = ReadGuard<'a, S>;
+    type Exclusive<'a> = WriteGuard<'a, S>;
 
-    /// Takes the lock shared, or gives up at `deadline`. Giving up costs 1 atomic on this rank's
-    /// own memory; the rank that would have woken it takes its reader off the count. Dropping the
-    /// future has the same effect.
-    ///
-    /// # Errors
-    /// As [`CountedLock::read`], and [`crate::LockError::TimedOut`].
     #[inline]
-    pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<ReadGuard<'_, S>>> {
+    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<ReadGuard<'_, S>>> {
         self.enter_to_read(deadline)
     }
 
-    /// Takes the lock shared if no writer is in the way. Costs 1 remote atomic on success,
-    /// otherwise 2 or more. Dropping the future undoes what it has done.
-    ///
-    /// # Errors
-    /// As [`CountedLock::read`].
     #[inline]
-    pub fn try_read(&self) -> impl Future<Output = Result<Option<ReadGuard<'_, S>>>> {
+    fn try_read(&self) -> impl Future<Output = Result<Option<ReadGuard<'_, S>>>> {
         self.enter_to_read(Time::MAX)
     }
 
-    /// Takes the lock exclusively.
-    ///
-    /// Everything that earlier holders put is visible to gets posted afterwards. On an idle lock
-    /// this costs 3 remote atomics and a put, one after the other.
-    ///
-    /// Dropping the future undoes what it has done. This costs a waiting writer 1 atomic on its own
-    /// memory; the rank that would have woken it passes it over. A writer that has been let in
-    /// releases the lock in the background.
-    ///
-    /// # Errors
-    /// As [`CountedLock::read`].
     #[inline]
-    pub fn write(&self) -> impl Future<Output = Result<WriteGuard<'_, S>>> {
-        self.write_before(Time::MAX)
-    }
-
-    /// Takes the lock exclusively, or gives up at `deadline`. Giving up costs 1 atomic on this
-    /// rank's own memory; the rank that would have woken it hands the lock on. Dropping the future
-    /// has the same effect.
-    ///
-    /// # Errors
-    /// As [`CountedLock::write`], and [`crate::LockError::TimedOut`].
-    #[inline]
-    pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WriteGuard<'_, S>>> {
+    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WriteGuard<'_, S>>> {
         self.enter_to_write(deadline)
     }
 
-    /// Takes the lock exclusively if nobody is inside or waits to write. Dropping the future undoes
-    /// what it has done.
-    ///
-    /// # Errors
-    /// As [`CountedLock::write`].
     #[inline]
-    pub fn try_write(&self) -> impl Future<Output = Result<Option<WriteGuard<'_, S>>>> {
+    fn try_write(&self) -> impl Future<Output = Result<Option<WriteGuard<'_, S>>>> {
         self.enter_to_write(Time::MAX)
     }
+}
 
+impl<S: Scheme> CountedLock<S> {
     #[inline(always)]
     fn enter_to_read<'a, Held>(&'a self, deadline: Time) -> impl Future<Output = Result<Held>>
     where

@@ -5,15 +5,15 @@ use crate::{
     Fairness, Guard, Lock, Result, RmaLock,
     boxed::wrapped,
     in_place::{FastPath, in_place},
-    lock::{AnonymousShared, KeptExclusive, OfThisCrate, guard_by_itself, lock_by_itself},
+    lock::{AnonymousShared, KeptExclusive, OfThisCrate},
     queue::{Call, Held, LOCK_BYTES, NodeId, Protocol, Transition},
 };
 use core::{fmt, future::Future, mem, sync::atomic::Ordering::Relaxed, task::Context};
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 
-/// Shared access: no writer is inside. Returned by [`CountedLock::read`].
+/// Shared access: no writer is inside. Returned by [`RmaLock::read`].
 ///
-/// Dropping it releases the lock in the background, as [`ReadGuard::release`] does, and reports no
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
 /// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
@@ -21,9 +21,9 @@ pub struct ReadGuard<'a, S: Scheme = Flat> {
     lock: &'a CountedLock<S>,
 }
 
-/// Exclusive access: nobody else is inside. Returned by [`CountedLock::write`].
+/// Exclusive access: nobody else is inside. Returned by [`RmaLock::write`].
 ///
-/// Dropping it releases the lock in the background, as [`WriteGuard::release`] does, and reports no
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
 /// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct WriteGuard<'a, S: Scheme = Flat> {
@@ -130,19 +130,6 @@ impl<'a, S: Scheme> ReadGuard<'a, S> {
         self.lock
     }
 
-    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
-    /// half-way, the rest is done in the background.
-    ///
-    /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, in which case the lock is still
-    /// released; or what the release itself met, after which further calls on this lock return
-    /// [`crate::LockError::Broken`].
-    #[inline]
-    pub fn release(self) -> impl Future<Output = Result<()>> {
-        // If it is dropped unpolled, the future drops the guard.
-        in_place(Leave(self), |call| wrapped(call, drop))
-    }
-
     /// Leaves the hold to the rank that [takes it over](ReadGuard::take_over). The readers that a
     /// rank publishes include a hold only while somebody has its guard.
     fn pass_on(self) {
@@ -174,16 +161,6 @@ impl<'a, S: Scheme> WriteGuard<'a, S> {
     /// Returns the lock that is held.
     pub fn lock(&self) -> &'a CountedLock<S> {
         self.lock
-    }
-
-    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
-    /// half-way, the rest is done in the background.
-    ///
-    /// # Errors
-    /// As [`ReadGuard::release`].
-    #[inline]
-    pub fn release(self) -> impl Future<Output = Result<()>> {
-        in_place(Leave(self), |call| wrapped(call, drop))
     }
 
     /// Returns the hold, which the guard then no longer releases.
@@ -232,21 +209,32 @@ impl<S: Scheme> Lock for CountedLock<S> {
     }
 
     fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, (): ()) -> Result<Self> {
-        CountedLock::over(fabric, memory, home)
+        Self::with(fabric, memory, home, crate::recovery::EpochLink::default())
     }
 
     fn home(&self) -> Rank {
-        CountedLock::home(self)
+        self.core.home
     }
 
     fn fabric(&self) -> &Fabric {
-        CountedLock::fabric(self)
+        &self.core.fabric
     }
 }
 
-lock_by_itself!([S: Scheme] CountedLock<S>, ReadGuard<'a, S>, WriteGuard<'a, S>);
-guard_by_itself!([S: Scheme] ReadGuard<'_, S>);
-guard_by_itself!([S: Scheme] WriteGuard<'_, S>);
+impl<S: Scheme> Guard for ReadGuard<'_, S> {
+    #[inline]
+    fn release(self) -> impl Future<Output = Result<()>> {
+        // If it is dropped unpolled, the future drops the guard.
+        in_place(Leave(self), |call| wrapped(call, drop))
+    }
+}
+
+impl<S: Scheme> Guard for WriteGuard<'_, S> {
+    #[inline]
+    fn release(self) -> impl Future<Output = Result<()>> {
+        in_place(Leave(self), |call| wrapped(call, drop))
+    }
+}
 
 impl<S: Scheme> AnonymousShared for CountedLock<S> {
     fn hold(&self, deadline: Time, _: OfThisCrate) -> Boxed<'_, Result<()>> {

@@ -65,7 +65,7 @@ use scheme::is_queued;
 pub use scheme::{Barging, Flat, Packed, Rules, Scheme, WritersFirst};
 
 use crate::{
-    Lock, LockError, Result,
+    LockError, Result,
     detach::HasFabric,
     queue::{Drive, HOME_BYTES, Held, NodeId, Protocol, Queue, Track, Transition, is_inside},
     recovery::EpochLink,
@@ -74,7 +74,6 @@ use crate::{
 use barge::Seen;
 use core::{
     fmt,
-    future::Future,
     marker::PhantomData,
     ops::Deref,
     sync::atomic::AtomicU64,
@@ -139,6 +138,17 @@ pub type WritersFirstLock = CountedLock<WritersFirst>;
 /// for a writer that waits for the first hold). Asking for the lock again while holding it
 /// exclusively deadlocks, as with any lock that is not reentrant.
 ///
+/// # Errors
+/// Besides those of [`crate::RmaLock::read_before`], [`crate::LockError::TooManyWaiting`] for an
+/// acquisition beyond this rank's queue nodes; in making it, [`crate::LockError::TooManyRanks`].
+/// The loss of any rank ends a wait with [`rdma_fabric::FabricError::PeerLost`]; then nothing is
+/// left to undo.
+///
+/// # Giving up
+/// A wait that ends by its deadline, or because its future is dropped, costs 1 atomic on this
+/// rank's own memory; the rank that would have woken it finds its mark, takes a reader off the
+/// count, and passes a writer over.
+///
 /// # Dropped futures
 /// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What
 /// others still depend on is [detached](Fabric::detach): a dropped acquisition ends not holding the
@@ -200,16 +210,6 @@ impl fmt::Debug for Core {
 }
 
 impl<S: Scheme> CountedLock<S> {
-    /// Makes a lock homed at `home`. Collective over the job: all ranks call it in the same order
-    /// relative to other symmetric allocations.
-    ///
-    /// # Errors
-    /// As [`Fabric::alloc_symmetric`], [`rdma_fabric::FabricError::NoSuchRank`], and
-    /// [`crate::LockError::TooManyRanks`].
-    pub fn symmetric(fabric: &Fabric, home: Rank) -> impl Future<Output = Result<Self>> {
-        <Self as Lock>::symmetric(fabric, home)
-    }
-
     fn with(fabric: &Fabric, memory: GroupMemory, home: Rank, link: EpochLink) -> Result<Self> {
         let count = fabric.remote_word(memory.at(home, Home::Count as u64)?)?;
         let queue = Queue::over(fabric, memory, home, S::RULES.recoverable)?;
@@ -230,20 +230,6 @@ impl<S: Scheme> CountedLock<S> {
             link,
         };
         Ok(CountedLock { core: Arc::new(core), scheme: PhantomData })
-    }
-
-    pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank) -> Result<Self> {
-        Self::with(fabric, memory, home, EpochLink::default())
-    }
-
-    /// Returns the rank whose memory holds the lock words.
-    pub fn home(&self) -> Rank {
-        self.core.home
-    }
-
-    /// Returns the fabric the lock lives on.
-    pub fn fabric(&self) -> &Fabric {
-        &self.core.fabric
     }
 }
 

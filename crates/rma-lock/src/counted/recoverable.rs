@@ -6,7 +6,7 @@ use super::{
     scheme::{HEAD, READER, Scheme, WRITER_ACTIVE},
 };
 use crate::{
-    LockError, Result,
+    Guard, LockError, Result,
     queue::{self, NodeId, Walk},
     recovery::{self, EpochLink},
 };

@@ -5,7 +5,6 @@ use crate::{
     Guard, Result,
     boxed::wrapped,
     in_place::{FastPath, in_place},
-    lock::guard_by_itself,
     locks::Mode,
     queue::{Call, Held, NodeId},
 };
@@ -27,7 +26,7 @@ impl From<Held> for Holding {
 
 /// [`crate::locks::Shared`] or [`crate::locks::Exclusive`] access to a [`FairLock`].
 ///
-/// Dropping it releases the lock in the background, as [`FairGuard::release`] does, and reports no
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
 /// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct FairGuard<'a, M: Mode> {
@@ -53,19 +52,6 @@ impl<'a, M: Mode> FairGuard<'a, M> {
     pub fn lock(&self) -> &'a FairLock {
         self.lock
     }
-
-    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
-    /// half-way, the rest is done in the background.
-    ///
-    /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, in which case the lock is still
-    /// released; or what the release itself met, after which further calls on this lock return
-    /// [`crate::LockError::Broken`].
-    #[inline]
-    pub fn release(self) -> impl Future<Output = Result<()>> {
-        // If it is dropped unpolled, the future drops the guard.
-        in_place(Leave(self), |call| wrapped(call, drop))
-    }
 }
 
 impl<M: Mode> Drop for FairGuard<'_, M> {
@@ -90,4 +76,10 @@ impl<M: Mode> FastPath for Leave<'_, M> {
     }
 }
 
-guard_by_itself!([M: Mode] FairGuard<'_, M>);
+impl<M: Mode> Guard for FairGuard<'_, M> {
+    #[inline]
+    fn release(self) -> impl Future<Output = Result<()>> {
+        // If it is dropped unpolled, the future drops the guard.
+        in_place(Leave(self), |call| wrapped(call, drop))
+    }
+}

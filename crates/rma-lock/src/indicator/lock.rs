@@ -9,7 +9,7 @@ use crate::{
     boxed::wrapped,
     detach::DetachOnDrop,
     in_place::{FastPath, NotOver, Posting, atomic_now, in_place},
-    lock::{KeptExclusive, guard_by_itself},
+    lock::KeptExclusive,
     nodes::own_node,
     queue::{LOCK_BYTES, Queue},
 };
@@ -88,7 +88,7 @@ impl<L: KeptExclusive> Lock for IndicatorLock<L> {
 
 /// Shared or exclusive access to an [`IndicatorLock`].
 ///
-/// Dropping it releases the lock in the background, as [`IndicatorGuard::release`] does, and
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, and
 /// reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct IndicatorGuard<'a, L: KeptExclusive> {
@@ -127,17 +127,6 @@ impl<'a, L: KeptExclusive> IndicatorGuard<'a, L> {
     /// Returns the lock that is held.
     pub fn lock(&self) -> &'a IndicatorLock<L> {
         self.lock
-    }
-
-    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
-    /// half-way, the rest is done in the background.
-    ///
-    /// # Errors
-    /// [`LockError::Fabric`]: what a put met at its target, in which case the lock is still released; or
-    /// what the release itself met.
-    #[inline]
-    pub fn release(self) -> impl Future<Output = Result<()>> {
-        in_place(Leave(self.held), |(held, posted)| held.release_from(posted))
     }
 }
 
@@ -179,7 +168,12 @@ impl Drop for Held<'_> {
     }
 }
 
-guard_by_itself!([L: KeptExclusive] IndicatorGuard<'_, L>);
+impl<L: KeptExclusive> Guard for IndicatorGuard<'_, L> {
+    #[inline]
+    fn release(self) -> impl Future<Output = Result<()>> {
+        in_place(Leave(self.held), |(held, posted)| held.release_from(posted))
+    }
+}
 
 /// I1, if it completes when posted.
 struct Enter<'a, L, Held>(&'a IndicatorLock<L>, PhantomData<fn() -> Held>);

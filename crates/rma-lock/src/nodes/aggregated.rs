@@ -4,7 +4,7 @@ use super::{Above, Inside, Levels, Stair};
 use crate::{
     Fairness, Guard, Lock, Result, RmaLock,
     boxed::wrapped,
-    lock::{AnonymousShared, OURS, guard_by_itself},
+    lock::{AnonymousShared, OURS},
 };
 use core::{fmt, future::Future};
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
@@ -127,7 +127,7 @@ impl<L: AnonymousShared> Lock for Aggregated<L> {
 
 /// Shared access through an [`Aggregated`] lock.
 ///
-/// Dropping it releases the lock in the background, as [`AggregatedGuard::release`] does, and
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, and
 /// reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct AggregatedGuard<'a, L: AnonymousShared> {
@@ -146,20 +146,15 @@ impl<'a, L: AnonymousShared> AggregatedGuard<'a, L> {
     pub fn lock(&self) -> &'a Aggregated<L> {
         self.lock
     }
+}
 
-    /// Makes every put of this rank visible, then leaves; the last one of the node releases the
-    /// lock. If the future is dropped half-way, the rest is done in the background.
-    ///
-    /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, in which case the lock is still
-    /// released; or what the release itself met.
+/// The last of a node that leaves releases the lock.
+impl<L: AnonymousShared> Guard for AggregatedGuard<'_, L> {
     #[inline]
-    pub fn release(self) -> impl Future<Output = Result<()>> {
+    fn release(self) -> impl Future<Output = Result<()>> {
         self.inside.release()
     }
 }
-
-guard_by_itself!([L: AnonymousShared] AggregatedGuard<'_, L>);
 
 impl<L: AnonymousShared> RmaLock for Aggregated<L> {
     type Shared<'a> = AggregatedGuard<'a, L>;

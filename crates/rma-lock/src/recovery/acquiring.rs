@@ -2,7 +2,7 @@
 
 use super::{EpochLock, Recoverable, RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Torn};
 use crate::{
-    LockError, Result,
+    Guard, LockError, Result, RmaLock,
     boxed::{poll_once, poll_or_box},
     counted::{ReadGuard, WriteGuard},
 };

@@ -4,7 +4,6 @@ use super::{Core, KeptRead, KeptWrite, Recoverable, Torn};
 use crate::{
     Guard, Result,
     counted::{ReadGuard, WriteGuard},
-    lock::guard_by_itself,
 };
 use core::future::Future;
 use rdma_fabric::provider::Boxed;
@@ -12,7 +11,7 @@ use std::{sync::Arc, thread};
 
 /// Shared access: no writer is inside. Returned by [`super::RecoverableLock::read`].
 ///
-/// Dropping it releases the lock in the background, as [`RecoverableReadGuard::release`] does, and
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, and
 /// reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
@@ -23,7 +22,7 @@ pub struct RecoverableReadGuard<'a> {
 /// Exclusive access: nobody else is inside. Returned by [`super::RecoverableLock::write`] and
 /// [`super::RecoverableLock::mend`].
 ///
-/// Dropping it releases the lock in the background, as [`RecoverableWriteGuard::release`] does, and
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, and
 /// reports no errors. If it is dropped by a panic, what the lock protects is torn.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
@@ -42,16 +41,6 @@ impl<'a> RecoverableReadGuard<'a> {
     /// Returns this hold without its borrow of the lock.
     pub fn keep(self) -> KeptRead {
         KeptRead::new(self.inside)
-    }
-
-    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
-    /// half-way, the rest is done in the background.
-    ///
-    /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, in which case the lock is still
-    /// released; or what the release itself met.
-    pub fn release(self) -> impl Future<Output = Result<()>> {
-        self.inside.release()
     }
 }
 
@@ -89,15 +78,6 @@ impl<'a> RecoverableWriteGuard<'a> {
     pub fn keep(mut self) -> KeptWrite {
         KeptWrite::new(self.core, self.inside.take().expect("only a release takes it"), self.torn)
     }
-
-    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
-    /// half-way, the rest is done in the background.
-    ///
-    /// # Errors
-    /// As [`RecoverableReadGuard::release`].
-    pub fn release(mut self) -> impl Future<Output = Result<()>> {
-        self.inside.take().expect("only a release takes it").release()
-    }
 }
 
 impl Drop for RecoverableWriteGuard<'_> {
@@ -111,5 +91,14 @@ impl Drop for RecoverableWriteGuard<'_> {
     }
 }
 
-guard_by_itself!([] RecoverableReadGuard<'_>);
-guard_by_itself!([] RecoverableWriteGuard<'_>);
+impl Guard for RecoverableReadGuard<'_> {
+    fn release(self) -> impl Future<Output = Result<()>> {
+        self.inside.release()
+    }
+}
+
+impl Guard for RecoverableWriteGuard<'_> {
+    fn release(mut self) -> impl Future<Output = Result<()>> {
+        self.inside.take().expect("only a release takes it").release()
+    }
+}

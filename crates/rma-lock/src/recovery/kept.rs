@@ -3,7 +3,7 @@
 
 use super::{Core, EpochLock, Recoverable, RecoverableReadGuard, RecoverableWriteGuard, Torn};
 use crate::{
-    Result,
+    Guard, Result,
     counted::{ReadGuard, WriteGuard},
 };
 use core::{fmt, future::Future};

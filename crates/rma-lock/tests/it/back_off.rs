@@ -3,7 +3,7 @@
 
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
 use rma_lock::{
-    Access, Guard, LockError, RmaLock,
+    Access, AccessLock, Guard, Lock, LockError, RmaLock,
     locks::{BackOff, BackOffLock, WindowLock},
 };
 use std::{

@@ -5,7 +5,7 @@ use rdma_fabric::{
     join::{Either, race},
 };
 use rma_lock::{
-    Access, Guard, LockError, RmaLock,
+    Access, AccessLock, Guard, LockError, RmaLock,
     locks::{BackOffLock, LockKind, RpLock, WindowLock},
     with_lock,
 };

@@ -1,7 +1,7 @@
 //! Guards that are dropped instead of released.
 
 use rdma_fabric::{Fabric, ProgramResult, Rank, RegionKey, RemoteAddr};
-use rma_lock::locks::RpLock;
+use rma_lock::{Guard, Lock, RmaLock, locks::RpLock};
 use tofu2_sim::virt::{Job, Platform};
 
 /// The simulator's key of a job's first symmetric region; the lock's first word counts readers.

@@ -4,7 +4,7 @@
 use checks::lock::Record;
 use rdma_fabric::{Deps, Fabric, Group, LocalWord, ProgramResult, Rank, Region, RemoteWord};
 use rma_lock::{
-    Lock, LockError,
+    Guard, Lock, LockError,
     locks::{RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Recovery},
 };
 use std::{fmt, str::FromStr};

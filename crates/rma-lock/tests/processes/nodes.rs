@@ -7,7 +7,7 @@ use crate::job::launch_on;
 use checks::killed::{Outcome, die};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use rma_lock::{
-    Lock, LockError, RmaLock,
+    Guard, Lock, LockError, RmaLock,
     locks::{Aggregated, RpLock},
 };
 

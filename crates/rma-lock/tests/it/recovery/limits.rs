@@ -2,7 +2,7 @@
 
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, Time};
 use rma_lock::{
-    Lock, LockError,
+    Guard, Lock, LockError,
     locks::{RecoverableLock, Recovery, Torn},
 };
 use std::time::Duration;

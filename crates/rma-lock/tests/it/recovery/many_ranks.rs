@@ -2,7 +2,7 @@
 
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
 use rma_lock::{
-    Lock, LockError,
+    Guard, Lock, LockError,
     locks::{RecoverableLock, Recovery},
 };
 use std::time::{Duration, Instant};

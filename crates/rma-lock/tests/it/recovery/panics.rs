@@ -3,7 +3,7 @@
 
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
 use rma_lock::{
-    Lock, LockError,
+    Guard, Lock, LockError,
     locks::{RecoverableLock, Recovery, Torn},
 };
 use std::{

@@ -5,7 +5,7 @@
 use checks::lock::Record;
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
 use rma_lock::{
-    Lock, LockError,
+    Guard, Lock, LockError,
     locks::{RecoverableLock, Recovery},
 };
 use std::time::Duration;

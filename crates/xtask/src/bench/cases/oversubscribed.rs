@@ -23,7 +23,7 @@ use core::{
 };
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{
-    Guard, RmaLock, RwLock,
+    Guard, Lock, RmaLock, RwLock,
     locks::{BackOffLock, RpLock},
 };
 use std::time::Instant;
