@@ -11,7 +11,7 @@ use core::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
     task::{Context, Poll},
 };
-use rdma_fabric::{Fabric, FabricError, Time};
+use rdma_fabric::{Fabric, Time};
 use std::sync::{Arc, OnceLock};
 
 /// A rank's side of a lock.
@@ -101,13 +101,6 @@ impl Broken {
     pub(crate) fn by(&self, error: LockError) -> LockError {
         self.0.get_or_init(|| error.clone());
         error
-    }
-
-    /// Remembers that `error` of the fabric occurred between two steps.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn by_fabric(&self, error: FabricError) -> LockError {
-        self.by(error.into())
     }
 
     /// Returns the result of a call.

@@ -195,9 +195,8 @@ pub(crate) const OURS: OfThisCrate = OfThisCrate(());
 /// # }
 /// ```
 pub trait AnonymousShared: RmaLock + Send + Sync {
-    /// Takes a shared hold, which lasts until any rank [ends it](AnonymousShared::end_hold). A rank
-    /// does not count it among the readers that it publishes. Dropping the future undoes what it
-    /// has done; if it fails, nothing is held.
+    /// Takes a shared hold, which lasts until any rank [ends it](AnonymousShared::end_hold).
+    /// Dropping the future undoes what it has done; if it fails, nothing is held.
     #[doc(hidden)]
     fn hold(&self, deadline: Time, ours: OfThisCrate) -> Boxed<'_, Result<()>>;
 

@@ -65,7 +65,7 @@ const SHAPES: [Shape; 43] = [
     shape("R2W1x2", &[Read, Read, Write], 2, false, [100_000, 300_000, 10_000_000, 2_000_000]),
     shape("R2W2x1", &[Read, Read, Write, Write], 1, false, [100_000, 300_000, 5_000_000, 100_000]),
     shape("R1W3x1", &[Read, Write, Write, Write], 1, false, [50_000, 60_000, 5_000_000, 30_000]),
-    shape("R3W1x1", &[Read, Read, Read, Write], 1, false, [1_000_000, 2_000_000, 1, 2_000_000]),
+    shape("R3W1x1", &[Read, Read, Read, Write], 1, false, [1_000_000, 1_800_000, 1, 2_000_000]),
     // Larger than what has been exhausted.
     shape("R2W2x2", &[Read, Read, Write, Write], 2, false, [100_000, 1, 1, 1]),
     shape("R1W3x2", &[Read, Write, Write, Write], 2, false, [100_000, 1, 1, 1]),

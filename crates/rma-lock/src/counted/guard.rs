@@ -6,7 +6,7 @@ use crate::{
     boxed::wrapped,
     in_place::{FastPath, in_place},
     lock::{AnonymousShared, KeptExclusive, OfThisCrate},
-    queue::{Call, Held, LOCK_BYTES, NodeId, Protocol, Transition},
+    queue::{Call, Held, LOCK_BYTES, NodeId},
 };
 use core::{fmt, future::Future, mem, sync::atomic::Ordering::Relaxed, task::Context};
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
@@ -129,19 +129,6 @@ impl<'a, S: Scheme> ReadGuard<'a, S> {
     pub fn lock(&self) -> &'a CountedLock<S> {
         self.lock
     }
-
-    /// Leaves the hold to the rank that [takes it over](ReadGuard::take_over). The readers that a
-    /// rank publishes include a hold only while somebody has its guard.
-    fn pass_on(self) {
-        self.lock.core.publish_unanswered(Transition::READER_ENTERED.undone());
-        mem::forget(self);
-    }
-
-    /// Takes over a hold that any rank has [passed on](ReadGuard::pass_on).
-    fn take_over(lock: &'a CountedLock<S>) -> Self {
-        lock.core.publish_unanswered(Transition::READER_ENTERED);
-        ReadGuard { lock }
-    }
 }
 
 impl<S: Scheme> Drop for ReadGuard<'_, S> {
@@ -184,17 +171,6 @@ impl Core {
     fn held(&self) -> Writing {
         Writing(self.held.load(Relaxed))
     }
-
-    /// Publishes a hold that changes hands.
-    fn publish_unanswered(&self, step: Transition) {
-        if !self.table.rules.recoverable {
-            return;
-        }
-        match self.publish(step) {
-            Ok(()) => self.went_on(),
-            Err(error) => drop(self.broken.by_fabric(error)),
-        }
-    }
 }
 
 impl<S: Scheme> Lock for CountedLock<S> {
@@ -236,20 +212,21 @@ impl<S: Scheme> Guard for WriteGuard<'_, S> {
     }
 }
 
+/// Only a recoverable lock publishes who is inside, and no hold of one is ever anonymous.
 impl<S: Scheme> AnonymousShared for CountedLock<S> {
     fn hold(&self, deadline: Time, _: OfThisCrate) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
-            self.read_before(deadline).await?.pass_on();
+            mem::forget(self.read_before(deadline).await?);
             Ok(())
         })
     }
 
     fn try_hold(&self, _: OfThisCrate) -> Boxed<'_, Result<bool>> {
-        Box::pin(async move { Ok(self.try_read().await?.map(ReadGuard::pass_on).is_some()) })
+        Box::pin(async move { Ok(self.try_read().await?.map(mem::forget).is_some()) })
     }
 
     fn end_hold(&self, _: OfThisCrate) -> Boxed<'_, Result<()>> {
-        Box::pin(ReadGuard::take_over(self).release())
+        Box::pin(ReadGuard::new(self).release())
     }
 }
 
