@@ -1,0 +1,111 @@
+//! Which atomics an endpoint has.
+
+/// What an atomic does to a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AtomicKind {
+    /// Adds.
+    Sum,
+    /// Stores.
+    Swap,
+    /// Stores if the word equals another.
+    CompareSwap,
+    /// Bitwise or.
+    Or,
+    /// Bitwise and.
+    And,
+    /// Bitwise exclusive or.
+    Xor,
+}
+
+impl AtomicKind {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Sum, Self::Swap, Self::CompareSwap, Self::Or, Self::And, Self::Xor];
+
+    /// Returns its name, as tables show it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::Swap => "swap",
+            Self::CompareSwap => "compare-swap",
+            Self::Or => "or",
+            Self::And => "and",
+            Self::Xor => "xor",
+        }
+    }
+}
+
+/// The kind of a word that atomics change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WordKind {
+    /// 32 bits without sign.
+    U32,
+    /// 32 bits with sign.
+    I32,
+    /// 64 bits without sign.
+    U64,
+    /// 64 bits with sign.
+    I64,
+}
+
+impl WordKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::U32, Self::I32, Self::U64, Self::I64];
+
+    /// Returns its name in Rust.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::U32 => "u32",
+            Self::I32 => "i32",
+            Self::U64 => "u64",
+            Self::I64 => "i64",
+        }
+    }
+}
+
+/// The atomics that an endpoint has, each asked for by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Atomics(u64);
+
+impl Atomics {
+    fn bit(word: WordKind, kind: AtomicKind, fetching: bool) -> u64 {
+        1 << ((word as u32 * 6 + kind as u32) * 2 + u32::from(fetching))
+    }
+
+    pub(crate) fn set(&mut self, word: WordKind, kind: AtomicKind, fetching: bool, there: bool) {
+        let bit = Self::bit(word, kind, fetching);
+        self.0 = if there { self.0 | bit } else { self.0 & !bit };
+    }
+
+    /// Returns whether there is this operation on this kind of word; `fetching` if it has to bring
+    /// back what was there before. A compare-swap always does.
+    pub fn has(self, word: WordKind, kind: AtomicKind, fetching: bool) -> bool {
+        self.0 & Self::bit(word, kind, fetching) != 0
+    }
+
+    /// Returns the fetching operations on this kind of word.
+    pub fn fetching(self, word: WordKind) -> impl Iterator<Item = AtomicKind> {
+        AtomicKind::ALL.into_iter().filter(move |kind| self.has(word, *kind, true))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_operation_has_a_bit_of_its_own() {
+        let mut all = Atomics::default();
+        for word in WordKind::ALL {
+            for kind in AtomicKind::ALL {
+                for fetching in [false, true] {
+                    assert!(!all.has(word, kind, fetching));
+                    all.set(word, kind, fetching, true);
+                    assert!(all.has(word, kind, fetching));
+                }
+            }
+        }
+        all.set(WordKind::U64, AtomicKind::Or, true, false);
+        assert_eq!(all.fetching(WordKind::U64).count(), 5);
+        assert_eq!(all.fetching(WordKind::I64).count(), 6);
+    }
+}

@@ -1,0 +1,127 @@
+//! Domains: what regions and endpoints are opened in.
+
+use crate::{
+    Endpoint, Offer, Region,
+    error::{OfiError, Result},
+    raw::{self, Facts, Registration},
+};
+use fabric_ofi_sys as sys;
+use std::{
+    fs::File,
+    io::{self, Read},
+    sync::Arc,
+};
+
+/// How often another key is tried if one is taken.
+const KEYS: usize = 8;
+
+/// An open domain of a provider. Clones are the same domain, which is closed after all regions,
+/// endpoints and operations of it.
+#[derive(Clone, Debug)]
+pub struct Domain {
+    raw: Arc<raw::Domain>,
+    facts: Arc<Facts>,
+}
+
+impl Domain {
+    /// Opens an offer.
+    ///
+    /// # Errors
+    /// [`OfiError::Unusable`] if the offer's verdict says so, [`OfiError::Call`].
+    pub fn open(offer: &Offer) -> Result<Self> {
+        if let Some(reason) = &offer.verdict {
+            let (provider, domain) = (offer.provider.clone(), offer.domain.clone());
+            return Err(OfiError::Unusable { provider, domain, reason: reason.clone() });
+        }
+        Self::open_untried(offer.info.clone())
+    }
+
+    /// Opens what has no verdict yet.
+    pub(crate) fn open_untried(info: Arc<raw::Info>) -> Result<Self> {
+        let facts = Arc::new(info.facts());
+        let raw = raw::Domain::open(info).map_err(|failed| OfiError::call(failed, &facts.provider))?;
+        Ok(Self { raw, facts })
+    }
+
+    /// Registers `bytes` bytes of zeros.
+    ///
+    /// The key is the provider's, or random.
+    ///
+    /// # Errors
+    /// [`OfiError::Memory`], also for 0 bytes; [`OfiError::Random`], [`OfiError::Call`].
+    pub fn region(&self, bytes: usize) -> Result<Region> {
+        let registration = self.register(bytes, true)?;
+        let virtual_addresses = self.facts.registration & sys::FI_MR_VIRT_ADDR != 0;
+        let base = if virtual_addresses { registration.address() } else { 0 };
+        Ok(Region::new(registration, base))
+    }
+
+    /// Registers memory under a key of its own.
+    pub(crate) fn register(&self, bytes: usize, shared: bool) -> Result<Arc<Registration>> {
+        let chosen_by_provider = self.facts.registration & sys::FI_MR_PROV_KEY != 0;
+        let mut tries = 0;
+        loop {
+            let key =
+                if chosen_by_provider { 0 } else { random_key(self.facts.key_bytes).map_err(OfiError::Random)? };
+            tries += 1;
+            match Registration::new(&self.raw, bytes, key, shared) {
+                Ok(made) => return made.map_err(|source| OfiError::Memory { bytes, source }),
+                Err(failed) if failed.code == sys::FI_ENOKEY as i32 && !chosen_by_provider && tries < KEYS => {}
+                Err(failed) => return Err(OfiError::call(failed, self.provider())),
+            }
+        }
+    }
+
+    /// Opens an endpoint.
+    ///
+    /// # Errors
+    /// [`OfiError::Call`], [`OfiError::Memory`].
+    pub fn endpoint(&self) -> Result<Endpoint> {
+        Endpoint::new(self.clone())
+    }
+
+    /// Returns the name of the provider.
+    pub fn provider(&self) -> &str {
+        &self.facts.provider
+    }
+
+    /// Returns how many bytes one put or get may have.
+    pub fn longest(&self) -> usize {
+        self.facts.longest
+    }
+
+    /// Returns how many bytes of addresses dropped regions still take; their pages are given back.
+    pub fn retired_bytes(&self) -> usize {
+        self.raw.retired_bytes()
+    }
+
+    pub(crate) fn raw(&self) -> &Arc<raw::Domain> {
+        &self.raw
+    }
+
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+}
+
+/// Returns a key of `bytes` random bytes, at most 8.
+fn random_key(bytes: usize) -> io::Result<u64> {
+    let mut key = [0; 8];
+    File::open("/dev/urandom")?.read_exact(&mut key[..bytes.min(8)])?;
+    Ok(u64::from_le_bytes(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_as_long_as_they_may_be() {
+        for bytes in [1, 4, 8, 16] {
+            let keys: Vec<u64> = (0..64).map(|_| random_key(bytes).unwrap()).collect();
+            let any = keys.iter().fold(0, |bits, key| bits | key);
+            let expected = 64 - 8 * bytes.min(8) as u32;
+            assert!(any.leading_zeros() >= expected && any.leading_zeros() < expected + 8, "{bytes}: {any:#x}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What goes wrong.
+
+use crate::{probe::Reason, raw};
+use core::{fmt, time::Duration};
+use std::io;
+
+/// A result with [`OfiError`].
+pub type Result<T> = core::result::Result<T, OfiError>;
+
+/// What a completion queue says of an operation that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reply {
+    /// libfabric's code, positive.
+    pub code: i32,
+    /// libfabric's text for it.
+    pub text: String,
+    /// The provider's own code.
+    pub provider_code: i32,
+    /// The provider's own text, if it has one.
+    pub provider: Option<String>,
+}
+
+impl fmt::Display for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (code {})", self.text, self.code)?;
+        match &self.provider {
+            Some(text) if *text != self.text => write!(f, "; the provider says: {text} (code {})", self.provider_code),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What is wrong with an endpoint's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadName {
+    /// The bytes do not start as names do, or end too early or too late.
+    #[error("these {len} bytes are no name of an endpoint")]
+    Form {
+        /// How many bytes there are.
+        len: usize,
+    },
+    /// Endpoints of different providers do not understand each other.
+    #[error("the peer uses provider {theirs}, this endpoint {ours}")]
+    Provider {
+        /// This endpoint's provider.
+        ours: String,
+        /// The peer's.
+        theirs: String,
+    },
+    /// The address is of another form than this endpoint's.
+    #[error("the peer's address has form {theirs} and {len} bytes, this endpoint's form {ours}")]
+    Address {
+        /// This endpoint's form, as libfabric numbers them.
+        ours: u32,
+        /// The peer's.
+        theirs: u32,
+        /// The length of the peer's address.
+        len: usize,
+    },
+}
+
+/// What goes wrong with libfabric. Peers are numbered as the endpoint inserted them, from 0.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OfiError {
+    /// A call failed.
+    #[error("{call} of provider {provider}: {text} (code {code})")]
+    Call {
+        /// The call of libfabric.
+        call: &'static str,
+        /// The provider, or `any`.
+        provider: String,
+        /// libfabric's code, positive.
+        code: i32,
+        /// libfabric's text for it.
+        text: String,
+    },
+    /// An operation was accepted and failed later.
+    #[error("{call} at peer {peer}, key {key:#x}, address {address:#x}: {reply}")]
+    Operation {
+        /// The call that posted it.
+        call: &'static str,
+        /// The peer.
+        peer: usize,
+        /// The key of its memory.
+        key: u64,
+        /// The address as the provider counts: from the region's start, or in the peer's address
+        /// space.
+        address: u64,
+        /// What the provider says.
+        reply: Reply,
+    },
+    /// A queue reports an error that belongs to no operation of this endpoint.
+    #[error("an error that is no operation's: {0}")]
+    Fault(Reply),
+    /// The provider did not accept an operation within the endpoint's patience.
+    #[error("peer {peer}: an operation was not accepted within {within:?}")]
+    Busy {
+        /// The peer.
+        peer: usize,
+        /// How long it was tried.
+        within: Duration,
+    },
+    /// An operation or a notice took too long; it may come yet.
+    #[error("{what}: nothing within {within:?}")]
+    TimedOut {
+        /// What was waited for.
+        what: &'static str,
+        /// How long.
+        within: Duration,
+    },
+    /// All operations that an endpoint may have are under way, or their tokens are still there.
+    #[error("{limit} operations are under way or have tokens; more are not possible")]
+    Full {
+        /// How many there may be.
+        limit: usize,
+    },
+    /// Bytes that are not in the memory.
+    #[error("{len} bytes from {offset} on are not in {whose} region of {size} bytes with key {key:#x}")]
+    OutOfBounds {
+        /// `own` or `remote`.
+        whose: &'static str,
+        /// The region's key.
+        key: u64,
+        /// The first byte.
+        offset: usize,
+        /// How many.
+        len: usize,
+        /// The region's size in bytes.
+        size: u64,
+    },
+    /// A word that is not at a multiple of its size.
+    #[error("a word of 8 bytes at {offset}, which is no multiple of 8, in the region with key {key:#x}")]
+    Misaligned {
+        /// The region's key.
+        key: u64,
+        /// Where.
+        offset: usize,
+    },
+    /// More bytes than the provider moves by one operation.
+    #[error("{len} bytes by one operation; the provider moves at most {limit}")]
+    TooLong {
+        /// How many bytes.
+        len: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A peer, a token or a region of another endpoint or domain.
+    #[error("this {what} belongs to another endpoint or domain")]
+    Foreign {
+        /// `peer`, `token` or `region`.
+        what: &'static str,
+    },
+    /// Bytes that are no name that this endpoint can use.
+    #[error(transparent)]
+    Name(#[from] BadName),
+    /// Bytes that are no remote key.
+    #[error("these {len} bytes are no remote key")]
+    Key {
+        /// How many bytes there are.
+        len: usize,
+    },
+    /// A name of a provider or domain that libfabric can't be asked for.
+    #[error("{name:?} can't be the name of a provider or domain")]
+    Wanted {
+        /// The name.
+        name: String,
+    },
+    /// An offer that has not all that is needed.
+    #[error("provider {provider}, domain {domain}: {reason}")]
+    Unusable {
+        /// The provider.
+        provider: String,
+        /// Its domain.
+        domain: String,
+        /// What is missing.
+        reason: Reason,
+    },
+    /// There was no memory, or an empty region was asked for.
+    #[error("{bytes} bytes of memory: {source}")]
+    Memory {
+        /// How many bytes.
+        bytes: usize,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The system gave no random numbers for a key.
+    #[error("random numbers for a key: {0}")]
+    Random(#[source] io::Error),
+}
+
+impl OfiError {
+    pub(crate) fn call(failed: raw::Failed, provider: &str) -> Self {
+        let raw::Failed { call, code } = failed;
+        Self::Call { call, provider: provider.to_owned(), code, text: raw::text_of(code) }
+    }
+}

@@ -1,0 +1,150 @@
+//! What libfabric says of its offers.
+
+use super::{API, Failed, sys, text};
+use std::{ffi::CString, ptr::NonNull, ptr::null, ptr::null_mut};
+
+/// What an offer must have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hints {
+    /// Whether endpoints have to be reliable datagram endpoints.
+    pub(crate) reliable_datagrams: bool,
+    pub(crate) caps: u64,
+    pub(crate) mode: u64,
+    pub(crate) registration: u32,
+    pub(crate) order: u64,
+    pub(crate) address_format: u32,
+    pub(crate) provider: Option<CString>,
+    pub(crate) fabric: Option<CString>,
+    pub(crate) domain: Option<CString>,
+}
+
+/// What stands in an offer, copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) provider: String,
+    pub(crate) fabric: String,
+    pub(crate) domain: String,
+    pub(crate) endpoint_type: u32,
+    pub(crate) protocol: u32,
+    pub(crate) address_format: u32,
+    pub(crate) caps: u64,
+    pub(crate) mode: u64,
+    pub(crate) registration: u32,
+    pub(crate) key_bytes: usize,
+    pub(crate) data_bytes: usize,
+    pub(crate) order: u64,
+    /// The longest read after write, write after read, write after write whose bytes are in order.
+    pub(crate) ordered: [usize; 3],
+    pub(crate) longest: usize,
+    pub(crate) inject: usize,
+    pub(crate) depth: usize,
+}
+
+/// One offer, as libfabric wrote it.
+#[derive(Debug)]
+pub(crate) struct Info(NonNull<sys::fi_info>);
+
+// SAFETY: the structure is this value's own copy, and nobody writes it after it was made.
+unsafe impl Send for Info {}
+// SAFETY: as above.
+unsafe impl Sync for Info {}
+
+impl Drop for Info {
+    fn drop(&mut self) {
+        // SAFETY: the copy is this value's, and used no more.
+        unsafe { sys::fi_freeinfo(self.0.as_ptr()) };
+    }
+}
+
+impl Info {
+    /// Returns an empty structure.
+    fn empty() -> Result<Self, Failed> {
+        // SAFETY: without a structure to copy, a new one is made.
+        let made = unsafe { sys::fi_dupinfo(null()) };
+        Failed::object("fi_allocinfo", 0, made).map(Self)
+    }
+
+    /// Asks for the offers that fit.
+    pub(crate) fn query(hints: &Hints) -> Result<Vec<Self>, Failed> {
+        let asked = Self::empty()?;
+        let name = |name: &Option<CString>| name.as_ref().map_or(null_mut(), |name| name.as_ptr().cast_mut());
+        let mut first = null_mut();
+        // SAFETY: the attributes come with a new structure, and nobody else has it. The names
+        // belong to `hints`, are only read by the query, and are taken back before the structure is
+        // freed. What the query returns is a list that ends with null; each of it is copied, then
+        // the list is freed.
+        unsafe {
+            let info = asked.0.as_ptr();
+            (*info).caps = hints.caps;
+            (*info).mode = hints.mode;
+            (*info).addr_format = hints.address_format;
+            (*(*info).ep_attr).type_ = if hints.reliable_datagrams { sys::FI_EP_RDM } else { sys::FI_EP_UNSPEC };
+            (*(*info).tx_attr).msg_order = hints.order;
+            (*(*info).rx_attr).msg_order = hints.order;
+            (*(*info).domain_attr).mr_mode = hints.registration as i32;
+            (*(*info).domain_attr).threading = sys::FI_THREAD_SAFE;
+            (*(*info).domain_attr).name = name(&hints.domain);
+            (*(*info).fabric_attr).name = name(&hints.fabric);
+            (*(*info).fabric_attr).prov_name = name(&hints.provider);
+            let returned = sys::fi_getinfo(API, null(), null(), 0, info, &mut first);
+            (*(*info).domain_attr).name = null_mut();
+            (*(*info).fabric_attr).name = null_mut();
+            (*(*info).fabric_attr).prov_name = null_mut();
+            if returned == -(sys::FI_ENODATA as i32) {
+                return Ok(Vec::new());
+            }
+            Failed::check("fi_getinfo", returned)?;
+            let mut all = Vec::new();
+            let mut next = first;
+            while !next.is_null() {
+                all.extend(NonNull::new(sys::fi_dupinfo(next)).map(Self));
+                next = (*next).next;
+            }
+            sys::fi_freeinfo(first);
+            Ok(all)
+        }
+    }
+
+    /// Returns the structure, for calls that read it.
+    pub(super) fn as_ptr(&self) -> *mut sys::fi_info {
+        self.0.as_ptr()
+    }
+
+    /// Copies what stands in the offer; attributes that are not there count as zeros.
+    pub(crate) fn facts(&self) -> Facts {
+        // SAFETY: the structure and what it leads to are there and do not change; its texts end
+        // with zeros.
+        unsafe {
+            let info = self.0.as_ref();
+            let (domain, fabric) = (info.domain_attr.as_ref(), info.fabric_attr.as_ref());
+            let (endpoint, send) = (info.ep_attr.as_ref(), info.tx_attr.as_ref());
+            let receive_order = info.rx_attr.as_ref().map_or(0, |attr| attr.msg_order);
+            Facts {
+                provider: fabric.and_then(|attr| text(attr.prov_name)).unwrap_or_default(),
+                fabric: fabric.and_then(|attr| text(attr.name)).unwrap_or_default(),
+                domain: domain.and_then(|attr| text(attr.name)).unwrap_or_default(),
+                endpoint_type: endpoint.map_or(sys::FI_EP_UNSPEC, |attr| attr.type_),
+                protocol: endpoint.map_or(0, |attr| attr.protocol),
+                address_format: info.addr_format,
+                caps: info.caps,
+                mode: info.mode | domain.map_or(0, |attr| attr.mode),
+                registration: domain.map_or(0, |attr| attr.mr_mode as u32),
+                key_bytes: domain.map_or(0, |attr| attr.mr_key_size),
+                data_bytes: domain.map_or(0, |attr| attr.cq_data_size),
+                order: send.map_or(0, |attr| attr.msg_order) & receive_order,
+                ordered: endpoint
+                    .map_or([0; 3], |attr| [attr.max_order_raw_size, attr.max_order_war_size, attr.max_order_waw_size]),
+                longest: endpoint.map_or(0, |attr| attr.max_msg_size),
+                inject: send.map_or(0, |attr| attr.inject_size),
+                depth: send.map_or(0, |attr| attr.size),
+            }
+        }
+    }
+}
+
+/// Returns the library's version of the interface: major and minor.
+pub(crate) fn version() -> (u32, u32) {
+    // SAFETY: the call reads a constant.
+    let version = unsafe { sys::fi_version() };
+    (version >> 16, version & 0xffff)
+}

@@ -1,0 +1,83 @@
+//! All calls of libfabric, behind types whose functions are safe.
+//!
+//! What it hands out is owned here: objects are closed once, after all that was opened through
+//! them; memory that libfabric may write is neither freed nor handed out as a slice.
+
+#![allow(unsafe_code)]
+
+mod atomics;
+mod domain;
+mod endpoint;
+mod info;
+mod memory;
+mod post;
+mod queue;
+
+pub(crate) use domain::Domain;
+pub(crate) use endpoint::Endpoint;
+pub(crate) use info::{Facts, Hints, Info, version};
+pub(crate) use memory::{Registration, Span};
+pub(crate) use post::{Remote, Work};
+pub(crate) use queue::{Arrival, Failure};
+
+use fabric_ofi_sys as sys;
+use std::{
+    ffi::{CStr, c_char, c_int},
+    ptr::NonNull,
+};
+
+/// The interface that is asked for: later libraries behave as this version does.
+pub(crate) const API: u32 = 1 << 16 | 17;
+
+/// A call of libfabric that failed: its name, and the positive code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failed {
+    pub(crate) call: &'static str,
+    pub(crate) code: i32,
+}
+
+impl Failed {
+    /// Makes a result of what `call` returned: 0 or more is a success.
+    fn check(call: &'static str, returned: impl Into<i64>) -> Result<(), Self> {
+        let returned = returned.into();
+        if returned >= 0 { Ok(()) } else { Err(Self { call, code: i32::try_from(-returned).unwrap_or(i32::MAX) }) }
+    }
+
+    /// Returns the object that `call` made.
+    fn object<T>(call: &'static str, returned: c_int, made: *mut T) -> Result<NonNull<T>, Self> {
+        Self::check(call, returned)?;
+        NonNull::new(made).ok_or(Self { call, code: sys::FI_ENODATA as i32 })
+    }
+
+    /// Returns whether the call may succeed after some progress.
+    pub(crate) fn is_for_now(self) -> bool {
+        self.code == sys::FI_EAGAIN as i32
+    }
+}
+
+/// Returns libfabric's text for a positive code.
+pub(crate) fn text_of(code: i32) -> String {
+    // SAFETY: any number may be asked for; the text is a constant.
+    unsafe { text(sys::fi_strerror(code)) }.unwrap_or_else(|| format!("error {code}"))
+}
+
+/// Copies a text of C, if there is one.
+///
+/// # Safety
+/// The address is null, or that of a text that ends with a zero and does not change meanwhile.
+unsafe fn text(address: *const c_char) -> Option<String> {
+    if address.is_null() {
+        return None;
+    }
+    // SAFETY: it is a text, as the caller promises.
+    Some(unsafe { CStr::from_ptr(address) }.to_string_lossy().into_owned())
+}
+
+/// Closes an object, and returns whether that was possible.
+///
+/// # Safety
+/// The object is open, nobody uses it afterwards, and nothing that was opened through it is open.
+unsafe fn close(object: *mut sys::fid) -> bool {
+    // SAFETY: it is open, as the caller promises.
+    unsafe { sys::fi_close(object) == 0 }
+}

@@ -1,0 +1,183 @@
+//! Why an offer is no use.
+
+use crate::{AtomicKind, Atomics, WordKind, raw::Facts};
+use core::fmt;
+use fabric_ofi_sys as sys;
+
+/// The ways of registering memory that this crate can do.
+pub(crate) const REGISTRATION: u32 =
+    sys::FI_MR_LOCAL | sys::FI_MR_VIRT_ADDR | sys::FI_MR_ALLOCATED | sys::FI_MR_PROV_KEY;
+/// Further ones, of which the probe tells that they are asked for.
+pub(crate) const OTHER_REGISTRATION: u32 = sys::FI_MR_RAW | sys::FI_MR_ENDPOINT;
+/// What providers may ask of whoever posts: memory for their notes on an operation.
+pub(crate) const MODE: u64 = sys::FI_CONTEXT | sys::FI_CONTEXT2;
+/// What the contract needs.
+pub(crate) const NEEDED: u64 = (sys::FI_MSG | sys::FI_RMA | sys::FI_ATOMIC) as u64;
+/// The order that is asked for where there is one. With it `shm` leaves it to the target to look at
+/// keys; without it whoever posts writes the target's memory by address alone.
+pub(crate) const ORDER: u64 = sys::FI_ORDER_WAW as u64;
+/// How many bytes of data a put has to tell its target.
+const DATA_BYTES: usize = 8;
+
+/// Why an offer is no use: the first thing that is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// Its endpoints are no reliable datagram endpoints.
+    EndpointType,
+    /// It claims no puts and gets.
+    NoRma,
+    /// It claims no atomics.
+    NoAtomics,
+    /// A put tells its target less than 8 bytes.
+    DataBytes {
+        /// How many it tells.
+        bytes: usize,
+    },
+    /// Keys have no or more than 8 bytes.
+    KeyBytes {
+        /// How many they have.
+        bytes: usize,
+    },
+    /// It asks for a way of registering memory that this crate can't do.
+    Registration {
+        /// libfabric's bits of those ways.
+        bits: u32,
+    },
+    /// It asks callers for something that this crate can't do.
+    Mode {
+        /// libfabric's bits.
+        bits: u64,
+    },
+    /// Whoever posts writes the target's memory, and nobody looks at keys.
+    UncheckedKeys,
+    /// It claims all that is needed, but does not offer it together.
+    NotTogether,
+    /// It can't be opened.
+    Open {
+        /// What was tried and how it failed.
+        error: String,
+    },
+    /// It has atomics, but not this one on words of 64 bits.
+    NoAtomic {
+        /// The operation.
+        kind: AtomicKind,
+    },
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EndpointType => f.write_str("no reliable datagram endpoint"),
+            Self::NoRma => f.write_str("no puts and gets"),
+            Self::NoAtomics => f.write_str("no atomics"),
+            Self::DataBytes { bytes } => write!(f, "a put tells its target {bytes} bytes, 8 are needed"),
+            Self::KeyBytes { bytes } => write!(f, "keys of {bytes} bytes, 1 to 8 are possible"),
+            Self::Registration { bits } => write!(f, "registers memory in a way that is not supported ({bits:#x})"),
+            Self::Mode { bits } => write!(f, "asks for a mode that is not supported ({bits:#x})"),
+            Self::UncheckedKeys => f.write_str("nobody looks at keys"),
+            Self::NotTogether => f.write_str("does not offer puts, gets and atomics together"),
+            Self::Open { error } => write!(f, "can't be opened: {error}"),
+            Self::NoAtomic { kind } => write!(f, "claims atomics, has no fetching {} on u64", kind.name()),
+        }
+    }
+}
+
+/// Returns what an offer lacks by its own account.
+pub(crate) fn missing(facts: &Facts) -> Option<Reason> {
+    let claims = |bits: u32| facts.caps & u64::from(bits) == u64::from(bits);
+    let (registration, mode) = (facts.registration & !REGISTRATION, facts.mode & !MODE);
+    if facts.endpoint_type != sys::FI_EP_RDM {
+        Some(Reason::EndpointType)
+    } else if !claims(sys::FI_RMA) {
+        Some(Reason::NoRma)
+    } else if !claims(sys::FI_ATOMIC) {
+        Some(Reason::NoAtomics)
+    } else if facts.data_bytes < DATA_BYTES {
+        Some(Reason::DataBytes { bytes: facts.data_bytes })
+    } else if !(1..=8).contains(&facts.key_bytes) {
+        Some(Reason::KeyBytes { bytes: facts.key_bytes })
+    } else if registration != 0 {
+        Some(Reason::Registration { bits: registration })
+    } else if mode != 0 {
+        Some(Reason::Mode { bits: mode })
+    } else if facts.provider == "shm" && facts.registration & sys::FI_MR_VIRT_ADDR != 0 && facts.order & ORDER == 0 {
+        Some(Reason::UncheckedKeys)
+    } else {
+        None
+    }
+}
+
+/// Returns the first fetching atomic on words of 64 bits that is not there.
+pub(crate) fn missing_atomic(atomics: Atomics) -> Option<Reason> {
+    let there = |kind: &AtomicKind| atomics.has(WordKind::U64, *kind, true);
+    AtomicKind::ALL.into_iter().find(|kind| !there(kind)).map(|kind| Reason::NoAtomic { kind })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> Facts {
+        Facts {
+            provider: "tcp;ofi_rxm".to_owned(),
+            fabric: "127.0.0.1/32".to_owned(),
+            domain: "lo".to_owned(),
+            endpoint_type: sys::FI_EP_RDM,
+            protocol: 0,
+            address_format: sys::FI_SOCKADDR_IN,
+            caps: NEEDED,
+            mode: 0,
+            registration: sys::FI_MR_LOCAL,
+            key_bytes: 8,
+            data_bytes: 8,
+            order: ORDER,
+            ordered: [0; 3],
+            longest: 1 << 30,
+            inject: 64,
+            depth: 256,
+        }
+    }
+
+    #[test]
+    fn the_first_thing_that_is_missing_is_told() {
+        assert_eq!(missing(&good()), None);
+        let without = |bits: u32| NEEDED & !u64::from(bits);
+        for (facts, reason) in [
+            (Facts { endpoint_type: sys::FI_EP_MSG, ..good() }, Reason::EndpointType),
+            (Facts { caps: without(sys::FI_RMA | sys::FI_ATOMIC), ..good() }, Reason::NoRma),
+            (Facts { caps: without(sys::FI_ATOMIC), ..good() }, Reason::NoAtomics),
+            (Facts { data_bytes: 4, ..good() }, Reason::DataBytes { bytes: 4 }),
+            (Facts { key_bytes: 0, ..good() }, Reason::KeyBytes { bytes: 0 }),
+            (Facts { key_bytes: 16, ..good() }, Reason::KeyBytes { bytes: 16 }),
+            (
+                Facts { registration: sys::FI_MR_LOCAL | sys::FI_MR_ENDPOINT, ..good() },
+                Reason::Registration { bits: sys::FI_MR_ENDPOINT },
+            ),
+            (Facts { mode: sys::FI_CONTEXT | sys::FI_RX_CQ_DATA, ..good() }, Reason::Mode { bits: sys::FI_RX_CQ_DATA }),
+        ] {
+            assert_eq!(missing(&facts), Some(reason));
+        }
+    }
+
+    #[test]
+    fn shared_memory_is_refused_where_nobody_looks_at_keys() {
+        let shm = |registration, order| Facts { provider: "shm".to_owned(), registration, order, ..good() };
+        assert_eq!(missing(&shm(sys::FI_MR_VIRT_ADDR, 0)), Some(Reason::UncheckedKeys));
+        assert_eq!(missing(&shm(sys::FI_MR_VIRT_ADDR, ORDER)), None);
+        assert_eq!(missing(&shm(0, 0)), None);
+    }
+
+    #[test]
+    fn only_fetching_atomics_on_64_bits_count() {
+        let mut atomics = Atomics::default();
+        for kind in AtomicKind::ALL {
+            assert_eq!(missing_atomic(atomics), Some(Reason::NoAtomic { kind }));
+            atomics.set(WordKind::I64, kind, true, true);
+            atomics.set(WordKind::U64, kind, false, true);
+            assert_eq!(missing_atomic(atomics), Some(Reason::NoAtomic { kind }));
+            atomics.set(WordKind::U64, kind, true, true);
+        }
+        assert_eq!(missing_atomic(atomics), None);
+    }
+}

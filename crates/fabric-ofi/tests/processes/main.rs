@@ -1,0 +1,100 @@
+//! Pairs of processes that use each other's memory, over each provider that is here; and what needs
+//! one process.
+//!
+//! Without arguments, or with parts of cases' names, this program runs the cases. With `rank` it is
+//! one of their processes.
+
+mod alone;
+mod memory;
+mod pair;
+mod wrong;
+
+use std::{
+    env,
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::ExitCode,
+    time::Instant,
+};
+
+/// The providers that cases are run over, and the interface for each.
+const PROVIDERS: &[(&str, Option<&str>)] = &[("tcp;ofi_rxm", Some("lo")), ("shm", None)];
+
+/// A case with its name.
+type Case<F> = (&'static str, F);
+
+/// Cases of two ranks: what each of them does.
+const PAIRS: &[Case<fn(pair::Rank)>] = &[
+    ("puts_arrive_and_tell", memory::puts_arrive_and_tell),
+    ("gets_bring_what_is_there", memory::gets_bring_what_is_there),
+    ("atomics_of_both_ranks_lose_nothing", memory::atomics_of_both_ranks_lose_nothing),
+    ("large_puts_and_gets_are_whole", memory::large_puts_and_gets_are_whole),
+    ("many_operations_are_under_way", memory::many_operations_are_under_way),
+    ("a_dropped_token_leaves_its_put_whole", memory::a_dropped_token_leaves_its_put_whole),
+    ("a_wrong_key_is_an_error", wrong::a_wrong_key_is_an_error),
+    ("a_key_of_a_dropped_region_is_an_error", wrong::a_key_of_a_dropped_region_is_an_error),
+    ("forged_bounds_are_an_error", wrong::forged_bounds_are_an_error),
+    ("a_dead_peer_is_told_in_time", wrong::a_dead_peer_is_told_in_time),
+    ("an_endpoint_is_dropped_with_gets_under_way", wrong::an_endpoint_is_dropped_with_gets_under_way),
+];
+
+/// Cases of this process, for one provider.
+const ALONE: &[Case<fn(&fabric_ofi::Offer)>] = &[
+    ("names_that_are_no_use_are_refused", alone::names_that_are_no_use_are_refused),
+    ("accesses_out_of_bounds_are_refused", alone::accesses_out_of_bounds_are_refused),
+    ("what_is_of_another_endpoint_is_refused", alone::what_is_of_another_endpoint_is_refused),
+    ("tokens_that_are_kept_fill_an_endpoint", alone::tokens_that_are_kept_fill_an_endpoint),
+    ("an_endpoint_moves_to_another_thread", alone::an_endpoint_moves_to_another_thread),
+    ("dropped_regions_keep_their_addresses", alone::dropped_regions_keep_their_addresses),
+];
+
+/// Cases of the probe.
+const PROBE: &[Case<fn()>] = &[
+    ("verdicts_are_true_here", alone::verdicts_are_true_here),
+    ("unknown_names_have_no_offers", alone::unknown_names_have_no_offers),
+];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = env::args().skip(1).collect();
+    if let [role, case, provider, rank] = &words[..]
+        && role == "rank"
+    {
+        let (_, play) = PAIRS.iter().find(|(name, _)| name == case).expect("a case");
+        play(pair::Rank::new(provider, rank));
+        return ExitCode::SUCCESS;
+    }
+    let filters: Vec<_> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    let mut all: Vec<(String, Box<dyn Fn()>)> = Vec::new();
+    for (name, case) in PROBE {
+        all.push(((*name).to_owned(), Box::new(case)));
+    }
+    for (provider, domain) in PROVIDERS {
+        let Some(offer) = pair::usable(provider, *domain) else {
+            println!("SKIPPED: all cases over {provider}: libfabric has no usable offer of it here");
+            continue;
+        };
+        for (name, case) in ALONE {
+            let offer = offer.clone();
+            all.push((format!("{name} over {provider}"), Box::new(move || case(&offer))));
+        }
+        for (name, _) in PAIRS {
+            all.push((format!("{name} over {provider}"), Box::new(|| pair::run(name, provider))));
+        }
+    }
+    if words.iter().any(|word| word == "--ignored") {
+        all.clear();
+    }
+    all.retain(|(name, _)| filters.is_empty() || filters.iter().any(|filter| name.contains(*filter)));
+    let mut failed = 0;
+    for (name, case) in &all {
+        if words.iter().any(|word| word == "--list") {
+            println!("{name}: test");
+            continue;
+        }
+        let begun = Instant::now();
+        let good = catch_unwind(AssertUnwindSafe(case)).is_ok();
+        failed += usize::from(!good);
+        println!("test {name} ... {} ({} ms)", if good { "ok" } else { "FAILED" }, begun.elapsed().as_millis());
+    }
+    println!("{} cases, {failed} failed", all.len());
+    ExitCode::from(u8::from(failed > 0))
+}

@@ -1,0 +1,138 @@
+//! Two ranks of one case: this program, executed twice, with a socket between the two.
+
+use crate::PROVIDERS;
+use fabric_ofi::{Domain, Endpoint, Offer, Peer, Region, RemoteKey, Wanted, providers};
+use std::{
+    env,
+    io::{ErrorKind, Read, Write},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// What anything in a case may take: ten times what it should.
+pub(crate) const BOUND: Duration = Duration::from_secs(10);
+/// What a case may take.
+const CASE: Duration = Duration::from_secs(30);
+
+/// Returns the first usable offer of a provider.
+pub(crate) fn usable(provider: &str, domain: Option<&str>) -> Option<Offer> {
+    let wanted = Wanted::default().provider(provider);
+    let wanted = domain.into_iter().fold(wanted, Wanted::domain);
+    providers(&wanted)
+        .expect("an answer of libfabric")
+        .into_iter()
+        .find(|offer| offer.provider == provider && offer.is_usable())
+}
+
+/// Runs both ranks of a case, which have to succeed in time.
+pub(crate) fn run(case: &str, provider: &str) {
+    let program = env::current_exe().expect("this program's path");
+    let (first, second) = UnixStream::pair().expect("sockets");
+    let start = |rank: &str, socket: UnixStream| {
+        let mut command = Command::new(&program);
+        command.args(["rank", case, provider, rank]).stdin(Stdio::from(OwnedFd::from(socket)));
+        command.spawn().expect("a process")
+    };
+    let mut ranks = [start("0", first), start("1", second)];
+    let begun = Instant::now();
+    let mut ended = [None; 2];
+    while ended.contains(&None) && begun.elapsed() < CASE {
+        for (rank, ended) in ranks.iter_mut().zip(&mut ended) {
+            *ended = ended.or(rank.try_wait().expect("a process's state"));
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    let kill = |rank: &mut Child| rank.kill().and_then(|()| rank.wait());
+    for (rank, _) in ranks.iter_mut().zip(ended).filter(|(_, ended)| ended.is_none()) {
+        kill(rank).expect("a killed process");
+    }
+    for (rank, ended) in ended.iter().enumerate() {
+        match ended {
+            Some(status) => assert!(status.success(), "rank {rank}: {status}"),
+            None => panic!("rank {rank} was not ready within {CASE:?}"),
+        }
+    }
+}
+
+/// One of the two ranks, with an endpoint and a region of which the other knows.
+#[derive(Debug)]
+pub(crate) struct Rank {
+    pub(crate) rank: usize,
+    pub(crate) domain: Domain,
+    pub(crate) endpoint: Endpoint,
+    /// The other rank.
+    pub(crate) other: Peer,
+    /// This rank itself.
+    pub(crate) same: Peer,
+    socket: UnixStream,
+}
+
+impl Rank {
+    pub(crate) fn new(provider: &str, rank: &str) -> Self {
+        let domain = PROVIDERS.iter().find(|(name, _)| *name == provider).and_then(|(_, domain)| *domain);
+        let offer = usable(provider, domain).expect("the offer that the parent has found");
+        let domain = Domain::open(&offer).expect("a domain");
+        let mut endpoint = domain.endpoint().expect("an endpoint");
+        let socket = std::io::stdin().as_fd().try_clone_to_owned().expect("the socket to the other rank");
+        let mut socket = UnixStream::from(socket);
+        socket.set_nonblocking(true).expect("a socket that does not block");
+        let name = endpoint.name();
+        let theirs = swap(&mut socket, &mut endpoint, &name);
+        let other = endpoint.insert(&theirs).expect("the other rank");
+        let same = endpoint.insert(&name).expect("this rank");
+        Self { rank: rank.parse().expect("a rank"), domain, endpoint, other, same, socket }
+    }
+
+    /// Opens a region, and returns it with the key of the other rank's.
+    pub(crate) fn regions(&mut self, bytes: usize) -> (Region, RemoteKey) {
+        let region = self.domain.region(bytes).expect("a region");
+        let theirs = self.swap(&region.key().to_bytes());
+        (region, RemoteKey::from_bytes(&theirs).expect("a key"))
+    }
+
+    /// Sends bytes to the other rank, and returns those that it sends, with progress meanwhile.
+    pub(crate) fn swap(&mut self, mine: &[u8]) -> Vec<u8> {
+        swap(&mut self.socket, &mut self.endpoint, mine)
+    }
+
+    /// Waits until the other rank is here, too.
+    pub(crate) fn meet(&mut self) {
+        self.swap(&[]);
+    }
+
+    /// Waits until an operation is over.
+    pub(crate) fn done(&mut self, token: &fabric_ofi::Token) -> u64 {
+        self.endpoint.wait(token, BOUND).expect("an operation that succeeds")
+    }
+}
+
+fn swap(socket: &mut UnixStream, endpoint: &mut Endpoint, mine: &[u8]) -> Vec<u8> {
+    socket.write_all(&(mine.len() as u32).to_le_bytes()).expect("room in the socket");
+    socket.write_all(mine).expect("room in the socket");
+    let begun = Instant::now();
+    let mut fill = |bytes: &mut [u8]| {
+        let mut got = 0;
+        while got < bytes.len() {
+            match socket.read(&mut bytes[got..]) {
+                Ok(0) => panic!("the other rank is gone"),
+                Ok(read) => got += read,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    endpoint.progress().expect("progress");
+                    thread::yield_now();
+                }
+                Err(error) => panic!("{error}"),
+            }
+            assert!(begun.elapsed() < BOUND, "the other rank sends nothing");
+        }
+    };
+    let mut len = [0; 4];
+    fill(&mut len);
+    let mut theirs = vec![0; u32::from_le_bytes(len) as usize];
+    fill(&mut theirs);
+    theirs
+}
