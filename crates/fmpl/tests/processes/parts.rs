@@ -51,8 +51,11 @@ pub(crate) async fn play(fabric: Fabric, words: &[String]) -> ProgramResult<Stri
         done = part.lives(scene, n).await;
         n += 1;
     }
+    // A survivor that is told sets the others' words until all of them are in the barrier.
+    let mut _stop = None;
     if scene == "finalize" && done.is_ok() {
-        drop(part);
+        _stop = Some(part.stop);
+        drop(part.buffer);
         done = fmpl.finalize().await;
     } else {
         part.stop_others().await?;
