@@ -150,8 +150,8 @@ impl Model {
         self
     }
 
-    /// Returns the model with writers that look so often whether the lock is free by now before they
-    /// go to the queue, if they may barge in.
+    /// Returns the model with writers that look so often whether the lock is free by now, before
+    /// they queue up, if they may barge in.
     #[must_use]
     pub fn looking(mut self, looks: u8) -> Model {
         if let Tables::Counted(table) = &mut self.tables {

@@ -1,5 +1,5 @@
-//! What goes wrong between two ranks: each time an error, in time, and the target's memory stays as
-//! it was.
+//! What goes wrong between two ranks: each time the target's memory stays as it was, and whoever
+//! waits is told in time, though not always that it was wrong.
 
 use crate::pair::{BOUND, Rank};
 use fabric_ofi::{Amo, OfiError, Region, RemoteKey, Result, Token};
@@ -53,7 +53,7 @@ fn no_notice(rank: &mut Rank) {
     }
 }
 
-pub(crate) fn a_wrong_key_is_an_error(mut rank: Rank) {
+pub(crate) fn a_wrong_key_changes_nothing(mut rank: Rank) {
     let (own, theirs) = rank.regions(64);
     own.store(0, 42).unwrap();
     rank.meet();
@@ -68,7 +68,7 @@ pub(crate) fn a_wrong_key_is_an_error(mut rank: Rank) {
     no_notice(&mut rank);
 }
 
-pub(crate) fn a_key_of_a_dropped_region_is_an_error(mut rank: Rank) {
+pub(crate) fn a_key_of_a_dropped_region_changes_nothing(mut rank: Rank) {
     let (own, theirs) = rank.regions(4096);
     let (kept, _) = rank.regions(64);
     let token = rank.endpoint.change(rank.other, theirs, 0, Amo::Add(1)).unwrap();
@@ -87,7 +87,7 @@ pub(crate) fn a_key_of_a_dropped_region_is_an_error(mut rank: Rank) {
 }
 
 /// Rank 0 claims that rank 1's region is larger than it is.
-pub(crate) fn forged_bounds_are_an_error(mut rank: Rank) {
+pub(crate) fn forged_bounds_change_nothing(mut rank: Rank) {
     let (own, theirs) = rank.regions(4096);
     rank.meet();
     if rank.rank == 0 {

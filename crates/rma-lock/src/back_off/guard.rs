@@ -60,8 +60,8 @@ impl Mode for Exclusive {
 
 /// [`Shared`] or [`Exclusive`] access to a [`BackOffLock`].
 ///
-/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports
-/// no errors.
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
+/// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct BackOffGuard<'a, M: Mode> {
     lock: &'a BackOffLock,

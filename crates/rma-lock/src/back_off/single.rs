@@ -32,10 +32,11 @@ const LOCK_BYTES: usize = 64;
 /// particular rank, so the lock suits oversubscribed jobs, with many more ranks than cores.
 ///
 /// # Errors and deaths
-/// Besides those of [`RmaLock::read_before`], [`crate::LockError::Contended`], but not for a try. At
-/// least one attempt is made, whatever the deadline. If the home is lost, calls end with [`rdma_fabric::FabricError::PeerLost`]. If a *holder* is
-/// lost, its word stays as it is, and nobody can know whose hold it was: others try until their
-/// deadline, as often as [`BackOff::attempts`] says, or without either for ever.
+/// Besides those of [`RmaLock::read_before`], [`crate::LockError::Contended`], but not for a try.
+/// At least one attempt is made, whatever the deadline. If the home is lost, calls end with
+/// [`rdma_fabric::FabricError::PeerLost`]. If a *holder* is lost, its word stays as it is, and
+/// nobody can know whose hold it was: others try until their deadline, as often as
+/// [`BackOff::attempts`] says, or without either for ever.
 ///
 /// # Dropped futures
 /// An attempt in flight that is dropped is awaited in the background, and given back if it

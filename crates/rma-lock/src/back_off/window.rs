@@ -78,8 +78,8 @@ impl WindowLock {
 
 /// Access to a rank's memory, or to all ranks', through a [`WindowLock`].
 ///
-/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports
-/// no errors.
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
+/// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct WindowGuard<'a> {
     lock: &'a WindowLock,

@@ -7,6 +7,7 @@ use crate::{
     in_place::{FastPath, in_place},
     lock::{AnonymousShared, KeptExclusive, OfThisCrate},
     queue::{Call, Held, LOCK_BYTES, NodeId},
+    recovery::EpochLink,
 };
 use core::{fmt, future::Future, mem, sync::atomic::Ordering::Relaxed, task::Context};
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
@@ -185,7 +186,7 @@ impl<S: Scheme> Lock for CountedLock<S> {
     }
 
     fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, (): ()) -> Result<Self> {
-        Self::with(fabric, memory, home, crate::recovery::EpochLink::default())
+        Self::with(fabric, memory, home, EpochLink::default())
     }
 
     fn home(&self) -> Rank {

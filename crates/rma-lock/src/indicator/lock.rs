@@ -88,8 +88,8 @@ impl<L: KeptExclusive> Lock for IndicatorLock<L> {
 
 /// Shared or exclusive access to an [`IndicatorLock`].
 ///
-/// Dropping it releases the lock in the background, as [`Guard::release`] does, and
-/// reports no errors.
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
+/// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct IndicatorGuard<'a, L: KeptExclusive> {
     lock: &'a IndicatorLock<L>,

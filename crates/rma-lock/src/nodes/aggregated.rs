@@ -127,8 +127,8 @@ impl<L: AnonymousShared> Lock for Aggregated<L> {
 
 /// Shared access through an [`Aggregated`] lock.
 ///
-/// Dropping it releases the lock in the background, as [`Guard::release`] does, and
-/// reports no errors.
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
+/// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct AggregatedGuard<'a, L: AnonymousShared> {
     lock: &'a Aggregated<L>,

@@ -11,8 +11,8 @@ use std::{sync::Arc, thread};
 
 /// Shared access: no writer is inside. Returned by [`super::RecoverableLock::read`].
 ///
-/// Dropping it releases the lock in the background, as [`Guard::release`] does, and
-/// reports no errors.
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
+/// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct RecoverableReadGuard<'a> {
@@ -22,8 +22,8 @@ pub struct RecoverableReadGuard<'a> {
 /// Exclusive access: nobody else is inside. Returned by [`super::RecoverableLock::write`] and
 /// [`super::RecoverableLock::mend`].
 ///
-/// Dropping it releases the lock in the background, as [`Guard::release`] does, and
-/// reports no errors. If it is dropped by a panic, what the lock protects is torn.
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
+/// errors. If it is dropped by a panic, what the lock protects is torn.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct RecoverableWriteGuard<'a> {

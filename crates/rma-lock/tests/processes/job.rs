@@ -1,8 +1,8 @@
 //! Jobs whose ranks are processes: this test binary, executed again for [`is_a_rank`].
 
-use crate::{delays, dying::Points, every, hammered, locked, nodes, scenes};
-use checks::killed::{self, Asked, Report};
-use rdma_fabric::{Fabric, ProgramResult};
+use crate::{delays, dying::Points, hammered, holders, locked, nodes, scenes};
+use checks::killed::{self, Asked, Report, die};
+use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank, Region};
 use std::{env, fs, sync::Arc, time::Duration};
 
 /// The variable that names a file for the table.
@@ -28,11 +28,27 @@ async fn play(fabric: Fabric, words: Vec<String>, points: Arc<Points>) -> Progra
     match words[..] {
         ["scene", name, ..] => scenes::play(fabric, scenes::Scene::named(name), points).await,
         ["hammer", victim, micros] => hammered::play(fabric, victim.parse()?, micros.parse()?).await,
-        ["every", lock, held] => every::play(fabric, lock, held).await,
+        ["holder", lock, held] => holders::play(fabric, lock, held).await,
         ["nodes", victim, held] => nodes::play(fabric, victim.parse()?, held).await,
         ["locked", program] => locked::play(fabric, program).await,
         ["delay", held] => delays::play(fabric, held).await,
         _ => Err(format!("no such part: {words:?}").into()),
+    }
+}
+
+/// Lets `victim` die, holding what it holds, when all others are out of the last barrier; returns, at
+/// the others, when they know of it. `region` is symmetric memory of 8 bytes for nothing else.
+pub(crate) async fn outlive(fabric: &Fabric, victim: Rank, region: &Region, held: impl Sized) -> ProgramResult<()> {
+    let told = region.word::<u64>(fabric, 0)?;
+    if fabric.rank() == victim {
+        fabric.wait_until(&told, Deps::All, |others| others == fabric.ranks() as u64 - 1).await?;
+        let _held = held;
+        die();
+    }
+    fabric.fetch_add(&fabric.remote_word::<u64>(region.at(victim, 0))?, 1).await?;
+    match fabric.wait_until(&told, Deps::One(victim), |word| word != 0).await {
+        Err(FabricError::PeerLost { rank }) if rank == victim => Ok(()),
+        other => Err(format!("the victim said {other:?}").into()),
     }
 }
 

@@ -2,16 +2,17 @@
 //!
 //! The lock that continues when its ranks die is tested by kills at every call of the fabric that
 //! one of its operations makes ([`points`]), at random moments ([`hammered`]), and to measure how
-//! long it takes until a survivor gets in ([`delays`]). [`every`], [`nodes`] and [`locked`] test locks
-//! that do not continue: there the other ranks get an error. `cargo test` runs a sample of each;
-//! `cargo xtask kill --points`, `cargo xtask kill --lock` and `cargo xtask death --lock` do more.
+//! long it takes until a survivor gets in ([`delays`]). [`holders`], [`nodes`] and [`locked`] test
+//! locks that do not continue: there the other ranks get an error. `cargo test` runs a sample of
+//! each; `cargo xtask kill --points`, `cargo xtask kill --lock` and `cargo xtask death --lock` do
+//! more.
 #![cfg(target_os = "linux")]
 
 mod checked;
 mod delays;
 mod dying;
-mod every;
 mod hammered;
+mod holders;
 mod job;
 mod locked;
 mod nodes;

@@ -3,9 +3,9 @@
 //!
 //! Each node has two ranks. Those of the second node meet in words of the first of them.
 
-use crate::job::launch_on;
-use checks::killed::{Outcome, die};
-use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
+use crate::job::{launch_on, outlive};
+use checks::killed::Outcome;
+use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
 use rma_lock::{
     Guard, Lock, LockError, RmaLock,
     locks::{Aggregated, RpLock},
@@ -24,23 +24,13 @@ pub(crate) async fn play(fabric: Fabric, victim: u32, held: &str) -> ProgramResu
     let mut world = Group::world(&fabric).await?;
     let lock = Aggregated::<RpLock>::symmetric(&fabric, HOME).await?;
     let region = fabric.alloc_symmetric(8).await?;
-    let told = region.word::<u64>(&fabric, 0)?;
     let dies = me == victim;
     let survivors = world.split((!dies).then_some(0), 0).await?;
     let reader = if dies && held == "reader" { Some(lock.read().await?) } else { None };
     let writer = if dies && held == "writer" { Some(lock.write().await?) } else { None };
     world.barrier().await?;
-    let Some(mut survivors) = survivors else {
-        // Now nobody is in the barrier any more.
-        fabric.wait_until(&told, Deps::All, |others| others == RANKS as u64 - 1).await?;
-        let _held = (reader, writer);
-        die();
-    };
-    fabric.fetch_add(&fabric.remote_word::<u64>(region.at(victim, 0))?, 1).await?;
-    match fabric.wait_until(&told, Deps::One(victim), |word| word != 0).await {
-        Err(FabricError::PeerLost { rank }) if rank == victim => {}
-        other => return Err(format!("the victim said {other:?}").into()),
-    }
+    outlive(&fabric, victim, &region, (reader, writer)).await?;
+    let mut survivors = survivors.ok_or("the victim is alive")?;
     let attempt = || async {
         if held == "nothing" { lock.read().await?.release().await } else { lock.write().await?.release().await }
     };

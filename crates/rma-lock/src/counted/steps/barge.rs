@@ -47,7 +47,7 @@ impl CountedTable {
                 self.barged_in(s);
             }
             At::B1 | At::B2 if s.tries => s.at = At::End(End::NotNow),
-            At::B1 | At::B2 if s.dropped => s.at = At::End(End::GaveUp(Reason::Dropped)),
+            At::B1 | At::B2 | At::Look if s.dropped => s.at = At::End(End::GaveUp(Reason::Dropped)),
             At::B1 | At::B2 | At::Look => self.not_yet(s, found),
             At::W8Block => s.at = At::W8,
             At::W8 if found == rules.interest(me) => {
@@ -88,8 +88,8 @@ impl CountedTable {
         Ok(())
     }
 
-    /// B1, B2: the count word is `found`. A lock that is free is tried once more; one that is not is
-    /// looked at for a while, if that is worth while, before this writer goes to the queue.
+    /// B1, B2 failed, or a look has found `found`. A lock that is free is tried once more; one that
+    /// is not is looked at for a while, if that is worth while, before this writer queues up.
     fn not_yet(&self, s: &mut Steps, found: u64) {
         let free = found & (WRITER_ACTIVE | NEXT | self.rules.counted) == 0;
         let again = s.looks < self.looks && found & NEXT == 0;

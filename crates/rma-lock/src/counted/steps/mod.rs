@@ -313,8 +313,8 @@ pub struct CountedTable {
     /// passed on by waking its head, which looks; otherwise the head is handed the lock, as soon as it
     /// is registered.
     pub passing: bool,
-    /// How often a writer that may barge in looks whether the lock is free by now, before it goes to
-    /// the queue.
+    /// How often a writer that may barge in looks whether the lock is free by now, before it queues
+    /// up.
     pub looks: u8,
 }
 

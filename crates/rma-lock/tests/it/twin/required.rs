@@ -35,8 +35,8 @@ fn required_jobs_are_exhausted() {
     assert!(other.is_empty(), "{other:#?}");
 }
 
-/// Where a rank can look into the home's memory, it looks some times before it goes to the queue. No
-/// run of the explorer does, since nobody can there.
+/// Where a rank can look into the home's memory, it looks some times before it queues up. No run of
+/// the explorer does, since nobody can there.
 #[test]
 fn looking_before_the_queue_breaks_nothing() {
     for (lock, case, looks) in [

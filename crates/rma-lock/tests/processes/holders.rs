@@ -2,17 +2,17 @@
 //! rank gets an error, nobody gets in beside it, and nobody waits for ever. Where ranks back off,
 //! nobody can know whose hold it was, and the error is a deadline's.
 
-use crate::job::launch;
-use checks::killed::{Outcome, die};
-use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
+use crate::job::{launch, outlive};
+use checks::killed::Outcome;
+use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
 use rma_lock::{Guard, LockError, RmaLock, locks::LockKind, with_lock};
 use std::time::Duration;
 
 const RANKS: usize = 3;
 const HOME: Rank = Rank::new(0);
 const VICTIM: Rank = Rank::new(1);
-/// Ten times what it should take to be told of a loss that has been noticed, and how long ranks back
-/// off.
+/// Ten times what it should take to be told of a loss that has been noticed, and how long ranks
+/// back off.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(10), Duration::from_millis(200)];
 
 /// Returns whether ranks back off, so that nobody learns whose hold keeps the others out.
@@ -37,7 +37,6 @@ async fn with<L: RmaLock>(
     let mut world = Group::world(&fabric).await?;
     let lock = L::symmetric_with(&fabric, HOME, options).await?;
     let region = fabric.alloc_symmetric(8).await?;
-    let told = region.word::<u64>(&fabric, 0)?;
     let dies = fabric.rank() == VICTIM;
     let survivors = world.split((!dies).then_some(0), 0).await?;
     // Every rank has used the lock once: it waits for nothing, and leaves nothing behind.
@@ -46,17 +45,8 @@ async fn with<L: RmaLock>(
     let reader = if dies && held == "reader" { Some(lock.read().await?) } else { None };
     let writer = if dies && held == "writer" { Some(lock.write().await?) } else { None };
     world.barrier().await?;
-    let Some(mut survivors) = survivors else {
-        // Now nobody is in the barrier any more.
-        fabric.wait_until(&told, Deps::All, |others| others == RANKS as u64 - 1).await?;
-        let _held = (reader, writer);
-        die();
-    };
-    fabric.fetch_add(&fabric.remote_word::<u64>(region.at(VICTIM, 0))?, 1).await?;
-    match fabric.wait_until(&told, Deps::One(VICTIM), |word| word != 0).await {
-        Err(FabricError::PeerLost { rank }) if rank == VICTIM => {}
-        other => return Err(format!("the victim said {other:?}").into()),
-    }
+    outlive(&fabric, VICTIM, &region, (reader, writer)).await?;
+    let mut survivors = survivors.ok_or("the victim is alive")?;
     let mut end = Ok(());
     for turn in 0..survivors.len() {
         if turn == survivors.me() {
@@ -87,7 +77,7 @@ fn is_told(error: &LockError) -> bool {
 fn a_killed_holder_or_bystander_leaves_nobody_waiting() {
     for kind in LockKind::ALL.into_iter().filter(|kind| *kind != LockKind::Recoverable) {
         for held in ["nothing", "reader", "writer"] {
-            let report = launch(RANKS, &format!("every {} {held}", kind.name()));
+            let report = launch(RANKS, &format!("holder {} {held}", kind.name()));
             for (rank, outcome) in report.outcomes.into_iter().enumerate() {
                 match outcome {
                     Outcome::Silent if rank == VICTIM.index() => {}
