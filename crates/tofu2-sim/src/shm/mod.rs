@@ -41,6 +41,8 @@ mod job;
 mod memory;
 mod notices;
 mod options;
+#[cfg(target_os = "linux")]
+pub mod part;
 mod processes;
 mod provider;
 mod queues;

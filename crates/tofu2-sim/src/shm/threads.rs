@@ -252,7 +252,7 @@ fn run_endpoint<T>(endpoint: Endpoint, rank: impl FnOnce(Fabric) -> ProgramResul
 }
 
 /// Runs a rank and then ends its helpers, and publishes how it ended.
-fn ended<T>(kept: &Endpoint, rank: impl FnOnce() -> ProgramResult<T>) -> Result<T, JobError> {
+pub(super) fn ended<T>(kept: &Endpoint, rank: impl FnOnce() -> ProgramResult<T>) -> Result<T, JobError> {
     let number = kept.me();
     kept.helpers().allow();
     let out = catch_unwind(AssertUnwindSafe(rank));

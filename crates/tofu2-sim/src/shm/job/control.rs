@@ -84,6 +84,13 @@ impl Plan {
         layout::segment_at(self.ranks, self.heap_bytes, rank).unwrap_or(usize::MAX)
     }
 
+    /// Returns the length of the file of a node's part of the job, with as many segments.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn part_bytes(&self, segments: usize) -> Option<usize> {
+        let (control, all) = (layout::control_bytes(self.ranks)?, self.segment_bytes().checked_mul(segments)?);
+        control.checked_add(all)
+    }
+
     /// Returns all ranks' segments in the job's file, which has the plan's length.
     #[cfg(target_os = "linux")]
     pub(crate) fn segments_in(&self, whole: &Arc<MappedFile>) -> Box<[Arc<Mapping>]> {

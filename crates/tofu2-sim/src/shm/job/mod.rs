@@ -28,7 +28,10 @@ use std::{
 };
 
 #[cfg(target_os = "linux")]
-use super::processes::{cross_copy::CrossPlace, peer_memory::PeerMemories};
+use super::{
+    part::elsewhere::Elsewhere,
+    processes::{cross_copy::CrossPlace, peer_memory::PeerMemories},
+};
 #[cfg(target_os = "linux")]
 use rdma_fabric::{RegionKey, RemoteAddr};
 
@@ -54,6 +57,9 @@ pub(crate) struct Job {
     /// in a launcher.
     #[cfg(target_os = "linux")]
     peers: Option<PeerMemories>,
+    /// How ranks of other nodes are told what this one does, if there are any.
+    #[cfg(target_os = "linux")]
+    elsewhere: Option<Elsewhere>,
 }
 
 impl Job {
@@ -95,6 +101,8 @@ impl Job {
             adopted: Mutex::default(),
             #[cfg(target_os = "linux")]
             peers: None,
+            #[cfg(target_os = "linux")]
+            elsewhere: None,
         }
     }
 
@@ -102,6 +110,18 @@ impl Job {
     #[cfg(target_os = "linux")]
     pub(crate) fn of_processes(self, peers: PeerMemories) -> Self {
         Job { peers: Some(peers), ..self }
+    }
+
+    /// Makes the job a node's part of one that runs on several nodes.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn of_part(self, elsewhere: Elsewhere) -> Self {
+        Job { elsewhere: Some(elsewhere), ..self }
+    }
+
+    /// Returns how ranks of other nodes are told what this one does, if there may be any.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn elsewhere(&self) -> Option<&Elsewhere> {
+        self.elsewhere.as_ref()
     }
 
     /// Returns the anchor that places in a rank's segment keep alive.
@@ -116,6 +136,10 @@ impl Job {
         #[cfg(target_os = "linux")]
         if let Some(peers) = &self.peers {
             return if peers.is_possible() { Existing::CrossCopy } else { Existing::Staged };
+        }
+        #[cfg(target_os = "linux")]
+        if self.elsewhere.is_some() {
+            return Existing::Staged;
         }
         Existing::Direct
     }

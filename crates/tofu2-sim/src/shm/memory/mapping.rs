@@ -192,6 +192,18 @@ impl Mapping {
         self.len - self.heap_at
     }
 
+    /// Returns whether this stands for the segment of a rank of another node, which has only the
+    /// protocol words in front of the region table.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.heap_at <= layout::TABLE && self.heap_len() == 0
+    }
+
+    /// Returns where the heap starts, and its length in bytes.
+    pub(crate) fn heap(&self) -> (NonNull<u8>, usize) {
+        // SAFETY: inside the mapping, or its end.
+        (unsafe { self.base.add(self.heap_at) }, self.heap_len())
+    }
+
     /// Returns where the `len` bytes at `offset` of the heap are; `None` if they are not inside.
     #[inline(always)]
     fn heap_bytes(&self, offset: usize, len: usize) -> Option<NonNull<u8>> {

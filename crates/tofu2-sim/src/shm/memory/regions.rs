@@ -35,6 +35,9 @@ pub(crate) const CONDEMNED: u64 = 1 << 63;
 /// generation, and this function writes generations after the word; so with full barriers on both
 /// sides, one of them sets the bit.
 pub(crate) fn condemn(target: &Mapping) {
+    if target.is_absent() {
+        return;
+    }
     (0..layout::SLOTS).for_each(|index| _ = field(target, index, 0).fetch_or(CONDEMNED, SeqCst));
 }
 
@@ -85,7 +88,7 @@ pub(crate) fn write_terms(own: &Mapping, offset: usize, terms: [u64; 3]) {
 
 /// Returns the terms of a region of kind [`RegionKind::Pact`] whose bytes start at `offset`; terms
 /// that no pact has if there can't be any.
-fn terms(target: &Mapping, offset: usize) -> [u64; 3] {
+pub(crate) fn terms(target: &Mapping, offset: usize) -> [u64; 3] {
     let mut bytes = [0; 24];
     if let Some(front) = offset.checked_sub(GRAIN) {
         target.empty(front, &mut bytes);

@@ -228,6 +228,11 @@ fn arrive(endpoint: &Endpoint, allocator: &mut Allocator) {
     if arrivals.is_multiple_of(job.plan.ranks as u64) {
         job.wake_all();
     }
+    #[cfg(target_os = "linux")]
+    if let Some(elsewhere) = job.elsewhere() {
+        elsewhere.tell(endpoint, allocator.symmetric.phase);
+        job.wake_all();
+    }
 }
 
 /// Waits until every rank has arrived at this rank's phase.

@@ -156,6 +156,18 @@ impl Endpoint {
         Posted::Over(0)
     }
 
+    /// Leaves a notice for this rank in the name of `from`. Returns whether there was room.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn notify_for(&self, from: Rank, data: u64, region: RegionKey, end: u64) -> Result<bool> {
+        let target = self.segment();
+        let Some(claim) = ring::claim(target, from).map_err(|damaged| damaged.error(self.me()))? else {
+            return Ok(false);
+        };
+        publish(target, claim, data, region, end);
+        target.ring_for_notice();
+        Ok(true)
+    }
+
     /// Returns whether a notice for `rank` may find room now.
     pub(crate) fn has_room(&self, rank: Rank) -> Result<bool> {
         let segment = self.job().segment(rank)?;

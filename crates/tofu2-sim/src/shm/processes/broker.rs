@@ -62,6 +62,12 @@ impl BrokerAddress {
         BrokerAddress { job: word(layout::JOB), secret: word(layout::SECRET) }
     }
 
+    /// Returns the address of a broker that some rank opens, with a number and a secret that its
+    /// clients know.
+    pub(crate) fn new(job: u64, secret: u64) -> Self {
+        BrokerAddress { job, secret }
+    }
+
     #[cfg(test)]
     pub(crate) fn for_test() -> Self {
         use core::sync::atomic::AtomicU64;
@@ -81,7 +87,7 @@ impl BrokerAddress {
             socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(refused(&"socket"))?;
         bind(&listener, &self.address()?).map_err(refused(&"bind"))?;
         listen(&listener, QUEUE).map_err(refused(&"listen"))?;
-        Ok(Broker { address: self, listener, clients: Vec::new(), deposits: HashMap::new() })
+        Ok(Broker { address: self, listener, clients: Vec::new(), deposits: HashMap::new(), fetched: 0 })
     }
 
     /// Connects as `me`. Blocks while the launcher is still starting other ranks.
@@ -140,6 +146,8 @@ pub(crate) struct Broker {
     clients: Vec<Client>,
     /// The deposits, by rank.
     deposits: HashMap<u64, (OwnedFd, u64)>,
+    /// How many requests for a deposit were granted.
+    fetched: usize,
 }
 
 #[derive(Debug)]
@@ -150,6 +158,16 @@ struct Client {
 }
 
 impl Broker {
+    /// Deposits `file` for `rank`, whose process has the broker.
+    pub(crate) fn deposit(&mut self, rank: Rank, file: OwnedFd) {
+        self.deposits.insert(rank.number().into(), (file, 0));
+    }
+
+    /// Returns how many requests for a deposit were granted.
+    pub(crate) fn fetched(&self) -> usize {
+        self.fetched
+    }
+
     /// Returns the files that become readable when there is something to do: the listening socket,
     /// then each client's.
     pub(crate) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
@@ -161,8 +179,8 @@ impl Broker {
     pub(crate) fn serve(&mut self, ready: impl IntoIterator<Item = bool>) {
         let mut ready = ready.into_iter();
         let connecting = ready.next().unwrap_or(false);
-        let Broker { address, clients, deposits, .. } = self;
-        clients.retain_mut(|client| !ready.next().unwrap_or(false) || client.serve(*address, deposits));
+        let Broker { address, clients, deposits, fetched, .. } = self;
+        clients.retain_mut(|client| !ready.next().unwrap_or(false) || client.serve(*address, deposits, fetched));
         while connecting && let Ok(socket) = retry_on_intr(|| accept_with(&self.listener, SocketFlags::CLOEXEC)) {
             let ours = socket_peercred(&socket).is_ok_and(|peer| peer.uid.is_root() || peer.uid == geteuid());
             if ours {
@@ -174,8 +192,8 @@ impl Broker {
     /// Returns whether a process of `rank` is connected, and so may still run.
     pub(crate) fn is_connected(&mut self, rank: Rank) -> bool {
         let number = Some(u64::from(rank.number()));
-        let Broker { address, clients, deposits, .. } = self;
-        clients.retain_mut(|client| client.rank != number || client.serve(*address, deposits));
+        let Broker { address, clients, deposits, fetched, .. } = self;
+        clients.retain_mut(|client| client.rank != number || client.serve(*address, deposits, fetched));
         clients.iter().any(|client| client.rank == number)
     }
 }
@@ -183,7 +201,12 @@ impl Broker {
 impl Client {
     /// Answers the client's requests. Returns false if the client has gone or is not a rank of the
     /// job.
-    fn serve(&mut self, address: BrokerAddress, deposits: &mut HashMap<u64, (OwnedFd, u64)>) -> bool {
+    fn serve(
+        &mut self,
+        address: BrokerAddress,
+        deposits: &mut HashMap<u64, (OwnedFd, u64)>,
+        fetched: &mut usize,
+    ) -> bool {
         loop {
             let (request, file) = match receive(&self.socket, RecvFlags::DONTWAIT) {
                 Ok(Some((request, file))) => (request, file),
@@ -202,7 +225,10 @@ impl Client {
                     ([MAGIC, DONE, 0], None)
                 }
                 _ => match deposits.get(&of) {
-                    Some((file, number)) => ([MAGIC, DONE, *number], Some(file.as_fd())),
+                    Some((file, number)) => {
+                        *fetched += 1;
+                        ([MAGIC, DONE, *number], Some(file.as_fd()))
+                    }
                     None => ([MAGIC, NOTHING, 0], None),
                 },
             };

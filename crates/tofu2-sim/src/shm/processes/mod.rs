@@ -16,7 +16,7 @@
 #[cfg(target_os = "linux")]
 pub(crate) mod attach;
 #[cfg(target_os = "linux")]
-mod broker;
+pub(crate) mod broker;
 #[cfg(target_os = "linux")]
 pub(crate) mod cross_copy;
 #[cfg(target_os = "linux")]
@@ -32,7 +32,7 @@ mod rank_process;
 #[cfg(target_os = "linux")]
 mod signals;
 #[cfg(target_os = "linux")]
-mod start;
+pub(crate) mod start;
 #[cfg(target_os = "linux")]
 mod stderr;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,113 @@
+//! What ranks of other nodes are told of a symmetric allocation: the card that a rank holds up in
+//! each of its phases.
+
+use crate::shm::{endpoint::Endpoint, job::Job, memory::layout};
+use core::{
+    fmt,
+    sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+use rdma_fabric::{FabricError, Rank, Result};
+use std::sync::OnceLock;
+
+/// What a rank says in one phase of a symmetric allocation, for the ranks of other nodes, which do
+/// not see its control block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Number of the phase, from 1.
+    phase: u64,
+    /// The words of the side that the phase uses.
+    words: Box<[u64; WORDS]>,
+}
+
+const WORDS: usize = layout::SIDE / 8;
+
+impl Card {
+    /// Number of bytes of [`Card::to_bytes`].
+    pub const BYTES: usize = 8 + 8 * WORDS;
+
+    /// Returns the card as bytes, to be sent.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        core::iter::once(&self.phase).chain(self.words.iter()).flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// Restores a card; `None` if these are not as many bytes as a card has.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (words, []) = bytes.as_chunks::<8>() else { return None };
+        let (phase, words) = words.split_first()?;
+        let words: &[[u8; 8]; WORDS] = words.try_into().ok()?;
+        Some(Card { phase: u64::from_le_bytes(*phase), words: Box::new(words.map(u64::from_le_bytes)) })
+    }
+
+    /// Returns where a card keeps what is said in `phase`.
+    fn side(phase: u64) -> usize {
+        layout::CARD_SIDES[(phase % 2) as usize]
+    }
+}
+
+/// Passes a card on to other nodes.
+type Tell = Box<dyn Fn(Card) + Send + Sync>;
+
+/// A node's connection to the others: whoever moves bytes between nodes sets it, once.
+#[derive(Default)]
+pub(crate) struct Elsewhere(OnceLock<Tell>);
+
+impl fmt::Debug for Elsewhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Elsewhere")
+    }
+}
+
+impl Elsewhere {
+    /// Sets who passes on cards. The first counts.
+    pub(crate) fn set(&self, tell: Tell) {
+        let _ = self.0.set(tell);
+    }
+
+    /// Passes on what `endpoint`'s rank has just said in `phase`.
+    pub(crate) fn tell(&self, endpoint: &Endpoint, phase: u64) {
+        let Some(tell) = self.0.get() else { return };
+        let (control, me) = (&endpoint.job().control, endpoint.me().index());
+        let word = |word| control.card(me, Card::side(phase) + 8 * word).load(Relaxed);
+        tell(Card { phase, words: Box::new(core::array::from_fn(word)) });
+    }
+}
+
+impl Job {
+    /// Notes what `rank`, of another node, has said in a phase, and wakes those that wait for it.
+    ///
+    /// Only one thread of the node does this at a time, for any one rank.
+    ///
+    /// # Errors
+    /// [`FabricError::NoSuchRank`].
+    pub(crate) fn arrived(&self, rank: Rank, card: &Card) -> Result<()> {
+        if rank.index() >= self.plan.ranks {
+            return Err(FabricError::NoSuchRank { rank, ranks: self.plan.ranks });
+        }
+        let word = |at| self.control.card(rank.index(), at);
+        // Acquire: pairs with the release below; the thread may have changed.
+        if word(layout::CARD_PHASE).load(Acquire) >= card.phase {
+            return Ok(());
+        }
+        for (index, value) in card.words.iter().enumerate() {
+            word(Card::side(card.phase) + 8 * index).store(*value, Relaxed);
+        }
+        // Release: pairs with the acquire in `symmetric::all_arrived`.
+        word(layout::CARD_PHASE).store(card.phase, Release);
+        self.control.word(layout::ARRIVALS).fetch_add(1, AcqRel);
+        self.wake_all();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_lead_back_to_the_card() {
+        let card = Card { phase: 7, words: Box::new(core::array::from_fn(|word| word as u64 * 3)) };
+        let bytes = card.to_bytes();
+        assert_eq!((bytes.len(), Card::from_bytes(&bytes)), (Card::BYTES, Some(card)));
+        assert!(Card::from_bytes(&bytes[1..]).is_none() && Card::from_bytes(&[]).is_none());
+    }
+}

@@ -1,0 +1,288 @@
+//! A node's part of a job that runs on several nodes: for a provider that moves bytes between them.
+//!
+//! The ranks of a node use shared memory as in a job of one node. The node's control block has a
+//! card for every rank of the job, so that waits, losses and symmetric allocations concern all of
+//! them; only the segments of ranks elsewhere are missing. Whoever brings news from other nodes
+//! tells the [`Part`]: which ranks have left or are lost, and what they say when all allocate
+//! together. It also does, in memory of this node, what ranks elsewhere ask for.
+
+pub(crate) mod elsewhere;
+mod file;
+#[cfg(test)]
+mod tests;
+
+pub use elsewhere::Card;
+
+use super::{
+    endpoint::Endpoint,
+    job::State,
+    memory::regions::{self, RegionKind},
+};
+use crate::JobError;
+use core::{any::Any, fmt, ptr::NonNull, time::Duration};
+use rdma_fabric::{
+    Deps, Fabric, FabricError, Program, ProgramResult, Rank, RegionKey, Result,
+    provider::{Place, Posted, Provider, Source},
+};
+use std::sync::Arc;
+
+/// What the ranks of a node agree on before they have memory together.
+#[derive(Clone, Debug)]
+pub struct PartPlan {
+    /// Ranks of the whole job.
+    pub ranks: usize,
+    /// The ranks of this node, in order.
+    pub local: Vec<Rank>,
+    /// This process's rank.
+    pub me: Rank,
+    /// Bytes that each rank can register, the same on all nodes.
+    pub segment_bytes: usize,
+    /// Time since the job started.
+    pub age: Duration,
+    /// Whether the machine has fewer CPUs than ranks.
+    pub oversubscribed: bool,
+}
+
+/// A rank's share in its node's part of a job. Clones are the same rank.
+#[derive(Clone)]
+pub struct Part {
+    endpoint: Endpoint,
+    local: Arc<[Rank]>,
+}
+
+/// The heap of a rank's segment: the memory that all its regions are in.
+#[derive(Clone)]
+pub struct Heap {
+    /// The first byte.
+    pub start: NonNull<u8>,
+    /// Length in bytes.
+    pub len: usize,
+    /// Keeps the memory mapped, readable and writable.
+    pub keep: Arc<dyn Any + Send + Sync>,
+}
+
+/// Who may resolve a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lock {
+    /// Everybody.
+    Open,
+    /// The handles that allocated it together.
+    Ring,
+    /// Handles whose pact has these terms.
+    Terms([u64; 3]),
+}
+
+/// Where a registered region is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// Offset of its first byte in the heap.
+    pub at: u64,
+    /// Its length in bytes.
+    pub len: u64,
+    /// Who may resolve it.
+    pub lock: Lock,
+}
+
+/// What has become of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It runs, or has not begun.
+    Running,
+    /// It has left the job.
+    Left,
+    /// It is lost.
+    Lost,
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Part({:?}, {} of its node)", self.endpoint, self.local.len())
+    }
+}
+
+impl fmt::Debug for Heap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Heap({} bytes)", self.len)
+    }
+}
+
+impl Part {
+    /// Becomes the first rank of the node: makes its memory, and hands it to the node's other ranks,
+    /// which [`Part::join`] with the same `number` and `secret`. No two parts on a machine have the
+    /// same number at the same time.
+    ///
+    /// # Errors
+    /// [`FabricError::Setting`] for a plan that makes no job, [`FabricError::System`].
+    pub fn lead(plan: &PartPlan, number: u64, secret: u64) -> Result<Self> {
+        let endpoint = file::lead(plan, number, secret)?;
+        Ok(Part { endpoint, local: plan.local.clone().into() })
+    }
+
+    /// Becomes another rank of the node. The first must have begun to [`Part::lead`], or do so within
+    /// 20 s.
+    ///
+    /// # Errors
+    /// As [`Part::lead`]; [`FabricError::RankTaken`], [`FabricError::Corrupt`].
+    pub fn join(plan: &PartPlan, number: u64, secret: u64) -> Result<Self> {
+        let endpoint = file::join(plan, number, secret)?;
+        Ok(Part { endpoint, local: plan.local.clone().into() })
+    }
+
+    /// Returns the rank's access to its node. It resolves memory of the node's ranks only.
+    pub fn fabric(&self) -> Fabric {
+        self.endpoint.clone().fabric()
+    }
+
+    /// Returns the ranks of the node, in order.
+    pub fn local(&self) -> &[Rank] {
+        &self.local
+    }
+
+    /// Returns the heap of the rank's segment.
+    pub fn heap(&self) -> Heap {
+        let segment = self.endpoint.kept_segment();
+        let (start, len) = segment.heap();
+        Heap { start, len, keep: segment }
+    }
+
+    /// Returns where a registered region of this rank is.
+    ///
+    /// # Errors
+    /// [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`]; [`FabricError::Unsupported`] for
+    /// memory outside the segment.
+    pub fn locate(&self, region: RegionKey) -> Result<Located> {
+        let (me, segment) = (self.endpoint.me(), self.endpoint.segment());
+        let (at, len, kind) = regions::entry(segment, me, region)?;
+        let lock = match kind {
+            RegionKind::Heap | RegionKind::Staged => Lock::Open,
+            RegionKind::Locked => Lock::Ring,
+            RegionKind::Pact => Lock::Terms(regions::terms(segment, at)),
+            RegionKind::Queue => return Err(FabricError::NoSuchRegion { rank: me, region }),
+            RegionKind::Adopted => return Err(FabricError::Unsupported { feature: &"memory outside the segment" }),
+        };
+        Ok(Located { at: at as u64, len: len as u64, lock })
+    }
+
+    /// Leaves a notice of `from`, a rank of another node, about a put that ended `end` bytes behind
+    /// the start of a region of this rank. Returns whether there was room.
+    ///
+    /// # Errors
+    /// [`FabricError::Corrupt`].
+    pub fn notify(&self, from: Rank, data: u64, region: RegionKey, end: u64) -> Result<bool> {
+        self.endpoint.notify_for(from, data, region, end)
+    }
+
+    /// Copies bytes that a rank of another node has put to a place of this rank.
+    ///
+    /// # Errors
+    /// [`FabricError::StaleRegion`], [`FabricError::LengthMismatch`].
+    pub fn land(&self, to: &Place, bytes: &[u8]) -> Result<()> {
+        match Provider::put(&self.endpoint, to, Source::Bytes(bytes), None) {
+            Posted::Failed(error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Wakes the rank if it is parked, whatever it waits for: some of its memory was written.
+    pub fn wake(&self) {
+        core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+        self.endpoint.segment().ring();
+    }
+
+    /// Returns what has become of a rank.
+    pub fn fate(&self, rank: Rank) -> Fate {
+        match self.endpoint.job().control.state(rank.index()) {
+            State::Starting | State::Running => Fate::Running,
+            State::Left => Fate::Left,
+            State::Lost => Fate::Lost,
+        }
+    }
+
+    /// Notes that a rank has left its job.
+    pub fn left(&self, rank: Rank) {
+        self.endpoint.job().publish(rank, State::Left);
+    }
+
+    /// Notes that ranks are lost. If their processes have `ended`, nothing waits for what they have
+    /// begun in this node's memory.
+    pub fn lost(&self, ranks: &[Rank], ended: bool) {
+        let job = self.endpoint.job();
+        for &rank in ranks {
+            if ended && rank.index() < job.plan.ranks {
+                job.control.set_ended(rank.index());
+            }
+            job.publish(rank, State::Lost);
+            if ended && rank.index() < job.plan.ranks {
+                job.gone(rank);
+            }
+        }
+    }
+
+    /// Notes that a rank has ended the whole job.
+    pub fn aborted(&self, rank: Rank, text: &str, code: i32) {
+        self.endpoint.job().abort(rank, text, code);
+    }
+
+    /// Returns why an operation on a rank's memory fails; `None` if the rank is not lost and nobody
+    /// has ended the job.
+    pub fn objection(&self, rank: Rank) -> Option<FabricError> {
+        let job = self.endpoint.job();
+        if let Err(error) = job.control.not_aborted() {
+            return Some(error);
+        }
+        job.is_lost(rank).then(|| job.loss_of(rank))
+    }
+
+    /// Checks that a wait for `deps` can still succeed.
+    ///
+    /// # Errors
+    /// [`FabricError::PeerLost`], [`FabricError::PeersLeft`], [`FabricError::Aborted`],
+    /// [`FabricError::HelperFailed`].
+    pub fn outlook(&self, deps: &Deps<'_>) -> Result<()> {
+        self.endpoint.outlook(deps)
+    }
+
+    /// Sets who passes on what this rank says when all ranks allocate together. The first counts.
+    pub fn on_card(&self, tell: impl Fn(Card) + Send + Sync + 'static) {
+        if let Some(elsewhere) = self.endpoint.job().elsewhere() {
+            elsewhere.set(Box::new(tell));
+        }
+    }
+
+    /// Notes what a rank of another node says when all ranks allocate together. One rank of the node
+    /// does this for all, in the order in which it was said.
+    ///
+    /// # Errors
+    /// [`FabricError::NoSuchRank`].
+    pub fn card(&self, rank: Rank, card: &Card) -> Result<()> {
+        self.endpoint.job().arrived(rank, card)
+    }
+
+    /// Returns whether a handle below, one of this rank's, opens a region with this lock.
+    pub fn opens(below: &Fabric, region: RegionKey, lock: Lock) -> bool {
+        let ring = Endpoint::of(below).and_then(Endpoint::keyring);
+        match lock {
+            Lock::Open => true,
+            Lock::Ring => ring.is_some_and(|ring| ring.opens(region)),
+            Lock::Terms(terms) => ring.is_some_and(|ring| ring.local_terms() == terms),
+        }
+    }
+
+    /// Runs `program` as this rank over `fabric`, which is above [`Part::fabric`], and then its
+    /// helpers to their end. How the rank has ended is published on this node.
+    ///
+    /// # Errors
+    /// [`JobError::RankFailed`], [`JobError::RankPanicked`].
+    pub fn run<P: Program>(&self, fabric: Fabric, program: &P) -> Result<P::Out, JobError> {
+        self.run_with(fabric, |fabric| super::block_on(program.run(fabric)))
+    }
+
+    /// Calls `rank` on this thread as this rank, as [`Part::run`] does, for a rank that runs futures
+    /// its own way.
+    ///
+    /// # Errors
+    /// As [`Part::run`].
+    pub fn run_with<T>(&self, fabric: Fabric, rank: impl FnOnce(Fabric) -> ProgramResult<T>) -> Result<T, JobError> {
+        super::threads::ended(&self.endpoint, || rank(fabric))
+    }
+}

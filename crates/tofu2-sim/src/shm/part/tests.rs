@@ -1,0 +1,141 @@
+//! Nodes that are threads of this process, with nothing between them but their cards.
+
+use super::*;
+use crate::shm::block_on;
+use std::{
+    sync::{Mutex, OnceLock, atomic::AtomicU64, atomic::Ordering::Relaxed},
+    thread,
+};
+
+fn number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    u64::from(std::process::id()) << 32 | NEXT.fetch_add(1, Relaxed)
+}
+
+fn plan(ranks: usize, local: &[u32], me: u32) -> PartPlan {
+    let local = local.iter().copied().map(Rank::new).collect();
+    let (segment_bytes, age) = (1 << 20, Duration::from_secs(3));
+    PartPlan { ranks, local, me: Rank::new(me), segment_bytes, age, oversubscribed: true }
+}
+
+/// Makes the parts of all ranks of these nodes, in rank order.
+fn parts(nodes: &[&[u32]]) -> Vec<Part> {
+    let ranks = nodes.iter().map(|node| node.len()).sum();
+    let mut parts: Vec<Part> = Vec::new();
+    for node in nodes {
+        let number = number();
+        let others = node[1..].iter().map(|&me| plan(ranks, node, me));
+        let others: Vec<_> = others.map(|plan| thread::spawn(move || Part::join(&plan, number, 5))).collect();
+        parts.push(Part::lead(&plan(ranks, node, node[0]), number, 5).unwrap());
+        parts.extend(others.into_iter().map(|other| other.join().unwrap().unwrap()));
+    }
+    parts.sort_by_key(|part| part.fabric().rank());
+    parts
+}
+
+/// Passes the cards of each rank on to the first rank of each other node.
+fn connect(parts: &[Part]) {
+    let all: Arc<OnceLock<Vec<Part>>> = Arc::default();
+    for part in parts {
+        let (me, all) = (part.fabric().rank(), all.clone());
+        let order = Mutex::new(());
+        part.on_card(move |card| {
+            let _turn = order.lock().unwrap();
+            let all = all.get().expect("set before anybody says something");
+            let elsewhere = all.iter().filter(|other| !other.local().contains(&me));
+            elsewhere
+                .filter(|other| other.local()[0] == other.fabric().rank())
+                .for_each(|first| first.card(me, &card).unwrap());
+        });
+    }
+    all.set(parts.to_vec()).unwrap();
+}
+
+#[test]
+fn ranks_of_three_nodes_allocate_together() {
+    let parts = parts(&[&[0, 3], &[1], &[2, 4]]);
+    connect(&parts);
+    let regions = thread::scope(|scope| {
+        let ranks: Vec<_> = parts
+            .iter()
+            .map(|part| {
+                scope.spawn(|| {
+                    block_on(async {
+                        let fabric = part.fabric();
+                        let first = fabric.alloc_symmetric(100).await.unwrap();
+                        let second = fabric.alloc_symmetric(64).await.unwrap();
+                        drop(first);
+                        let third = fabric.alloc_symmetric(4096).await.unwrap();
+                        (second.key(), third.key(), part.locate(third.key()).unwrap(), second, third)
+                    })
+                })
+            })
+            .collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).collect::<Vec<_>>()
+    });
+    for (second, third, at, ..) in &regions {
+        assert_eq!((*second, *third, *at), (regions[0].0, regions[0].1, regions[0].2));
+    }
+    assert_eq!(regions[0].2.len, 4096);
+}
+
+#[test]
+fn a_loss_elsewhere_ends_an_allocation() {
+    let parts = parts(&[&[0], &[1]]);
+    connect(&parts);
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| block_on(parts[0].fabric().alloc_symmetric(8)).map(drop));
+        thread::sleep(Duration::from_millis(20));
+        parts[0].lost(&[Rank::new(1)], true);
+        assert_eq!(waits.join().unwrap(), Err(FabricError::PeerLost { rank: Rank::new(1) }));
+    });
+    assert_eq!(parts[0].objection(Rank::new(1)), Some(FabricError::PeerLost { rank: Rank::new(1) }));
+    assert_eq!((parts[0].fate(Rank::new(1)), parts[1].fate(Rank::new(0))), (Fate::Lost, Fate::Running));
+}
+
+#[test]
+fn notices_of_ranks_elsewhere_are_taken_like_others() {
+    let parts = parts(&[&[1], &[0]]);
+    let here = &parts[0];
+    let region = here.fabric().alloc(64).unwrap();
+    assert_eq!(here.notify(Rank::new(1), 77, region.key(), 8), Ok(true));
+    let notice = block_on(here.fabric().next_notice(Deps::All)).unwrap();
+    assert_eq!((notice.from, notice.data, notice.end), (Rank::new(1), 77, 8));
+    let mut taken = 0;
+    while here.notify(Rank::new(1), 1, region.key(), 0).unwrap() {
+        taken += 1;
+    }
+    assert!(taken > 100, "a ring has an end");
+}
+
+#[test]
+fn an_end_elsewhere_is_told() {
+    let parts = parts(&[&[0], &[1]]);
+    parts[0].left(Rank::new(1));
+    assert_eq!(parts[0].outlook(&Deps::All), Err(FabricError::PeersLeft));
+    parts[0].aborted(Rank::new(1), "enough", 3);
+    let aborted = FabricError::Aborted { rank: Rank::new(1), code: 3 };
+    assert_eq!(parts[0].objection(Rank::new(1)), Some(aborted.clone()));
+    assert_eq!(parts[0].outlook(&Deps::All), Err(aborted));
+}
+
+#[test]
+fn plans_that_make_no_job_are_refused() {
+    for plan in [plan(2, &[1, 0], 0), plan(2, &[0], 1), plan(2, &[0, 2], 0), plan(2, &[], 0)] {
+        assert!(matches!(Part::lead(&plan, number(), 1), Err(FabricError::Setting(_))), "{plan:?}");
+    }
+}
+
+#[test]
+fn nobody_is_handed_memory_without_the_secret() {
+    let number = number();
+    let first = Part::lead(&plan(2, &[0, 1], 0), number, 5).unwrap();
+    let address = crate::shm::processes::broker::BrokerAddress::new(number, 6);
+    let connection = address.connect(Rank::new(1)).unwrap();
+    assert!(connection.fetch(Rank::new(0)).is_err());
+    let second = Part::join(&plan(2, &[0, 1], 1), number, 5).unwrap();
+    let region = first.fabric().alloc(64).unwrap();
+    let word = second.fabric().remote_word::<u64>(region.at(Rank::new(0), 8)).unwrap();
+    block_on(second.fabric().fetch_add(&word, 4)).unwrap();
+    assert_eq!(block_on(second.fabric().fetch_add(&word, 1)), Ok(4));
+}
