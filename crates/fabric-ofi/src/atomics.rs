@@ -1,5 +1,8 @@
 //! Which atomics an endpoint has.
 
+use crate::Amo;
+use fabric_ofi_sys as sys;
+
 /// What an atomic does to a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicKind {
@@ -20,6 +23,18 @@ pub enum AtomicKind {
 impl AtomicKind {
     /// All of them.
     pub const ALL: [Self; 6] = [Self::Sum, Self::Swap, Self::CompareSwap, Self::Or, Self::And, Self::Xor];
+
+    /// Returns what an atomic does.
+    pub fn of<W>(amo: Amo<W>) -> Self {
+        match amo {
+            Amo::Add(_) => Self::Sum,
+            Amo::Swap(_) => Self::Swap,
+            Amo::CompareSwap { .. } => Self::CompareSwap,
+            Amo::Or(_) => Self::Or,
+            Amo::And(_) => Self::And,
+            Amo::Xor(_) => Self::Xor,
+        }
+    }
 
     /// Returns its name, as tables show it.
     pub fn name(self) -> &'static str {
@@ -62,6 +77,28 @@ impl WordKind {
     }
 }
 
+/// Returns libfabric's number for what an atomic does.
+pub(crate) fn operation(kind: AtomicKind) -> sys::fi_op {
+    match kind {
+        AtomicKind::Sum => sys::FI_SUM,
+        AtomicKind::Swap => sys::FI_ATOMIC_WRITE,
+        AtomicKind::CompareSwap => sys::FI_CSWAP,
+        AtomicKind::Or => sys::FI_BOR,
+        AtomicKind::And => sys::FI_BAND,
+        AtomicKind::Xor => sys::FI_BXOR,
+    }
+}
+
+/// Returns libfabric's number for a kind of word.
+pub(crate) fn datatype(word: WordKind) -> sys::fi_datatype {
+    match word {
+        WordKind::U32 => sys::FI_UINT32,
+        WordKind::I32 => sys::FI_INT32,
+        WordKind::U64 => sys::FI_UINT64,
+        WordKind::I64 => sys::FI_INT64,
+    }
+}
+
 /// The atomics that an endpoint has, each asked for by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Atomics(u64);
@@ -69,6 +106,19 @@ pub struct Atomics(u64);
 impl Atomics {
     fn bit(word: WordKind, kind: AtomicKind, fetching: bool) -> u64 {
         1 << ((word as u32 * 6 + kind as u32) * 2 + u32::from(fetching))
+    }
+
+    /// Returns those that `is_there` finds.
+    pub(crate) fn found(mut is_there: impl FnMut(WordKind, AtomicKind, bool) -> bool) -> Self {
+        let mut all = Self::default();
+        for word in WordKind::ALL {
+            for kind in AtomicKind::ALL {
+                for fetching in [false, true] {
+                    all.set(word, kind, fetching, is_there(word, kind, fetching));
+                }
+            }
+        }
+        all
     }
 
     pub(crate) fn set(&mut self, word: WordKind, kind: AtomicKind, fetching: bool, there: bool) {

@@ -1,9 +1,9 @@
 //! Domains: what regions and endpoints are opened in.
 
 use crate::{
-    Endpoint, Offer, Region,
+    Offer, Region,
     error::{OfiError, Result},
-    raw::{self, Facts, Registration},
+    raw::{self, Access, Facts, Memory, Registration},
 };
 use fabric_ofi_sys as sys;
 use std::{
@@ -50,34 +50,33 @@ impl Domain {
     /// # Errors
     /// [`OfiError::Memory`], also for 0 bytes; [`OfiError::Random`], [`OfiError::Call`].
     pub fn region(&self, bytes: usize) -> Result<Region> {
-        let registration = self.register(bytes, true)?;
+        let memory = Memory::new(bytes).map_err(|source| OfiError::Memory { bytes, source })?;
+        self.region_of(memory)
+    }
+
+    pub(crate) fn region_of(&self, memory: Memory) -> Result<Region> {
+        let registration = self.register(memory, Access::Peers)?;
         let virtual_addresses = self.facts.registration & sys::FI_MR_VIRT_ADDR != 0;
         let base = if virtual_addresses { registration.address() } else { 0 };
         Ok(Region::new(registration, base))
     }
 
     /// Registers memory under a key of its own.
-    pub(crate) fn register(&self, bytes: usize, shared: bool) -> Result<Arc<Registration>> {
+    pub(crate) fn register(&self, mut memory: Memory, access: Access) -> Result<Arc<Registration>> {
         let chosen_by_provider = self.facts.registration & sys::FI_MR_PROV_KEY != 0;
         let mut tries = 0;
         loop {
             let key =
                 if chosen_by_provider { 0 } else { random_key(self.facts.key_bytes).map_err(OfiError::Random)? };
             tries += 1;
-            match Registration::new(&self.raw, bytes, key, shared) {
-                Ok(made) => return made.map_err(|source| OfiError::Memory { bytes, source }),
-                Err(failed) if failed.code == sys::FI_ENOKEY as i32 && !chosen_by_provider && tries < KEYS => {}
-                Err(failed) => return Err(OfiError::call(failed, self.provider())),
+            match Registration::new(&self.raw, memory, key, access) {
+                Ok(made) => return Ok(made),
+                Err((failed, back)) if failed.code == sys::FI_ENOKEY as i32 && !chosen_by_provider && tries < KEYS => {
+                    memory = back;
+                }
+                Err((failed, _)) => return Err(OfiError::call(failed, self.provider())),
             }
         }
-    }
-
-    /// Opens an endpoint.
-    ///
-    /// # Errors
-    /// [`OfiError::Call`], [`OfiError::Memory`].
-    pub fn endpoint(&self) -> Result<Endpoint> {
-        Endpoint::new(self.clone())
     }
 
     /// Returns the name of the provider.
@@ -90,7 +89,8 @@ impl Domain {
         self.facts.longest
     }
 
-    /// Returns how many bytes of addresses dropped regions still take; their pages are given back.
+    /// Returns how many bytes dropped regions and endpoints still take, for bytes that come late;
+    /// pages of this crate are given back. It is 0 when no endpoint of the domain is open.
     pub fn retired_bytes(&self) -> usize {
         self.raw.retired_bytes()
     }

@@ -1,65 +1,140 @@
 //! Endpoints, and operations on memory of peers.
 
-pub use crate::table::Token;
-
 use crate::{
-    Atomics, Domain, Region,
+    AtomicKind, Atomics, Domain, Event, Region, WordKind,
     error::{OfiError, Result},
     key::RemoteKey,
     name::Name,
     peer::Peer,
-    raw::{self, Arrival, Remote, Work},
+    raw::{self, Access, Bytes, Failed, Holds, LONGEST_ADDRESS, Memory, Remote, Sizes, Work},
 };
-use core::{cell::Cell, marker::PhantomData, ops::Range, time::Duration};
+use core::{cell::Cell, marker::PhantomData, ops::Range};
 use rdma_fabric::Amo;
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    thread,
-    time::Instant,
+    os::fd::BorrowedFd,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
-/// How long an operation is offered to a provider that has no room for it.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often a queue is read in vain before others may run.
-const SPINS: u32 = 64;
 /// The longest address that is a text, with its zero.
 const LONGEST_TEXT: usize = 64;
+const _: () = assert!(LONGEST_TEXT <= LONGEST_ADDRESS);
+
+/// How much an endpoint can do at a time. What the provider can't is less in [`Endpoint::limits`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EndpointOptions {
+    /// Most operations under way, messages included; at least 1.
+    pub depth: usize,
+    /// Number of buffers for messages of peers. Messages that find none free wait: in the
+    /// provider, or at the sender, whose posts find no room then.
+    pub receives: usize,
+    /// Bytes of such a buffer, which have to be the same for all endpoints that send to each other.
+    pub message_bytes: usize,
+    /// Whether there should be a [descriptor](Endpoint::descriptor) if the provider can.
+    pub wait: bool,
+}
+
+impl Default for EndpointOptions {
+    /// 256 operations, 64 buffers of 4096 bytes, no descriptor.
+    fn default() -> Self {
+        Self { depth: 256, receives: 64, message_bytes: 4096, wait: false }
+    }
+}
+
+/// What an endpoint can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The longest message in bytes.
+    pub message: usize,
+    /// The longest put or get in bytes.
+    pub transfer: usize,
+    /// Most operations under way.
+    pub depth: usize,
+    /// Number of buffers for messages.
+    pub receives: usize,
+}
+
+/// Where a put's bytes are.
+#[derive(Clone, Debug)]
+pub enum PutFrom<'a> {
+    /// Here: they are copied before the call returns.
+    Bytes(&'a [u8]),
+    /// In a region, which keeps them until the put is over.
+    Region(&'a Region, Range<usize>),
+}
+
+/// Where a get's bytes go.
+#[derive(Clone, Debug)]
+pub enum GetInto<'a> {
+    /// Into a buffer of the endpoint for so many bytes, which the event lends.
+    Own(usize),
+    /// Into a region.
+    Region(&'a Region, Range<usize>),
+}
 
 /// A reliable datagram endpoint with a completion queue and peers of its own: one for each thread.
 ///
-/// Puts, gets and atomics come with a [`Token`] and are under way then. A put is over when its
-/// bytes may be used again, which is not when they are visible at the peer; a get and an atomic
-/// when they have brought what they bring. Nothing is ordered between two operations unless the
-/// first is over before the second is posted.
+/// Posts return `true` if the operation is under way, and `false` if there is no room for it now,
+/// after which nothing has happened; they never wait. [`Endpoint::progress`] tells by the caller's
+/// tag when an operation is over: a put when its bytes are visible at the peer, a get and an atomic
+/// when they have brought what they bring, a message when it has left. Puts, gets and atomics are
+/// not ordered unless the first is over before the second is posted; messages to a peer are.
 ///
 /// A wrong key changes nothing at the target, and is told as the provider likes: by an error of the
-/// operation (gets over `tcp`); to the target, or by errors of later operations, since the
-/// connection is closed (puts over `tcp`); not at all (`shm`). So each wait has an end, and an
-/// operation that is never answered keeps its slot.
+/// operation (`tcp;ofi_rxm`), or not at all (gets and atomics over `shm`). An operation that is
+/// never answered keeps its slot, as those to a peer that is gone may, to which there may also be
+/// no room for ever.
 ///
-/// Dropping an endpoint abandons what is under way.
+/// A closed endpoint, which is a dropped one, receives nothing: no puts of peers, no messages. What
+/// was under way is abandoned. Memory that its gets and atomics would have written stays mapped for
+/// ever, since over `shm` the peer may still write it.
 #[derive(Debug)]
 pub struct Endpoint {
     raw: raw::Endpoint,
     domain: Domain,
     name: Name,
+    atomics: Atomics,
+    limits: Limits,
     number: u64,
-    patience: Duration,
     /// It is `Send` and not `Sync`.
     one_thread: PhantomData<Cell<()>>,
 }
 
 impl Endpoint {
-    pub(crate) fn new(domain: Domain) -> Result<Self> {
+    /// Opens an endpoint in a domain.
+    ///
+    /// # Errors
+    /// [`OfiError::Call`], [`OfiError::Memory`], [`OfiError::Random`].
+    pub fn open(domain: &Domain, options: EndpointOptions) -> Result<Self> {
         static OPENED: AtomicU64 = AtomicU64::new(0);
+        let facts = domain.facts();
+        let sizes = Sizes {
+            depth: options.depth.min(facts.depth).max(1),
+            receives: options.receives.min(facts.receives),
+            message: options.message_bytes.min(facts.longest),
+        };
+        let new = |bytes: Option<usize>| {
+            let bytes = bytes.unwrap_or(usize::MAX);
+            Memory::new(bytes).map_err(|source| OfiError::Memory { bytes, source })
+        };
+        let notes = new(sizes.notes())?;
+        let memory = domain.register(new(sizes.bytes())?, Access::Own)?;
         let failed = |failed| OfiError::call(failed, domain.provider());
-        let words = domain.register(raw::Endpoint::bytes_for_words(domain.raw()), false)?;
-        let raw = raw::Endpoint::open(domain.raw(), words).map_err(failed)?;
-        let raw = raw.map_err(|source| OfiError::Memory { bytes: 0, source })?;
+        let raw = raw::Endpoint::open(domain.raw(), sizes, notes, memory, options.wait).map_err(failed)?;
         let address = raw.name().map_err(failed)?;
-        let name = Name { provider: domain.provider().to_owned(), form: domain.facts().address_format, address };
-        let number = OPENED.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { raw, domain, name, number, patience: PATIENCE, one_thread: PhantomData })
+        let Sizes { depth, receives, message } = sizes;
+        Ok(Self {
+            atomics: raw.atomics(),
+            raw,
+            domain: domain.clone(),
+            name: Name { provider: domain.provider().to_owned(), form: facts.address_format, address },
+            limits: Limits { message, transfer: facts.longest, depth, receives },
+            number: OPENED.fetch_add(1, Ordering::Relaxed),
+            one_thread: PhantomData,
+        })
     }
 
     /// Returns its name, which peers [insert](Endpoint::insert).
@@ -74,221 +149,185 @@ impl Endpoint {
     pub fn insert(&mut self, name: &[u8]) -> Result<Peer> {
         let theirs = Name::from_bytes(name)?;
         let address = self.name.accept(&theirs, LONGEST_TEXT)?;
-        let index = self.raw.insert(address).map_err(|failed| OfiError::call(failed, &self.name.provider))?;
+        let index = self.raw.insert(address).map_err(|failed| self.failed(failed))?;
         Ok(Peer { endpoint: self.number, index })
     }
 
     /// Returns the atomics that it has, each asked for by itself.
     pub fn atomics(&self) -> Atomics {
-        self.raw.atomics()
+        self.atomics
     }
 
-    /// Sets how long an operation is offered to a provider that has no room; 10 s unless set.
-    pub fn set_patience(&mut self, patience: Duration) {
-        self.patience = patience;
+    /// Returns what it can do.
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
-    /// Posts a put of bytes of `from` to `offset` in a peer's region.
+    /// Returns the domain that it was opened in.
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    /// Posts a message of these bytes, one after the other, which are copied before the call
+    /// returns. It is over when it has left, not when it has arrived.
     ///
     /// # Errors
-    /// [`OfiError::OutOfBounds`], [`OfiError::TooLong`], [`OfiError::Foreign`]; [`OfiError::Full`],
-    /// [`OfiError::Busy`]; [`OfiError::Call`].
+    /// [`OfiError::TooLong`], [`OfiError::Foreign`], [`OfiError::Memory`], [`OfiError::Random`],
+    /// [`OfiError::Call`].
+    pub fn send(&mut self, peer: Peer, bytes: &[&[u8]], tag: u64) -> Result<bool> {
+        let len = bytes.iter().fold(0_usize, |sum, piece| sum.saturating_add(piece.len()));
+        let remote = self.remote(peer, 0, 0)?;
+        within(len, self.limits.message)?;
+        let Some(holds) = self.room(len)? else { return Ok(false) };
+        self.post(Work::Send(Bytes::Copied(bytes)), holds, remote, tag)
+    }
+
+    /// Posts a put to `offset` in a peer's region. If there are `data`, the peer is told them when
+    /// the bytes are there.
+    ///
+    /// # Errors
+    /// [`OfiError::OutOfBounds`], [`OfiError::TooLong`], [`OfiError::Foreign`],
+    /// [`OfiError::Memory`], [`OfiError::Random`], [`OfiError::Call`].
     pub fn put(
         &mut self,
         peer: Peer,
-        from: &Region,
-        bytes: Range<usize>,
+        from: PutFrom<'_>,
         to: RemoteKey,
-        offset: usize,
-    ) -> Result<Token> {
-        self.put_maybe_with(peer, from, bytes, to, offset, None)
-    }
-
-    /// Posts a put as [`Endpoint::put`] does, whose target is told `data` when the bytes are there.
-    ///
-    /// # Errors
-    /// As for [`Endpoint::put`].
-    pub fn put_with(
-        &mut self,
-        peer: Peer,
-        from: &Region,
-        bytes: Range<usize>,
-        to: RemoteKey,
-        offset: usize,
-        data: u64,
-    ) -> Result<Token> {
-        self.put_maybe_with(peer, from, bytes, to, offset, Some(data))
-    }
-
-    fn put_maybe_with(
-        &mut self,
-        peer: Peer,
-        from: &Region,
-        bytes: Range<usize>,
-        to: RemoteKey,
-        offset: usize,
+        offset: u64,
         data: Option<u64>,
-    ) -> Result<Token> {
-        let from = self.span(from, bytes)?;
-        let address = to.address(offset, from.len())?;
-        self.post(peer, &Work::Put { from, data }, to.key, address)
+        tag: u64,
+    ) -> Result<bool> {
+        match from {
+            PutFrom::Bytes(bytes) => {
+                let remote = self.remote(peer, to.key, to.address(offset, bytes.len())?)?;
+                within(bytes.len(), self.limits.transfer)?;
+                let Some(holds) = self.room(bytes.len())? else { return Ok(false) };
+                self.post(Work::Put(Bytes::Copied(&[bytes]), data), holds, remote, tag)
+            }
+            PutFrom::Region(region, range) => {
+                let span = self.span(region, range)?;
+                let len = span.len();
+                let remote = self.remote(peer, to.key, to.address(offset, len)?)?;
+                self.post(Work::Put(Bytes::Held(len), data), Holds::Span(span), remote, tag)
+            }
+        }
     }
 
-    /// Posts a get of bytes from `offset` on in a peer's region, to `bytes` of `into`.
+    /// Posts a get of bytes from `offset` on in a peer's region.
     ///
     /// # Errors
     /// As for [`Endpoint::put`].
-    pub fn get(
-        &mut self,
-        peer: Peer,
-        into: &Region,
-        bytes: Range<usize>,
-        from: RemoteKey,
-        offset: usize,
-    ) -> Result<Token> {
-        let into = self.span(into, bytes)?;
-        let address = from.address(offset, into.len())?;
-        self.post(peer, &Work::Get { into }, from.key, address)
+    pub fn get(&mut self, peer: Peer, into: GetInto<'_>, from: RemoteKey, offset: u64, tag: u64) -> Result<bool> {
+        let (len, span) = match into {
+            GetInto::Own(len) => (len, None),
+            GetInto::Region(region, range) => {
+                let span = self.span(region, range)?;
+                (span.len(), Some(span))
+            }
+        };
+        let remote = self.remote(peer, from.key, from.address(offset, len)?)?;
+        within(len, self.limits.transfer)?;
+        let holds = match span {
+            Some(span) => Holds::Span(span),
+            None => match self.room(len)? {
+                Some(holds) => holds,
+                None => return Ok(false),
+            },
+        };
+        self.post(Work::Get(len), holds, remote, tag)
     }
 
-    /// Posts an atomic on a word of 8 bytes in a peer's region; its result is the word's value
-    /// before.
+    /// Posts an atomic on a word of `width` bytes, 4 or 8, in a peer's region. It brings the word's
+    /// value before; of operands of 4 bytes the upper half is not used.
     ///
     /// # Errors
-    /// As for [`Endpoint::put`], and [`OfiError::Misaligned`].
-    pub fn change(&mut self, peer: Peer, word: RemoteKey, offset: usize, amo: Amo<u64>) -> Result<Token> {
-        if !offset.is_multiple_of(8) {
-            return Err(OfiError::Misaligned { key: word.key, offset });
+    /// As for [`Endpoint::put`]; [`OfiError::Misaligned`], also for another width;
+    /// [`OfiError::NoAtomic`].
+    pub fn change(
+        &mut self,
+        peer: Peer,
+        word: RemoteKey,
+        offset: u64,
+        width: usize,
+        amo: Amo<u64>,
+        tag: u64,
+    ) -> Result<bool> {
+        let kind = AtomicKind::of(amo);
+        let words = match width {
+            4 => WordKind::U32,
+            8 => WordKind::U64,
+            _ => return Err(OfiError::Misaligned { key: word.key, offset, width }),
+        };
+        if !offset.is_multiple_of(width as u64) {
+            return Err(OfiError::Misaligned { key: word.key, offset, width });
         }
-        let address = word.address(offset, 8)?;
-        self.post(peer, &Work::Change(amo), word.key, address)
+        if !self.atomics.has(words, kind, true) {
+            return Err(OfiError::NoAtomic { provider: self.name.provider.clone(), kind, width });
+        }
+        let remote = self.remote(peer, word.key, word.address(offset, width)?)?;
+        self.post(Work::Change(amo, width), Holds::Slot, remote, tag)
+    }
+
+    /// Lets the provider work, for peers' operations too, and tells what is over and what has
+    /// arrived: some events at a time, of which it returns the number.
+    ///
+    /// # Errors
+    /// [`OfiError::Call`]: the endpoint is no use any more.
+    pub fn progress(&mut self, sink: &mut dyn FnMut(Event<'_>)) -> Result<usize> {
+        self.raw.progress(sink).map_err(|failed| self.failed(failed))
+    }
+
+    /// Returns what `poll(2)` can sleep on until there may be an event; none if it was not wanted,
+    /// or the provider has none. Only after [`Endpoint::may_sleep`].
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.raw.descriptor()
+    }
+
+    /// Returns whether whoever now sleeps on the descriptor is woken by what comes: without a
+    /// descriptor never; else not if there are events already, which [`Endpoint::progress`] tells.
+    ///
+    /// # Errors
+    /// [`OfiError::Call`].
+    pub fn may_sleep(&mut self) -> Result<bool> {
+        if self.descriptor().is_none() {
+            return Ok(false);
+        }
+        self.raw.may_sleep().map_err(|failed| self.failed(failed))
+    }
+
+    fn failed(&self, failed: Failed) -> OfiError {
+        OfiError::call(failed, &self.name.provider)
+    }
+
+    fn remote(&self, peer: Peer, key: u64, address: u64) -> Result<Remote> {
+        if peer.endpoint == self.number { Ok(Remote { peer, address, key }) } else { Err(FOREIGN_PEER) }
     }
 
     fn span(&self, region: &Region, bytes: Range<usize>) -> Result<raw::Span> {
         // A range that runs backwards is as long as can't be.
         let len = if bytes.start <= bytes.end { bytes.end - bytes.start } else { usize::MAX };
         let span = region.span(bytes.start, len)?;
-        let limit = self.domain.longest();
-        if !std::sync::Arc::ptr_eq(span.registration().domain(), self.raw.domain()) {
+        if !Arc::ptr_eq(span.registration().domain(), self.raw.domain()) {
             return Err(OfiError::Foreign { what: "region" });
         }
-        if len > limit {
-            return Err(OfiError::TooLong { len, limit });
-        }
-        Ok(span)
+        within(len, self.limits.transfer).map(|()| span)
     }
 
-    fn post(&mut self, peer: Peer, work: &Work, key: u64, address: u64) -> Result<Token> {
-        if peer.endpoint != self.number {
-            return Err(OfiError::Foreign { what: "peer" });
-        }
-        let remote = Remote { peer: peer.index, address, key };
-        let begun = Instant::now();
-        let mut vain = 0;
-        loop {
-            let full = match self.raw.post(work, remote) {
-                Ok(Some(token)) => return Ok(token),
-                Ok(None) => true,
-                Err(failed) if failed.is_for_now() => false,
-                Err(failed) => return Err(OfiError::call(failed, &self.name.provider)),
-            };
-            let progress = self.progress()?;
-            if full && !progress && self.raw.table().held().next().is_none() {
-                return Err(OfiError::Full { limit: self.raw.table().len() });
-            }
-            if begun.elapsed() >= self.patience {
-                let (limit, within) = (self.raw.table().len(), self.patience);
-                let busy = OfiError::Busy { peer: peer.index, within };
-                return Err(if full { OfiError::Full { limit } } else { busy });
-            }
-            rest(&mut vain, progress);
-        }
+    fn room(&mut self, len: usize) -> Result<Option<Holds>> {
+        let domain = &self.domain;
+        self.raw.room(len, |bytes| {
+            let memory = Memory::new(bytes).map_err(|source| OfiError::Memory { bytes, source })?;
+            domain.register(memory, Access::Own)
+        })
     }
 
-    /// Lets the provider work, for peers' operations too; returns whether something was over.
-    ///
-    /// # Errors
-    /// [`OfiError::Call`].
-    pub fn progress(&mut self) -> Result<bool> {
-        let read = self.raw.progress().map_err(|failed| OfiError::call(failed, &self.name.provider))?;
-        Ok(read > 0)
-    }
-
-    /// Returns an operation's result if it is over, after some progress: for an atomic the value
-    /// before, else 0.
-    ///
-    /// # Errors
-    /// [`OfiError::Operation`] if the operation failed; [`OfiError::Foreign`], [`OfiError::Call`].
-    pub fn test(&mut self, token: &Token) -> Result<Option<u64>> {
-        self.progress()?;
-        let failure = match self.raw.outcome(token) {
-            None => return Err(OfiError::Foreign { what: "token" }),
-            Some(None) => return Ok(None),
-            Some(Some(Ok(value))) => return Ok(Some(*value)),
-            Some(Some(Err(failure))) => failure.clone(),
-        };
-        let raw::Failure { call, remote: Remote { peer, address, key }, reply } = failure;
-        Err(OfiError::Operation { call, peer, key, address, reply })
-    }
-
-    /// Waits until an operation is over, and returns its result as [`Endpoint::test`] does.
-    ///
-    /// # Errors
-    /// [`OfiError::TimedOut`], after which the operation is still under way; else as for
-    /// [`Endpoint::test`].
-    pub fn wait(&mut self, token: &Token, within: Duration) -> Result<u64> {
-        self.wait_for("an operation", within, |endpoint| endpoint.test(token))
-    }
-
-    /// Returns the data of a peer's put that has arrived, the oldest first, after some progress.
-    ///
-    /// # Errors
-    /// [`OfiError::Fault`] if instead an error has arrived that is no operation's of this endpoint,
-    /// such as a peer's put with a wrong key: what comes after it comes by the next call.
-    /// [`OfiError::Call`].
-    pub fn notice(&mut self) -> Result<Option<u64>> {
-        self.progress()?;
-        match self.raw.arrival() {
-            None => Ok(None),
-            Some(Arrival::Data(data)) => Ok(Some(data)),
-            Some(Arrival::Fault(reply)) => Err(OfiError::Fault(reply)),
-        }
-    }
-
-    /// Waits for a notice as [`Endpoint::notice`] returns it.
-    ///
-    /// # Errors
-    /// [`OfiError::TimedOut`]; else as for [`Endpoint::notice`].
-    pub fn wait_notice(&mut self, within: Duration) -> Result<u64> {
-        self.wait_for("a notice", within, Self::notice)
-    }
-
-    /// Calls `look`, which makes progress, until it returns something or the time is over.
-    fn wait_for<T>(
-        &mut self,
-        what: &'static str,
-        within: Duration,
-        mut look: impl FnMut(&mut Self) -> Result<Option<T>>,
-    ) -> Result<T> {
-        let begun = Instant::now();
-        let mut vain = 0;
-        loop {
-            if let Some(seen) = look(self)? {
-                return Ok(seen);
-            }
-            if begun.elapsed() >= within {
-                return Err(OfiError::TimedOut { what, within });
-            }
-            rest(&mut vain, false);
-        }
+    fn post(&mut self, work: Work<'_>, holds: Holds, remote: Remote, tag: u64) -> Result<bool> {
+        self.raw.post(work, holds, remote, tag).map_err(|failed| self.failed(failed))
     }
 }
 
-/// Lets others run after some vain looks.
-fn rest(vain: &mut u32, progress: bool) {
-    *vain = if progress { 0 } else { *vain + 1 };
-    if *vain >= SPINS {
-        *vain = 0;
-        thread::yield_now();
-    }
+const FOREIGN_PEER: OfiError = OfiError::Foreign { what: "peer" };
+
+fn within(len: usize, limit: usize) -> Result<()> {
+    if len <= limit { Ok(()) } else { Err(OfiError::TooLong { len, limit }) }
 }

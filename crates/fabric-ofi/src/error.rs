@@ -1,7 +1,7 @@
 //! What goes wrong.
 
-use crate::{probe::Reason, raw};
-use core::{fmt, time::Duration};
+use crate::{AtomicKind, probe::Reason, raw};
+use core::fmt;
 use std::io;
 
 /// A result with [`OfiError`].
@@ -77,46 +77,6 @@ pub enum OfiError {
         /// libfabric's text for it.
         text: String,
     },
-    /// An operation was accepted and failed later.
-    #[error("{call} at peer {peer}, key {key:#x}, address {address:#x}: {reply}")]
-    Operation {
-        /// The call that posted it.
-        call: &'static str,
-        /// The peer.
-        peer: usize,
-        /// The key of its memory.
-        key: u64,
-        /// The address as the provider counts: from the region's start, or in the peer's address
-        /// space.
-        address: u64,
-        /// What the provider says.
-        reply: Reply,
-    },
-    /// A queue reports an error that belongs to no operation of this endpoint.
-    #[error("an error that is no operation's: {0}")]
-    Fault(Reply),
-    /// The provider did not accept an operation within the endpoint's patience.
-    #[error("peer {peer}: an operation was not accepted within {within:?}")]
-    Busy {
-        /// The peer.
-        peer: usize,
-        /// How long it was tried.
-        within: Duration,
-    },
-    /// An operation or a notice took too long; it may come yet.
-    #[error("{what}: nothing within {within:?}")]
-    TimedOut {
-        /// What was waited for.
-        what: &'static str,
-        /// How long.
-        within: Duration,
-    },
-    /// All operations that an endpoint may have are under way, or their tokens are still there.
-    #[error("{limit} operations are under way or have tokens; more are not possible")]
-    Full {
-        /// How many there may be.
-        limit: usize,
-    },
     /// Bytes that are not in the memory.
     #[error("{len} bytes from {offset} on are not in {whose} region of {size} bytes with key {key:#x}")]
     OutOfBounds {
@@ -125,32 +85,44 @@ pub enum OfiError {
         /// The region's key.
         key: u64,
         /// The first byte.
-        offset: usize,
+        offset: u64,
         /// How many.
         len: usize,
         /// The region's size in bytes.
         size: u64,
     },
     /// A word that is not at a multiple of its size.
-    #[error("a word of 8 bytes at {offset}, which is no multiple of 8, in the region with key {key:#x}")]
+    #[error("a word of {width} bytes at {offset} in the region with key {key:#x}: no multiple, or no such words")]
     Misaligned {
         /// The region's key.
         key: u64,
         /// Where.
-        offset: usize,
+        offset: u64,
+        /// The word's size in bytes, which is 4 or 8 where there are such words.
+        width: usize,
     },
-    /// More bytes than the provider moves by one operation.
-    #[error("{len} bytes by one operation; the provider moves at most {limit}")]
+    /// An atomic that the endpoint does not have.
+    #[error("provider {provider} has no fetching {} on words of {width} bytes", kind.name())]
+    NoAtomic {
+        /// The provider.
+        provider: String,
+        /// What the atomic does.
+        kind: AtomicKind,
+        /// The word's size in bytes.
+        width: usize,
+    },
+    /// More bytes than a message or a put or get may have.
+    #[error("{len} bytes by one operation, which may have at most {limit}")]
     TooLong {
         /// How many bytes.
         len: usize,
         /// The limit.
         limit: usize,
     },
-    /// A peer, a token or a region of another endpoint or domain.
+    /// A peer or a region of another endpoint or domain.
     #[error("this {what} belongs to another endpoint or domain")]
     Foreign {
-        /// `peer`, `token` or `region`.
+        /// `peer` or `region`.
         what: &'static str,
     },
     /// Bytes that are no name that this endpoint can use.

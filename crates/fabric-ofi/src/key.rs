@@ -43,9 +43,9 @@ impl RemoteKey {
     }
 
     /// Returns the address of `len` bytes from `offset` on.
-    pub(crate) fn address(self, offset: usize, len: usize) -> Result<u64> {
-        let end = (offset as u64).checked_add(len as u64).filter(|end| *end <= self.len);
-        let address = end.and(self.base.checked_add(offset as u64));
+    pub(crate) fn address(self, offset: u64, len: usize) -> Result<u64> {
+        let end = offset.checked_add(len as u64).filter(|end| *end <= self.len);
+        let address = end.and(self.base.checked_add(offset));
         let outside = OfiError::OutOfBounds { whose: "remote", key: self.key, offset, len, size: self.len };
         address.ok_or(outside)
     }
@@ -64,10 +64,10 @@ mod tests {
         }
 
         #[test]
-        fn addresses_are_in_the_region(base: u64, size: u64, offset: usize, len: usize) {
+        fn addresses_are_in_the_region(base: u64, size: u64, offset: u64, len: usize) {
             let remote = RemoteKey { key: 1, base, len: size };
-            let end = offset as u128 + len as u128;
-            let fits = end <= u128::from(size) && u128::from(base) + offset as u128 <= u128::from(u64::MAX);
+            let end = u128::from(offset) + len as u128;
+            let fits = end <= u128::from(size) && u128::from(base) + u128::from(offset) <= u128::from(u64::MAX);
             prop_assert_eq!(remote.address(offset, len).is_ok(), fits);
         }
 

@@ -4,53 +4,44 @@
 //! Without the feature `ofi`, which is off by default, this crate is empty and needs no library.
 //! With it, `probe` tells what libfabric offers here and what is missing for the contract of
 //! `rdma-fabric`, found by trying, not from what providers claim; and `Domain`, `Region` and
-//! `Endpoint` are registered memory and reliable datagram endpoints that put, get and change remote
-//! words. It is no provider of `rdma-fabric` yet.
+//! `Endpoint` are registered memory and reliable datagram endpoints that put, get, change remote
+//! words and send messages.
 //!
 //! # Who makes progress
-//! Providers in software answer a peer only while this process calls: [`Endpoint::progress`], or
-//! any wait. A rank that computes stalls those that use its memory.
+//! Providers in software answer a peer only while this process calls [`Endpoint::progress`]. A rank
+//! that computes stalls those that use its memory.
 //!
 //! # Safety of memory
 //! Memory of a [`Region`] is written by NICs and by other processes at any time, so it is read and
 //! written by copying. It is registered as long as the region or an operation under way holds it.
-//! Afterwards its addresses stay reserved until the domain is closed, for bytes that come late.
+//! Afterwards it stays mapped until no endpoint of its domain is open, for bytes that come late.
 //!
 //! What libfabric sends is neither authenticated nor encrypted: whoever can reach an endpoint's
 //! address and knows a key may use the memory.
 #![cfg_attr(not(feature = "ofi"), allow(rustdoc::broken_intra_doc_links))]
+#![cfg(feature = "ofi")]
 
-#[cfg(feature = "ofi")]
 mod atomics;
-#[cfg(feature = "ofi")]
 mod domain;
-#[cfg(feature = "ofi")]
 mod endpoint;
-#[cfg(feature = "ofi")]
 mod error;
-#[cfg(feature = "ofi")]
+mod event;
 mod key;
-#[cfg(feature = "ofi")]
 mod name;
-#[cfg(feature = "ofi")]
 mod peer;
-#[cfg(feature = "ofi")]
+mod pool;
 pub mod probe;
-#[cfg(feature = "ofi")]
 mod raw;
-#[cfg(feature = "ofi")]
 mod region;
-#[cfg(feature = "ofi")]
-mod table;
-#[cfg(feature = "ofi")]
+mod slots;
 mod verdict;
 
-#[cfg(feature = "ofi")]
 pub use {
     atomics::{AtomicKind, Atomics, WordKind},
     domain::Domain,
-    endpoint::{Endpoint, Token},
+    endpoint::{Endpoint, EndpointOptions, GetInto, Limits, PutFrom},
     error::{BadName, OfiError, Reply, Result},
+    event::{Brought, Event, Failure},
     key::RemoteKey,
     peer::Peer,
     probe::{Offer, Reason, Wanted, providers},

@@ -5,7 +5,7 @@
 //! on each kind of word.
 
 use crate::{
-    Atomics, Domain,
+    Atomics, Domain, Endpoint, EndpointOptions,
     error::{OfiError, Result},
     raw::{self, Facts, Hints, Info},
     verdict::{MODE, NEEDED, ORDER, OTHER_REGISTRATION, REGISTRATION, missing, missing_atomic},
@@ -178,6 +178,7 @@ fn judge(info: Info, facts: Facts, together: bool) -> Offer {
 
 /// Opens an offer, and returns the atomics that its endpoints have.
 fn try_atomics(info: &Arc<Info>) -> core::result::Result<Atomics, Reason> {
-    let opened = Domain::open_untried(info.clone()).and_then(|domain| domain.endpoint());
+    let opened =
+        Domain::open_untried(info.clone()).and_then(|domain| Endpoint::open(&domain, EndpointOptions::default()));
     opened.map(|endpoint| endpoint.atomics()).map_err(|error| Reason::Open { error: error.to_string() })
 }

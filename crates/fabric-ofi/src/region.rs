@@ -75,12 +75,12 @@ impl Region {
         if offset.is_multiple_of(8) {
             self.outside(offset, 8)
         } else {
-            OfiError::Misaligned { key: self.registration.key(), offset }
+            OfiError::Misaligned { key: self.registration.key(), offset: offset as u64, width: 8 }
         }
     }
 
     fn outside(&self, offset: usize, len: usize) -> OfiError {
         let (key, size) = (self.registration.key(), self.size() as u64);
-        OfiError::OutOfBounds { whose: "own", key, offset, len, size }
+        OfiError::OutOfBounds { whose: "own", key, offset: offset as u64, len, size }
     }
 }

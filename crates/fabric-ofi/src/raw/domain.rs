@@ -1,10 +1,10 @@
-//! Fabrics and domains, and the addresses that nobody may get again before a domain is closed.
+//! Fabrics and domains, and the memory that stays mapped as long as bytes may come late.
 
 use super::{Failed, Info, close, memory::Memory, sys};
 use std::{
     mem,
     ptr::{NonNull, null_mut},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 /// An open fabric.
@@ -18,16 +18,24 @@ impl Drop for Fabric {
     }
 }
 
+/// Who may still write what.
+#[derive(Debug, Default)]
+struct Late {
+    /// How many endpoints are open.
+    endpoints: usize,
+    /// Memory whose registration is closed.
+    ///
+    /// A provider in software may be half-way through a message for it, in another thread or in
+    /// calls to come. So it stays mapped until all endpoints are closed: bytes that come late land
+    /// in memory that nobody else has.
+    retired: Vec<Memory>,
+}
+
 /// An open domain. All that is opened through it holds it.
 #[derive(Debug)]
 pub(crate) struct Domain {
     domain: NonNull<sys::fid_domain>,
-    /// Memory whose registration is closed.
-    ///
-    /// A provider in software may be half-way through a message for it, in another thread. So it
-    /// stays mapped until all endpoints are closed: bytes that come late land in memory that nobody
-    /// has.
-    retired: Mutex<Vec<Memory>>,
+    late: Mutex<Late>,
     fabric: Option<Fabric>,
     info: Arc<Info>,
 }
@@ -49,27 +57,54 @@ impl Domain {
         // SAFETY: the fabric is open, and the offer as above.
         let returned = unsafe { sys::fi_domain(fabric.0.as_ptr(), info.as_ptr(), &mut domain, null_mut()) };
         let domain = Failed::object("fi_domain", returned, domain)?;
-        Ok(Arc::new(Self { domain, retired: Mutex::default(), fabric: Some(fabric), info }))
+        Ok(Arc::new(Self { domain, late: Mutex::default(), fabric: Some(fabric), info }))
     }
 
     pub(super) fn as_ptr(&self) -> *mut sys::fid_domain {
         self.domain.as_ptr()
     }
 
+    /// Returns the fabric's object, which is there as long as the domain.
+    pub(super) fn fabric(&self) -> *mut sys::fid_fabric {
+        self.fabric.as_ref().map_or(null_mut(), |fabric| fabric.0.as_ptr())
+    }
+
     /// Returns the offer that it was opened from.
-    pub(crate) fn info(&self) -> &Info {
+    pub(super) fn info(&self) -> &Info {
         &self.info
     }
 
-    /// Keeps memory whose registration is closed until the domain is.
-    pub(super) fn retire(&self, memory: Memory) {
-        memory.give_pages_back();
-        self.retired.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
+    fn late(&self) -> MutexGuard<'_, Late> {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns how many bytes of addresses wait for the domain to be closed.
+    /// Notes that an endpoint is about to be opened.
+    pub(super) fn endpoint_opens(&self) {
+        self.late().endpoints += 1;
+    }
+
+    /// Notes that an endpoint is closed.
+    pub(super) fn endpoint_is_closed(&self) {
+        let mut late = self.late();
+        late.endpoints -= 1;
+        let retired = if late.endpoints == 0 { mem::take(&mut late.retired) } else { Vec::new() };
+        drop(late);
+        // What the memory's owner does when it gets it back is not done under the lock.
+        drop(retired);
+    }
+
+    /// Keeps memory whose registration is closed until no endpoint is open.
+    pub(super) fn retire(&self, memory: Memory) {
+        let mut late = self.late();
+        if late.endpoints > 0 {
+            memory.give_pages_back();
+            late.retired.push(memory);
+        }
+    }
+
+    /// Returns how many bytes of memory wait for the endpoints to be closed.
     pub(crate) fn retired_bytes(&self) -> usize {
-        self.retired.lock().unwrap_or_else(PoisonError::into_inner).iter().map(Memory::len).sum()
+        self.late().retired.iter().map(Memory::len).sum()
     }
 }
 
@@ -79,7 +114,7 @@ impl Drop for Domain {
         if !unsafe { close(self.domain.as_ptr().cast()) } {
             // Something in it is open nevertheless, and may write: nothing is given back.
             mem::forget(self.fabric.take());
-            mem::forget(mem::take(self.retired.get_mut().unwrap_or_else(PoisonError::into_inner)));
+            mem::forget(mem::take(&mut self.late().retired));
         }
     }
 }

@@ -1,221 +1,215 @@
-//! Endpoints: each with its own completion queue, address vector and operations under way.
+//! Endpoints: their objects, and all memory that libfabric may use until they are closed.
 
 use super::{
-    Domain, Failed, Registration, close,
-    memory::Memory,
-    post::{Held, WORDS},
-    queue::{Arrival, Outcome},
+    Domain, Failed, Memory, Registration,
+    objects::Objects,
+    post::{Held, Holds},
+    queue::Batch,
     sys,
 };
-use crate::table::Table;
+use crate::{Atomics, atomics, pool::Pool, slots::Slots};
 use std::{
-    collections::VecDeque,
-    io,
     mem::{ManuallyDrop, size_of},
-    ptr::{NonNull, null_mut},
+    os::fd::BorrowedFd,
     sync::Arc,
 };
 
-/// The longest address of an endpoint, in bytes.
-pub(crate) const LONGEST_ADDRESS: usize = 256;
-/// Most operations that an endpoint has under way.
-const DEEPEST: usize = 1024;
-/// Entries of a completion queue: notices of peers come in faster than they are read.
-const QUEUE: usize = 1 << 14;
+/// How many bytes a slot has for itself: longer ones are in buffers of the pool.
+pub(super) const SLOT: usize = 256;
+/// How many bytes providers may note of an operation.
+const CONTEXT: usize = size_of::<sys::fi_context2>();
 
-/// Objects that are closed in the order of their fields: the endpoint before what it is bound to.
-#[derive(Debug)]
-struct Objects {
-    endpoint: Option<NonNull<sys::fid_ep>>,
-    queue: Option<NonNull<sys::fid_cq>>,
-    peers: Option<NonNull<sys::fid_av>>,
+/// How much an endpoint can do at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    /// Operations under way.
+    pub(crate) depth: usize,
+    /// Buffers for messages.
+    pub(crate) receives: usize,
+    /// Bytes of such a buffer.
+    pub(crate) message: usize,
 }
 
-impl Objects {
-    /// Closes all that is open; returns whether the endpoint was closed.
-    ///
-    /// # Safety
-    /// Nobody uses the objects afterwards.
-    unsafe fn close(&mut self) -> bool {
-        // SAFETY: each is open, is taken here, and what it is bound to is closed after it.
-        unsafe {
-            if !self.endpoint.take().is_none_or(|object| close(object.as_ptr().cast())) {
-                return false;
-            }
-            self.queue.take().map(|object| close(object.as_ptr().cast()));
-            self.peers.take().map(|object| close(object.as_ptr().cast()));
-        }
-        true
+impl Sizes {
+    /// Returns how far apart the buffers for messages are.
+    fn stride(self) -> Option<usize> {
+        self.message.max(1).checked_next_multiple_of(64)
     }
+
+    /// Returns how many bytes slots and buffers take together, if that is a number.
+    pub(crate) fn bytes(self) -> Option<usize> {
+        self.receives.checked_mul(self.stride()?)?.checked_add(self.depth.checked_mul(SLOT)?)
+    }
+
+    /// Returns how many bytes providers' notes take.
+    pub(crate) fn notes(self) -> Option<usize> {
+        self.depth.checked_add(self.receives)?.checked_mul(CONTEXT)
+    }
+}
+
+/// What a provider's note belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Noted {
+    Slot(usize),
+    Receive(usize),
 }
 
 /// What libfabric may use until the endpoint is closed.
 #[derive(Debug)]
 pub(super) struct Used {
     /// Operations under way, and what they hold.
-    pub(super) table: Table<Held, Outcome>,
-    /// For each slot of the table what a provider notes of its operation.
-    contexts: Memory,
-    /// For each slot three words: operand, comparand, and what was there before.
-    pub(super) words: Arc<Registration>,
+    pub(super) slots: Slots<Held>,
+    pub(super) pool: Pool<Arc<Registration>>,
+    /// What providers note: of the operation in each slot, then of each buffer for messages.
+    notes: Memory,
+    /// The bytes of each slot, then the buffers for messages. Nobody else has the memory.
+    pub(super) memory: Arc<Registration>,
+    pub(super) sizes: Sizes,
+    stride: usize,
+}
+
+impl Used {
+    /// Returns where a provider notes what it likes.
+    pub(super) fn note(&self, noted: Noted) -> *mut std::ffi::c_void {
+        let index = match noted {
+            Noted::Slot(slot) => slot,
+            Noted::Receive(buffer) => self.slots.len() + buffer,
+        };
+        self.notes.as_ptr().wrapping_add(index * CONTEXT).cast()
+    }
+
+    /// Returns what a note belongs to, if it is one of these.
+    pub(super) fn noted(&self, note: *mut std::ffi::c_void) -> Option<Noted> {
+        let offset = (note as usize).checked_sub(self.notes.as_ptr() as usize)?;
+        let index = offset / CONTEXT;
+        match index.checked_sub(self.slots.len()) {
+            _ if !offset.is_multiple_of(CONTEXT) => None,
+            None => Some(Noted::Slot(index)),
+            Some(buffer) => (buffer < self.sizes.receives).then_some(Noted::Receive(buffer)),
+        }
+    }
+
+    /// Returns the first of the [`SLOT`] bytes of a slot, or of the bytes of a buffer for messages.
+    pub(super) fn bytes_of(&self, noted: Noted) -> *mut u8 {
+        let offset = match noted {
+            Noted::Slot(slot) => slot * SLOT,
+            Noted::Receive(buffer) => self.slots.len() * SLOT + buffer * self.stride,
+        };
+        self.memory.as_ptr().wrapping_add(offset)
+    }
 }
 
 /// An endpoint. It may be sent to another thread, and is used by one at a time.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
-    objects: Objects,
-    used: ManuallyDrop<Used>,
+    pub(super) objects: ManuallyDrop<Objects>,
+    pub(super) used: ManuallyDrop<Used>,
     /// The addresses of peers as the provider numbers them.
     pub(super) addresses: Vec<sys::fi_addr_t>,
-    pub(super) arrivals: VecDeque<Arrival>,
-    domain: ManuallyDrop<Arc<Domain>>,
+    /// Buffers for messages that libfabric does not have.
+    pub(super) unposted: Vec<usize>,
+    pub(super) batch: Batch,
 }
 
 // SAFETY: the objects belong to this value, and may be used in any thread, by one at a time.
 unsafe impl Send for Endpoint {}
 
 impl Endpoint {
-    /// Opens an endpoint that is able to communicate.
+    /// Opens an endpoint that is able to communicate and to receive.
     ///
-    /// `words` is memory for words, as many bytes as [`Endpoint::bytes_for_words`] says, and nobody
-    /// else's.
-    pub(crate) fn open(domain: &Arc<Domain>, words: Arc<Registration>) -> Result<io::Result<Self>, Failed> {
-        let depth = (words.len() / WORDS).min(Self::depth(domain));
-        let contexts = Memory::new(depth * size_of::<sys::fi_context2>());
-        let contexts = match contexts {
-            Ok(contexts) => contexts,
-            Err(error) => return Ok(Err(error)),
+    /// `notes` and `memory` are as long as the sizes say, and nobody else's.
+    pub(crate) fn open(
+        domain: &Arc<Domain>,
+        sizes: Sizes,
+        notes: Memory,
+        memory: Arc<Registration>,
+        wait: bool,
+    ) -> Result<Self, Failed> {
+        let Some(stride) =
+            sizes.stride().filter(|_| sizes.bytes() <= Some(memory.len()) && sizes.notes() <= Some(notes.len()))
+        else {
+            return Err(Failed { call: "open", code: sys::FI_EINVAL as i32 });
         };
+        let objects = Objects::open(domain, wait)?;
+        let used = Used { slots: Slots::new(sizes.depth), pool: Pool::new(), notes, memory, sizes, stride };
         let mut opened = Self {
-            objects: Objects { endpoint: None, queue: None, peers: None },
-            used: ManuallyDrop::new(Used { table: Table::new(depth), contexts, words }),
+            objects: ManuallyDrop::new(objects),
+            used: ManuallyDrop::new(used),
             addresses: Vec::new(),
-            arrivals: VecDeque::new(),
-            domain: ManuallyDrop::new(domain.clone()),
+            unposted: (0..sizes.receives).rev().collect(),
+            batch: Batch::default(),
         };
-        opened.enable()?;
-        Ok(Ok(opened))
-    }
-
-    /// Returns how many operations an endpoint may have under way.
-    fn depth(domain: &Domain) -> usize {
-        domain.info().facts().depth.clamp(1, DEEPEST)
-    }
-
-    /// Returns how many bytes the words of an endpoint's operations take.
-    pub(crate) fn bytes_for_words(domain: &Domain) -> usize {
-        Self::depth(domain) * WORDS
-    }
-
-    fn enable(&mut self) -> Result<(), Failed> {
-        let domain = self.domain.as_ptr();
-        let (mut queue, mut peers, mut endpoint) = (null_mut(), null_mut(), null_mut());
-        // SAFETY: zeros are values of both structures; the domain and its offer are open as long as
-        // the objects, which are noted at once, so that they are closed whatever fails.
-        unsafe {
-            let mut attr: sys::fi_cq_attr = std::mem::zeroed();
-            attr.size = QUEUE;
-            attr.format = sys::FI_CQ_FORMAT_DATA;
-            attr.wait_obj = sys::FI_WAIT_NONE;
-            let returned = sys::fi_cq_open(domain, &mut attr, &mut queue, null_mut());
-            self.objects.queue = Some(Failed::object("fi_cq_open", returned, queue)?);
-
-            let mut attr: sys::fi_av_attr = std::mem::zeroed();
-            let returned = sys::fi_av_open(domain, &mut attr, &mut peers, null_mut());
-            self.objects.peers = Some(Failed::object("fi_av_open", returned, peers)?);
-
-            let returned = sys::fi_endpoint(domain, self.domain.info().as_ptr(), &mut endpoint, null_mut());
-            self.objects.endpoint = Some(Failed::object("fi_endpoint", returned, endpoint)?);
-
-            let both = u64::from(sys::FI_TRANSMIT | sys::FI_RECV);
-            Failed::check("fi_ep_bind", sys::fi_ep_bind(endpoint, queue.cast(), both))?;
-            Failed::check("fi_ep_bind", sys::fi_ep_bind(endpoint, peers.cast(), 0))?;
-            Failed::check("fi_enable", sys::fi_enable(endpoint))
-        }
-    }
-
-    /// Returns the endpoint's object, which is there since it was opened.
-    pub(super) fn as_ptr(&self) -> *mut sys::fid_ep {
-        self.objects.endpoint.map_or(null_mut(), NonNull::as_ptr)
-    }
-
-    /// Returns the completion queue's object, which is there since the endpoint was opened.
-    pub(super) fn queue(&self) -> *mut sys::fid_cq {
-        self.objects.queue.map_or(null_mut(), NonNull::as_ptr)
-    }
-
-    pub(super) fn used(&mut self) -> &mut Used {
-        &mut self.used
-    }
-
-    pub(crate) fn table(&self) -> &Table<Held, Outcome> {
-        &self.used.table
-    }
-
-    pub(crate) fn domain(&self) -> &Arc<Domain> {
-        &self.domain
+        opened.post_receives()?;
+        Ok(opened)
     }
 
     /// Returns the address of the endpoint, in the form of its offer.
     pub(crate) fn name(&self) -> Result<Vec<u8>, Failed> {
-        let mut bytes = vec![0; LONGEST_ADDRESS];
-        let mut len = bytes.len();
-        // SAFETY: the endpoint is open, and the provider writes up to `len` bytes.
-        let returned = unsafe { sys::fi_getname(self.as_ptr().cast(), bytes.as_mut_ptr().cast(), &mut len) };
-        Failed::check("fi_getname", returned)?;
-        bytes.truncate(len);
-        Ok(bytes)
+        self.objects.name()
     }
 
     /// Adds a peer, and returns its number.
     ///
     /// The caller has compared the address with the endpoint's own: form and length are the same.
     pub(crate) fn insert(&mut self, address: &[u8]) -> Result<usize, Failed> {
-        // Zeros behind it, for addresses that are texts, and the alignment of all forms.
-        let mut words = [0_u64; LONGEST_ADDRESS / 8 + 1];
-        for (to, from) in words.iter_mut().zip(address[..address.len().min(LONGEST_ADDRESS)].chunks(8)) {
-            let mut word = [0; 8];
-            word[..from.len()].copy_from_slice(from);
-            *to = u64::from_ne_bytes(word);
-        }
-        let peers = self.objects.peers.map_or(null_mut(), NonNull::as_ptr);
-        let mut made = 0;
-        // SAFETY: the vector is open; the buffer is longer than any address of libfabric, ends with
-        // zeros, and is only read during the call.
-        let returned = unsafe { sys::fi_av_insert(peers, words.as_ptr().cast(), 1, &mut made, 0, null_mut()) };
-        Failed::check("fi_av_insert", returned)?;
-        if returned != 1 {
-            return Err(Failed { call: "fi_av_insert", code: sys::FI_EINVAL as i32 });
-        }
+        let made = self.objects.insert(address)?;
         self.addresses.push(made);
         Ok(self.addresses.len() - 1)
     }
-}
 
-impl Used {
-    /// Returns where a provider notes what it likes of the operation in a slot.
-    pub(super) fn context(&self, slot: usize) -> *mut std::ffi::c_void {
-        self.contexts.as_ptr().wrapping_add(slot * size_of::<sys::fi_context2>()).cast()
+    /// Returns the descriptor of the completion queue if it has one.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.objects.descriptor()
     }
 
-    /// Returns the slot that a context belongs to, if it is one of these.
-    pub(super) fn slot(&self, context: *mut std::ffi::c_void) -> Option<usize> {
-        let offset = (context as usize).checked_sub(self.contexts.as_ptr() as usize)?;
-        let slot = offset / size_of::<sys::fi_context2>();
-        (offset.is_multiple_of(size_of::<sys::fi_context2>()) && slot < self.table.len()).then_some(slot)
+    /// Returns whether that descriptor wakes whoever sleeps on it from now on.
+    pub(crate) fn may_sleep(&self) -> Result<bool, Failed> {
+        Ok(!self.batch.is_left() && self.objects.may_sleep()?)
+    }
+
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
+        self.objects.domain()
+    }
+
+    /// Asks the provider for each atomic on each kind of word.
+    pub(crate) fn atomics(&self) -> Atomics {
+        let endpoint = self.objects.endpoint();
+        let mut count = 0;
+        Atomics::found(|word, kind, fetching| {
+            let (datatype, operation) = (atomics::datatype(word), atomics::operation(kind));
+            // SAFETY: the endpoint is open, was made from an offer with atomics, and its calls
+            // write one count.
+            let answer = unsafe {
+                match (kind, fetching) {
+                    (atomics::AtomicKind::CompareSwap, false) => return false,
+                    (atomics::AtomicKind::CompareSwap, true) => {
+                        sys::fi_compare_atomicvalid(endpoint, datatype, operation, &mut count)
+                    }
+                    (_, false) => sys::fi_atomicvalid(endpoint, datatype, operation, &mut count),
+                    (_, true) => sys::fi_fetch_atomicvalid(endpoint, datatype, operation, &mut count),
+                }
+            };
+            answer == 0 && count > 0
+        })
     }
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
         // A peer may be about to write what an operation waits for, and no call says when it has.
-        self.used.table.held().flat_map(Held::registrations).for_each(Registration::abandon);
+        for held in self.used.slots.held() {
+            match &held.holds {
+                Holds::Slot => self.used.memory.abandon(),
+                Holds::Buffer(buffer) => buffer.abandon(),
+                Holds::Span(span) => span.registration().abandon(),
+            }
+        }
         // SAFETY: the objects, and then the fields, are used for the last time, by the value's
         // owner.
         unsafe {
             if self.objects.close() {
                 ManuallyDrop::drop(&mut self.used);
-                ManuallyDrop::drop(&mut self.domain);
+                ManuallyDrop::drop(&mut self.objects);
             }
         }
     }

@@ -38,6 +38,8 @@ pub(crate) struct Facts {
     pub(crate) longest: usize,
     pub(crate) inject: usize,
     pub(crate) depth: usize,
+    pub(crate) receives: usize,
+    pub(crate) resources: u32,
 }
 
 /// One offer, as libfabric wrote it.
@@ -137,6 +139,8 @@ impl Info {
                 longest: endpoint.map_or(0, |attr| attr.max_msg_size),
                 inject: send.map_or(0, |attr| attr.inject_size),
                 depth: send.map_or(0, |attr| attr.size),
+                receives: info.rx_attr.as_ref().map_or(0, |attr| attr.size),
+                resources: domain.map_or(0, |attr| attr.resource_mgmt),
             }
         }
     }

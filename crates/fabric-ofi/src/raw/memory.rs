@@ -1,10 +1,11 @@
-//! Memory that NICs and other processes read and write at any time.
+//! Memory that NICs and other processes read and write at any time, and memory of endpoints alone.
 
 use super::{Domain, Failed, close, sys};
 use memmap2::{MmapMut, MmapRaw, UncheckedAdvice};
 use rdma_fabric::access;
 use std::{
-    io,
+    any::Any,
+    fmt, io,
     mem::ManuallyDrop,
     ptr::{NonNull, null_mut},
     sync::{
@@ -13,33 +14,83 @@ use std::{
     },
 };
 
-/// Pages of zeros of this process alone, which stay where they are.
-#[derive(Debug)]
-pub(super) struct Memory(MmapRaw);
+/// What keeps memory mapped that is not this crate's.
+pub(crate) type Keep = Arc<dyn Any + Send + Sync>;
+
+/// Memory that stays where it is.
+pub(crate) enum Memory {
+    /// Pages of zeros of this process alone.
+    Pages(MmapRaw),
+    /// Somebody else's, which is mapped as long as `_keep` lives.
+    Lent { start: NonNull<u8>, len: usize, _keep: Keep },
+}
+
+// SAFETY: the memory is accessed by `rdma_fabric::access`, or by the one who has it alone.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
 
 impl Memory {
     /// Returns new pages for `len` bytes, which may not be 0.
-    pub(super) fn new(len: usize) -> io::Result<Self> {
-        if len == 0 {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no memory has no bytes"));
+    pub(crate) fn new(len: usize) -> io::Result<Self> {
+        let map = if len == 0 { Err(no_memory("no memory has no bytes")) } else { MmapMut::map_anon(len) };
+        map.map(|map| Self::Pages(map.into()))
+    }
+
+    /// Returns memory that is there, whose start has to be a multiple of 8.
+    ///
+    /// # Safety
+    /// The bytes are mapped, readable and writable as long as `keep` lives, and are accessed by
+    /// atomics or `rdma_fabric::access` alone.
+    pub(crate) unsafe fn lent(start: NonNull<u8>, len: usize, keep: Keep) -> io::Result<Self> {
+        match len {
+            0 => Err(no_memory("no memory has no bytes")),
+            _ if !start.addr().get().is_multiple_of(8) => Err(no_memory("memory starts at a multiple of 8")),
+            _ => Ok(Self::Lent { start, len, _keep: keep }),
         }
-        MmapMut::map_anon(len).map(|map| Self(map.into()))
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        match self {
+            Self::Pages(map) => map.len(),
+            Self::Lent { len, .. } => *len,
+        }
     }
 
     pub(super) fn as_ptr(&self) -> *mut u8 {
-        self.0.as_mut_ptr()
+        match self {
+            Self::Pages(map) => map.as_mut_ptr(),
+            Self::Lent { start, .. } => start.as_ptr(),
+        }
     }
 
-    /// Gives the pages back, not the addresses: they hold zeros then.
+    /// Gives own pages back, not the addresses: they hold zeros then.
     pub(super) fn give_pages_back(&self) {
-        // SAFETY: nobody has a reference to these bytes, and all who read them expect them to
-        // change. A failure only means that the pages stay.
-        let _ = unsafe { self.0.unchecked_advise(UncheckedAdvice::DontNeed) };
+        if let Self::Pages(map) = self {
+            // SAFETY: nobody has a reference to these bytes, and all who read them expect them to
+            // change. A failure only means that the pages stay.
+            let _ = unsafe { map.unchecked_advise(UncheckedAdvice::DontNeed) };
+        }
     }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes at {:?}", self.len(), self.as_ptr())
+    }
+}
+
+fn no_memory(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}
+
+/// For whom memory is registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// For operations and messages of this process.
+    Own,
+    /// For peers that have the key, too.
+    Peers,
 }
 
 /// Memory and its registration, in that order of life: while it is registered, it is mapped.
@@ -48,6 +99,7 @@ pub(crate) struct Registration {
     memory: ManuallyDrop<Memory>,
     len: usize,
     region: NonNull<sys::fid_mr>,
+    descriptor: *mut std::ffi::c_void,
     key: u64,
     /// Set if operations on the memory were under way when their endpoint was closed.
     abandoned: AtomicBool,
@@ -55,42 +107,40 @@ pub(crate) struct Registration {
 }
 
 // SAFETY: the registration is an object of a domain that is safe in threads, used by value until it
-// is closed; the memory is accessed by `rdma_fabric::access` alone.
+// is closed; the memory is accessed by `rdma_fabric::access`, or by the one who has it alone.
 unsafe impl Send for Registration {}
 // SAFETY: as above.
 unsafe impl Sync for Registration {}
 
 impl Registration {
-    /// Registers `len` new bytes of zeros, for this process's operations and, if they are shared,
-    /// for peers.
+    /// Registers the first `len` bytes of memory.
     ///
     /// The key has to be one that no registration of the domain has; a provider that chooses keys
-    /// ignores it.
+    /// ignores it. The memory comes back if that fails.
     pub(crate) fn new(
         domain: &Arc<Domain>,
-        len: usize,
+        memory: Memory,
         key: u64,
-        shared: bool,
-    ) -> Result<io::Result<Arc<Self>>, Failed> {
-        let memory = match Memory::new(len) {
-            Ok(memory) => memory,
-            Err(error) => return Ok(Err(error)),
-        };
-        let own = u64::from(sys::FI_READ | sys::FI_WRITE);
+        access: Access,
+    ) -> Result<Arc<Self>, (Failed, Memory)> {
+        let own = u64::from(sys::FI_SEND | sys::FI_RECV | sys::FI_READ | sys::FI_WRITE);
         let peers = u64::from(sys::FI_REMOTE_READ | sys::FI_REMOTE_WRITE);
-        let access = if shared { own | peers } else { own };
-        let mut region = null_mut();
+        let access = if access == Access::Peers { own | peers } else { own };
+        let (len, mut region) = (memory.len(), null_mut());
         // SAFETY: the domain is open, and the memory stays mapped until the registration is closed.
         let returned = unsafe {
             let start = memory.as_ptr().cast_const().cast();
             sys::fi_mr_reg(domain.as_ptr(), start, len, access, 0, key, 0, &mut region, null_mut())
         };
-        let region = Failed::object("fi_mr_reg", returned, region)?;
+        let region = match Failed::object("fi_mr_reg", returned, region) {
+            Ok(region) => region,
+            Err(failed) => return Err((failed, memory)),
+        };
         // SAFETY: the registration is open.
-        let key = unsafe { sys::fi_mr_key(region.as_ptr()) };
+        let (key, descriptor) = unsafe { (sys::fi_mr_key(region.as_ptr()), sys::fi_mr_desc(region.as_ptr())) };
         let domain = ManuallyDrop::new(domain.clone());
-        let memory = ManuallyDrop::new(memory);
-        Ok(Ok(Arc::new(Self { memory, len, region, key, abandoned: AtomicBool::new(false), domain })))
+        let (memory, abandoned) = (ManuallyDrop::new(memory), AtomicBool::new(false));
+        Ok(Arc::new(Self { memory, len, region, descriptor, key, abandoned, domain }))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -103,7 +153,11 @@ impl Registration {
 
     /// Returns the address of the first byte, as peers may have to give it.
     pub(crate) fn address(&self) -> u64 {
-        self.memory.as_ptr() as u64
+        self.as_ptr() as u64
+    }
+
+    pub(super) fn as_ptr(&self) -> *mut u8 {
+        self.memory.as_ptr()
     }
 
     pub(crate) fn domain(&self) -> &Arc<Domain> {
@@ -112,13 +166,13 @@ impl Registration {
 
     /// Returns what calls of libfabric ask for to use the memory.
     pub(super) fn descriptor(&self) -> *mut std::ffi::c_void {
-        // SAFETY: the registration is open.
-        unsafe { sys::fi_mr_desc(self.region.as_ptr()) }
+        self.descriptor
     }
 
     /// Keeps the memory for ever: a peer may be about to write it, and nothing can tell when it
     /// has.
     pub(super) fn abandon(&self) {
+        // Relaxed: whoever drops the last reference has seen it, as of all that was done with it.
         self.abandoned.store(true, Ordering::Relaxed);
     }
 
@@ -126,7 +180,7 @@ impl Registration {
     fn at(&self, offset: usize, len: usize) -> Option<*mut u8> {
         let end = offset.checked_add(len)?;
         // SAFETY: the offset is in the memory, or right behind it.
-        (end <= self.len).then(|| unsafe { self.memory.as_ptr().add(offset) })
+        (end <= self.len).then(|| unsafe { self.as_ptr().add(offset) })
     }
 
     /// Copies bytes out of the memory; returns whether they are in it.
@@ -149,7 +203,7 @@ impl Registration {
     /// Returns a word of 8 bytes, if it is in the memory, at a multiple of 8.
     pub(crate) fn load(&self, offset: usize) -> Option<u64> {
         let start = self.at(offset, 8).filter(|_| offset.is_multiple_of(8))?;
-        // SAFETY: the word is in the memory, whose pages are aligned.
+        // SAFETY: the word is in the memory, which starts at a multiple of 8.
         Some(unsafe { access::load(start, 8) })
     }
 
@@ -171,6 +225,7 @@ impl Drop for Registration {
             // Peers can still write the memory, and the domain can't be closed.
             std::mem::forget((memory, domain));
         } else if *self.abandoned.get_mut() {
+            memory.give_pages_back();
             std::mem::forget(memory);
         } else {
             domain.retire(memory);
@@ -197,9 +252,9 @@ impl Span {
         self.len
     }
 
-    pub(super) fn as_ptr(&self) -> *mut std::ffi::c_void {
+    pub(super) fn as_ptr(&self) -> *mut u8 {
         // SAFETY: `new` has compared the offset with the memory.
-        unsafe { self.registration.memory.as_ptr().add(self.offset).cast() }
+        unsafe { self.registration.as_ptr().add(self.offset) }
     }
 
     pub(crate) fn registration(&self) -> &Arc<Registration> {

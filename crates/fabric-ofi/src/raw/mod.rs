@@ -1,24 +1,26 @@
 //! All calls of libfabric, behind types whose functions are safe.
 //!
 //! What it hands out is owned here: objects are closed once, after all that was opened through
-//! them; memory that libfabric may write is neither freed nor handed out as a slice.
+//! them. Memory that peers may write is neither freed nor handed out as a slice; buffers that no
+//! peer has a key for are, while no operation uses them.
 
 #![allow(unsafe_code)]
 
-mod atomics;
 mod domain;
 mod endpoint;
 mod info;
+mod lent;
 mod memory;
+mod objects;
 mod post;
 mod queue;
 
 pub(crate) use domain::Domain;
-pub(crate) use endpoint::Endpoint;
+pub(crate) use endpoint::{Endpoint, Sizes};
 pub(crate) use info::{Facts, Hints, Info, version};
-pub(crate) use memory::{Registration, Span};
-pub(crate) use post::{Remote, Work};
-pub(crate) use queue::{Arrival, Failure};
+pub(crate) use memory::{Access, Memory, Registration, Span};
+pub(crate) use objects::LONGEST_ADDRESS;
+pub(crate) use post::{Bytes, Holds, Remote, Work};
 
 use fabric_ofi_sys as sys;
 use std::{

@@ -1,175 +1,304 @@
 //! Posting operations.
+//!
+//! What an operation reads and writes is its slot's bytes, a buffer of the pool or a span of a
+//! region. From a successful post until the operation is over its slot holds that, and only
+//! libfabric uses the slot's bytes and the buffer.
 
-use super::{Endpoint, Failed, Registration, Span, endpoint::Used, sys};
-use crate::table::Token;
-use rdma_fabric::Amo;
-use std::sync::Arc;
+use super::{
+    Endpoint, Failed, Registration, Span,
+    endpoint::{Noted, SLOT},
+    sys,
+};
+use crate::{
+    Amo, Peer,
+    atomics::{AtomicKind, operation},
+};
+use std::{ffi::c_void, ptr, sync::Arc};
 
-/// What is done to memory of a peer.
-#[derive(Clone, Debug)]
-pub(crate) enum Work {
-    /// The bytes go to the peer, and tell it the data if there are any.
-    Put { from: Span, data: Option<u64> },
-    /// The bytes come from the peer.
-    Get { into: Span },
-    /// A word of 8 bytes is changed.
-    Change(Amo<u64>),
+/// Where the operand, the comparand and the result of an atomic stand in its slot.
+const WORDS: [usize; 3] = [0, 8, 16];
+/// Messages of any peer: libfabric's `FI_ADDR_UNSPEC`.
+const ANYBODY: sys::fi_addr_t = sys::fi_addr_t::MAX;
+/// What all posts with flags ask for.
+const FLAGS: u64 = sys::FI_COMPLETION as u64;
+
+/// What is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Work<'a> {
+    /// The bytes of the slot or the buffer go to a peer as a message.
+    Send(Bytes<'a>),
+    /// Bytes go to memory of a peer, and tell it the data if there are any.
+    Put(Bytes<'a>, Option<u64>),
+    /// Bytes come from memory of a peer.
+    Get(usize),
+    /// A word of 4 or 8 bytes is changed.
+    Change(Amo<u64>, usize),
 }
 
-/// Which memory of which peer.
+/// Which bytes an operation sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bytes<'a> {
+    /// These, one after the other, are copied into what the operation holds.
+    Copied(&'a [&'a [u8]]),
+    /// As many as what the operation holds has.
+    Held(usize),
+}
+
+impl Bytes<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Copied(pieces) => pieces.iter().map(|piece| piece.len()).sum(),
+            Self::Held(len) => *len,
+        }
+    }
+}
+
+/// Which memory of which peer; a message needs the peer alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remote {
-    pub(crate) peer: usize,
+    pub(crate) peer: Peer,
     /// As the provider counts: from the region's start, or in the peer's address space.
     pub(crate) address: u64,
     pub(crate) key: u64,
 }
 
-/// An operation under way: all memory that it uses, and where it goes.
+/// The memory of an operation.
 #[derive(Debug)]
-pub(crate) struct Held {
-    pub(crate) call: &'static str,
-    pub(crate) remote: Remote,
-    own: Option<Span>,
-    words: Option<Arc<Registration>>,
+pub(crate) enum Holds {
+    /// The bytes of its slot.
+    Slot,
+    /// A buffer of the pool.
+    Buffer(Arc<Registration>),
+    /// Bytes of a region.
+    Span(Span),
 }
 
-impl Held {
-    /// Returns the memory that libfabric may read or write for it.
-    pub(super) fn registrations(&self) -> impl Iterator<Item = &Registration> {
-        self.own.as_ref().map(Span::registration).into_iter().chain(&self.words).map(Arc::as_ref)
-    }
-
-    /// Returns whether it brings a word.
-    pub(super) fn brings_a_word(&self) -> bool {
-        self.words.is_some()
-    }
+/// What an operation brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Brings {
+    Nothing,
+    Bytes,
+    Word(usize),
 }
 
-/// How many bytes the words of a slot take.
-pub(super) const WORDS: usize = 24;
-
-/// Where the words of a slot stand in the endpoint's memory for them.
-pub(super) const fn operand(slot: usize) -> usize {
-    slot * WORDS
+/// An operation under way.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) call: &'static str,
+    pub(super) peer: Peer,
+    pub(super) tag: u64,
+    pub(super) len: usize,
+    pub(super) brings: Brings,
+    pub(super) holds: Holds,
 }
 
-pub(super) const fn comparand(slot: usize) -> usize {
-    slot * WORDS + 8
-}
-
-pub(super) const fn before(slot: usize) -> usize {
-    slot * WORDS + 16
+/// What a call needs of an operation.
+#[derive(Clone, Copy)]
+struct Call {
+    endpoint: *mut sys::fid_ep,
+    peer: sys::fi_addr_t,
+    start: *mut u8,
+    len: usize,
+    descriptor: *mut c_void,
+    note: *mut c_void,
 }
 
 impl Endpoint {
-    /// Posts an operation; none if all slots are taken. What it uses is held until it is over.
-    pub(crate) fn post(&mut self, work: &Work, remote: Remote) -> Result<Option<Token>, Failed> {
-        let endpoint = self.as_ptr();
-        let Some(peer) = self.addresses.get(remote.peer).copied() else {
+    /// Returns room for an operation with `len` bytes of its own, in a buffer that `make` makes if
+    /// it has to be a new one; none if there is no room now.
+    pub(crate) fn room<E>(
+        &mut self,
+        len: usize,
+        make: impl FnOnce(usize) -> Result<Arc<Registration>, E>,
+    ) -> Result<Option<Holds>, E> {
+        if self.used.slots.vacancy().is_none() {
+            return Ok(None);
+        }
+        if len <= SLOT {
+            return Ok(Some(Holds::Slot));
+        }
+        Ok(self.used.pool.take(len, make)?.map(Holds::Buffer))
+    }
+
+    /// Posts an operation, with room for as many bytes as it has; returns whether there was room
+    /// for it. What it uses is held until it is over.
+    pub(crate) fn post(&mut self, work: Work<'_>, holds: Holds, remote: Remote, tag: u64) -> Result<bool, Failed> {
+        let len = match &work {
+            Work::Send(bytes) | Work::Put(bytes, _) => bytes.len(),
+            Work::Get(len) => *len,
+            Work::Change(..) => WORDS.len() * 8,
+        };
+        let Some(slot) = self.used.slots.vacancy() else {
+            self.free(len, holds);
+            return Ok(false);
+        };
+        let (start, room, registration) = match &holds {
+            Holds::Slot => (self.used.bytes_of(Noted::Slot(slot)), SLOT, &self.used.memory),
+            Holds::Buffer(buffer) => (buffer.as_ptr(), buffer.len(), buffer),
+            Holds::Span(span) => (span.as_ptr(), span.len(), span.registration()),
+        };
+        let copies = matches!(work, Work::Send(Bytes::Copied(_)) | Work::Put(Bytes::Copied(_), _) | Work::Change(..));
+        let shared = matches!(holds, Holds::Span(_));
+        let known = self.addresses.get(remote.peer.index).copied();
+        let Some(peer) = known.filter(|_| len <= room && !(copies && shared)) else {
+            self.free(len, holds);
             return Err(Failed { call: "post", code: sys::FI_EINVAL as i32 });
         };
-        let used = self.used();
-        let Some(slot) = used.table.vacancy() else { return Ok(None) };
-        let (call, returned) = match work {
-            Work::Put { from, data } => used.put(endpoint, slot, from, *data, peer, remote),
-            Work::Get { into } => used.get(endpoint, slot, into, peer, remote),
-            Work::Change(change) => used.change(endpoint, slot, *change, peer, remote),
+        let (endpoint, note) = (self.objects.endpoint(), self.used.note(Noted::Slot(slot)));
+        let call = Call { endpoint, peer, start, len, descriptor: registration.descriptor(), note };
+        // SAFETY: the endpoint is open and the peer in its vector; `len` registered bytes are at
+        // `start`, which the slot holds from the success of the call until the operation is over;
+        // the slot is free, so its note is too. What is copied into is no region's, but the slot's
+        // or a buffer that only this operation has.
+        let (name, returned) = unsafe {
+            match &work {
+                Work::Send(bytes) => call.send(*bytes),
+                Work::Put(bytes, data) => call.put(*bytes, *data, remote),
+                Work::Get(_) => call.get(remote),
+                Work::Change(amo, width) => call.change(*amo, *width, remote),
+            }
         };
-        Failed::check(call, returned as i64)?;
-        let (own, words) = match work {
-            Work::Put { from: own, .. } | Work::Get { into: own } => (Some(own.clone()), None),
-            Work::Change(_) => (None, Some(used.words.clone())),
-        };
-        Ok(used.table.start(Held { call, remote, own, words }))
-    }
-}
-
-impl Used {
-    fn put(
-        &self,
-        endpoint: *mut sys::fid_ep,
-        slot: usize,
-        from: &Span,
-        data: Option<u64>,
-        peer: sys::fi_addr_t,
-        Remote { address, key, .. }: Remote,
-    ) -> (&'static str, isize) {
-        let (start, len, context) = (from.as_ptr(), from.len(), self.context(slot));
-        let descriptor = from.registration().descriptor();
-        // SAFETY: the endpoint is open and the peer in its vector; the bytes are registered, and
-        // held by the slot from the success of the call until the operation is over; the slot is
-        // free, so its context is too.
-        unsafe {
-            match data {
-                None => ("fi_write", sys::fi_write(endpoint, start, len, descriptor, peer, address, key, context)),
-                Some(data) => (
-                    "fi_writedata",
-                    sys::fi_writedata(endpoint, start, len, descriptor, data, peer, address, key, context),
-                ),
+        match Failed::check(name, returned as i64) {
+            Ok(()) => {
+                let brings = match work {
+                    Work::Get(_) if !shared => Brings::Bytes,
+                    Work::Change(_, width) => Brings::Word(width),
+                    _ => Brings::Nothing,
+                };
+                self.used.slots.start(Held { call: name, peer: remote.peer, tag, len, brings, holds });
+                Ok(true)
+            }
+            Err(failed) => {
+                self.free(len, holds);
+                if failed.is_for_now() { Ok(false) } else { Err(failed) }
             }
         }
     }
 
-    fn get(
-        &self,
-        endpoint: *mut sys::fid_ep,
-        slot: usize,
-        into: &Span,
-        peer: sys::fi_addr_t,
-        Remote { address, key, .. }: Remote,
-    ) -> (&'static str, isize) {
-        let (start, len, context) = (into.as_ptr(), into.len(), self.context(slot));
-        let descriptor = into.registration().descriptor();
-        // SAFETY: as in `put`; the bytes are memory that others may write at any time.
-        ("fi_read", unsafe { sys::fi_read(endpoint, start, len, descriptor, peer, address, key, context) })
+    /// Takes back the room of an operation that is over, or was not posted.
+    pub(super) fn free(&mut self, len: usize, holds: Holds) {
+        if let Holds::Buffer(buffer) = holds {
+            self.used.pool.put_back(len, buffer);
+        }
     }
 
-    fn change(
-        &self,
-        endpoint: *mut sys::fid_ep,
-        slot: usize,
-        change: Amo<u64>,
-        peer: sys::fi_addr_t,
-        Remote { address, key, .. }: Remote,
-    ) -> (&'static str, isize) {
-        let (operation, value, expected) = match change {
-            Amo::Add(value) => (sys::FI_SUM, value, 0),
-            Amo::Swap(value) => (sys::FI_ATOMIC_WRITE, value, 0),
-            Amo::CompareSwap { expected, new } => (sys::FI_CSWAP, new, expected),
-            Amo::Or(value) => (sys::FI_BOR, value, 0),
-            Amo::And(value) => (sys::FI_BAND, value, 0),
-            Amo::Xor(value) => (sys::FI_BXOR, value, 0),
-        };
-        self.words.store(operand(slot), value);
-        self.words.store(comparand(slot), expected);
-        let word = |offset: usize| (self.words.address() as usize as *mut u8).wrapping_add(offset).cast();
-        let (value, expected, old) = (word(operand(slot)), word(comparand(slot)), word(before(slot)));
-        let (descriptor, context) = (self.words.descriptor(), self.context(slot));
-        // SAFETY: as in `put`: the words are registered, three for each slot, and held by it.
+    /// Gives libfabric all buffers for messages that it does not have.
+    pub(super) fn post_receives(&mut self) -> Result<(), Failed> {
+        while let Some(buffer) = self.unposted.last().copied() {
+            let (endpoint, len) = (self.objects.endpoint(), self.used.sizes.message.max(1));
+            let (start, note) = (self.used.bytes_of(Noted::Receive(buffer)), self.used.note(Noted::Receive(buffer)));
+            // SAFETY: the endpoint is open; the buffer is registered and used by nobody until the
+            // message is here, and so is its note.
+            let returned =
+                unsafe { sys::fi_recv(endpoint, start.cast(), len, self.used.memory.descriptor(), ANYBODY, note) };
+            match Failed::check("fi_recv", returned as i64) {
+                Ok(()) => self.unposted.pop(),
+                Err(failed) if failed.is_for_now() => return Ok(()),
+                Err(failed) => return Err(failed),
+            };
+        }
+        Ok(())
+    }
+}
+
+impl Call {
+    /// # Safety
+    /// Nobody uses the bytes at `start`, as many as these, if these are to be copied.
+    unsafe fn fill(self, bytes: Bytes<'_>) {
+        let Bytes::Copied(pieces) = bytes else { return };
+        let mut to = self.start;
+        for piece in pieces {
+            // SAFETY: as the caller promises; the sum of the lengths is at most that of the bytes.
+            unsafe {
+                ptr::copy_nonoverlapping(piece.as_ptr(), to, piece.len());
+                to = to.add(piece.len());
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Call::fill`]; and what the call uses is held until the operation is over.
+    unsafe fn send(self, bytes: Bytes<'_>) -> (&'static str, isize) {
+        let Self { endpoint, peer, start, len, descriptor, note } = self;
+        // SAFETY: as the caller promises.
         unsafe {
-            if operation == sys::FI_CSWAP {
+            self.fill(bytes);
+            ("fi_send", sys::fi_send(endpoint, start.cast(), len, descriptor, peer, note))
+        }
+    }
+
+    /// # Safety
+    /// As for [`Call::send`].
+    unsafe fn put(self, bytes: Bytes<'_>, data: Option<u64>, remote: Remote) -> (&'static str, isize) {
+        let mut descriptor = self.descriptor;
+        let own = sys::iovec { iov_base: self.start.cast(), iov_len: self.len };
+        let theirs = sys::fi_rma_iov { addr: remote.address, len: self.len, key: remote.key };
+        let message = sys::fi_msg_rma {
+            msg_iov: &own,
+            desc: &mut descriptor,
+            iov_count: 1,
+            addr: self.peer,
+            rma_iov: &theirs,
+            rma_iov_count: 1,
+            context: self.note,
+            data: data.unwrap_or(0),
+        };
+        let tells = if data.is_some() { u64::from(sys::FI_REMOTE_CQ_DATA) } else { 0 };
+        // SAFETY: as the caller promises; the lists are only read during the call.
+        unsafe {
+            self.fill(bytes);
+            let flags = FLAGS | tells | u64::from(sys::FI_DELIVERY_COMPLETE);
+            ("fi_writemsg", sys::fi_writemsg(self.endpoint, &message, flags))
+        }
+    }
+
+    /// # Safety
+    /// As for [`Call::send`]; the bytes may be memory that others write at any time.
+    unsafe fn get(self, Remote { address, key, .. }: Remote) -> (&'static str, isize) {
+        let Self { endpoint, peer, start, len, descriptor, note } = self;
+        // SAFETY: as the caller promises.
+        ("fi_read", unsafe { sys::fi_read(endpoint, start.cast(), len, descriptor, peer, address, key, note) })
+    }
+
+    /// # Safety
+    /// As for [`Call::send`], of three words.
+    unsafe fn change(self, amo: Amo<u64>, width: usize, Remote { address, key, .. }: Remote) -> (&'static str, isize) {
+        let (value, expected) = match amo {
+            Amo::CompareSwap { expected, new } => (new, expected),
+            Amo::Add(value) | Amo::Swap(value) | Amo::Or(value) | Amo::And(value) | Amo::Xor(value) => (value, 0),
+        };
+        let kind = AtomicKind::of(amo);
+        let datatype = if width == 4 { sys::FI_UINT32 } else { sys::FI_UINT64 };
+        let [operand, comparand, old] = WORDS.map(|offset| self.start.wrapping_add(offset));
+        let Self { endpoint, peer, descriptor, note, .. } = self;
+        // SAFETY: as the caller promises; the words are aligned, as slots are.
+        unsafe {
+            for (word, bits) in [(operand, value), (comparand, expected), (old, 0)] {
+                if width == 4 { word.cast::<u32>().write(bits as u32) } else { word.cast::<u64>().write(bits) }
+            }
+            let (operand, comparand, old) = (operand.cast(), comparand.cast(), old.cast());
+            if kind == AtomicKind::CompareSwap {
                 let returned = sys::fi_compare_atomic(
                     endpoint,
-                    value,
+                    operand,
                     1,
                     descriptor,
-                    expected,
+                    comparand,
                     descriptor,
                     old,
                     descriptor,
                     peer,
                     address,
                     key,
-                    sys::FI_UINT64,
-                    operation,
-                    context,
+                    datatype,
+                    operation(kind),
+                    note,
                 );
                 ("fi_compare_atomic", returned)
             } else {
                 let returned = sys::fi_fetch_atomic(
                     endpoint,
-                    value,
+                    operand,
                     1,
                     descriptor,
                     old,
@@ -177,12 +306,22 @@ impl Used {
                     peer,
                     address,
                     key,
-                    sys::FI_UINT64,
-                    operation,
-                    context,
+                    datatype,
+                    operation(kind),
+                    note,
                 );
                 ("fi_fetch_atomic", returned)
             }
         }
     }
+}
+
+/// Returns what an atomic has found.
+///
+/// # Safety
+/// The operation in the slot whose bytes start there is over.
+pub(super) unsafe fn found(start: *mut u8, width: usize) -> u64 {
+    let old = start.wrapping_add(WORDS[2]);
+    // SAFETY: the word stands in the slot, which nobody uses, as the caller promises.
+    unsafe { if width == 4 { old.cast::<u32>().read().into() } else { old.cast::<u64>().read() } }
 }

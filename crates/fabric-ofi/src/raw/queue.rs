@@ -1,59 +1,109 @@
 //! Reading completions.
 
-use super::{Endpoint, Failed, post::before, sys, text, text_of};
-use crate::{error::Reply, table::Token};
-
-/// How an operation ended: with the word that was there before, or 0.
-pub(crate) type Outcome = Result<u64, Failure>;
-
-/// What a queue said of an operation that failed, and which one it was.
-#[derive(Clone, Debug)]
-pub(crate) struct Failure {
-    pub(crate) call: &'static str,
-    pub(crate) remote: super::Remote,
-    pub(crate) reply: Reply,
-}
-
-/// What an endpoint is told that belongs to none of its operations.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Arrival {
-    /// The data of a peer's put, whose bytes are here.
-    Data(u64),
-    /// An error that is no operation's of this endpoint, such as a peer's with a wrong key.
-    Fault(Reply),
-}
+use super::{
+    Endpoint, Failed,
+    endpoint::Noted,
+    post::{Brings, Held, Holds, found},
+    sys, text, text_of,
+};
+use crate::{
+    error::Reply,
+    event::{Brought, Event, Failure},
+};
+use std::{fmt, slice};
 
 /// Entries that are read at a time.
 const BATCH: usize = 16;
 
-impl Endpoint {
-    /// Lets the provider work, and notes what is over; returns how many entries there were.
-    pub(crate) fn progress(&mut self) -> Result<usize, Failed> {
-        let queue = self.queue();
+/// Entries that were read and not yet told.
+pub(super) struct Batch {
+    entries: [sys::fi_cq_data_entry; BATCH],
+    next: usize,
+    end: usize,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
         // SAFETY: zeros are values of the entries.
-        let mut entries: [sys::fi_cq_data_entry; BATCH] = unsafe { std::mem::zeroed() };
+        Self { entries: unsafe { std::mem::zeroed() }, next: 0, end: 0 }
+    }
+}
+
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} entries", self.end - self.next)
+    }
+}
+
+impl Batch {
+    /// Returns whether there are such entries.
+    pub(super) fn is_left(&self) -> bool {
+        self.next < self.end
+    }
+}
+
+/// What an event needs while the endpoint's room for it may be used again after it.
+type Sink<'a> = &'a mut dyn FnMut(Event<'_>);
+
+impl Endpoint {
+    /// Lets the provider work, tells what is over and what has arrived, and returns how many
+    /// entries there were.
+    ///
+    /// If the sink panics, what it was told is not told again, and the rest is.
+    pub(crate) fn progress(&mut self, sink: Sink<'_>) -> Result<usize, Failed> {
+        let told = if self.batch.is_left() { self.tell(sink) } else { self.read(sink)? };
+        if !self.unposted.is_empty() {
+            self.post_receives()?;
+        }
+        Ok(told)
+    }
+
+    fn read(&mut self, sink: Sink<'_>) -> Result<usize, Failed> {
+        let queue = self.objects.queue();
         // SAFETY: the queue is open, and of the format whose entries these are.
-        let returned = unsafe { sys::fi_cq_read(queue, entries.as_mut_ptr().cast(), BATCH) };
+        let returned = unsafe { sys::fi_cq_read(queue, self.batch.entries.as_mut_ptr().cast(), BATCH) };
         if returned == -(sys::FI_EAGAIN as isize) {
             return Ok(0);
         }
         if returned == -(sys::FI_EAVAIL as isize) {
-            return self.read_error();
+            return self.read_error(sink);
         }
         Failed::check("fi_cq_read", returned as i64)?;
-        let read = usize::try_from(returned).unwrap_or(0).min(BATCH);
-        for entry in &entries[..read] {
-            if entry.flags & u64::from(sys::FI_REMOTE_CQ_DATA) != 0 {
-                self.arrivals.push_back(Arrival::Data(entry.data));
-            } else {
-                self.finish(entry.op_context, None);
-            }
-        }
-        Ok(read)
+        self.batch.next = 0;
+        self.batch.end = usize::try_from(returned).unwrap_or(0).min(BATCH);
+        Ok(self.tell(sink))
     }
 
-    fn read_error(&mut self) -> Result<usize, Failed> {
-        let queue = self.queue();
+    /// Tells the entries that were read.
+    fn tell(&mut self, sink: Sink<'_>) -> usize {
+        let first = self.batch.next;
+        while self.batch.is_left() {
+            let entry = self.batch.entries[self.batch.next];
+            self.batch.next += 1;
+            let noted = self.used.noted(entry.op_context);
+            let has = |bit: u32| entry.flags & u64::from(bit) != 0;
+            if has(sys::FI_REMOTE_CQ_DATA) && (noted.is_none() || has(sys::FI_REMOTE_WRITE)) {
+                sink(Event::Data(entry.data));
+                continue;
+            }
+            match noted {
+                Some(Noted::Slot(slot)) => self.finish(slot, None, sink),
+                Some(Noted::Receive(buffer)) => {
+                    self.unposted.push(buffer);
+                    let len = entry.len.min(self.used.sizes.message);
+                    // SAFETY: the message is here, so nobody uses the buffer until it is posted
+                    // anew, which is after the event.
+                    let bytes = unsafe { slice::from_raw_parts(self.used.bytes_of(Noted::Receive(buffer)), len) };
+                    sink(Event::Message(bytes));
+                }
+                None => {}
+            }
+        }
+        self.batch.end - first
+    }
+
+    fn read_error(&mut self, sink: Sink<'_>) -> Result<usize, Failed> {
+        let queue = self.objects.queue();
         // SAFETY: zeros are values of the entry, and ask for the provider's own buffer of details.
         let mut entry: sys::fi_cq_err_entry = unsafe { std::mem::zeroed() };
         // SAFETY: the queue is open.
@@ -71,34 +121,45 @@ impl Endpoint {
         };
         let provider = provider.filter(|text| !text.is_empty());
         let reply = Reply { code: entry.err, text: text_of(entry.err), provider_code: entry.prov_errno, provider };
-        if !self.finish(entry.op_context, Some(&reply)) {
-            self.arrivals.push_back(Arrival::Fault(reply));
+        match self.used.noted(entry.op_context) {
+            Some(Noted::Slot(slot)) => self.finish(slot, Some(reply), sink),
+            Some(Noted::Receive(buffer)) => {
+                self.unposted.push(buffer);
+                sink(Event::Fault(reply));
+            }
+            None => sink(Event::Fault(reply)),
         }
         Ok(1)
     }
 
-    /// Ends the operation that a context belongs to, if there is one.
-    fn finish(&mut self, context: *mut std::ffi::c_void, failed: Option<&Reply>) -> bool {
-        if context.is_null() {
-            return false;
+    /// Ends the operation in a slot; an error that is none's is a fault.
+    fn finish(&mut self, slot: usize, failed: Option<Reply>, sink: Sink<'_>) {
+        let Some(Held { call, peer, tag, len, brings, holds }) = self.used.slots.finish(slot) else {
+            failed.into_iter().for_each(|reply| sink(Event::Fault(reply)));
+            return;
+        };
+        if let Some(reply) = failed {
+            // Bytes for it may come late: its buffer is not used again.
+            if matches!(holds, Holds::Buffer(_)) {
+                self.used.pool.lose(len);
+            }
+            sink(Event::Over { tag, outcome: Err(Failure { call, peer, reply }) });
+            return;
         }
-        let used = self.used();
-        let Some(slot) = used.slot(context) else { return false };
-        let word = used.words.load(before(slot)).unwrap_or(0);
-        used.table.finish(slot, |held| match failed {
-            Some(reply) => Err(Failure { call: held.call, remote: held.remote, reply: reply.clone() }),
-            None => Ok(if held.brings_a_word() { word } else { 0 }),
-        })
-    }
-
-    /// Returns how the operation of a token ended, if it is over; nothing if the token is another
-    /// endpoint's.
-    pub(crate) fn outcome(&self, token: &Token) -> Option<Option<&Outcome>> {
-        self.table().knows(token).then(|| self.table().outcome(token))
-    }
-
-    /// Takes the oldest of what has arrived.
-    pub(crate) fn arrival(&mut self) -> Option<Arrival> {
-        self.arrivals.pop_front()
+        let start = match &holds {
+            Holds::Slot => self.used.bytes_of(Noted::Slot(slot)),
+            Holds::Buffer(buffer) => buffer.as_ptr(),
+            Holds::Span(span) => span.as_ptr(),
+        };
+        self.free(len, holds);
+        let brought = match brings {
+            Brings::Nothing => Brought::Nothing,
+            // SAFETY: the operation is over, and nothing is posted until the event is: so nobody
+            // uses the slot's bytes, or the buffer, which is the endpoint's as long as it is open.
+            Brings::Bytes => Brought::Bytes(unsafe { slice::from_raw_parts(start, len) }),
+            // SAFETY: as above; atomics use their slot's bytes.
+            Brings::Word(width) => Brought::Word(unsafe { found(start, width) }),
+        };
+        sink(Event::Over { tag, outcome: Ok(brought) });
     }
 }

@@ -1,0 +1,112 @@
+//! Buffers for bytes that are too long for a slot's own.
+
+/// How many bytes the buffers of an endpoint take together, unless a single one is longer.
+const MOST: usize = 64 << 20;
+/// The shortest buffer in bytes.
+const SHORTEST: usize = 4096;
+
+/// Buffers of an endpoint, by the power of two that they are long. `B` is a buffer.
+///
+/// It grows when it has to, and reuses what comes back.
+#[derive(Debug)]
+pub(crate) struct Pool<B> {
+    /// Buffers that nobody uses; those at index `i` have `SHORTEST << i` bytes.
+    free: Vec<Vec<B>>,
+    /// The bytes of all buffers, those that are used included.
+    bytes: usize,
+}
+
+impl<B> Pool<B> {
+    pub(crate) fn new() -> Self {
+        Self { free: Vec::new(), bytes: 0 }
+    }
+
+    fn class(len: usize) -> usize {
+        len.div_ceil(SHORTEST).next_power_of_two().trailing_zeros() as usize
+    }
+
+    /// Returns a buffer of at least `len` bytes, which `make` makes if there is none; none if those
+    /// that are used take all the room.
+    pub(crate) fn take<E>(&mut self, len: usize, make: impl FnOnce(usize) -> Result<B, E>) -> Result<Option<B>, E> {
+        let class = Self::class(len);
+        if let Some(buffer) = self.free.get_mut(class).and_then(Vec::pop) {
+            return Ok(Some(buffer));
+        }
+        let size = SHORTEST << class;
+        if self.bytes + size > MOST {
+            for (class, free) in self.free.iter_mut().enumerate() {
+                self.bytes -= free.len() * (SHORTEST << class);
+                free.clear();
+            }
+        }
+        if self.bytes > 0 && self.bytes + size > MOST {
+            return Ok(None);
+        }
+        let buffer = make(size)?;
+        self.bytes += size;
+        Ok(Some(buffer))
+    }
+
+    /// Takes back a buffer that was given for `len` bytes.
+    pub(crate) fn put_back(&mut self, len: usize, buffer: B) {
+        let class = Self::class(len);
+        if self.free.len() <= class {
+            self.free.resize_with(class + 1, Vec::new);
+        }
+        self.free[class].push(buffer);
+    }
+
+    /// Notes that a buffer that was given for `len` bytes does not come back.
+    pub(crate) fn lose(&mut self, len: usize) {
+        self.bytes -= SHORTEST << Self::class(len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn made(size: usize) -> Result<usize, ()> {
+        Ok(size)
+    }
+
+    #[test]
+    fn buffers_are_long_enough_and_used_again() {
+        let mut pool = Pool::new();
+        for (len, size) in [(1, 4096), (4096, 4096), (4097, 8192), (1 << 20, 1 << 20), ((1 << 20) + 1, 2 << 20)] {
+            assert_eq!(pool.take(len, made), Ok(Some(size)));
+            pool.put_back(len, size);
+            assert_eq!(pool.take(len, |_| Err(())), Ok(Some(size)), "no other is made");
+        }
+    }
+
+    #[test]
+    fn there_is_an_end_and_buffers_of_other_lengths_make_room() {
+        let mut pool = Pool::new();
+        for _ in 0..4 {
+            assert!(pool.take(MOST / 4, made).unwrap().is_some());
+        }
+        assert_eq!(pool.take(1, made), Ok(None));
+        pool.put_back(MOST / 4, MOST / 4);
+        assert_eq!(pool.take(1, made), Ok(Some(SHORTEST)));
+        assert_eq!(pool.take(MOST / 4, made), Ok(None));
+        pool.lose(1);
+        assert_eq!(pool.take(MOST / 4, made), Ok(Some(MOST / 4)));
+    }
+
+    #[test]
+    fn one_buffer_may_be_longer_than_all_should_be() {
+        let mut pool = Pool::new();
+        assert_eq!(pool.take(4 * MOST, made), Ok(Some(4 * MOST)));
+        assert_eq!(pool.take(1, made), Ok(None));
+    }
+
+    proptest! {
+        #[test]
+        fn a_buffer_holds_what_was_asked_for(len in 1_usize..1 << 40) {
+            let size = Pool::new().take(len, made).unwrap().unwrap();
+            prop_assert!(size >= len && size < 2 * len.max(SHORTEST));
+        }
+    }
+}
