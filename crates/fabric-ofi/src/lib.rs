@@ -22,6 +22,7 @@
 #![cfg(feature = "ofi")]
 
 mod atomics;
+pub mod cluster;
 mod domain;
 mod endpoint;
 mod error;

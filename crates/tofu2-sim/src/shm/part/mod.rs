@@ -16,13 +16,16 @@ pub use elsewhere::Card;
 use super::{
     endpoint::Endpoint,
     job::State,
-    memory::regions::{self, RegionKind},
+    memory::{
+        adopted, place,
+        regions::{self, RegionKind, Resolved},
+    },
 };
 use crate::JobError;
 use core::{any::Any, fmt, ptr::NonNull, time::Duration};
 use rdma_fabric::{
-    Deps, Fabric, FabricError, Program, ProgramResult, Rank, RegionKey, Result,
-    provider::{Place, Posted, Provider, Source},
+    Deps, Fabric, FabricError, Program, ProgramResult, Rank, RegionKey, RemoteAddr, Result,
+    provider::Place,
 };
 use std::sync::Arc;
 
@@ -163,6 +166,26 @@ impl Part {
         Ok(Located { at: at as u64, len: len as u64, lock })
     }
 
+    /// Returns a place of this rank for what ranks of other nodes ask for, who have looked whether
+    /// they may resolve it.
+    ///
+    /// # Errors
+    /// Those of [`Fabric::remote_span`](rdma_fabric::Fabric::remote_span).
+    pub fn place(&self, region: RegionKey, offset: u64, len: usize, align: usize) -> Result<Place> {
+        let (rank, job) = (self.endpoint.me(), self.endpoint.job());
+        let addr = RemoteAddr { rank, region, offset };
+        match regions::resolve(job.segment(rank)?, addr, len, align, |_, _| true)? {
+            Resolved::Heap(piece) => {
+                let corrupt = FabricError::Corrupt { rank, what: &"an entry of the region table" };
+                piece.place(addr, job.anchor(rank)?).ok_or(corrupt)
+            }
+            Resolved::Staged(piece) => {
+                Ok(place::outside_of(job.segment(rank)?, addr, adopted::Outside::Staged(piece)))
+            }
+            Resolved::Adopted { .. } => Err(FabricError::Unsupported { feature: &"memory outside the segment" }),
+        }
+    }
+
     /// Leaves a notice of `from`, a rank of another node, about a put that ended `end` bytes behind
     /// the start of a region of this rank. Returns whether there was room.
     ///
@@ -170,17 +193,6 @@ impl Part {
     /// [`FabricError::Corrupt`].
     pub fn notify(&self, from: Rank, data: u64, region: RegionKey, end: u64) -> Result<bool> {
         self.endpoint.notify_for(from, data, region, end)
-    }
-
-    /// Copies bytes that a rank of another node has put to a place of this rank.
-    ///
-    /// # Errors
-    /// [`FabricError::StaleRegion`], [`FabricError::LengthMismatch`].
-    pub fn land(&self, to: &Place, bytes: &[u8]) -> Result<()> {
-        match Provider::put(&self.endpoint, to, Source::Bytes(bytes), None) {
-            Posted::Failed(error) => Err(error),
-            _ => Ok(()),
-        }
     }
 
     /// Wakes the rank if it is parked, whatever it waits for: some of its memory was written.

@@ -1,0 +1,99 @@
+//! What is kept of a rank of another node with which something is or was under way.
+
+use rdma_fabric::{FabricError, RegionKey};
+use std::collections::VecDeque;
+
+/// The most notices to one rank that have not entered its notice queue yet.
+pub(super) const NOTICES: u64 = 1024;
+
+/// Which of the puts to a rank are visible. Puts are numbered from 0.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    /// All below are visible.
+    base: u64,
+    /// Whether those from there on are.
+    visible: VecDeque<bool>,
+}
+
+impl Window {
+    /// Numbers another put.
+    pub(super) fn begin(&mut self) -> u64 {
+        self.visible.push_back(false);
+        self.next() - 1
+    }
+
+    /// Returns the number of the next put.
+    pub(super) fn next(&self) -> u64 {
+        self.base + self.visible.len() as u64
+    }
+
+    /// Notes that a put is visible, or never will be.
+    pub(super) fn end(&mut self, put: u64) {
+        let at = put.checked_sub(self.base).and_then(|at| usize::try_from(at).ok());
+        if let Some(visible) = at.and_then(|at| self.visible.get_mut(at)) {
+            *visible = true;
+        }
+        while self.visible.front() == Some(&true) {
+            self.visible.pop_front();
+            self.base += 1;
+        }
+    }
+
+    /// Returns whether all puts below this number are visible.
+    pub(super) fn is_past(&self, next: u64) -> bool {
+        self.base >= next
+    }
+}
+
+/// A message with a notice that waits for those before it.
+#[derive(Debug)]
+pub(super) struct QueuedNotice {
+    pub(super) id: u64,
+    /// Whether the bytes of its put are there, or come with it.
+    pub(super) ready: bool,
+    pub(super) head: super::message::Head,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// A notice of another rank that waits for room in this rank's notice queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldNotice {
+    pub(super) data: u64,
+    pub(super) region: RegionKey,
+    pub(super) end: u64,
+}
+
+/// One rank of another node.
+#[derive(Debug, Default)]
+pub(super) struct FarRank {
+    pub(super) puts: Window,
+    /// What a put met that nobody has been told of.
+    pub(super) error: Option<FabricError>,
+    /// Notices to it that have not been sent, in order.
+    pub(super) queued: VecDeque<QueuedNotice>,
+    /// Notices to it that have not entered its notice queue.
+    pub(super) notices: u64,
+    /// Notices of it that wait for room, in order.
+    pub(super) held: VecDeque<HeldNotice>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flush_waits_for_the_puts_before_it_and_no_others() {
+        let mut window = Window::default();
+        assert!(window.is_past(window.next()));
+        let (a, b) = (window.begin(), window.begin());
+        let flush = window.next();
+        let c = window.begin();
+        window.end(b);
+        window.end(c);
+        assert!(!window.is_past(flush));
+        window.end(a);
+        assert!(window.is_past(flush) && window.is_past(window.next()));
+        window.end(a);
+        assert_eq!(window.next(), 3);
+    }
+}

@@ -1,0 +1,159 @@
+//! Operations and requests of this rank that are under way.
+
+use super::directory::FarRegion;
+use rdma_fabric::{FabricError, RegionKey, Result, provider::Place};
+use std::{sync::Arc, task::Waker, time::Instant};
+
+/// What is under way.
+#[derive(Debug)]
+pub(super) enum Job {
+    /// A put of libfabric.
+    Put,
+    /// A put of libfabric whose notice follows it.
+    PutThenNotice,
+    /// A get of libfabric, whose bytes the flight keeps.
+    Get,
+    /// A get of libfabric into this rank's own memory.
+    GetInto(Place),
+    /// A message that asks for something.
+    Ask,
+    /// A message that asks for a word, which goes into this rank's own memory.
+    WordInto(Place),
+    /// A message with a notice, for which there is room at the target as long as it is not over, and
+    /// longer if it is held there.
+    Notice,
+}
+
+/// One operation or request.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) rank: u32,
+    pub(super) job: Job,
+    /// How it ended.
+    pub(super) outcome: Option<Result<u64>>,
+    /// The second word of an answer.
+    pub(super) more: u64,
+    /// What it has brought.
+    pub(super) bytes: Vec<u8>,
+    pub(super) waker: Option<Waker>,
+    /// Whether somebody will ask for the outcome; otherwise it is forgotten when it is over.
+    pub(super) wanted: bool,
+    /// Its numbers among the puts to the rank and among all puts, if it is one.
+    pub(super) put: Option<(u64, u64)>,
+    /// The region that it uses by libfabric.
+    pub(super) far: Option<Arc<FarRegion>>,
+    /// The own region that it uses by libfabric.
+    pub(super) own: Option<RegionKey>,
+    /// When the network refused it. The reason may be that its target is lost, which is told later.
+    pub(super) refused: Option<(Instant, FabricError)>,
+}
+
+impl Flight {
+    pub(super) fn new(rank: u32, job: Job) -> Self {
+        Flight {
+            rank,
+            job,
+            outcome: None,
+            more: 0,
+            bytes: Vec::new(),
+            waker: None,
+            wanted: false,
+            put: None,
+            far: None,
+            own: None,
+            refused: None,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    /// Counts the flights that had the slot.
+    number: u32,
+    flight: Option<Flight>,
+}
+
+/// All that is under way, or over and still wanted.
+#[derive(Debug, Default)]
+pub(super) struct Flights {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Flights without an outcome.
+    under_way: usize,
+}
+
+impl Flights {
+    /// Returns how many are not over.
+    pub(super) fn under_way(&self) -> usize {
+        self.under_way
+    }
+
+    /// Adds a flight, and returns its id: never 0, and below 2⁶³.
+    pub(super) fn add(&mut self, flight: Flight) -> u64 {
+        self.under_way += 1;
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[index as usize];
+        slot.number = (slot.number + 1) & 0x7fff_ffff;
+        slot.flight = Some(flight);
+        u64::from(slot.number) << 32 | u64::from(index) + 1
+    }
+
+    fn slot(&mut self, id: u64) -> Option<(u32, &mut Slot)> {
+        let index = (id as u32).checked_sub(1)?;
+        let slot = self.slots.get_mut(index as usize)?;
+        (slot.number == (id >> 32) as u32).then_some((index, slot))
+    }
+
+    pub(super) fn get(&mut self, id: u64) -> Option<&mut Flight> {
+        self.slot(id)?.1.flight.as_mut()
+    }
+
+    /// Notes an outcome. Returns the flight, which was under way.
+    pub(super) fn end(&mut self, id: u64, outcome: Result<u64>) -> Option<&mut Flight> {
+        let under_way = self.get(id).is_some_and(|flight| flight.outcome.is_none());
+        self.under_way -= usize::from(under_way);
+        let flight = self.get(id).filter(|_| under_way)?;
+        flight.outcome = Some(outcome);
+        Some(flight)
+    }
+
+    /// Removes a flight.
+    pub(super) fn remove(&mut self, id: u64) -> Option<Flight> {
+        let (index, slot) = self.slot(id)?;
+        let flight = slot.flight.take()?;
+        self.free.push(index);
+        self.under_way -= usize::from(flight.outcome.is_none());
+        Some(flight)
+    }
+
+    /// Returns the ids of flights under way that `which` picks.
+    pub(super) fn those(&self, which: impl Fn(&Flight) -> bool) -> Vec<u64> {
+        let id = |(index, slot): (usize, &Slot)| {
+            let flight = slot.flight.as_ref().filter(|flight| flight.outcome.is_none())?;
+            which(flight).then_some(u64::from(slot.number) << 32 | index as u64 + 1)
+        };
+        self.slots.iter().enumerate().filter_map(id).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_names_one_flight() {
+        let mut flights = Flights::default();
+        let first = flights.add(Flight::new(1, Job::Ask));
+        assert!(flights.end(first, Ok(3)).is_some() && flights.end(first, Ok(4)).is_none());
+        assert_eq!(flights.remove(first).unwrap().outcome, Some(Ok(3)));
+        let second = flights.add(Flight::new(2, Job::Put));
+        assert_ne!(first, second);
+        assert!(flights.get(first).is_none() && flights.remove(first).is_none() && flights.get(0).is_none());
+        assert_eq!((flights.under_way(), flights.those(|flight| flight.rank == 2)), (1, vec![second]));
+        assert!(flights.remove(second).is_some());
+        assert_eq!(flights.under_way(), 0);
+    }
+}

@@ -1,0 +1,84 @@
+//! The endpoint of this rank and what it knows of its peers': opened anew after each loss.
+
+use super::{message::Head, wait::random};
+use crate::{Domain, Endpoint, EndpointOptions, Peer, Region, RemoteKey, Result};
+use std::collections::HashMap;
+use tofu2_sim::shm::part::Heap;
+
+/// The longest message, head included.
+pub(super) const MESSAGE: usize = 4096;
+/// The most bytes that go with a message.
+pub(super) const PAYLOAD: usize = MESSAGE - Head::BYTES;
+
+/// What a rank tells all others of its endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Contact {
+    name: Vec<u8>,
+    key: RemoteKey,
+    pub(super) door: u64,
+}
+
+impl Contact {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        [&self.door.to_le_bytes()[..], &self.key.to_bytes(), &self.name].concat()
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (door, rest) = bytes.split_first_chunk()?;
+        let (key, name) = rest.split_at_checked(RemoteKey::BYTES)?;
+        Some(Contact { door: u64::from_le_bytes(*door), key: RemoteKey::from_bytes(key).ok()?, name: name.to_vec() })
+    }
+}
+
+/// An endpoint with this rank's heap registered.
+///
+/// Dropped as a whole: what peers send to it later lands nowhere.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) endpoint: Endpoint,
+    pub(super) heap: Region,
+    pub(super) door: u64,
+    /// Of each rank; `None` if it is of this node, or lost.
+    contacts: Vec<Option<Contact>>,
+    /// Those that were needed.
+    peers: HashMap<u32, Peer>,
+}
+
+impl Link {
+    /// Opens an endpoint, and registers the heap under a key that nobody knows yet.
+    #[allow(unsafe_code)]
+    pub(super) fn open(domain: &Domain, heap: &Heap) -> Result<Self> {
+        // SAFETY: `Heap::keep` keeps the bytes mapped, and everybody accesses them by
+        // `rdma_fabric::access`.
+        let heap = unsafe { domain.region_over(heap.start, heap.len, heap.keep.clone()) }?;
+        let options = EndpointOptions { depth: 1024, receives: 256, message_bytes: MESSAGE, wait: true };
+        let endpoint = Endpoint::open(domain, options)?;
+        let door = random()?;
+        Ok(Link { endpoint, heap, door, contacts: Vec::new(), peers: HashMap::new() })
+    }
+
+    /// Returns what to tell the others.
+    pub(super) fn contact(&self) -> Contact {
+        Contact { name: self.endpoint.name(), key: self.heap.key(), door: self.door }
+    }
+
+    /// Learns of the others.
+    pub(super) fn meet(&mut self, contacts: Vec<Option<Contact>>) {
+        self.contacts = contacts;
+        self.peers.clear();
+    }
+
+    /// Returns a rank's peer, the key of its heap, and its door; `None` if it has none.
+    pub(super) fn reach(&mut self, rank: u32) -> Result<Option<(Peer, RemoteKey, u64)>> {
+        let Some(Some(contact)) = self.contacts.get(rank as usize) else { return Ok(None) };
+        let peer = match self.peers.get(&rank) {
+            Some(peer) => *peer,
+            None => {
+                let peer = self.endpoint.insert(&contact.name)?;
+                self.peers.insert(rank, peer);
+                peer
+            }
+        };
+        Ok(Some((peer, contact.key, contact.door)))
+    }
+}

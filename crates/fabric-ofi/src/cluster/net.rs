@@ -1,0 +1,273 @@
+//! A rank's share in a cluster, as its threads use it: its program, its helpers, and the thread that
+//! works while these compute or sleep.
+
+use super::{
+    core::{Core, Counters, Phase, State},
+    directory::FarRegion,
+    flight::{Flight, Job},
+    link::Link,
+    message::{Head, Kind},
+    wait::Patience,
+};
+use crate::Domain;
+use core::{fmt, time::Duration};
+use rdma_fabric::{FabricError, Rank, RegionKey, Result, provider::Anchor};
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, TryLockError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::Instant,
+};
+use tofu2_sim::shm::part::{Heap, Lock, Part};
+
+/// What a rank tells those who bring it the news of other ranks, from any thread of the rank.
+pub trait Council: fmt::Debug + Send + Sync {
+    /// All that was under way when [`Member::drain`](super::Member::drain) was called is over.
+    fn drained(&self, epoch: u64);
+    /// This rank ends the whole job.
+    fn aborted(&self, text: &str, code: i32);
+}
+
+/// How long an operation that the network refused may wait for the news that its target is lost.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// A rank's share.
+pub(super) struct Net {
+    pub(super) me: Rank,
+    pub(super) part: Part,
+    /// The ranks of this node, by rank.
+    here: Box<[bool]>,
+    pub(super) heap: Heap,
+    pub(super) domain: Domain,
+    state: Mutex<State>,
+    council: Box<dyn Council>,
+    begun: Instant,
+    /// When a thread of the program last looked, in ns since `begun`.
+    looked: AtomicU64,
+    pub(super) closing: AtomicBool,
+}
+
+// The heap's address stands for memory that any thread may use.
+#[allow(unsafe_code)]
+mod threads {
+    // SAFETY: `Heap::start` is only passed on to libfabric, which may use it in any thread.
+    unsafe impl Send for super::Net {}
+    // SAFETY: as above.
+    unsafe impl Sync for super::Net {}
+}
+
+impl fmt::Debug for Net {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Net({} of {}, over {})", self.me, self.here.len(), self.domain.provider())
+    }
+}
+
+impl Net {
+    pub(super) fn new(part: Part, domain: Domain, council: Box<dyn Council>) -> crate::Result<Self> {
+        let fabric = part.fabric();
+        let here = (0..fabric.ranks() as u32).map(|rank| part.local().contains(&Rank::new(rank))).collect();
+        let heap = part.heap();
+        let link = Link::open(&domain, &heap)?;
+        let core = Core::new(part.clone(), link.door);
+        let state = Mutex::new(State { link: Some(link), core });
+        let (begun, looked, closing) = (Instant::now(), AtomicU64::new(0), AtomicBool::new(false));
+        Ok(Net { me: fabric.rank(), part, here, heap, domain, state, council, begun, looked, closing })
+    }
+
+    /// Returns whether a rank runs on another node.
+    #[inline]
+    pub(super) fn is_far(&self, rank: Rank) -> bool {
+        self.here.get(rank.index()) == Some(&false)
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics between statements that belong together.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `work` under the lock, and afterwards those that it woke.
+    pub(super) fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        self.finish(self.lock(), work)
+    }
+
+    fn finish<T>(&self, mut state: MutexGuard<'_, State>, work: impl FnOnce(&mut State) -> T) -> T {
+        let done = work(&mut state);
+        let woken = core::mem::take(&mut state.core.woken);
+        let drained = state.core.has_drained();
+        drop(state);
+        woken.into_iter().for_each(core::task::Waker::wake);
+        if let Some(epoch) = drained {
+            self.council.drained(epoch);
+        }
+        done
+    }
+
+    /// Works a little for peers and for what is under way, unless another thread does. Returns how
+    /// much there was to do.
+    pub(super) fn progress(&self) -> usize {
+        let state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return 0,
+        };
+        self.finish(state, State::progress)
+    }
+
+    /// Works like [`Net::progress`], for a thread of the program.
+    pub(super) fn look(&self) {
+        self.looked.store(self.now(), Relaxed);
+        self.progress();
+    }
+
+    fn now(&self) -> u64 {
+        self.begun.elapsed().as_nanos() as u64
+    }
+
+    /// Returns how long no thread of the program has looked.
+    pub(super) fn unattended(&self) -> Duration {
+        Duration::from_nanos(self.now().saturating_sub(self.looked.load(Relaxed)))
+    }
+
+    /// Returns whether nothing of this rank is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.look();
+        let state = self.lock();
+        state.core.phase == Phase::Broken || (state.core.flights.under_way() == 0 && state.core.has_sent_all())
+    }
+
+    /// Returns what others must know of the endpoint.
+    pub(super) fn contact(&self) -> Vec<u8> {
+        self.lock().link.as_ref().map(|link| link.contact().to_bytes()).unwrap_or_default()
+    }
+
+    /// Tells the first ranks of other nodes what this rank says when all allocate together.
+    pub(super) fn tell_card(&self, firsts: &[u32], card: &[u8]) {
+        let head = Head::ask(Kind::Card, self.me.number(), RegionKey::from_bits(0));
+        self.with(|state| {
+            firsts.iter().for_each(|first| state.core.tell(*first, head, card.to_vec()));
+            state.flush_outbox();
+        });
+    }
+
+    /// Ends the whole job.
+    pub(super) fn aborted(&self, text: &str, code: i32) {
+        self.council.aborted(text, code);
+        self.rouse();
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        self.lock().core.counters
+    }
+
+    /// Returns why nothing can be done with a rank's memory, if nothing can.
+    pub(super) fn objection(&self, rank: Rank) -> Option<FabricError> {
+        self.part.objection(rank)
+    }
+
+    /// Waits on this thread until `look` finds something. It makes progress meanwhile.
+    ///
+    /// # Errors
+    /// Those of `look`; those of [`Net::objection`].
+    pub(super) fn wait<T>(&self, rank: Rank, mut look: impl FnMut(&mut State) -> Result<Option<T>>) -> Result<T> {
+        let mut patience = Patience::new();
+        loop {
+            self.looked.store(self.now(), Relaxed);
+            let found = self.with(|state| {
+                state.progress();
+                look(state)
+            })?;
+            if let Some(found) = found {
+                return Ok(found);
+            }
+            if let Some(objection) = self.objection(rank) {
+                return Err(objection);
+            }
+            patience.rest();
+        }
+    }
+
+    /// Asks a rank of another node, and waits for the answer.
+    fn ask(&self, rank: Rank, head: Head) -> Result<Flight> {
+        let id = self.wait(rank, |state| {
+            let flight = Flight { wanted: true, ..Flight::new(rank.number(), Job::Ask) };
+            state.ask(flight, head, &[])
+        })?;
+        let answered = self.wait(rank, |state| {
+            let over = state.core.flights.get(id).is_none_or(|flight| flight.outcome.is_some());
+            Ok(over.then(|| state.core.flights.remove(id)))
+        });
+        match answered {
+            Ok(Some(flight)) => Ok(flight),
+            Ok(None) => Err(FabricError::PeerLost { rank }),
+            Err(error) => {
+                self.with(|state| state.core.flights.remove(id));
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns a region of another node, looked up if it is not known.
+    ///
+    /// # Errors
+    /// [`FabricError::StaleRegion`], [`FabricError::NoSuchRegion`], [`FabricError::PeerLost`],
+    /// [`FabricError::Unsupported`], [`FabricError::System`].
+    pub(super) fn region(&self, rank: Rank, key: RegionKey) -> Result<(Arc<FarRegion>, Anchor)> {
+        if let Some(objection) = self.objection(rank) {
+            return Err(objection);
+        }
+        if let Some(known) = self.lock().core.directory.find(rank.number(), key) {
+            return Ok(known);
+        }
+        let flight = self.ask(rank, Head::ask(Kind::Locate, self.me.number(), key))?;
+        let at = flight.outcome.unwrap_or(Err(FabricError::PeerLost { rank }))?;
+        let (words, _) = flight.bytes.as_chunks::<8>();
+        let lock = match words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<_>>()[..] {
+            [] => Lock::Open,
+            [2, a, b, c] => Lock::Terms([a, b, c]),
+            _ => Lock::Ring,
+        };
+        let region = FarRegion::new(rank.number(), key, (at, flight.more), lock);
+        Ok(self.lock().core.directory.keep(region))
+    }
+
+    /// Ends all use of a region of this rank by ranks of other nodes, and waits for what this rank
+    /// itself has under way in it.
+    pub(super) fn revoke(&self, key: RegionKey) {
+        let holders = self.lock().core.directory.close(key);
+        let mut asked = Vec::new();
+        for holder in holders.into_iter().map(Rank::new) {
+            let head = Head::ask(Kind::Revoke, self.me.number(), key);
+            let flight = || Flight { wanted: true, ..Flight::new(holder.number(), Job::Ask) };
+            // Who is lost uses it no more.
+            if let Ok(id) = self.wait(holder, |state| state.ask(flight(), head, &[])) {
+                asked.push((holder, id));
+            }
+        }
+        for (holder, id) in asked {
+            let over = |state: &mut State| {
+                let over = state.core.flights.get(id).is_none_or(|flight| flight.outcome.is_some());
+                Ok(over.then_some(()))
+            };
+            let _ = self.wait(holder, over);
+            self.with(|state| state.core.flights.remove(id));
+        }
+        let _ = self.wait(self.me, |state| {
+            let idle = !state.core.directory.is_used(key) || state.core.phase == Phase::Broken;
+            Ok(idle.then_some(()))
+        });
+    }
+
+    /// Ends operations that the network has refused for too long.
+    pub(super) fn end_refused(&self) {
+        self.with(|state| {
+            let late = |flight: &Flight| flight.refused.as_ref().is_some_and(|(since, _)| since.elapsed() > GRACE);
+            for id in state.core.flights.those(late) {
+                let error = state.core.flights.get(id).and_then(|flight| flight.refused.take());
+                if let Some((_, error)) = error {
+                    state.core.end(id, Err(error));
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,252 @@
+//! The [`Provider`] of a cluster: memory of the own node as on shared memory, memory of other nodes
+//! by libfabric.
+
+use super::{
+    directory::FarRegion,
+    net::Net,
+    region::SharedRegion,
+    transfer::{self, Transfer},
+};
+use core::{
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
+use rdma_fabric::{
+    Amo, Fabric, FabricError, Notice, OwnedMemory, Pact, Rank, Region, RegionKey, RemoteAddr, Result, Time, Uses,
+    provider::{Boxed, Ended, Goal, HelperTask, Keyless, Leftover, Place, Posted, Provider, Sink, Slot, Source, Token},
+};
+use std::{future::poll_fn, sync::Arc};
+use tofu2_sim::shm::part::Part;
+
+/// One handle of a rank: what it does on its node, and what the rank has elsewhere.
+#[derive(Clone, Debug)]
+pub(super) struct Cluster {
+    pub(super) net: Arc<Net>,
+    /// The same handle on this node.
+    pub(super) below: Fabric,
+    /// Whether it is a helper's.
+    pub(super) of_helper: bool,
+}
+
+impl Cluster {
+    /// Returns the region below, of one that this provider made.
+    fn below_of(region: Region) -> Result<(Region, super::region::Closing)> {
+        let foreign = FabricError::Unsupported { feature: &"a region of another provider" };
+        region.into_kept::<SharedRegion>().ok().and_then(SharedRegion::take).ok_or(foreign)
+    }
+
+    /// Returns the region of a place on another node.
+    fn far<'a>(place: &'a Place) -> Result<&'a Arc<FarRegion>> {
+        let foreign = FabricError::Unsupported { feature: &"a place of another provider" };
+        place.anchor().and_then(|anchor| anchor.get::<Arc<FarRegion>>()).ok_or(foreign)
+    }
+
+    /// Describes an operation on a place of another node.
+    fn transfer<'a>(&'a self, far: &'a Place) -> Result<Transfer<'a>> {
+        Transfer::new(&self.net, &self.below, Self::far(far)?, far)
+    }
+}
+
+fn posted(outcome: Result<Posted>) -> Posted {
+    outcome.unwrap_or_else(Posted::failed)
+}
+
+impl Provider for Cluster {
+    fn alloc(&self, bytes: usize) -> Result<Region> {
+        self.below.provider().alloc(bytes).map(|region| SharedRegion::over(&self.net, region))
+    }
+
+    fn alloc_symmetric(&self, bytes: usize) -> Boxed<'_, Result<Region>> {
+        Box::pin(async move {
+            let mut below = pin!(self.below.provider().alloc_symmetric(bytes));
+            let region = poll_fn(|cx| {
+                self.net.look();
+                below.as_mut().poll(cx)
+            })
+            .await?;
+            Ok(SharedRegion::over(&self.net, region))
+        })
+    }
+
+    fn adopt(&self, memory: OwnedMemory, uses: Uses) -> Result<Region, (FabricError, OwnedMemory)> {
+        self.below.provider().adopt(memory, uses).map(|region| SharedRegion::over(&self.net, region))
+    }
+
+    fn release(&self, region: Region) -> Boxed<'_, Result<OwnedMemory>> {
+        let taken = Self::below_of(region);
+        Box::pin(async move {
+            let (region, _closing) = taken?;
+            self.below.provider().release(region).await
+        })
+    }
+
+    fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<Place> {
+        if !self.net.is_far(addr.rank) {
+            return self.below.provider().resolve(addr, len, align, width);
+        }
+        let (region, anchor) = self.net.region(addr.rank, addr.region)?;
+        if !Part::opens(&self.below, addr.region, region.lock) {
+            return Err(FabricError::Locked { rank: addr.rank, region: addr.region });
+        }
+        addr.fits(len, align, region.len)?;
+        Ok(Place::remote(addr, len, Some(anchor)))
+    }
+
+    fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()> {
+        self.below.provider().read(from, into, waiting)
+    }
+
+    fn write(&self, to: &Place, from: &[u8], waited: bool) -> Result<()> {
+        self.below.provider().write(to, from, waited)
+    }
+
+    fn ring(&self, place: &Place) {
+        self.below.provider().ring(place);
+    }
+
+    fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
+        if !self.net.is_far(to.rank()) {
+            return self.below.provider().put(to, from, notice);
+        }
+        posted(self.transfer(to).and_then(|transfer| match notice {
+            None => transfer.put(from),
+            Some(data) => transfer.put_with_notice(from, data),
+        }))
+    }
+
+    fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
+        if !self.net.is_far(from.rank()) {
+            return self.below.provider().get(from, to);
+        }
+        posted(self.transfer(from).and_then(|transfer| transfer.get(&to)))
+    }
+
+    fn copy(&self, to: &Place, from: &Place) -> Posted {
+        if self.net.is_far(to.rank()) || self.net.is_far(from.rank()) {
+            return Posted::failed(FabricError::Unsupported { feature: &"third-party copy" });
+        }
+        self.below.provider().copy(to, from)
+    }
+
+    fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
+        if !self.net.is_far(word.rank()) {
+            return self.below.provider().atomic(word, amo);
+        }
+        posted(self.transfer(word).and_then(|transfer| transfer.atomic(amo)))
+    }
+
+    fn nop(&self) -> Posted {
+        Posted::Over(0)
+    }
+
+    fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
+        transfer::poll(&self.net, *token, into, cx)
+    }
+
+    fn test(&self, token: &Token) -> bool {
+        self.net.look();
+        self.net.lock().core.flights.get(token.0.get()).is_none_or(|flight| flight.outcome.is_some())
+    }
+
+    fn forget(&self, token: Token) {
+        self.net.with(|state| {
+            let id = token.0.get();
+            let Some(flight) = state.core.flights.get(id) else { return };
+            (flight.wanted, flight.waker) = (false, None);
+            if flight.outcome.is_some() {
+                state.core.flights.remove(id);
+            }
+        });
+    }
+
+    fn try_notice(&self, waiting: bool) -> Result<Option<Notice>> {
+        self.net.look();
+        self.below.provider().try_notice(waiting)
+    }
+
+    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        match goal {
+            Goal::Flush(Some(rank)) if self.net.is_far(rank) => transfer::poll_flush(&self.net, slot, Some(rank), cx),
+            Goal::Flush(None) => match self.below.provider().poll_wait(&mut Slot::default(), goal, cx) {
+                Poll::Ready(Ok(())) => transfer::poll_flush(&self.net, slot, None, cx),
+                other => other,
+            },
+            Goal::Room(None) => transfer::poll_room(&self.net, slot, None, cx),
+            Goal::Room(Some(rank)) if self.net.is_far(rank) => transfer::poll_room(&self.net, slot, Some(rank), cx),
+            Goal::Busy(_) | Goal::Charge(..) => Poll::Ready(Ok(())),
+            _ => {
+                self.net.look();
+                self.below.provider().poll_wait(slot, goal, cx)
+            }
+        }
+    }
+
+    fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
+        let own = match goal {
+            Goal::Flush(rank) | Goal::Room(rank) => rank.is_none_or(|rank| self.net.is_far(rank)),
+            _ => false,
+        };
+        if own {
+            *slot = Slot::default();
+        } else {
+            self.below.provider().end_wait(slot, goal, ended);
+        }
+    }
+
+    fn now(&self) -> Time {
+        self.below.provider().now()
+    }
+
+    /// Runs what a dropped future owes on this thread: it waits for the network only, which the
+    /// thread drives meanwhile.
+    fn detach(&self, rest: Leftover<'_>) {
+        let mut rest = rest.boxed();
+        let mut patience = super::wait::Patience::new();
+        while rest.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+            if self.net.part.outlook(&rdma_fabric::Deps::Ranks(&[])).is_err_and(|error| error != FabricError::PeersLeft)
+            {
+                return;
+            }
+            self.net.look();
+            patience.rest();
+        }
+    }
+
+    fn abort(&self, text: &str, code: i32) -> FabricError {
+        let error = self.below.provider().abort(text, code);
+        self.net.aborted(text, code);
+        error
+    }
+
+    fn keyless(&self) -> Option<&dyn Keyless> {
+        Some(self)
+    }
+
+    fn helper(&self, like: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
+        let (net, facts) = (self.net.clone(), like.facts().clone());
+        let task: HelperTask = Box::new(move |below: Fabric| {
+            let me = below.rank();
+            task(Fabric::new(me, facts, Cluster { net, below, of_helper: true }))
+        });
+        self.below.provider().helper(&self.below, name, task)
+    }
+}
+
+impl Keyless for Cluster {
+    fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
+        let none = FabricError::Unsupported { feature: &"memory without a key" };
+        let below = self.below.provider().keyless().ok_or(none)?.open(&self.below, pact)?;
+        Ok(like.beside(Cluster { net: self.net.clone(), below, of_helper: self.of_helper }))
+    }
+
+    fn holds(&self, _: Rank, _: RegionKey) -> Result<bool> {
+        // No fabric over this provider is vouched for.
+        Ok(false)
+    }
+
+    fn abandon(&self, region: Region) {
+        if let (Ok((region, _closing)), Some(keyless)) = (Self::below_of(region), self.below.provider().keyless()) {
+            keyless.abandon(region);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What a rank does for ranks of other nodes, with its CPU and in its own memory.
+
+use super::{
+    core::Core,
+    directory::FarRegion,
+    far_rank::HeldNotice,
+    flight::Job,
+    message::{Answer, Head, INLINE, Kind, WordWork},
+};
+use rdma_fabric::{
+    FabricError, Rank, RegionKey, Result,
+    provider::{Posted, Source},
+};
+use tofu2_sim::shm::part::{Card, Lock};
+
+impl Core {
+    /// Does what a message asks for. Others than those of ranks of the job are dropped.
+    pub(super) fn receive(&mut self, message: &[u8]) {
+        let Some((head, bytes)) = Head::read(message) else { return };
+        let known = head.door == self.door && (head.from as usize) < self.below.ranks();
+        if !known || self.lost.contains(&head.from) {
+            return;
+        }
+        self.counters.served += u64::from(head.kind != Kind::Done);
+        let answer = match head.kind {
+            Kind::Done => return self.answered(&head, bytes),
+            Kind::Locate => self.locate(&head),
+            Kind::Word => self.word(&head).map(|old| (Answer::Good, old, 0)),
+            Kind::Notice => self.notice(&head, bytes).map(|answer| (answer, 0, 0)),
+            Kind::Credit => {
+                let far = self.far(head.from);
+                far.notices = far.notices.saturating_sub(head.a);
+                self.woken.append(&mut self.waiters);
+                Ok((Answer::Good, 0, 0))
+            }
+            Kind::Revoke => {
+                if !self.directory.revoke(head.from, head.region) {
+                    self.revoking.push(head);
+                    return;
+                }
+                Ok((Answer::Good, 0, 0))
+            }
+            Kind::Card => {
+                if let Some(card) = Card::from_bytes(bytes) {
+                    let _ = self.part.card(Rank::new(head.from), &card);
+                }
+                Ok((Answer::Good, 0, 0))
+            }
+        };
+        let (answer, a, b) = answer.unwrap_or_else(|error| (why(&error), 0, 0));
+        let terms = match head.kind {
+            Kind::Locate if answer == Answer::Good => self.terms(head.region),
+            _ => Vec::new(),
+        };
+        self.send_soon(head.from, 0, head.answer(self.me, answer, a, b), terms);
+    }
+
+    /// Returns where a region of this rank is, and notes who knows.
+    fn locate(&mut self, head: &Head) -> Result<(Answer, u64, u64)> {
+        let located = self.part.locate(head.region)?;
+        if !self.directory.hold(head.from, head.region) {
+            return Err(FabricError::StaleRegion { rank: Rank::new(self.me), region: head.region });
+        }
+        Ok((Answer::Good, located.at, located.len))
+    }
+
+    /// Returns who may use a region, as bytes: 1 and 0s for those that allocated it, 2 and the terms
+    /// of a pact, or nothing for everybody.
+    fn terms(&self, region: RegionKey) -> Vec<u8> {
+        let words = match self.part.locate(region).map(|located| located.lock) {
+            Ok(Lock::Ring) => [1, 0, 0, 0],
+            Ok(Lock::Terms([a, b, c])) => [2, a, b, c],
+            _ => return Vec::new(),
+        };
+        words.iter().flat_map(|word: &u64| word.to_le_bytes()).collect()
+    }
+
+    /// Works on a word of this rank. The processor's atomics do it, as for ranks of this node.
+    fn word(&mut self, head: &Head) -> Result<u64> {
+        let unsupported = FabricError::Unsupported { feature: &"this work on a word" };
+        let work = WordWork::read(head).filter(|_| head.width == 4 || head.width == 8).ok_or(unsupported)?;
+        let width = usize::from(head.width);
+        let place = self.part.place(head.region, head.offset, width, width)?;
+        let provider = self.below.provider();
+        let mut word = [0; 8];
+        match work {
+            WordWork::Load => provider.read(&place, &mut word[..width], false)?,
+            WordWork::Store(value) => provider.write(&place, &value.to_le_bytes()[..width], true)?,
+            WordWork::Change(amo) => match provider.atomic(&place, amo) {
+                Posted::Over(old) => return Ok(old),
+                Posted::Failed(error) => return Err(error),
+                _ => {}
+            },
+        }
+        Ok(u64::from_le_bytes(word))
+    }
+
+    /// Puts the bytes of a put with a notice, and leaves the notice, or keeps it until there is room.
+    fn notice(&mut self, head: &Head, bytes: &[u8]) -> Result<Answer> {
+        if head.detail == INLINE && bytes.len() as u64 == head.b {
+            let place = self.part.place(head.region, head.offset, bytes.len(), 1)?;
+            if let Posted::Failed(error) = self.below.provider().put(&place, Source::Bytes(bytes), None) {
+                return Err(error);
+            }
+        }
+        let notice = HeldNotice { data: head.a, region: head.region, end: head.offset.saturating_add(head.b) };
+        if self.far(head.from).held.is_empty() && self.leave(head.from, notice)? {
+            return Ok(Answer::Good);
+        }
+        self.far(head.from).held.push_back(notice);
+        Ok(Answer::Held)
+    }
+
+    fn leave(&self, from: u32, notice: HeldNotice) -> Result<bool> {
+        self.part.notify(Rank::new(from), notice.data, notice.region, notice.end)
+    }
+
+    /// Leaves notices that waited, as far as there is room, and tells their posters.
+    pub(super) fn offer_held(&mut self) {
+        let waiting: Vec<u32> =
+            self.ranks.iter().filter(|(_, far)| !far.held.is_empty()).map(|(rank, _)| *rank).collect();
+        for rank in waiting {
+            let mut left = 0;
+            while let Some(notice) = self.far(rank).held.front().copied() {
+                if !matches!(self.leave(rank, notice), Ok(true)) {
+                    break;
+                }
+                self.far(rank).held.pop_front();
+                left += 1;
+            }
+            if left > 0 {
+                self.credit(rank, left);
+            }
+        }
+    }
+
+    /// Gives a poster room back.
+    fn credit(&mut self, rank: u32, notices: u64) {
+        let head = Head { a: notices, ..Head::ask(Kind::Credit, self.me, RegionKey::from_bits(0)) };
+        self.tell(rank, head, Vec::new());
+    }
+
+    /// Answers those who revoke a region in which nothing is under way any more.
+    pub(super) fn answer_revokes(&mut self, far: &FarRegion) {
+        let (ready, later) = core::mem::take(&mut self.revoking)
+            .into_iter()
+            .partition(|head| (head.from, head.region) == (far.rank, far.key));
+        self.revoking = later;
+        let ready: Vec<Head> = ready;
+        for head in ready {
+            self.send_soon(head.from, 0, head.answer(self.me, Answer::Good, 0, 0), Vec::new());
+        }
+    }
+
+    /// Ends the request that a message answers.
+    fn answered(&mut self, head: &Head, bytes: &[u8]) {
+        let Some(flight) = self.flights.get(head.id).filter(|flight| flight.rank == head.from) else { return };
+        flight.more = head.b;
+        flight.bytes.extend_from_slice(bytes);
+        let is_notice = matches!(flight.job, Job::Notice);
+        let into = if let Job::WordInto(place) = &flight.job { Some(place.clone()) } else { None };
+        let answer = head.answered();
+        if is_notice && answer != Some(Answer::Held) {
+            let far = self.far(head.from);
+            far.notices = far.notices.saturating_sub(1);
+        }
+        let (rank, region) = (Rank::new(head.from), head.region);
+        let outcome = match answer {
+            Some(Answer::Good | Answer::Held) => Ok(head.a),
+            Some(Answer::Stale) => Err(FabricError::StaleRegion { rank, region }),
+            Some(Answer::NoSuchRegion) => Err(FabricError::NoSuchRegion { rank, region }),
+            Some(Answer::Unsupported) => {
+                Err(FabricError::Unsupported { feature: &"this operation on memory of another node" })
+            }
+            None => Err(FabricError::Corrupt { rank, what: &"an answer" }),
+        };
+        let outcome = outcome.and_then(|word| {
+            let bytes = word.to_le_bytes();
+            into.map_or(Ok(()), |place| self.below.provider().write(&place, &bytes[..place.len().min(8)], true))?;
+            Ok(word)
+        });
+        self.end(head.id, outcome);
+    }
+}
+
+/// Returns the answer to a request that can't be granted.
+fn why(error: &FabricError) -> Answer {
+    match error {
+        FabricError::StaleRegion { .. } => Answer::Stale,
+        FabricError::NoSuchRegion { .. } => Answer::NoSuchRegion,
+        _ => Answer::Unsupported,
+    }
+}

@@ -1,0 +1,95 @@
+//! The thread that works for peers while the rank computes or sleeps.
+
+use super::net::Net;
+use core::time::Duration;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    sync::{Arc, atomic::Ordering::Acquire},
+    thread::{self, JoinHandle},
+};
+
+/// A thread of the program that looked within this time looks again soon.
+const ATTENDED: Duration = Duration::from_micros(300);
+/// Looks without an event before the thread sleeps.
+const LOOKS: u32 = 20;
+/// The longest sleep on the endpoint's descriptor: some providers have work that it does not tell.
+const SLEEP: Duration = Duration::from_millis(20);
+/// The longest sleep where there is no descriptor.
+const NAP: Duration = Duration::from_millis(5);
+/// How often operations are looked at that the network refused.
+const ROUNDS: u32 = 64;
+
+/// The thread; ended when it is dropped.
+#[derive(Debug)]
+pub(super) struct ProgressThread {
+    net: Arc<Net>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ProgressThread {
+    pub(super) fn start(net: Arc<Net>) -> std::io::Result<Self> {
+        let works = net.clone();
+        let thread = thread::Builder::new().name(format!("serves for {}", net.me)).spawn(move || run(&works))?;
+        Ok(ProgressThread { net, thread: Some(thread) })
+    }
+}
+
+impl Drop for ProgressThread {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `run`.
+        self.net.closing.store(true, std::sync::atomic::Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It does not panic, and there is nobody to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(net: &Net) {
+    let (mut vain, mut rounds, mut naps) = (0, 0, 0);
+    // Acquire: pairs with the release in `drop`.
+    while !net.closing.load(Acquire) {
+        if net.unattended() < ATTENDED {
+            // The program's own thread works, and finds things sooner.
+            thread::park_timeout(ATTENDED / 2);
+            vain = 0;
+            continue;
+        }
+        if net.progress() > 0 {
+            (vain, naps) = (0, 0);
+            continue;
+        }
+        vain += 1;
+        if vain < LOOKS {
+            thread::yield_now();
+            continue;
+        }
+        rounds += 1;
+        if rounds % ROUNDS == 0 {
+            net.end_refused();
+        }
+        if !sleep(net) {
+            naps = (naps + 1).min(8);
+            thread::park_timeout(NAP.min(Duration::from_micros(20) * (1 << naps)));
+        }
+    }
+}
+
+/// Sleeps until the endpoint may have an event, if it has a descriptor.
+fn sleep(net: &Net) -> bool {
+    let descriptor: Option<OwnedFd> = {
+        let mut state = net.lock();
+        let Some(link) = &mut state.link else { return false };
+        match link.endpoint.may_sleep() {
+            Ok(true) => link.endpoint.descriptor().and_then(|fd| fd.as_fd().try_clone_to_owned().ok()),
+            _ => None,
+        }
+    };
+    let Some(descriptor) = descriptor else { return false };
+    let timeout = Timespec { tv_sec: 0, tv_nsec: SLEEP.subsec_nanos().into() };
+    // What woke it is found by the next look.
+    let _ = poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&timeout));
+    true
+}

@@ -1,0 +1,349 @@
+//! Operations of this rank on memory of other nodes, and waits for them.
+//!
+//! Puts and gets of libfabric move bytes. What has to stay whole does not go that way: puts and gets
+//! of 4 or 8 aligned bytes are words, which the target's processor stores and loads, as it does
+//! atomics. A put with a notice takes its bytes with it if they are few.
+
+use super::{
+    core::{Landing, Origin, State},
+    directory::FarRegion,
+    far_rank::{NOTICES, QueuedNotice},
+    flight::{Flight, Job},
+    link::PAYLOAD,
+    message::{Head, INLINE, Kind, WordWork},
+    net::Net,
+};
+use core::{
+    num::NonZeroU64,
+    task::{Context, Poll},
+};
+use rdma_fabric::{
+    Amo, Fabric, FabricError, Rank, Result,
+    provider::{Place, Posted, Sink, Slot, Source, Token},
+};
+use std::sync::Arc;
+use tofu2_sim::shm::part::Fate;
+
+/// The most bytes of own memory that a put copies rather than to wait until the network has them.
+const COPIED: usize = 1024;
+
+/// One operation on a place of another node.
+pub(super) struct Transfer<'a> {
+    net: &'a Net,
+    below: &'a Fabric,
+    far: &'a Arc<FarRegion>,
+    place: &'a Place,
+}
+
+/// Where a put's bytes are in this rank's memory.
+enum Bytes<'a> {
+    Here(&'a [u8]),
+    Copied(Vec<u8>),
+    Own(&'a Place),
+}
+
+impl<'a> Transfer<'a> {
+    /// # Errors
+    /// [`FabricError::StaleRegion`], [`FabricError::PeerLost`], [`FabricError::Aborted`].
+    pub(super) fn new(net: &'a Net, below: &'a Fabric, far: &'a Arc<FarRegion>, place: &'a Place) -> Result<Self> {
+        if let Some(objection) = net.objection(place.rank()) {
+            return Err(objection);
+        }
+        if far.is_revoked() {
+            return Err(FabricError::StaleRegion { rank: place.rank(), region: far.key });
+        }
+        Ok(Transfer { net, below, far, place })
+    }
+
+    fn rank(&self) -> u32 {
+        self.far.rank
+    }
+
+    fn offset(&self) -> u64 {
+        self.place.addr().offset
+    }
+
+    /// Returns the width of the word that the place is, if it is one.
+    fn width(&self) -> Option<usize> {
+        let len = self.place.len();
+        let aligned = |width: usize| self.offset().is_multiple_of(width as u64);
+        ((len == 4 || len == 8) && aligned(len)).then_some(len)
+    }
+
+    fn same_length(&self, len: usize) -> Result<()> {
+        if len == self.place.len() { Ok(()) } else { Err(FabricError::length_mismatch(len, self.place.len())) }
+    }
+
+    /// Returns a place of this rank's memory as a part of its heap.
+    fn own(&self, place: &Place) -> Result<core::ops::Range<usize>> {
+        // What is stale, lost or elsewhere is told by a look at it.
+        if !place.admits(place.len()) {
+            self.below.provider().read(place, &mut vec![0; place.len()], false)?;
+        }
+        let heap = self.net.heap.start.addr().get();
+        let at = place.start().addr().get().checked_sub(heap).filter(|at| at + place.len() <= self.net.heap.len);
+        let outside = FabricError::Unsupported { feature: &"own memory outside the segment" };
+        at.map(|at| at..at + place.len()).ok_or(outside)
+    }
+
+    /// Returns a put's bytes, copied if they are few and in registered memory.
+    fn bytes(&self, from: Source<'a>, most: usize) -> Result<Bytes<'a>> {
+        match from {
+            Source::Bytes(bytes) => Ok(Bytes::Here(bytes)),
+            Source::Place(place) if place.len() <= most || self.own(place).is_err() => {
+                let mut bytes = vec![0; place.len()];
+                self.below.provider().read(place, &mut bytes, false)?;
+                Ok(Bytes::Copied(bytes))
+            }
+            Source::Place(place) => Ok(Bytes::Own(place)),
+        }
+    }
+
+    pub(super) fn put(&self, from: Source<'a>) -> Result<Posted> {
+        self.same_length(from.len())?;
+        let bytes = self.bytes(from, COPIED)?;
+        let here: &[u8] = match &bytes {
+            Bytes::Here(bytes) => bytes,
+            Bytes::Copied(bytes) => bytes,
+            Bytes::Own(place) => return self.put_own(place),
+        };
+        if here.is_empty() {
+            return Ok(Posted::Over(0));
+        }
+        if let Some(width) = self.width() {
+            let mut word = [0; 8];
+            word[..width].copy_from_slice(here);
+            return self.word(WordWork::Store(u64::from_le_bytes(word)), width, false);
+        }
+        self.net.with(|state| {
+            let flight = self.counted(state, Job::Put);
+            let put = flight.put;
+            let begun = state.write(flight, self.far, self.offset(), Origin::Bytes(here));
+            self.begun(state, begun, put, false)
+        })
+    }
+
+    fn put_own(&self, place: &Place) -> Result<Posted> {
+        let range = self.own(place)?;
+        self.net.with(|state| {
+            let flight = Flight { wanted: true, ..self.counted(state, Job::Put) };
+            let (put, origin) = (flight.put, Origin::Own(place.addr().region, range));
+            let begun = state.write(flight, self.far, self.offset(), origin);
+            self.begun(state, begun, put, true)
+        })
+    }
+
+    /// Makes a flight that counts among the puts to the rank.
+    fn counted(&self, state: &mut State, job: Job) -> Flight {
+        let put = Some(state.core.count_put(self.rank()));
+        Flight { put, ..Flight::new(self.rank(), job) }
+    }
+
+    /// Returns what to tell the caller of a put that has begun, or has not; then nobody waits for it.
+    fn begun(
+        &self,
+        state: &mut State,
+        begun: Result<Option<u64>>,
+        put: Option<(u64, u64)>,
+        wanted: bool,
+    ) -> Result<Posted> {
+        match begun {
+            Ok(Some(id)) if wanted => Ok(token(id)),
+            Ok(Some(_)) => Ok(Posted::Over(0)),
+            not => {
+                put.into_iter().for_each(|put| state.core.end_put(self.rank(), put));
+                not.map(|_| Posted::Full)
+            }
+        }
+    }
+
+    pub(super) fn put_with_notice(&self, from: Source<'a>, data: u64) -> Result<Posted> {
+        self.same_length(from.len())?;
+        let bytes = self.bytes(from, PAYLOAD)?;
+        let (len, rank) = (self.place.len(), self.rank());
+        let head = Head {
+            offset: self.offset(),
+            a: data,
+            b: len as u64,
+            ..Head::ask(Kind::Notice, self.net.me.number(), self.far.key)
+        };
+        let range = if let Bytes::Own(place) = &bytes { Some((place.addr().region, self.own(place)?)) } else { None };
+        self.net.with(|state| {
+            if !state.core.has_room() || state.core.far(rank).notices >= NOTICES {
+                return Ok(Posted::Full);
+            }
+            let here: &[u8] = match &bytes {
+                Bytes::Here(bytes) => bytes,
+                Bytes::Copied(bytes) => bytes,
+                Bytes::Own(_) => &[],
+            };
+            if range.is_none() && len <= PAYLOAD {
+                let flight = self.counted(state, Job::Notice);
+                let put = flight.put;
+                let head = Head { detail: INLINE, ..head };
+                let far = state.core.far(rank);
+                far.notices += 1;
+                if far.queued.is_empty() {
+                    let begun = state.ask(flight, head, here);
+                    if !matches!(begun, Ok(Some(_))) {
+                        state.core.far(rank).notices -= 1;
+                    }
+                    return self.begun(state, begun, put, false);
+                }
+                let id = state.core.flights.add(flight);
+                let queued = QueuedNotice { id, ready: true, head, bytes: here.to_vec() };
+                state.core.far(rank).queued.push_back(queued);
+                return Ok(Posted::Over(0));
+            }
+            let wanted = range.is_some();
+            let flight = Flight { wanted, ..self.counted(state, Job::PutThenNotice) };
+            let put = flight.put;
+            let origin = match range {
+                Some((region, range)) => Origin::Own(region, range),
+                None => Origin::Bytes(here),
+            };
+            let begun = state.write(flight, self.far, self.offset(), origin);
+            if let Ok(Some(id)) = begun {
+                let far = state.core.far(rank);
+                far.notices += 1;
+                far.queued.push_back(QueuedNotice { id, ready: false, head, bytes: Vec::new() });
+            }
+            self.begun(state, begun, put, wanted)
+        })
+    }
+
+    pub(super) fn get(&self, to: &Sink<'_>) -> Result<Posted> {
+        self.same_length(to.len())?;
+        let own = match to {
+            Sink::Bytes(_) => None,
+            Sink::Place(place) => Some((*place, self.own(place)?)),
+        };
+        if self.place.is_empty() {
+            return Ok(Posted::Over(0));
+        }
+        if let Some(width) = self.width() {
+            let job = own.map_or(Job::Ask, |(place, _)| Job::WordInto(place.clone()));
+            return self.word_by(job, WordWork::Load, width, true);
+        }
+        self.net.with(|state| {
+            let (job, landing) = match own {
+                None => (Job::Get, Landing::Bytes(self.place.len())),
+                Some((place, range)) => (Job::GetInto(place.clone()), Landing::Own(place.addr().region, range)),
+            };
+            let flight = Flight { wanted: true, ..Flight::new(self.rank(), job) };
+            let begun = state.read(flight, self.far, self.offset(), landing)?;
+            Ok(begun.map_or(Posted::Full, token))
+        })
+    }
+
+    pub(super) fn atomic(&self, amo: Amo<u64>) -> Result<Posted> {
+        let Some(width) = self.width() else {
+            return Err(FabricError::misaligned(self.place.addr(), self.place.len().max(1)));
+        };
+        self.word(WordWork::Change(amo), width, true)
+    }
+
+    fn word(&self, work: WordWork, width: usize, wanted: bool) -> Result<Posted> {
+        self.word_by(Job::Ask, work, width, wanted)
+    }
+
+    fn word_by(&self, job: Job, work: WordWork, width: usize, wanted: bool) -> Result<Posted> {
+        let mut head = Head::ask(Kind::Word, self.net.me.number(), self.far.key);
+        work.write(&mut head);
+        (head.offset, head.width) = (self.offset(), width as u8);
+        self.net.with(|state| {
+            if wanted {
+                let flight = Flight { wanted, ..Flight::new(self.rank(), job) };
+                return Ok(state.ask(flight, head, &[])?.map_or(Posted::Full, token));
+            }
+            let flight = self.counted(state, job);
+            let put = flight.put;
+            let begun = state.ask(flight, head, &[]);
+            self.begun(state, begun, put, false)
+        })
+    }
+}
+
+fn token(id: u64) -> Posted {
+    NonZeroU64::new(id).map_or(Posted::Full, |id| Posted::Pending(Token(id)))
+}
+
+/// Polls an operation.
+pub(super) fn poll(net: &Net, token: Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
+    let id = token.0.get();
+    net.look();
+    net.with(|state| {
+        let unknown = FabricError::Unsupported { feature: &"an operation of another provider" };
+        let Some(flight) = state.core.flights.get(id) else { return Poll::Ready(Err(unknown)) };
+        if flight.outcome.is_none() {
+            flight.waker = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let Some(flight) = state.core.flights.remove(id) else { return Poll::Ready(Err(unknown)) };
+        let outcome = flight.outcome.unwrap_or(Ok(0));
+        if let (Sink::Bytes(to), Ok(word)) = (into, &outcome) {
+            match &flight.bytes[..] {
+                [] => {
+                    let len = to.len().min(8);
+                    to[..len].copy_from_slice(&word.to_le_bytes()[..len]);
+                }
+                bytes if bytes.len() == to.len() => to.copy_from_slice(bytes),
+                _ => {}
+            }
+        }
+        Poll::Ready(outcome)
+    })
+}
+
+/// Polls whether the puts that were posted to a rank of another node, or to all, before the first
+/// poll are visible.
+pub(super) fn poll_flush(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    net.look();
+    net.with(|state| {
+        let core = &mut state.core;
+        let puts = match rank {
+            Some(rank) => &core.far(rank.number()).puts,
+            None => &core.puts,
+        };
+        if slot.is_empty() {
+            slot.0 = [1, puts.next(), 0, 0];
+        }
+        let pending = !puts.is_past(slot.0[1]);
+        if let Some(error) = rank.and_then(|rank| core.part.objection(rank)) {
+            return Poll::Ready(Err(error));
+        }
+        if pending && core.part.objection(Rank::new(core.me)).is_none() {
+            core.wait(cx.waker());
+            return Poll::Pending;
+        }
+        let ranks: Vec<u32> = rank.map_or_else(|| core.ranks.keys().copied().collect(), |rank| vec![rank.number()]);
+        let error = ranks.iter().find_map(|&number| {
+            let lost = core.lost.contains(&number);
+            core.far(number).error.take().filter(|_| !lost)
+        });
+        Poll::Ready(error.map_or(Ok(()), Err))
+    })
+}
+
+/// Polls whether an operation may begin and, if a rank is given, a put with a notice to it.
+pub(super) fn poll_room(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    net.look();
+    slot.0[0] = 1;
+    if let Some(error) = rank.and_then(|rank| net.objection(rank)).or_else(|| net.objection(net.me)) {
+        return Poll::Ready(Err(error));
+    }
+    net.with(|state| {
+        let core = &mut state.core;
+        core.is_whole()?;
+        let notices = rank.map_or(0, |rank| core.far(rank.number()).notices);
+        if core.has_room() && notices < NOTICES {
+            return Poll::Ready(Ok(()));
+        }
+        // A rank that has left takes no more notices.
+        if notices >= NOTICES && rank.is_some_and(|rank| core.part.fate(rank) == Fate::Left) {
+            return Poll::Ready(Err(FabricError::PeersLeft));
+        }
+        core.wait(cx.waker());
+        Poll::Pending
+    })
+}

@@ -1,0 +1,194 @@
+//! Brings the ranks of a job together that are threads of this process, and tells their losses.
+
+use core::time::Duration;
+use fabric_conformance::RecordedProgram;
+use fabric_ofi::{
+    Domain, Wanted,
+    cluster::{Council, Member},
+    providers,
+};
+use rdma_fabric::Rank;
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Condvar, Mutex, OnceLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    thread,
+    time::Instant,
+};
+use tofu2_sim::{
+    JobError,
+    shm::part::{Part, PartPlan},
+};
+
+/// Bytes that a rank can register, as in the other test beds.
+const SEGMENT: usize = 64 << 20;
+/// A hang guard.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// A job.
+#[derive(Debug)]
+pub(crate) struct Hall {
+    members: OnceLock<Vec<Member>>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    epoch: u64,
+    drained: BTreeSet<u32>,
+    lost: BTreeSet<u32>,
+    ended: usize,
+    aborted: Option<(Rank, String, i32)>,
+}
+
+/// One rank's way to the hall.
+#[derive(Debug)]
+struct Seat {
+    hall: Arc<Hall>,
+    me: Rank,
+}
+
+impl Council for Seat {
+    fn drained(&self, epoch: u64) {
+        let mut state = self.hall.state.lock().unwrap();
+        if state.epoch == epoch {
+            state.drained.insert(self.me.number());
+            self.hall.changed.notify_all();
+        }
+    }
+
+    fn aborted(&self, text: &str, code: i32) {
+        let mut state = self.hall.state.lock().unwrap();
+        let (rank, text, code) = state.aborted.get_or_insert((self.me, text.to_owned(), code)).clone();
+        drop(state);
+        for member in self.hall.members.get().into_iter().flatten() {
+            member.aborted(rank, &text, code);
+        }
+    }
+}
+
+fn number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    u64::from(std::process::id()) << 32 | NEXT.fetch_add(1, Relaxed)
+}
+
+/// Opens a provider: over `lo` if it has that.
+fn domain(name: &str) -> Domain {
+    let offers = |wanted: Wanted| providers(&wanted.provider(name)).unwrap_or_default();
+    let over_lo = offers(Wanted::default().domain("lo")).into_iter().chain(offers(Wanted::default()));
+    let usable = over_lo.into_iter().find(|offer| offer.provider == name && offer.is_usable());
+    Domain::open(&usable.unwrap_or_else(|| panic!("no usable offer of {name}"))).unwrap()
+}
+
+impl Hall {
+    /// Runs `program` on `ranks` ranks, so many of them on each node.
+    pub(crate) fn run(
+        name: &str,
+        ranks: usize,
+        per_node: usize,
+        program: &RecordedProgram,
+        test: &str,
+    ) -> Result<(), JobError> {
+        let hall = Arc::new(Hall { members: OnceLock::new(), state: Mutex::default(), changed: Condvar::new() });
+        let nodes: Arc<[u32]> = (0..ranks).map(|rank| (rank / per_node) as u32).collect();
+        let numbers: Vec<u64> = (0..ranks).map(|_| number()).collect();
+        let part = |rank: usize| {
+            let first = rank / per_node * per_node;
+            let local = (first..ranks.min(first + per_node)).map(|rank| Rank::new(rank as u32)).collect();
+            let me = Rank::new(rank as u32);
+            let age = Duration::from_millis(1);
+            let plan = PartPlan { ranks, local, me, segment_bytes: SEGMENT, age, oversubscribed: true };
+            let (number, secret) = (numbers[first], 7);
+            if rank == first { Part::lead(&plan, number, secret) } else { Part::join(&plan, number, secret) }
+        };
+        let joined: Vec<(Member, Vec<u8>)> = (0..ranks)
+            .map(|rank| {
+                let seat = Seat { hall: hall.clone(), me: Rank::new(rank as u32) };
+                Member::join(part(rank).unwrap(), domain(name), nodes.clone(), seat).unwrap()
+            })
+            .collect();
+        let (members, contacts): (Vec<Member>, Vec<_>) = joined.into_iter().map(|(m, c)| (m, Some(c))).unzip();
+        members.iter().for_each(|member| member.meet(&contacts).unwrap());
+        hall.members.set(members).unwrap();
+        let members = hall.members.get().unwrap();
+        let ends: Vec<Result<(), JobError>> = thread::scope(|scope| {
+            let threads: Vec<_> = members
+                .iter()
+                .map(|member| {
+                    let (hall, nodes) = (hall.clone(), ranks);
+                    scope.spawn(move || {
+                        let end = member.part().run(member.fabric(), program);
+                        member.settle(Duration::from_secs(10));
+                        let rank = member.fabric().rank();
+                        match &end {
+                            Ok(()) => hall.left(rank, nodes),
+                            Err(_) => hall.lost(rank, nodes),
+                        }
+                        end
+                    })
+                })
+                .collect();
+            let begun = Instant::now();
+            while hall.state.lock().unwrap().ended < ranks {
+                if begun.elapsed() > LONGEST {
+                    eprintln!("{test}, {ranks} ranks: hangs: {:?}", hall.state.lock().unwrap());
+                    std::process::abort();
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+            threads.into_iter().map(|thread| thread.join().expect("panics are caught")).collect()
+        });
+        if let Some((rank, text, code)) = hall.state.lock().unwrap().aborted.clone() {
+            return Err(JobError::Aborted { rank, text, code });
+        }
+        let first = hall.state.lock().unwrap().lost.first().copied();
+        match first {
+            None => ends.into_iter().collect(),
+            Some(_) => Err(ends.into_iter().find_map(Result::err).expect("a lost rank has an error")),
+        }
+    }
+
+    fn others(&self, rank: Rank) -> impl Iterator<Item = &Member> {
+        self.members.get().into_iter().flatten().filter(move |member| member.fabric().rank() != rank)
+    }
+
+    fn left(&self, rank: Rank, _ranks: usize) {
+        self.others(rank).for_each(|member| member.left(rank));
+        self.state.lock().unwrap().ended += 1;
+    }
+
+    fn lost(&self, rank: Rank, ranks: usize) {
+        let mut state = self.state.lock().unwrap();
+        if state.aborted.is_some() {
+            state.ended += 1;
+            return;
+        }
+        state.lost.insert(rank.number());
+        state.epoch += 1;
+        state.drained.clear();
+        let (epoch, lost) = (state.epoch, state.lost.clone());
+        drop(state);
+        let lost: Vec<Rank> = lost.into_iter().map(Rank::new).collect();
+        let survives = |member: &&Member| !lost.contains(&member.fabric().rank());
+        let survivors: Vec<&Member> = self.others(rank).filter(survives).collect();
+        survivors.iter().for_each(|member| member.drain(epoch, &lost));
+        let mut state = self.state.lock().unwrap();
+        while state.epoch == epoch && state.drained.len() < survivors.len() {
+            state = self.changed.wait_timeout(state, Duration::from_millis(100)).unwrap().0;
+        }
+        if state.epoch == epoch {
+            drop(state);
+            let mut contacts = vec![None; ranks];
+            for member in &survivors {
+                contacts[member.fabric().rank().index()] = Some(member.reopen().unwrap());
+            }
+            survivors.iter().for_each(|member| member.meet(&contacts).unwrap());
+            survivors.iter().for_each(|member| member.resume(&lost));
+            state = self.state.lock().unwrap();
+        }
+        state.ended += 1;
+    }
+}

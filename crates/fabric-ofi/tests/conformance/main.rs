@@ -1,0 +1,20 @@
+//! The contract's cases on a cluster whose nodes are threads of this process: all between them goes
+//! through libfabric, over `lo`.
+
+mod hall;
+
+use fabric_conformance::{CaseProgram, JobReport, TestBed, suite};
+use hall::Hall;
+
+/// So many ranks on each node.
+struct Nodes<const RANKS: usize>;
+
+impl<const RANKS: usize> TestBed for Nodes<RANKS> {
+    fn run(program: &CaseProgram, ranks: usize, test: &str, _turn: u64) -> Option<JobReport> {
+        let name = std::env::var("ONESIDED_TEST_PROVIDER").unwrap_or("tcp;ofi_rxm".to_owned());
+        Some(JobReport::of_one_process(program, ranks, |program| Hall::run(&name, ranks, RANKS, program, test)))
+    }
+}
+
+suite!(far, Nodes<1>);
+suite!(mixed, Nodes<2>);
