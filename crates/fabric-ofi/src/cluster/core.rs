@@ -9,7 +9,7 @@ use super::{
     message::Head,
 };
 use crate::{Brought, Event, GetInto, OfiError, PutFrom, RemoteKey};
-use core::ops::Range;
+use core::{fmt, ops::Range};
 use rdma_fabric::{Fabric, FabricError, Rank, RegionKey, Result};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -101,6 +101,19 @@ pub(super) fn network(error: &OfiError) -> FabricError {
         _ => 0,
     };
     FabricError::System { call: &"libfabric", errno }
+}
+
+/// What is under way, for people.
+impl fmt::Display for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}, {} messages wait", self.phase, self.outbox.len())?;
+        self.flights.all().try_for_each(|flight| write!(f, ", {:?} at rank {}", flight.job, flight.rank))?;
+        let told = |(rank, far): (&u32, &FarRank)| {
+            let (queued, held) = (far.queued.len(), far.held.len());
+            if queued + held == 0 { Ok(()) } else { write!(f, ", notices: {queued} to and {held} of rank {rank}") }
+        };
+        self.ranks.iter().try_for_each(told)
+    }
 }
 
 impl Core {
@@ -322,6 +335,10 @@ impl State {
         core.is_whole()?;
         if !core.has_room() {
             return Ok(None);
+        }
+        // Again, under the lock: the thread that serves may have revoked it a moment ago.
+        if far.is_revoked() {
+            return Err(FabricError::StaleRegion { rank: Rank::new(rank), region: far.key });
         }
         let reached = link.reach(rank).map_err(|error| network(&error))?;
         let Some((peer, key, _)) = reached else { return Err(FabricError::PeerLost { rank: Rank::new(rank) }) };

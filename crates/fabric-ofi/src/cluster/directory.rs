@@ -63,13 +63,13 @@ impl Directory {
         self.known.get(&(rank, key.index)).filter(|(region, _)| region.key == key && !region.is_revoked()).cloned()
     }
 
-    /// Keeps what was looked up.
-    pub(super) fn keep(&mut self, region: FarRegion) -> (Arc<FarRegion>, Anchor) {
-        let at = (region.rank, region.key.index);
-        let region = Arc::new(region);
-        let kept = (region.clone(), Anchor::new(region));
-        self.known.insert(at, kept.clone());
-        kept
+    /// Keeps what was looked up, unless it is kept already.
+    pub(super) fn keep(&mut self, region: FarRegion) {
+        if self.find(region.rank, region.key).is_none() {
+            let at = (region.rank, region.key.index);
+            let region = Arc::new(region);
+            self.known.insert(at, (region.clone(), Anchor::new(region)));
+        }
     }
 
     /// Ends the use of a region of `rank`. Returns whether nothing is under way in it.
@@ -151,9 +151,11 @@ mod tests {
     #[test]
     fn a_revoked_region_is_not_found_again() {
         let mut directory = Directory::default();
-        let (region, _) = directory.keep(FarRegion::new(2, KEY, (64, 8), Lock::Open));
+        directory.keep(FarRegion::new(2, KEY, (64, 8), Lock::Open));
+        let (region, _) = directory.find(2, KEY).unwrap();
+        directory.keep(FarRegion::new(2, KEY, (64, 8), Lock::Open));
+        assert!(Arc::ptr_eq(&region, &directory.find(2, KEY).unwrap().0), "who looks up at the same time has the same");
         directory.enter(&region, None);
-        assert!(directory.find(2, KEY).is_some());
         assert!(!directory.revoke(2, KEY), "an operation is under way");
         assert!(region.is_revoked() && directory.find(2, KEY).is_none());
         assert!(directory.leave(&region, None) && directory.revoke(2, KEY));

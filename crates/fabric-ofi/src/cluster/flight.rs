@@ -17,6 +17,9 @@ pub(super) enum Job {
     GetInto(Place),
     /// A message that asks for something.
     Ask,
+    /// A message that asks where a region is, which is kept as soon as the answer is here: the next
+    /// message may revoke it.
+    Locate,
     /// A message that asks for a word, which goes into this rank's own memory.
     WordInto(Place),
     /// A message with a notice, for which there is room at the target as long as it is not over, and
@@ -31,8 +34,6 @@ pub(super) struct Flight {
     pub(super) job: Job,
     /// How it ended.
     pub(super) outcome: Option<Result<u64>>,
-    /// The second word of an answer.
-    pub(super) more: u64,
     /// What it has brought.
     pub(super) bytes: Vec<u8>,
     pub(super) waker: Option<Waker>,
@@ -54,7 +55,6 @@ impl Flight {
             rank,
             job,
             outcome: None,
-            more: 0,
             bytes: Vec::new(),
             waker: None,
             wanted: false,
@@ -127,6 +127,11 @@ impl Flights {
         self.free.push(index);
         self.under_way -= usize::from(flight.outcome.is_none());
         Some(flight)
+    }
+
+    /// Returns all that are not over.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Flight> {
+        self.slots.iter().filter_map(|slot| slot.flight.as_ref()).filter(|flight| flight.outcome.is_none())
     }
 
     /// Returns the ids of flights under way that `which` picks.

@@ -19,7 +19,7 @@ use std::{
     },
     time::Instant,
 };
-use tofu2_sim::shm::part::{Heap, Lock, Part};
+use tofu2_sim::shm::part::{Heap, Part};
 
 /// What a rank tells those who bring it the news of other ranks, from any thread of the rank.
 pub trait Council: fmt::Debug + Send + Sync {
@@ -59,7 +59,11 @@ mod threads {
 
 impl fmt::Debug for Net {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Net({} of {}, over {})", self.me, self.here.len(), self.domain.provider())
+        write!(f, "Net({} of {}, over {}, ", self.me, self.here.len(), self.domain.provider())?;
+        match self.state.try_lock() {
+            Ok(state) => write!(f, "{})", state.core),
+            Err(_) => f.write_str("at work)"),
+        }
     }
 }
 
@@ -188,11 +192,9 @@ impl Net {
     }
 
     /// Asks a rank of another node, and waits for the answer.
-    fn ask(&self, rank: Rank, head: Head) -> Result<Flight> {
-        let id = self.wait(rank, |state| {
-            let flight = Flight { wanted: true, ..Flight::new(rank.number(), Job::Ask) };
-            state.ask(flight, head, &[])
-        })?;
+    fn ask(&self, rank: Rank, job: fn() -> Job, head: Head) -> Result<Flight> {
+        let flight = || Flight { wanted: true, ..Flight::new(rank.number(), job()) };
+        let id = self.wait(rank, |state| state.ask(flight(), head, &[]))?;
         let answered = self.wait(rank, |state| {
             let over = state.core.flights.get(id).is_none_or(|flight| flight.outcome.is_some());
             Ok(over.then(|| state.core.flights.remove(id)))
@@ -219,16 +221,11 @@ impl Net {
         if let Some(known) = self.lock().core.directory.find(rank.number(), key) {
             return Ok(known);
         }
-        let flight = self.ask(rank, Head::ask(Kind::Locate, self.me.number(), key))?;
-        let at = flight.outcome.unwrap_or(Err(FabricError::PeerLost { rank }))?;
-        let (words, _) = flight.bytes.as_chunks::<8>();
-        let lock = match words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<_>>()[..] {
-            [] => Lock::Open,
-            [2, a, b, c] => Lock::Terms([a, b, c]),
-            _ => Lock::Ring,
-        };
-        let region = FarRegion::new(rank.number(), key, (at, flight.more), lock);
-        Ok(self.lock().core.directory.keep(region))
+        let flight = self.ask(rank, || Job::Locate, Head::ask(Kind::Locate, self.me.number(), key))?;
+        flight.outcome.unwrap_or(Err(FabricError::PeerLost { rank }))?;
+        // It may have been revoked since.
+        let found = self.lock().core.directory.find(rank.number(), key);
+        found.ok_or(FabricError::StaleRegion { rank, region: key })
     }
 
     /// Ends all use of a region of this rank by ranks of other nodes, and waits for what this rank

@@ -49,7 +49,9 @@ impl Core {
         };
         let (answer, a, b) = answer.unwrap_or_else(|error| (why(&error), 0, 0));
         let terms = match head.kind {
-            Kind::Locate if answer == Answer::Good => self.terms(head.region),
+            Kind::Locate if answer == Answer::Good => {
+                self.part.locate(head.region).map_or_else(|_| Vec::new(), |located| bytes_of(located.lock))
+            }
             _ => Vec::new(),
         };
         self.send_soon(head.from, 0, head.answer(self.me, answer, a, b), terms);
@@ -62,17 +64,6 @@ impl Core {
             return Err(FabricError::StaleRegion { rank: Rank::new(self.me), region: head.region });
         }
         Ok((Answer::Good, located.at, located.len))
-    }
-
-    /// Returns who may use a region, as bytes: 1 and 0s for those that allocated it, 2 and the terms
-    /// of a pact, or nothing for everybody.
-    fn terms(&self, region: RegionKey) -> Vec<u8> {
-        let words = match self.part.locate(region).map(|located| located.lock) {
-            Ok(Lock::Ring) => [1, 0, 0, 0],
-            Ok(Lock::Terms([a, b, c])) => [2, a, b, c],
-            _ => return Vec::new(),
-        };
-        words.iter().flat_map(|word: &u64| word.to_le_bytes()).collect()
     }
 
     /// Works on a word of this rank. The processor's atomics do it, as for ranks of this node.
@@ -155,9 +146,8 @@ impl Core {
     /// Ends the request that a message answers.
     fn answered(&mut self, head: &Head, bytes: &[u8]) {
         let Some(flight) = self.flights.get(head.id).filter(|flight| flight.rank == head.from) else { return };
-        flight.more = head.b;
-        flight.bytes.extend_from_slice(bytes);
         let is_notice = matches!(flight.job, Job::Notice);
+        let is_locate = matches!(flight.job, Job::Locate);
         let into = if let Job::WordInto(place) = &flight.job { Some(place.clone()) } else { None };
         let answer = head.answered();
         if is_notice && answer != Some(Answer::Held) {
@@ -174,6 +164,10 @@ impl Core {
             }
             None => Err(FabricError::Corrupt { rank, what: &"an answer" }),
         };
+        if is_locate && outcome.is_ok() {
+            let lock = lock_of(bytes);
+            self.directory.keep(FarRegion::new(head.from, region, (head.a, head.b), lock));
+        }
         let outcome = outcome.and_then(|word| {
             let bytes = word.to_le_bytes();
             into.map_or(Ok(()), |place| self.below.provider().write(&place, &bytes[..place.len().min(8)], true))?;
@@ -189,5 +183,26 @@ fn why(error: &FabricError) -> Answer {
         FabricError::StaleRegion { .. } => Answer::Stale,
         FabricError::NoSuchRegion { .. } => Answer::NoSuchRegion,
         _ => Answer::Unsupported,
+    }
+}
+
+/// Returns who may use a region, as bytes: nothing for everybody, 1 and zeros for the handles that
+/// allocated it, 2 and the terms of a pact.
+fn bytes_of(lock: Lock) -> Vec<u8> {
+    let words = match lock {
+        Lock::Open => return Vec::new(),
+        Lock::Ring => [1, 0, 0, 0],
+        Lock::Terms([a, b, c]) => [2, a, b, c],
+    };
+    words.iter().flat_map(|word: &u64| word.to_le_bytes()).collect()
+}
+
+/// Returns who may use a region, from those bytes.
+fn lock_of(bytes: &[u8]) -> Lock {
+    let (words, _) = bytes.as_chunks::<8>();
+    match words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<_>>()[..] {
+        [] => Lock::Open,
+        [2, a, b, c] => Lock::Terms([a, b, c]),
+        _ => Lock::Ring,
     }
 }

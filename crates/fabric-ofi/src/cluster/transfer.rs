@@ -18,7 +18,7 @@ use core::{
     task::{Context, Poll},
 };
 use rdma_fabric::{
-    Amo, Fabric, FabricError, Rank, Result,
+    Amo, Fabric, FabricError, Rank, RemoteAddr, Result,
     provider::{Place, Posted, Sink, Slot, Source, Token},
 };
 use std::sync::Arc;
@@ -76,21 +76,23 @@ impl<'a> Transfer<'a> {
 
     /// Returns a place of this rank's memory as a part of its heap.
     fn own(&self, place: &Place) -> Result<core::ops::Range<usize>> {
-        // What is stale, lost or elsewhere is told by a look at it.
-        if !place.admits(place.len()) {
-            self.below.provider().read(place, &mut vec![0; place.len()], false)?;
+        let RemoteAddr { rank, region, offset } = place.addr();
+        let foreign = FabricError::Unsupported { feature: &"memory of another rank as own memory" };
+        if rank != self.net.me {
+            return Err(foreign);
         }
-        let heap = self.net.heap.start.addr().get();
-        let at = place.start().addr().get().checked_sub(heap).filter(|at| at + place.len() <= self.net.heap.len);
-        let outside = FabricError::Unsupported { feature: &"own memory outside the segment" };
-        at.map(|at| at..at + place.len()).ok_or(outside)
+        let located = self.net.part.locate(region)?;
+        let end = offset.checked_add(place.len() as u64).filter(|end| *end <= located.len);
+        let outside = || FabricError::out_of_bounds(place.addr(), place.len() as u64, located.len);
+        let at = end.map(|_| (located.at + offset) as usize).ok_or_else(outside)?;
+        Ok(at..at + place.len())
     }
 
     /// Returns a put's bytes, copied if they are few and in registered memory.
     fn bytes(&self, from: Source<'a>, most: usize) -> Result<Bytes<'a>> {
         match from {
             Source::Bytes(bytes) => Ok(Bytes::Here(bytes)),
-            Source::Place(place) if place.len() <= most || self.own(place).is_err() => {
+            Source::Place(place) if place.len() <= most => {
                 let mut bytes = vec![0; place.len()];
                 self.below.provider().read(place, &mut bytes, false)?;
                 Ok(Bytes::Copied(bytes))

@@ -135,6 +135,7 @@ impl Hall {
             while hall.state.lock().unwrap().ended < ranks {
                 if begun.elapsed() > LONGEST {
                     eprintln!("{test}, {ranks} ranks: hangs: {:?}", hall.state.lock().unwrap());
+                    hall.members.get().into_iter().flatten().for_each(|member| eprintln!("{member:?}"));
                     std::process::abort();
                 }
                 thread::sleep(Duration::from_millis(1));
