@@ -1,0 +1,18 @@
+#![doc = include_str!("../README.md")]
+#![cfg(target_os = "linux")]
+#![forbid(unsafe_code)]
+
+mod coordinator;
+mod error;
+mod handshake;
+mod hello;
+mod secret;
+mod session;
+mod wire;
+
+pub use coordinator::{Abort, Coordinator, End, Outcome, Plan, StartError};
+pub use error::{Error, Refusal};
+pub use hello::{Hello, Welcome};
+pub use secret::{BadSecret, Secret};
+pub use session::{Event, Session, Speaker};
+pub use wire::{ITEM_LIMIT, TEXT_LIMIT};

@@ -1,0 +1,8 @@
+//! Tests of jobs whose ranks are threads of this process.
+#![cfg(target_os = "linux")]
+
+mod ending;
+mod joining;
+mod losing;
+mod strangers;
+mod team;
