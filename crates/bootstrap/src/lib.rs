@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod coordinator;
+mod detect;
 mod error;
 mod handshake;
 mod hello;
@@ -11,6 +12,7 @@ mod session;
 mod wire;
 
 pub use coordinator::{Abort, Coordinator, End, Outcome, Plan, StartError};
+pub use detect::{BadNodeList, CLUSTER, Cluster, DetectError, Found, NotACluster, SecretAt, Slurm, detect, node_list};
 pub use error::{Error, Refusal};
 pub use hello::{Hello, Welcome};
 pub use secret::{BadSecret, Secret};

@@ -1,6 +1,7 @@
 //! Tests of jobs whose ranks are threads of this process.
 #![cfg(target_os = "linux")]
 
+mod detecting;
 mod ending;
 mod joining;
 mod losing;
