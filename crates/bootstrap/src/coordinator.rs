@@ -37,6 +37,18 @@ pub struct Plan {
     pub segment: Vec<u8>,
 }
 
+impl Plan {
+    pub(crate) fn check(&self) -> Result<(), StartError> {
+        if !(1..=RANK_LIMIT).contains(&self.ranks) {
+            return Err(StartError::Ranks { ranks: self.ranks, limit: RANK_LIMIT });
+        }
+        if self.segment.len() > SEGMENT_LIMIT {
+            return Err(StartError::Segment { size: self.segment.len(), limit: SEGMENT_LIMIT });
+        }
+        Ok(())
+    }
+}
+
 /// The coordinator of a job, on a thread of its own.
 ///
 /// Dropping it ends the job's sessions: those that have not heard that all ranks have ended or that
@@ -117,12 +129,7 @@ impl Shared {
 impl Coordinator {
     /// Starts the coordinator of a job, which listens at `listen`; port 0 lets the system choose.
     pub fn start(listen: SocketAddr, secret: Secret, plan: Plan) -> Result<Self, StartError> {
-        if !(1..=RANK_LIMIT).contains(&plan.ranks) {
-            return Err(StartError::Ranks { ranks: plan.ranks, limit: RANK_LIMIT });
-        }
-        if plan.segment.len() > SEGMENT_LIMIT {
-            return Err(StartError::Segment { size: plan.segment.len(), limit: SEGMENT_LIMIT });
-        }
+        plan.check()?;
         let failed = |call| move |cause: io::Error| StartError::System { call, listen, cause };
         let listener = TcpListener::bind(listen).map_err(failed("bind"))?;
         // All ranks may come at once, which the standard library's own backlog may not hold.

@@ -5,5 +5,6 @@ mod detecting;
 mod ending;
 mod joining;
 mod losing;
+mod secret_files;
 mod strangers;
 mod team;

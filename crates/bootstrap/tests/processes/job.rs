@@ -23,9 +23,25 @@ impl Part {
     pub(crate) fn start(secret: &Secret, words: &[String]) -> Self {
         let mut command = Command::new(current_exe().expect("this program"));
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let part = Self::of(command);
+        part.write(&secret.to_hex());
+        part
+    }
+
+    /// Starts a process with these variables and this standard input.
+    pub(crate) fn start_in(variables: &[(&str, String)], stdin: Stdio, words: &[&str]) -> Self {
+        let mut command = Command::new(current_exe().expect("this program"));
+        command.args(words).envs(variables.iter().cloned()).stdin(stdin).stdout(Stdio::piped());
+        Self::of(command)
+    }
+
+    /// Writes to its standard input, which is a pipe.
+    pub(crate) fn write(&self, text: &str) {
+        self.child.stdin.as_ref().expect("its input").write_all(text.as_bytes()).expect("its input");
+    }
+
+    fn of(mut command: Command) -> Self {
         let mut child = command.spawn().expect("a process");
-        let stdin = child.stdin.as_mut().expect("its input");
-        stdin.write_all(secret.to_hex().as_bytes()).expect("the secret");
         let output = BufReader::new(child.stdout.take().expect("its output"));
         let (send, lines) = channel();
         thread::spawn(move || {

@@ -1,12 +1,15 @@
 //! Jobs whose ranks are processes, which are killed and stopped.
 //!
-//! Without arguments, or with parts of cases' names, this program runs the cases. With `rank` or
-//! `coordinator` it is one of their processes.
+//! Without arguments, or with parts of cases' names, this program runs the cases. With `rank`, `coordinator`
+//! or `found` it is one of their processes.
 #![cfg(target_os = "linux")]
 
 mod deaths;
+mod found;
 mod job;
 mod part;
+mod pmi;
+mod ranks_found;
 mod silence;
 
 use std::{
@@ -28,12 +31,29 @@ const CASES: &[(&str, fn())] = &[
     ("the_smaller_side_of_a_cut_job_is_aborted", silence::the_smaller_side_of_a_cut_job_is_aborted),
     ("the_side_of_rank_0_goes_on_if_both_are_equal", silence::the_side_of_rank_0_goes_on_if_both_are_equal),
     ("a_coordinator_that_was_stopped_blames_nobody", silence::a_coordinator_that_was_stopped_blames_nobody),
+    ("ranks_find_each_other_by_pmi_1", found::ranks_find_each_other_by_pmi_1),
+    ("a_coordinator_of_rank_0_outlives_it", found::a_coordinator_of_rank_0_outlives_it),
+    ("a_rank_0_that_ends_before_it_joins_is_named", found::a_rank_0_that_ends_before_it_joins_is_named),
+    ("an_unknown_interface_is_told_with_those_there_are", found::an_unknown_interface_is_told_with_those_there_are),
+    ("ranks_find_each_other_by_torchruns_variables", found::ranks_find_each_other_by_torchruns_variables),
+    (
+        "ranks_of_this_crates_launcher_get_the_secret_by_a_pipe",
+        found::ranks_of_this_crates_launcher_get_the_secret_by_a_pipe,
+    ),
+    ("a_pmi_launcher_is_spoken_to_in_bounds", found::a_pmi_launcher_is_spoken_to_in_bounds),
 ];
 
 fn main() -> ExitCode {
+    if let Some(code) = bootstrap::serve_if_asked() {
+        return code;
+    }
     let words: Vec<String> = env::args().skip(1).collect();
     if words.first().is_some_and(|word| word == "rank" || word == "coordinator") {
         part::play(&words);
+        return ExitCode::SUCCESS;
+    }
+    if words.first().is_some_and(|word| word == "found") {
+        ranks_found::play(&words);
         return ExitCode::SUCCESS;
     }
     let filters: Vec<_> = words.iter().filter(|word| !word.starts_with('-')).collect();

@@ -1,6 +1,6 @@
 //! What the processes of a job do: they print what they hear, a line for each.
 
-use bootstrap::{Coordinator, Event, Hello, Plan, Secret, Session};
+use bootstrap::{Coordinator, Event, Hello, Plan, Secret, Session, Speaker};
 use std::{
     io::{Read, stdin},
     time::Duration,
@@ -27,31 +27,8 @@ pub(crate) fn play(words: &[String]) {
     let rank = number(1) as u32;
     // The epoch whose drain it does not answer.
     let hold = number(5) as u64;
-    let (build, provider, host) = ("1".into(), "tests".into(), "here".into());
-    let hello = Hello { rank, ranks: number(2), build, provider, host, node: words[3].clone() };
-    let session =
-        Session::join(
-            words[4].parse().expect("an address"),
-            &secret,
-            hello,
-            LONG,
-            move |speaker, event| match &event {
-                Event::Drain { epoch, lost } => {
-                    println!("drain {epoch} {lost:?}");
-                    if *epoch != hold {
-                        speaker.drained(*epoch).expect("drained");
-                    }
-                }
-                Event::Reopen { epoch } => {
-                    println!("reopen {epoch}");
-                    speaker.reopened(*epoch, vec![rank as u8]).expect("reopened");
-                }
-                Event::Resume { epoch, cards, lost } => println!("resume {epoch} {cards:?} {lost:?}"),
-                Event::Aborted { code, text, .. } => println!("aborted {code} {text}"),
-                Event::CoordinatorLost => println!("coordinator lost"),
-                other => println!("{other:?}"),
-            },
-        );
+    let (address, hello) = (words[4].parse().expect("an address"), hello(rank, number(2), &words[3]));
+    let session = Session::join(address, &secret, hello, LONG, print_and_answer(rank, hold));
     match session {
         Ok(session) => {
             println!("joined");
@@ -59,5 +36,30 @@ pub(crate) fn play(words: &[String]) {
             drop(session);
         }
         Err(error) => println!("error {error}"),
+    }
+}
+
+pub(crate) fn hello(rank: u32, ranks: usize, node: &str) -> Hello {
+    let (build, provider, host) = ("1".into(), "tests".into(), "here".into());
+    Hello { rank, ranks, build, provider, host, node: node.into() }
+}
+
+/// Prints events and answers them, apart from the drain of the epoch `hold`.
+pub(crate) fn print_and_answer(rank: u32, hold: u64) -> impl FnMut(&Speaker, Event) + Send + 'static {
+    move |speaker, event| match &event {
+        Event::Drain { epoch, lost } => {
+            println!("drain {epoch} {lost:?}");
+            if *epoch != hold {
+                speaker.drained(*epoch).expect("drained");
+            }
+        }
+        Event::Reopen { epoch } => {
+            println!("reopen {epoch}");
+            speaker.reopened(*epoch, vec![rank as u8]).expect("reopened");
+        }
+        Event::Resume { epoch, cards, lost } => println!("resume {epoch} {cards:?} {lost:?}"),
+        Event::Aborted { code, text, .. } => println!("aborted {code} {text}"),
+        Event::CoordinatorLost => println!("coordinator lost"),
+        other => println!("{other:?}"),
     }
 }
