@@ -1,0 +1,200 @@
+//! The coordinator of a job: one thread that all sessions are connected to.
+//!
+//! [`hall`] waits for what comes over the connections, [`connection`] is one of them, and [`job`]
+//! decides: it neither waits nor reads a clock.
+
+mod connection;
+mod ends;
+mod hall;
+mod job;
+
+pub use ends::{Abort, End, Outcome};
+
+use crate::Secret;
+use hall::Hall;
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        mpsc::{Sender, channel},
+    },
+    thread::{Builder, JoinHandle},
+    time::{Duration, Instant},
+};
+
+/// What a coordinator has to know of its job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// How many ranks the job has.
+    pub ranks: usize,
+    /// Within which time of the coordinator's start all of them have to come.
+    pub join_within: Duration,
+    /// For how long a rank may be silent, or owe an answer, before it is held for lost; and the same
+    /// for the coordinator. At least some tens of milliseconds; seconds where hosts are busy.
+    pub lease: Duration,
+    /// Bytes that are told to every rank when it joins.
+    pub segment: Vec<u8>,
+}
+
+impl Plan {
+    pub(crate) fn check(&self) -> Result<(), StartError> {
+        if !(1..=RANK_LIMIT).contains(&self.ranks) {
+            return Err(StartError::Ranks { ranks: self.ranks, limit: RANK_LIMIT });
+        }
+        if self.segment.len() > SEGMENT_LIMIT {
+            return Err(StartError::Segment { size: self.segment.len(), limit: SEGMENT_LIMIT });
+        }
+        Ok(())
+    }
+}
+
+/// The coordinator of a job, on a thread of its own.
+///
+/// Dropping it ends the job's sessions: those that have not heard that all ranks have ended or that
+/// the job is aborted hear that their coordinator is lost. That takes a second at most.
+#[derive(Debug)]
+pub struct Coordinator {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    commands: Sender<Command>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A coordinator could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// A job has 1 to `limit` ranks.
+    #[error("a job has 1 to {limit} ranks, not {ranks}")]
+    Ranks {
+        /// How many were asked for.
+        ranks: usize,
+        /// The most there may be.
+        limit: usize,
+    },
+    /// The segment is more than a message takes.
+    #[error("a segment of {size} bytes is more than the {limit} that are told")]
+    Segment {
+        /// Its bytes.
+        size: usize,
+        /// How many may be.
+        limit: usize,
+    },
+    /// The system refused a call, such as to listen at this address.
+    #[error("{call} for {listen}: {cause}")]
+    System {
+        /// The call.
+        call: &'static str,
+        /// The address.
+        listen: SocketAddr,
+        /// Why.
+        cause: io::Error,
+    },
+}
+
+/// The most ranks of a job.
+const RANK_LIMIT: usize = 1 << 16;
+
+/// The most bytes of a segment.
+const SEGMENT_LIMIT: usize = 1 << 20;
+
+/// What the coordinator's owner asks of its thread.
+enum Command {
+    Abort { code: i32, text: String },
+    Gone { rank: u32, text: String },
+    Stop,
+}
+
+/// What the thread shows to its owner.
+#[derive(Debug)]
+struct Shared {
+    seen: Mutex<Seen>,
+    changed: Condvar,
+    wake: rustix::fd::OwnedFd,
+}
+
+#[derive(Debug)]
+struct Seen {
+    ends: Vec<Option<End>>,
+    outcome: Option<Outcome>,
+}
+
+impl Shared {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Coordinator {
+    /// Starts the coordinator of a job, which listens at `listen`; port 0 lets the system choose.
+    pub fn start(listen: SocketAddr, secret: Secret, plan: Plan) -> Result<Self, StartError> {
+        plan.check()?;
+        let failed = |call| move |cause: io::Error| StartError::System { call, listen, cause };
+        let listener = TcpListener::bind(listen).map_err(failed("bind"))?;
+        // All ranks may come at once, which the standard library's own backlog may not hold.
+        rustix::net::listen(&listener, 4096).map_err(|cause| failed("listen")(cause.into()))?;
+        let address = listener.local_addr().map_err(failed("getsockname"))?;
+        let flags = rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK;
+        let wake = rustix::event::eventfd(0, flags).map_err(|cause| failed("eventfd")(cause.into()))?;
+        let seen = Mutex::new(Seen { ends: vec![None; plan.ranks], outcome: None });
+        let shared = Arc::new(Shared { seen, changed: Condvar::new(), wake });
+        let (commands, inbox) = channel();
+        let hall = Hall::open(listener, secret, plan, Arc::clone(&shared), inbox).map_err(failed("epoll"))?;
+        let builder = Builder::new().name("coordinator".into()).stack_size(256 << 10);
+        let thread = builder.spawn(move || hall.run()).map_err(failed("thread"))?;
+        Ok(Self { address, shared, commands, thread: Some(thread) })
+    }
+
+    /// Returns where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns how each rank has ended by now; none for those that have not.
+    pub fn ends(&self) -> Vec<Option<End>> {
+        self.shared.seen().ends.clone()
+    }
+
+    /// Waits until all ranks have ended, the job could not start, or it was aborted; returns nothing
+    /// if that is not so after `within`.
+    pub fn wait(&self, within: Duration) -> Option<Outcome> {
+        let until = Instant::now() + within;
+        let mut seen = self.shared.seen();
+        loop {
+            if let Some(outcome) = &seen.outcome {
+                return Some(outcome.clone());
+            }
+            let left = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
+            let waited = self.shared.changed.wait_timeout(seen, left);
+            seen = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Aborts the job, if nobody has done so: every rank hears of it.
+    pub fn abort(&self, code: i32, text: &str) {
+        self.command(Command::Abort { code, text: text.into() });
+    }
+
+    /// Tells that the process of a rank has ended, as its parent knows. If it had not come yet, the
+    /// job can't start. If it had, and neither left nor told that it is lost, it is lost for this
+    /// reason.
+    pub fn gone(&self, rank: u32, text: &str) {
+        self.command(Command::Gone { rank, text: text.into() });
+    }
+
+    fn command(&self, command: Command) {
+        // A thread that has ended has nothing to do any more.
+        let _ = self.commands.send(command);
+        let _ = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
+    }
+}
+
+impl Drop for Coordinator {
+    fn drop(&mut self) {
+        self.command(Command::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! One connection of the coordinator: what has come over it, and what is still to be sent.
+
+use crate::{
+    Secret,
+    handshake::{self, Challenge, Wrong},
+    wire::{Frame, Inbox, UP_LIMIT, Up},
+};
+use rustix::io::Errno;
+use std::{
+    collections::VecDeque,
+    io::{self, Read, Write},
+    net::{Shutdown, TcpStream},
+    time::Instant,
+};
+
+/// How far a connection has come.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// The session's greeting is awaited.
+    Greeting,
+    /// The session's proof is awaited: its challenge and ours.
+    Proof(Challenge, Challenge),
+    /// It knows the secret; its hello is awaited.
+    Hello,
+    /// It is a rank's.
+    Rank(u32),
+    /// Nothing more is read from it, and it is closed when the other side has closed it too.
+    Closing,
+}
+
+/// A connection to a session, or to whoever found the address.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) stream: TcpStream,
+    pub(super) stage: Stage,
+    /// When this stage has to be over, unless the connection is a rank's.
+    pub(super) until: Instant,
+    /// Whether the system is asked to tell when more can be sent.
+    pub(super) asks_to_send: bool,
+    inbox: Inbox,
+    outbox: VecDeque<Frame>,
+    sent: usize,
+}
+
+/// The connection is of no more use.
+#[derive(Debug)]
+pub(super) struct Broken(pub(super) String);
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream, until: Instant) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        stream.set_nodelay(true)?;
+        let (inbox, outbox) = (Inbox::new(UP_LIMIT), VecDeque::new());
+        Ok(Self { stream, stage: Stage::Greeting, until, asks_to_send: false, inbox, outbox, sent: 0 })
+    }
+
+    /// Reads what is there, up to the length of `buffer`, and returns whether anything was.
+    pub(super) fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, Broken> {
+        match self.stream.read(buffer) {
+            Ok(0) => Err(Broken("its connection ended".into())),
+            Ok(_) if matches!(self.stage, Stage::Closing) => Ok(true),
+            Ok(count) => {
+                self.inbox.push(&buffer[..count]);
+                Ok(true)
+            }
+            Err(cause) if would_wait(&cause) => Ok(false),
+            Err(cause) => Err(Broken(format!("its connection broke: {cause}"))),
+        }
+    }
+
+    /// Goes on with challenge and answer as far as what has come allows; queues the own part.
+    pub(super) fn prove(&mut self, secret: &Secret) -> Result<(), Broken> {
+        if matches!(self.stage, Stage::Greeting)
+            && let Some(greeting) = self.inbox.take()
+        {
+            let mine = crate::secret::random_bytes().map_err(|cause| Broken(cause.to_string()))?;
+            let answered = |theirs: &Challenge| handshake::answer(secret, theirs, &mine);
+            match handshake::read_greeting(&greeting) {
+                Ok(theirs) => {
+                    self.queue(Frame::from(answered(&theirs)));
+                    self.stage = Stage::Proof(theirs, mine);
+                }
+                Err(Wrong::Version(_)) => {
+                    // It sees the version, and no proof that is of use to it.
+                    self.queue(Frame::from(answered(&mine)));
+                    self.stage = Stage::Closing;
+                }
+                Err(_) => return Err(Broken("garbage".into())),
+            }
+        }
+        if let Stage::Proof(theirs, mine) = &self.stage
+            && let Some(proof) = self.inbox.take()
+        {
+            if !handshake::proves(secret, theirs, mine, &proof) {
+                return Err(Broken("wrong secret".into()));
+            }
+            self.stage = Stage::Hello;
+        }
+        Ok(())
+    }
+
+    /// Returns the next message, if it is there. The connection has to be past its proof.
+    pub(super) fn message(&mut self) -> Result<Option<Up>, Broken> {
+        let malformed = || Broken("it sent a message that is none".into());
+        match self.inbox.message() {
+            Ok(Some(message)) => Up::read(&message).map(Some).ok_or_else(malformed),
+            Ok(None) => Ok(None),
+            Err(_) => Err(malformed()),
+        }
+    }
+
+    /// Queues `frame` to be sent.
+    pub(super) fn queue(&mut self, frame: Frame) {
+        self.outbox.push_back(frame);
+    }
+
+    /// Sends as much of the queue as the system takes, and returns whether something is left.
+    pub(super) fn send(&mut self) -> Result<bool, Broken> {
+        while let Some(frame) = self.outbox.front() {
+            match self.stream.write(&frame[self.sent..]) {
+                Ok(count) => self.sent += count,
+                Err(cause) if would_wait(&cause) => return Ok(true),
+                Err(cause) => return Err(Broken(format!("its connection broke: {cause}"))),
+            }
+            if self.sent == frame.len() {
+                self.outbox.pop_front();
+                self.sent = 0;
+            }
+        }
+        if matches!(self.stage, Stage::Closing) {
+            // What was sent arrives even if bytes of the other side are still unread here, since
+            // the connection stays until the other side has closed it.
+            let _ = self.stream.shutdown(Shutdown::Write);
+        }
+        Ok(false)
+    }
+}
+
+fn would_wait(cause: &io::Error) -> bool {
+    matches!(cause.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+        || cause.raw_os_error() == Some(Errno::AGAIN.raw_os_error())
+}

@@ -1,0 +1,282 @@
+//! The coordinator's thread: it lets connections in, and carries messages between them and the job.
+
+use super::{
+    Command, Plan, Shared,
+    connection::{Broken, Connection, Stage},
+    job::{Job, Order},
+};
+use crate::{Secret, wire::Up};
+use rustix::event::{
+    Timespec,
+    epoll::{self, EventData, EventFlags},
+};
+use std::{
+    collections::{BTreeMap, HashMap},
+    io,
+    net::TcpListener,
+    sync::{Arc, mpsc::Receiver},
+    time::{Duration, Instant},
+};
+
+/// Within which time a connection has to have proved itself and said who it is.
+const PROVE_WITHIN: Duration = Duration::from_secs(2);
+
+/// How many connections may be unproved at a time, besides one for every rank that is awaited.
+const STRANGERS: usize = 64;
+
+/// How many connections are let in before those that are here are looked at again.
+const BATCH: usize = 16;
+
+/// For how long a coordinator that is to stop waits for its sessions to have read everything.
+const LINGER: Duration = Duration::from_secs(1);
+
+const LISTENER: u64 = 0;
+const WAKE: u64 = 1;
+
+/// The thread's state.
+pub(super) struct Hall {
+    listener: TcpListener,
+    epoll: rustix::fd::OwnedFd,
+    secret: Secret,
+    shared: Arc<Shared>,
+    commands: Receiver<Command>,
+    connections: HashMap<u64, Connection>,
+    /// The connections that are not a rank's, oldest first; their values are the connections' ends.
+    strangers: BTreeMap<u64, Instant>,
+    next: u64,
+    job: Job,
+    lease: Duration,
+    buffer: Vec<u8>,
+}
+
+impl Hall {
+    pub(super) fn open(
+        listener: TcpListener,
+        secret: Secret,
+        plan: Plan,
+        shared: Arc<Shared>,
+        commands: Receiver<Command>,
+    ) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        epoll::add(&epoll, &shared.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        let lease = plan.lease;
+        let job = Job::new(plan, u64::from_ne_bytes(crate::secret::random_bytes()?), Instant::now());
+        let (connections, strangers, buffer) = (HashMap::new(), BTreeMap::new(), vec![0; 64 << 10]);
+        Ok(Self {
+            listener,
+            epoll,
+            secret,
+            shared,
+            commands,
+            connections,
+            strangers,
+            next: WAKE + 1,
+            job,
+            lease,
+            buffer,
+        })
+    }
+
+    /// Runs until it is told to stop.
+    pub(super) fn run(mut self) {
+        let mut events: Vec<epoll::Event> = Vec::with_capacity(256);
+        let mut stop: Option<Instant> = None;
+        loop {
+            let planned = self.next_time(stop);
+            self.pause(planned, &mut events);
+            let now = Instant::now();
+            if now.saturating_duration_since(planned) > self.lease / 2 {
+                // This thread did not run, so it has heard nothing: that is nobody else's fault.
+                self.job.forgive(now);
+            }
+            for event in events.drain(..) {
+                match event.data.u64() {
+                    LISTENER => self.let_in(now),
+                    WAKE => stop = stop.or(self.obey(now)),
+                    token => self.look_at(token, event.flags, now),
+                }
+            }
+            self.job.tick(now);
+            self.carry_out();
+            self.drop_late(now);
+            self.publish();
+            if stop.is_some_and(|until| self.connections.is_empty() || now >= until) {
+                return;
+            }
+        }
+    }
+
+    /// Returns when there is something to do, whatever comes.
+    fn next_time(&self, stop: Option<Instant>) -> Instant {
+        let oldest = self.strangers.values().min().copied();
+        [oldest, stop].into_iter().flatten().fold(self.job.next_time(), Instant::min)
+    }
+
+    fn pause(&self, until: Instant, events: &mut Vec<epoll::Event>) {
+        let left = until.saturating_duration_since(Instant::now());
+        // Rounded up to what older systems can wait for.
+        let left = Duration::from_millis(left.as_millis().min(60_000) as u64 + 1);
+        let limit = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        // An interruption is like a time that is over.
+        let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&limit));
+    }
+
+    /// Does what the owner asks for; returns until when to linger if that is to stop.
+    fn obey(&mut self, now: Instant) -> Option<Instant> {
+        let _ = rustix::io::read(&self.shared.wake, &mut [0; 8]);
+        let mut stop = None;
+        while let Ok(command) = self.commands.try_recv() {
+            match command {
+                Command::Abort { code, text } => self.job.abort(None, code, text),
+                Command::Gone { rank, text } => self.job.gone(now, rank, text),
+                Command::Stop => {
+                    stop = Some(now + LINGER);
+                    let _ = epoll::delete(&self.epoll, &self.listener);
+                    self.carry_out();
+                    let all: Vec<u64> = self.connections.keys().copied().collect();
+                    for token in all {
+                        self.close_gently(token, now + LINGER);
+                    }
+                    self.job.stop();
+                }
+            }
+        }
+        stop
+    }
+
+    /// Lets some of the waiting connections in.
+    fn let_in(&mut self, now: Instant) {
+        for _ in 0..BATCH {
+            // Errors are a connection that went away, or no descriptor left: others may come yet.
+            let Ok((stream, _)) = self.listener.accept() else { return };
+            let Ok(connection) = Connection::new(stream, now + PROVE_WITHIN) else { continue };
+            let token = self.next;
+            self.next += 1;
+            if epoll::add(&self.epoll, &connection.stream, EventData::new_u64(token), EventFlags::IN).is_err() {
+                continue;
+            }
+            self.strangers.insert(token, connection.until);
+            self.connections.insert(token, connection);
+            if self.strangers.len() > STRANGERS + self.job.awaited() {
+                let oldest = self.strangers.first_key_value().map(|(token, _)| *token);
+                oldest.into_iter().for_each(|token| self.forget(token));
+            }
+        }
+    }
+
+    /// Reads and sends what a connection is ready for.
+    fn look_at(&mut self, token: u64, flags: EventFlags, now: Instant) {
+        if flags.contains(EventFlags::OUT) {
+            self.send(token);
+        }
+        if !flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+            return;
+        }
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        let received = connection.receive(&mut self.buffer);
+        // What came before the end of a connection counts.
+        if let Err(broken) = received.and_then(|_| self.hear(token, now)) {
+            self.lose(token, broken, now);
+        }
+    }
+
+    /// Handles all whole messages of a connection.
+    fn hear(&mut self, token: u64, now: Instant) -> Result<(), Broken> {
+        let Some(connection) = self.connections.get_mut(&token) else { return Ok(()) };
+        connection.prove(&self.secret)?;
+        loop {
+            let Some(connection) = self.connections.get_mut(&token) else { return Ok(()) };
+            match connection.stage {
+                Stage::Greeting | Stage::Proof(..) | Stage::Closing => break,
+                Stage::Hello => match connection.message()? {
+                    Some(Up::Hello(hello)) => {
+                        let rank = hello.rank;
+                        if self.job.join(now, token, hello) {
+                            connection.stage = Stage::Rank(rank);
+                            self.strangers.remove(&token);
+                        }
+                    }
+                    Some(_) => return Err(Broken("it did not say who it is".into())),
+                    None => break,
+                },
+                Stage::Rank(rank) => match connection.message()? {
+                    Some(up) => self.job.hear(now, rank, up)?,
+                    None => break,
+                },
+            }
+            self.carry_out();
+        }
+        self.send(token);
+        Ok(())
+    }
+
+    /// Does what the job ordered.
+    fn carry_out(&mut self) {
+        while let Some(order) = self.job.next_order() {
+            match order {
+                Order::Send(token, frame) => {
+                    if let Some(connection) = self.connections.get_mut(&token) {
+                        connection.queue(frame);
+                        self.send(token);
+                    }
+                }
+                Order::CloseGently(token) => self.close_gently(token, Instant::now() + PROVE_WITHIN),
+                Order::Close(token) => self.forget(token),
+            }
+        }
+    }
+
+    /// Sends what is queued. A failure is heard of as the connection's end.
+    fn send(&mut self, token: u64) {
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        let Ok(asks) = connection.send() else { return };
+        if asks != connection.asks_to_send {
+            let flags = if asks { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
+            connection.asks_to_send = asks;
+            let _ = epoll::modify(&self.epoll, &connection.stream, EventData::new_u64(token), flags);
+        }
+    }
+
+    fn close_gently(&mut self, token: u64, until: Instant) {
+        if let Some(connection) = self.connections.get_mut(&token) {
+            connection.stage = Stage::Closing;
+            connection.until = until;
+            self.strangers.insert(token, until);
+            self.send(token);
+        }
+    }
+
+    fn lose(&mut self, token: u64, broken: Broken, now: Instant) {
+        let rank = self.connections.get(&token).map(|connection| &connection.stage);
+        if let Some(Stage::Rank(rank)) = rank {
+            self.job.broke(now, *rank, token, broken.0);
+        }
+        self.forget(token);
+        self.carry_out();
+    }
+
+    fn forget(&mut self, token: u64) {
+        self.strangers.remove(&token);
+        if let Some(connection) = self.connections.remove(&token) {
+            let _ = epoll::delete(&self.epoll, &connection.stream);
+        }
+    }
+
+    /// Drops connections that did not prove themselves, or did not close, in time.
+    fn drop_late(&mut self, now: Instant) {
+        let late: Vec<u64> =
+            self.strangers.iter().filter(|(_, until)| **until <= now).map(|(token, _)| *token).collect();
+        late.into_iter().for_each(|token| self.forget(token));
+    }
+
+    fn publish(&mut self) {
+        if self.job.take_changed() {
+            let mut seen = self.shared.seen();
+            seen.ends = self.job.ends();
+            seen.outcome = self.job.outcome();
+            self.shared.changed.notify_all();
+        }
+    }
+}

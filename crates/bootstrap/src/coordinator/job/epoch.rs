@@ -1,0 +1,145 @@
+//! How losses are told: in epochs of three steps.
+//!
+//! A rank that is lost may have operations under way, and others may wait for it. So all that are
+//! here first *drain* what they have under way, then *reopen* what they communicate over, and only
+//! then *resume*, with the cards of all and the loss. A loss meanwhile begins a higher epoch.
+
+use super::{Job, Order, Phase, cut::CUT};
+use crate::{End, wire::Down};
+use std::time::Instant;
+
+/// An epoch under way.
+#[derive(Debug)]
+pub(super) struct Epoch {
+    number: u64,
+    step: Step,
+    /// What each rank has answered to this step.
+    answers: Vec<Option<Vec<u8>>>,
+    /// When who has not answered is lost too.
+    pub(super) until: Instant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Drain,
+    Reopen,
+}
+
+impl Job {
+    /// Loses ranks: for each its index, the reason, and whether it was silent.
+    pub(super) fn lose(&mut self, now: Instant, ranks: &[(usize, String, bool)]) {
+        let mut news = false;
+        for (index, text, silent) in ranks {
+            let member = &mut self.members[*index];
+            self.orders.extend(member.line.take().map(Order::Close));
+            if member.end.is_none() {
+                member.end = Some(End::Lost(text.clone()));
+                member.silent = *silent;
+                news = true;
+            }
+        }
+        if news {
+            self.changed = true;
+            self.begin_epoch(now);
+        }
+        self.check_epoch(now);
+    }
+
+    /// Loses the ranks that nothing was heard of for the lease.
+    pub(super) fn lose_silent(&mut self, now: Instant) {
+        let lease = self.plan.lease;
+        let text = format!("nothing was heard from it for {lease:?}");
+        let silent = self.members.iter().enumerate();
+        let silent = silent.filter(|(_, member)| member.line.is_some() && now.duration_since(member.heard) >= lease);
+        let silent: Vec<_> = silent.map(|(index, _)| (index, text.clone(), true)).collect();
+        if !silent.is_empty() {
+            self.lose(now, &silent);
+        }
+    }
+
+    /// Loses the ranks that have not answered in time.
+    pub(super) fn lose_late(&mut self, now: Instant) {
+        let Some(epoch) = self.epoch.as_ref().filter(|epoch| now >= epoch.until) else { return };
+        let step = match epoch.step {
+            Step::Drain => "drain",
+            Step::Reopen => "reopen",
+        };
+        let text = format!("it did not {step} within {:?}", self.plan.lease);
+        let late = self.members.iter().zip(&epoch.answers).enumerate();
+        let late = late.filter(|(_, (member, answer))| member.is_here() && answer.is_none());
+        let late: Vec<_> = late.map(|(index, _)| (index, text.clone(), false)).collect();
+        self.lose(now, &late);
+    }
+
+    fn begin_epoch(&mut self, now: Instant) {
+        if let Some(text) = self.smaller_side() {
+            self.abort(None, CUT, text);
+            return;
+        }
+        self.last_epoch += 1;
+        let (number, answers) = (self.last_epoch, vec![None; self.members.len()]);
+        self.epoch = Some(Epoch { number, step: Step::Drain, answers, until: now + self.plan.lease });
+        let lost = self.untold().map(|(rank, _)| rank).collect();
+        self.tell_here(&Down::Drain { epoch: number, lost });
+    }
+
+    /// Returns the ranks whose loss has not been told, with the reasons.
+    fn untold(&self) -> impl Iterator<Item = (u32, String)> {
+        self.members.iter().enumerate().filter_map(|(index, member)| match &member.end {
+            Some(End::Lost(text)) if !member.told => Some((index as u32, text.clone())),
+            _ => None,
+        })
+    }
+
+    pub(super) fn drained(&mut self, now: Instant, index: usize, epoch: u64) {
+        self.answer(now, index, epoch, Step::Drain, Vec::new());
+    }
+
+    pub(super) fn reopened(&mut self, now: Instant, index: usize, epoch: u64, card: Vec<u8>) {
+        self.answer(now, index, epoch, Step::Reopen, card);
+    }
+
+    /// Notes an answer. One to an earlier epoch counts for nothing.
+    fn answer(&mut self, now: Instant, index: usize, number: u64, step: Step, card: Vec<u8>) {
+        if let Some(epoch) = &mut self.epoch
+            && epoch.number == number
+            && epoch.step == step
+        {
+            epoch.answers[index].get_or_insert(card);
+            self.check_epoch(now);
+        }
+    }
+
+    /// Takes the next step if all that are here have answered.
+    pub(super) fn check_epoch(&mut self, now: Instant) {
+        while self.phase == Phase::Running
+            && let Some(epoch) = &mut self.epoch
+        {
+            let mut both = self.members.iter().zip(&epoch.answers);
+            if !both.all(|(member, answer)| !member.is_here() || answer.is_some()) {
+                return;
+            }
+            let number = epoch.number;
+            match epoch.step {
+                Step::Drain => {
+                    epoch.step = Step::Reopen;
+                    epoch.until = now + self.plan.lease;
+                    epoch.answers.fill(None);
+                    self.tell_here(&Down::Reopen { epoch: number });
+                }
+                Step::Reopen => {
+                    let both = self.members.iter().zip(&mut epoch.answers);
+                    let cards = both.map(|(member, card)| card.take().filter(|_| member.is_here())).collect();
+                    let lost = self.untold().collect();
+                    self.tell_here(&Down::Resume { epoch: number, cards, lost });
+                    self.epoch = None;
+                    for member in &mut self.members {
+                        member.told |= matches!(member.end, Some(End::Lost(_)));
+                    }
+                    self.check_rounds();
+                    self.check_all_ended();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Exchanges: every rank brings an item and gets those of all.
+
+use super::{Job, Member};
+use crate::{
+    End,
+    coordinator::connection::Broken,
+    wire::{Down, Frame},
+};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+/// The exchanges under way, by their number.
+#[derive(Debug, Default)]
+pub(super) struct Rounds(BTreeMap<u64, Round>);
+
+#[derive(Debug)]
+struct Round {
+    until: Instant,
+    items: Vec<Option<Vec<u8>>>,
+    came: usize,
+    /// Everybody that came has been told what it brought.
+    over: bool,
+    /// What ranks are told that come after the exchange has failed.
+    failed: Option<Frame>,
+}
+
+/// The longest that an exchange may wait.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+impl Rounds {
+    pub(super) fn next_time(&self) -> Option<Instant> {
+        self.0.values().filter(|round| !round.over).map(|round| round.until).min()
+    }
+}
+
+impl Job {
+    /// Takes a rank's item.
+    pub(super) fn item(
+        &mut self,
+        now: Instant,
+        index: usize,
+        number: u64,
+        within: Duration,
+        bytes: Vec<u8>,
+    ) -> Result<(), Broken> {
+        let count = self.members.len();
+        let member = &mut self.members[index];
+        if number != member.round {
+            return Err(Broken("its exchanges are out of order".into()));
+        }
+        member.round += 1;
+        let until = now + within.min(LONGEST);
+        let new = || Round { until, items: vec![None; count], came: 0, over: false, failed: None };
+        let round = self.rounds.0.entry(number).or_insert_with(new);
+        if let Some(failed) = &round.failed {
+            let failed = Frame::clone(failed);
+            self.send(index, failed);
+            self.drop_rounds();
+            return Ok(());
+        }
+        round.until = round.until.min(until);
+        round.items[index] = Some(bytes);
+        round.came += 1;
+        // Only the last item, or the first after an end, changes anything.
+        if round.came == count || self.members.iter().any(|member| member.end.is_some()) {
+            self.check_rounds();
+        }
+        Ok(())
+    }
+
+    /// Ends the exchanges that are complete, or can't become so since a rank that is missing has
+    /// ended and the others know it.
+    pub(super) fn check_rounds(&mut self) {
+        let mut rounds = std::mem::take(&mut self.rounds);
+        for (number, round) in rounds.0.iter_mut().filter(|(_, round)| !round.over) {
+            if round.came == self.members.len() {
+                let items = round.items.iter_mut().filter_map(Option::take).collect();
+                self.tell_here(&Down::Gathered { round: *number, items });
+                round.over = true;
+                continue;
+            }
+            let missing = self.members.iter().enumerate().filter(|(index, _)| round.items[*index].is_none());
+            let ended: Vec<_> = missing.filter_map(|(index, member)| known_end(index, member)).collect();
+            if !ended.is_empty() {
+                self.fail(*number, round, Vec::new(), ended);
+            }
+        }
+        self.rounds = rounds;
+        self.drop_rounds();
+    }
+
+    /// Fails the exchanges whose time is over.
+    pub(super) fn expire_rounds(&mut self, now: Instant) {
+        let mut rounds = std::mem::take(&mut self.rounds);
+        for (number, round) in rounds.0.iter_mut().filter(|(_, round)| !round.over && now >= round.until) {
+            let absent = (0..).zip(&round.items).filter(|(_, item)| item.is_none()).map(|(rank, _)| rank);
+            let absent = absent.collect();
+            self.fail(*number, round, absent, Vec::new());
+        }
+        self.rounds = rounds;
+        self.drop_rounds();
+    }
+
+    fn fail(&mut self, number: u64, round: &mut Round, absent: Vec<u32>, ended: Vec<(u32, String)>) {
+        let frame = Down::Incomplete { round: number, absent, ended }.frame();
+        for (index, item) in round.items.iter_mut().enumerate() {
+            if item.take().is_some() {
+                self.send(index, Frame::clone(&frame));
+            }
+        }
+        round.over = true;
+        round.failed = Some(frame);
+    }
+
+    /// Forgets the exchanges that nobody can come to any more.
+    fn drop_rounds(&mut self) {
+        let first = self.members.iter().filter(|member| member.end.is_none()).map(|member| member.round).min();
+        self.rounds.0.retain(|number, round| !round.over || first.is_some_and(|first| first <= *number));
+    }
+}
+
+/// Returns how a rank has ended, if the others know.
+fn known_end(index: usize, member: &Member) -> Option<(u32, String)> {
+    match &member.end {
+        Some(End::Left) => Some((index as u32, "it left".into())),
+        Some(End::Lost(text)) if member.told => Some((index as u32, text.clone())),
+        _ => None,
+    }
+}

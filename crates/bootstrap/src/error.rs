@@ -1,0 +1,218 @@
+//! What may go wrong in a session, and why a job can't start.
+
+use std::{io, net::SocketAddr, time::Duration};
+
+/// A call of a [`Session`](crate::Session) did not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Nothing accepts connections at the coordinator's address.
+    #[error("no coordinator at {address} within {within:?}: {cause}")]
+    Unreachable {
+        /// The address.
+        address: SocketAddr,
+        /// How long it was tried.
+        within: Duration,
+        /// What the last try brought.
+        cause: io::Error,
+    },
+    /// Something accepts connections at the coordinator's address, but doesn't answer.
+    #[error("what listens at {address} did not answer within {within:?}")]
+    Silent {
+        /// The address.
+        address: SocketAddr,
+        /// How long it was waited for.
+        within: Duration,
+    },
+    /// What answers at the coordinator's address is something else.
+    #[error("what answers at {address} is no coordinator of a job")]
+    NotACoordinator {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The coordinator speaks another version of the protocol.
+    #[error("the coordinator at {address} speaks version {theirs} of the protocol, this process version {ours}")]
+    Version {
+        /// The address.
+        address: SocketAddr,
+        /// The coordinator's version.
+        theirs: u32,
+        /// This crate's version.
+        ours: u32,
+    },
+    /// The coordinator did not prove that it knows the secret: it belongs to another job.
+    #[error("the coordinator at {address} does not know the secret of this job")]
+    WrongSecret {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The job can't start, or not with this process.
+    #[error(transparent)]
+    Refused(Refusal),
+    /// Not all ranks had come when this process's own time for joining was over.
+    #[error("the coordinator at {address} was still waiting for other ranks after {within:?}")]
+    StillGathering {
+        /// The coordinator's address.
+        address: SocketAddr,
+        /// How long this process was ready to wait.
+        within: Duration,
+    },
+    /// The coordinator ended, cut this process off, or was not heard of for the lease.
+    #[error("the coordinator at {address} is lost")]
+    CoordinatorLost {
+        /// The coordinator's address.
+        address: SocketAddr,
+    },
+    /// The coordinator sent what the protocol doesn't know.
+    #[error("the coordinator at {address} sent a message that is none")]
+    Malformed {
+        /// The coordinator's address.
+        address: SocketAddr,
+    },
+    /// The bytes are more than a message takes.
+    #[error("{size} bytes are more than the {limit} of an item")]
+    TooLarge {
+        /// How many they are.
+        size: usize,
+        /// How many may be.
+        limit: usize,
+    },
+    /// An exchange is incomplete.
+    #[error("an exchange is incomplete: ranks that did not come in time: {absent:?}; ranks that have ended: {ended:?}")]
+    Incomplete {
+        /// Ranks that had not come when the time was over.
+        absent: Vec<u32>,
+        /// Ranks that have left or are lost, and how.
+        ended: Vec<(u32, String)>,
+    },
+    /// This process has left its job or told that it is lost.
+    #[error("this process has already ended its part of the job")]
+    AlreadyEnded,
+    /// The job was aborted.
+    #[error("{}: {text}", match rank {
+        Some(rank) => format!("rank {rank} aborted the job with code {code}"),
+        None => format!("the job was aborted with code {code}"),
+    })]
+    Aborted {
+        /// The rank that did it; none if it was the coordinator.
+        rank: Option<u32>,
+        /// The code that it gave.
+        code: i32,
+        /// The reason that it gave.
+        text: String,
+    },
+    /// Not all ranks ended in time.
+    #[error("ranks {ranks:?} had not ended after {within:?}")]
+    NotEnded {
+        /// Those that had neither left nor were lost.
+        ranks: Vec<u32>,
+        /// How long it was waited for.
+        within: Duration,
+    },
+    /// The system refused a call.
+    #[error("{call}: {cause}")]
+    System {
+        /// The call.
+        call: &'static str,
+        /// Why.
+        cause: io::Error,
+    },
+}
+
+/// Why a job can't start, or why a process can't be part of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// A process has a rank that the job doesn't have.
+    #[error("a process on {host} is rank {rank} of a job that has {ranks} ranks")]
+    RankOutOfRange {
+        /// The rank.
+        rank: u32,
+        /// Its host.
+        host: String,
+        /// How many ranks the job has.
+        ranks: usize,
+    },
+    /// Two processes are one rank.
+    #[error("rank {rank} came twice: from {first} and from {second}")]
+    RankTaken {
+        /// The rank.
+        rank: u32,
+        /// The host of the process that came first.
+        first: String,
+        /// The host of the other.
+        second: String,
+    },
+    /// A process believes in another number of ranks.
+    #[error("rank {rank} on {host} was started for {theirs} ranks, the job for {ours}")]
+    OtherRanks {
+        /// The rank.
+        rank: u32,
+        /// Its host.
+        host: String,
+        /// How many ranks it believes in.
+        theirs: usize,
+        /// How many ranks the job has.
+        ours: usize,
+    },
+    /// Two ranks run different builds.
+    #[error("rank {rank} on {host} runs build `{build}`, but rank {other} on {other_host} build `{other_build}`")]
+    OtherBuild {
+        /// The rank that came later.
+        rank: u32,
+        /// Its host.
+        host: String,
+        /// Its build.
+        build: String,
+        /// The rank that came first.
+        other: u32,
+        /// The other's host.
+        other_host: String,
+        /// The other's build.
+        other_build: String,
+    },
+    /// Two ranks use different providers.
+    #[error("rank {rank} on {host} uses provider `{provider}`, but rank {other} on {other_host} `{other_provider}`")]
+    OtherProvider {
+        /// The rank that came later.
+        rank: u32,
+        /// Its host.
+        host: String,
+        /// Its provider.
+        provider: String,
+        /// The rank that came first.
+        other: u32,
+        /// The other's host.
+        other_host: String,
+        /// The other's provider.
+        other_provider: String,
+    },
+    /// Ranks did not come in time.
+    #[error("{count} of {ranks} ranks did not come within {within:?}; the first of them: {first:?}")]
+    Missing {
+        /// The first of those that are missing.
+        first: Vec<u32>,
+        /// How many are missing.
+        count: usize,
+        /// How many ranks the job has.
+        ranks: usize,
+        /// How long the coordinator waited.
+        within: Duration,
+    },
+    /// A rank ended before all had come.
+    #[error("rank {rank} on {host} ended before all ranks had come: {text}")]
+    Died {
+        /// The rank.
+        rank: u32,
+        /// Its host; empty if it never came.
+        host: String,
+        /// How it ended.
+        text: String,
+    },
+    /// The job was aborted before this process came.
+    #[error("the job was aborted: {text}")]
+    Aborted {
+        /// The reason.
+        text: String,
+    },
+}

@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+#![cfg(target_os = "linux")]
+
+mod coordinator;
+mod detect;
+mod error;
+mod handshake;
+mod hello;
+mod inherited;
+mod launcher;
+mod pmi;
+mod rendezvous;
+mod secret;
+mod secret_file;
+mod session;
+mod wire;
+
+pub use coordinator::{Abort, Coordinator, End, Outcome, Plan, StartError};
+pub use detect::{BadNodeList, CLUSTER, Cluster, DetectError, Found, NotACluster, SecretAt, Slurm, detect, node_list};
+pub use error::{Error, Refusal};
+pub use hello::{Hello, Welcome};
+pub use launcher::{Bootstrap, LauncherError};
+pub use pmi::Pmi1;
+pub use rendezvous::{
+    COORDINATOR, How, Interface, Rendezvous, RendezvousError, rendezvous, rendezvous_over, serve_if_asked,
+};
+pub use secret::{BadSecret, Secret};
+pub use secret_file::{SECRET_FILE, SecretFileError};
+pub use session::{Event, Session, Speaker};
+pub use wire::{ITEM_LIMIT, TEXT_LIMIT};

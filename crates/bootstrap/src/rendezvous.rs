@@ -1,0 +1,171 @@
+//! From what a launcher tells to the coordinator's address and the job's secret.
+//!
+//! [`process`] is the coordinator in a process of its own, [`interface`] finds addresses.
+
+mod error;
+mod interface;
+mod process;
+
+pub use error::RendezvousError;
+pub use process::{COORDINATOR, serve_if_asked};
+
+use crate::{
+    Cluster, Found, Plan, SECRET_FILE, Secret, SecretAt, SecretFileError, Slurm,
+    inherited::{duplicate, read_line},
+    launcher::Bootstrap,
+    pmi::Pmi1,
+};
+use std::{
+    env,
+    io::stdin,
+    net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs},
+    path::Path,
+    time::Duration,
+};
+
+/// How ranks find each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct How {
+    /// What rank 0 gives to the coordinator, apart from the number of ranks: see [`Plan`].
+    pub join_within: Duration,
+    /// The lease: see [`Plan::lease`].
+    pub lease: Duration,
+    /// Bytes for all ranks: see [`Plan::segment`].
+    pub segment: Vec<u8>,
+    /// Where the coordinator listens. None means the first address of rank 0's host that is not its
+    /// loopback if the launcher can tell it to the others, and all addresses if it can't.
+    pub interface: Option<Interface>,
+    /// How long each step may take: a call of the launcher, the start of the coordinator.
+    pub within: Duration,
+}
+
+impl Default for How {
+    /// A minute to join, a lease of 5 seconds, 30 seconds for each step.
+    fn default() -> Self {
+        let (join_within, lease, within) = (Duration::from_secs(60), Duration::from_secs(5), Duration::from_secs(30));
+        Self { join_within, lease, segment: Vec::new(), interface: None, within }
+    }
+}
+
+/// An interface of a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Interface {
+    /// By its address.
+    Address(IpAddr),
+    /// By its name, such as `ib0`.
+    Named(String),
+}
+
+/// What a process needs for [`Session::join`](crate::Session::join).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendezvous {
+    /// This process's rank.
+    pub rank: u32,
+    /// How many ranks the job has.
+    pub ranks: usize,
+    /// Where the coordinator listens.
+    pub address: SocketAddr,
+    /// The job's secret.
+    pub secret: Secret,
+}
+
+/// Finds the coordinator of a job; rank 0 starts it in a process of its own, unless a launcher of this
+/// crate has one. That process executes this program again: its `main` has to call
+/// [`serve_if_asked`] first.
+///
+/// A launcher with a store tells the others the address and a new secret. With Slurm without PMI, and
+/// with torchrun, the coordinator listens at a place that all know, and the secret is in the file
+/// that the variable `ONESIDED_SECRET_FILE` names, the same on all hosts; a job of one rank needs none.
+///
+/// For PMIx open its store first, and use [`rendezvous_over`].
+pub fn rendezvous(found: &Found, how: &How) -> Result<Rendezvous, RendezvousError> {
+    match found {
+        Found::Cluster(cluster) => of_cluster(cluster, how),
+        Found::Pmi1 { rank, ranks, fd } => rendezvous_over(&mut Pmi1::open(*rank, *ranks, *fd, how.within)?, how),
+        Found::Slurm(slurm) => {
+            let Slurm { rank, ranks, nodes, .. } = slurm;
+            // A list of nodes is never empty.
+            at_known_place(*rank, *ranks, nodes.first().map_or("", String::as_str), slurm.port(), how)
+        }
+        Found::Torchrun { rank, ranks, host, port } => at_known_place(*rank, *ranks, host, *port, how),
+        Found::Pmix { .. } => Err(RendezvousError::NoStore { launcher: found.launcher() }),
+    }
+}
+
+/// Finds the coordinator of a job over a launcher's store: rank 0 starts it, and puts its address and
+/// the secret there. It uses the key `onesided-coordinator`, and one fence.
+pub fn rendezvous_over(store: &mut dyn Bootstrap, how: &How) -> Result<Rendezvous, RendezvousError> {
+    let key = "onesided-coordinator";
+    let (rank, ranks) = (store.rank(), store.ranks());
+    if rank == 0 {
+        let secret = Secret::random().map_err(|cause| RendezvousError::System { call: "getrandom", cause })?;
+        let listen = SocketAddr::new(listening_address(how)?, 0);
+        let address = process::start(listen, &secret, &plan(ranks, how), how.within)?;
+        store.put(key, format!("{address} {}", secret.to_hex()).as_bytes())?;
+        store.fence()?;
+        return Ok(Rendezvous { rank, ranks, address, secret });
+    }
+    store.fence()?;
+    let value = store.get(key)?;
+    let words = std::str::from_utf8(&value).ok().and_then(|text| text.split_once(' '));
+    let found = words.and_then(|(address, secret)| Some((address.parse().ok()?, Secret::from_hex(secret).ok()?)));
+    let (address, secret) = found.ok_or(RendezvousError::Published { launcher: store.launcher() })?;
+    Ok(Rendezvous { rank, ranks, address, secret })
+}
+
+fn plan(ranks: usize, how: &How) -> Plan {
+    Plan { ranks, join_within: how.join_within, lease: how.lease, segment: how.segment.clone() }
+}
+
+fn of_cluster(cluster: &Cluster, how: &How) -> Result<Rendezvous, RendezvousError> {
+    let limit = 128;
+    let line = match cluster.secret {
+        SecretAt::Stdin => read_line(stdin(), limit, how.within),
+        SecretAt::Fd(fd) => duplicate(fd).and_then(|fd| read_line(fd, limit, how.within)),
+    };
+    let line = line.map_err(|cause| RendezvousError::System { call: "read the secret", cause })?;
+    let (rank, ranks, address) = (cluster.rank, cluster.ranks, cluster.coordinator);
+    Ok(Rendezvous { rank, ranks, address, secret: Secret::from_hex(&line)? })
+}
+
+fn at_known_place(rank: u32, ranks: usize, host: &str, port: u16, how: &How) -> Result<Rendezvous, RendezvousError> {
+    let secret = match env::var_os(SECRET_FILE) {
+        Some(path) => Secret::from_file(Path::new(&path))?,
+        None if ranks == 1 => Secret::random().map_err(|cause| RendezvousError::System { call: "getrandom", cause })?,
+        None => return Err(SecretFileError::Unnamed.into()),
+    };
+    if rank == 0 {
+        let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let listen = if how.interface.is_none() { any } else { listening_address(how)? };
+        let mut address = process::start(SocketAddr::new(listen, port), &secret, &plan(ranks, how), how.within)?;
+        if address.ip().is_unspecified() {
+            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        return Ok(Rendezvous { rank, ranks, address, secret });
+    }
+    let unknown = |cause| RendezvousError::UnknownHost { host: host.into(), cause };
+    let all: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(|cause| unknown(Some(cause)))?.collect();
+    // Rank 0 listens at its addresses of version 4 unless it was told otherwise.
+    let address = all.iter().find(|address| address.is_ipv4()).or(all.first()).ok_or_else(|| unknown(None))?;
+    Ok(Rendezvous { rank, ranks, address: *address, secret })
+}
+
+/// Returns the address that the coordinator is to listen at.
+fn listening_address(how: &How) -> Result<IpAddr, RendezvousError> {
+    let all = interface::interfaces().map_err(|cause| RendezvousError::System { call: "netlink", cause })?;
+    let of_version_4_first = |wanted: &dyn Fn(&interface::Interface) -> bool| {
+        let wanted: Vec<IpAddr> = all.iter().filter(|it| wanted(it)).map(|it| it.address).collect();
+        wanted.iter().copied().find(IpAddr::is_ipv4).or(wanted.first().copied())
+    };
+    let unknown = |wanted: String| RendezvousError::UnknownInterface {
+        wanted,
+        known: all.iter().map(|it| (it.name.clone(), it.address)).collect(),
+    };
+    match &how.interface {
+        None => Ok(of_version_4_first(&|it| !it.address.is_loopback()).unwrap_or(Ipv4Addr::LOCALHOST.into())),
+        Some(Interface::Named(name)) => of_version_4_first(&|it| it.name == *name).ok_or_else(|| unknown(name.clone())),
+        Some(Interface::Address(address)) => {
+            of_version_4_first(&|it| it.address == *address).ok_or_else(|| unknown(address.to_string()))
+        }
+    }
+}

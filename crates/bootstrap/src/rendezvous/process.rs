@@ -1,0 +1,120 @@
+//! The coordinator in a process of its own.
+//!
+//! Rank 0's process executes its program again, with the variable [`COORDINATOR`]. Over the child's
+//! standard input come two lines: the secret, and the segment to the base of 16; the child answers
+//! with one line: `listening ADDRESS`, or why not. The parent never closes its end, so its end is the
+//! end of the parent.
+
+use super::RendezvousError;
+use crate::{Coordinator, Plan, Secret, inherited::read_line, pmi::bytes_of};
+use std::{
+    env,
+    io::{self, Read, Write, stdin},
+    mem,
+    net::SocketAddr,
+    os::unix::process::CommandExt,
+    process::{Command, ExitCode, Stdio},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The variable that makes a process the coordinator of a job: `v1;LISTEN;RANKS;JOIN_NS;LEASE_NS`.
+pub const COORDINATOR: &str = "ONESIDED_COORDINATOR";
+
+/// What the longest line needs: a segment of 1 MiB.
+const LINE_LIMIT: usize = 3 << 20;
+
+/// For how long a coordinator whose job could not start tells latecomers why, at most.
+const LATECOMERS: Duration = Duration::from_secs(10);
+
+/// Starts the coordinator's process; returns where it listens.
+pub(super) fn start(
+    listen: SocketAddr,
+    secret: &Secret,
+    plan: &Plan,
+    within: Duration,
+) -> Result<SocketAddr, RendezvousError> {
+    plan.check()?;
+    let failed = |call| move |cause| RendezvousError::System { call, cause };
+    let Plan { ranks, join_within, lease, segment } = plan;
+    let text = format!("v1;{listen};{ranks};{};{}", join_within.as_nanos(), lease.as_nanos());
+    let mut command = Command::new(env::current_exe().map_err(failed("current_exe"))?);
+    command.env(COORDINATOR, text).stdin(Stdio::piped()).stdout(Stdio::piped());
+    // A terminal's interrupt is for the ranks: how they end is what this process tells.
+    let mut child = command.process_group(0).spawn().map_err(failed("start the coordinator"))?;
+    let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(failed("start the coordinator")(io::ErrorKind::BrokenPipe.into()));
+    };
+    let segment: String = segment.iter().map(|byte| format!("{byte:02x}")).collect();
+    let told = input.write_all(format!("{}\n{segment}\n", secret.to_hex()).as_bytes());
+    let line = told.and_then(|()| read_line(&output, 4096, within));
+    let address = line.as_ref().ok().and_then(|line| line.strip_prefix("listening ")?.parse().ok());
+    let Some(address) = address else {
+        let _ = child.kill();
+        let _ = child.wait();
+        let said = line.unwrap_or_else(|cause| cause.to_string());
+        return Err(RendezvousError::NotServing { listen, within, said });
+    };
+    // It stays open for as long as this process lives.
+    mem::forget(input);
+    // Whoever ends first: nothing is left of the other.
+    let reaper = thread::Builder::new().name("coordinator's end".into()).stack_size(64 << 10);
+    reaper.spawn(move || child.wait()).map_err(failed("thread"))?;
+    Ok(address)
+}
+
+/// Is the coordinator of a job, if this process was started for that, and returns how to end it; then
+/// `main` has to return that at once. Otherwise returns nothing. A program whose ranks use
+/// [`rendezvous`](super::rendezvous) calls it first in `main`.
+///
+/// It serves until all ranks have ended, or the job could not start and latecomers have been told
+/// why. If its parent, rank 0, ends without having left, rank 0 is lost like any other.
+pub fn serve_if_asked() -> Option<ExitCode> {
+    let text = env::var(COORDINATOR).ok()?;
+    match serve(&text) {
+        Ok(()) => Some(ExitCode::SUCCESS),
+        Err(why) => {
+            println!("{why}");
+            Some(ExitCode::FAILURE)
+        }
+    }
+}
+
+fn serve(text: &str) -> Result<(), String> {
+    let (listen, mut plan) = read_plan(text).ok_or_else(|| format!("{COORDINATOR} is malformed: {text}"))?;
+    let limit = Duration::from_secs(10);
+    let line = || read_line(stdin(), LINE_LIMIT, limit).map_err(|cause| format!("standard input: {cause}"));
+    let secret = Secret::from_hex(&line()?).map_err(|error| error.to_string())?;
+    plan.segment = bytes_of(&line()?).ok_or("the segment is malformed")?;
+    let (begun, join_within) = (Instant::now(), plan.join_within);
+    let coordinator = Coordinator::start(listen, secret, plan).map_err(|error| error.to_string())?;
+    println!("listening {}", coordinator.address());
+    let coordinator = Arc::new(coordinator);
+    let parent = Arc::downgrade(&coordinator);
+    thread::spawn(move || {
+        // It ends with an error, too, if the input is not what it seems.
+        while stdin().read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
+        if let Some(coordinator) = parent.upgrade() {
+            coordinator.gone(0, "its process ended");
+        }
+    });
+    let outcome = loop {
+        if let Some(outcome) = coordinator.wait(Duration::from_secs(3600)) {
+            break outcome;
+        }
+    };
+    if outcome.refusal.is_some() {
+        let left = join_within.saturating_sub(begun.elapsed());
+        thread::sleep(left.min(LATECOMERS));
+    }
+    Ok(())
+}
+
+fn read_plan(text: &str) -> Option<(SocketAddr, Plan)> {
+    let parts: Vec<&str> = text.split(';').collect();
+    let ["v1", listen, ranks, join_within, lease] = parts[..] else { return None };
+    let time = |text: &str| text.parse().ok().map(Duration::from_nanos);
+    let (join_within, lease) = (time(join_within)?, time(lease)?);
+    Some((listen.parse().ok()?, Plan { ranks: ranks.parse().ok()?, join_within, lease, segment: Vec::new() }))
+}

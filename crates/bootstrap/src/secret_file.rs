@@ -1,0 +1,91 @@
+//! A secret in a file that the user names.
+
+use crate::{BadSecret, Secret};
+use rustix::{
+    fs::{FileType, Mode, OFlags, fstat, open},
+    process::geteuid,
+};
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+/// The variable that names the file.
+pub const SECRET_FILE: &str = "ONESIDED_SECRET_FILE";
+
+/// A file is no place for a secret, or holds none.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SecretFileError {
+    /// The variable is not set.
+    #[error("{SECRET_FILE} does not name a file with the secret of the job, which this launcher needs")]
+    Unnamed,
+    /// It is no regular file.
+    #[error("{} is no regular file", path.display())]
+    NotRegular {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It belongs to somebody else.
+    #[error("{} belongs to user {owner}, not to user {user}", path.display())]
+    Owner {
+        /// The file.
+        path: PathBuf,
+        /// Whom it belongs to.
+        owner: u32,
+        /// Who this process is.
+        user: u32,
+    },
+    /// Others may read or write it.
+    #[error("{} has mode {mode:03o}: only its owner may have rights", path.display())]
+    Mode {
+        /// The file.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// It does not hold a secret.
+    #[error("{}: {cause}", path.display())]
+    Bad {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: BadSecret,
+    },
+    /// The system refused to open or read it.
+    #[error("{}: {cause}", path.display())]
+    System {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+}
+
+impl Secret {
+    /// Reads the text form out of a file, which has to be a regular one, to belong to this process's
+    /// user, and to give no rights to anybody else.
+    pub fn from_file(path: &Path) -> Result<Self, SecretFileError> {
+        let system = |cause: io::Error| SecretFileError::System { path: path.into(), cause };
+        // What was opened is looked at, so that it can't be exchanged in between; opening a pipe must
+        // not wait for its other end.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = open(path, flags, Mode::empty()).map_err(|cause| system(cause.into()))?;
+        let stat = fstat(&file).map_err(|cause| system(cause.into()))?;
+        let (path, user) = (path.to_path_buf(), geteuid().as_raw());
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(SecretFileError::NotRegular { path });
+        }
+        if stat.st_uid != user {
+            return Err(SecretFileError::Owner { path, owner: stat.st_uid, user });
+        }
+        if stat.st_mode & 0o077 != 0 {
+            return Err(SecretFileError::Mode { path, mode: stat.st_mode & 0o777 });
+        }
+        let mut text = String::new();
+        let read = File::from(file).take(256).read_to_string(&mut text);
+        read.map_err(|cause| SecretFileError::System { path: path.clone(), cause })?;
+        Self::from_hex(&text).map_err(|cause| SecretFileError::Bad { path, cause })
+    }
+}

@@ -1,0 +1,134 @@
+//! Messages of the coordinator to a session.
+
+use super::{Frame, Reader, Writer, refusal};
+use crate::Refusal;
+use std::time::Duration;
+
+/// What the coordinator says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Down {
+    /// Your hello is here; wait.
+    Noted {
+        ranks: usize,
+        segment: usize,
+    },
+    Refused(Refusal),
+    Welcome {
+        nodes: Vec<u32>,
+        hosts: Vec<String>,
+        age: Duration,
+        job: u64,
+        lease: Duration,
+        segment: Vec<u8>,
+    },
+    Beat,
+    Gathered {
+        round: u64,
+        items: Vec<Vec<u8>>,
+    },
+    Incomplete {
+        round: u64,
+        absent: Vec<u32>,
+        ended: Vec<(u32, String)>,
+    },
+    Drain {
+        epoch: u64,
+        lost: Vec<u32>,
+    },
+    Reopen {
+        epoch: u64,
+    },
+    Resume {
+        epoch: u64,
+        cards: Vec<Option<Vec<u8>>>,
+        lost: Vec<(u32, String)>,
+    },
+    Left {
+        rank: u32,
+    },
+    Lost {
+        rank: u32,
+        text: String,
+    },
+    Aborted {
+        rank: Option<u32>,
+        code: i32,
+        text: String,
+    },
+    AllEnded,
+}
+
+impl Down {
+    pub(crate) fn frame(&self) -> Frame {
+        match self {
+            Self::Noted { ranks, segment } => Writer::new(1).size(*ranks).size(*segment),
+            Self::Refused(why) => refusal::write(Writer::new(2), why),
+            Self::Welcome { nodes, hosts, age, job, lease, segment } => Writer::new(3)
+                .many(nodes, |to, node| to.u32(*node))
+                .many(hosts, |to, host| to.text(host))
+                .duration(*age)
+                .u64(*job)
+                .duration(*lease)
+                .bytes(segment),
+            Self::Beat => Writer::new(4),
+            Self::Gathered { round, items } => Writer::new(5).u64(*round).many(items, |to, item| to.bytes(item)),
+            Self::Incomplete { round, absent, ended } => {
+                write_ends(Writer::new(6).u64(*round).many(absent, |to, rank| to.u32(*rank)), ended)
+            }
+            Self::Drain { epoch, lost } => Writer::new(7).u64(*epoch).many(lost, |to, rank| to.u32(*rank)),
+            Self::Reopen { epoch } => Writer::new(8).u64(*epoch),
+            Self::Resume { epoch, cards, lost } => {
+                let card = |to: Writer, card: &Option<Vec<u8>>| to.maybe(card.as_deref(), Writer::bytes);
+                write_ends(Writer::new(9).u64(*epoch).many(cards, card), lost)
+            }
+            Self::Left { rank } => Writer::new(10).u32(*rank),
+            Self::Lost { rank, text } => Writer::new(11).u32(*rank).text(text),
+            Self::Aborted { rank, code, text } => {
+                Writer::new(12).maybe(*rank, Writer::u32).u32(code.cast_unsigned()).text(text)
+            }
+            Self::AllEnded => Writer::new(13),
+        }
+        .frame()
+    }
+
+    pub(crate) fn read(message: &[u8]) -> Option<Self> {
+        let (kind, fields) = message.split_first()?;
+        let mut from = Reader::new(fields);
+        let down = match kind {
+            1 => Self::Noted { ranks: from.size()?, segment: from.size()? },
+            2 => Self::Refused(refusal::read(&mut from)?),
+            3 => Self::Welcome {
+                nodes: from.many(Reader::u32)?,
+                hosts: from.many(Reader::text)?,
+                age: from.duration()?,
+                job: from.u64()?,
+                lease: from.duration()?,
+                segment: from.bytes()?,
+            },
+            4 => Self::Beat,
+            5 => Self::Gathered { round: from.u64()?, items: from.many(Reader::bytes)? },
+            6 => Self::Incomplete { round: from.u64()?, absent: from.many(Reader::u32)?, ended: read_ends(&mut from)? },
+            7 => Self::Drain { epoch: from.u64()?, lost: from.many(Reader::u32)? },
+            8 => Self::Reopen { epoch: from.u64()? },
+            9 => Self::Resume {
+                epoch: from.u64()?,
+                cards: from.many(|from| from.maybe(Reader::bytes))?,
+                lost: read_ends(&mut from)?,
+            },
+            10 => Self::Left { rank: from.u32()? },
+            11 => Self::Lost { rank: from.u32()?, text: from.text()? },
+            12 => Self::Aborted { rank: from.maybe(Reader::u32)?, code: from.u32()?.cast_signed(), text: from.text()? },
+            13 => Self::AllEnded,
+            _ => return None,
+        };
+        from.end(down)
+    }
+}
+
+fn write_ends(to: Writer, ends: &[(u32, String)]) -> Writer {
+    to.many(ends, |to, (rank, text)| to.u32(*rank).text(text))
+}
+
+fn read_ends(from: &mut Reader<'_>) -> Option<Vec<(u32, String)>> {
+    from.many(|from| Some((from.u32()?, from.text()?)))
+}

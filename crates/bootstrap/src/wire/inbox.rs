@@ -1,0 +1,78 @@
+//! What has come over a connection and is not yet a whole message.
+
+/// Bytes of a connection, cut into messages.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    bytes: Vec<u8>,
+    begin: usize,
+    limit: usize,
+}
+
+/// A message is longer than any may be.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooLong;
+
+impl Inbox {
+    /// Begins with nothing. `limit` bounds the bytes of a message.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { bytes: Vec::new(), begin: 0, limit }
+    }
+
+    /// Lets messages have up to `limit` bytes from now on.
+    pub(crate) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// Appends what came.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        if self.begin > 0 {
+            self.bytes.drain(..self.begin);
+            self.begin = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Takes exactly `N` bytes, if they are there.
+    pub(crate) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let taken = self.bytes.get(self.begin..self.begin + N)?.try_into().ok()?;
+        self.begin += N;
+        Some(taken)
+    }
+
+    /// Takes the next message without its length, if it is there.
+    pub(crate) fn message(&mut self) -> Result<Option<Vec<u8>>, TooLong> {
+        let Some(head) = self.bytes.get(self.begin..self.begin + 4) else { return Ok(None) };
+        let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
+        if length > self.limit {
+            return Err(TooLong);
+        }
+        let Some(message) = self.bytes.get(self.begin + 4..self.begin + 4 + length) else { return Ok(None) };
+        let message = message.to_vec();
+        self.begin += 4 + length;
+        Ok(Some(message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_whole_however_their_bytes_came() {
+        let stream = [3, 0, 0, 0, 1, 2, 3, 0, 0, 0, 0, 1, 0, 0, 0, 9];
+        for step in 1..=stream.len() {
+            let mut inbox = Inbox::new(3);
+            let mut messages = Vec::new();
+            for part in stream.chunks(step) {
+                inbox.push(part);
+                while let Some(message) = inbox.message().unwrap() {
+                    messages.push(message);
+                }
+            }
+            assert_eq!(messages, [vec![1, 2, 3], vec![], vec![9]]);
+        }
+        let mut inbox = Inbox::new(2);
+        inbox.push(&stream);
+        assert_eq!(inbox.message(), Err(TooLong));
+    }
+}

@@ -1,0 +1,64 @@
+//! Messages of a session to the coordinator.
+
+use super::{Frame, Reader, Writer};
+use crate::Hello;
+use std::time::Duration;
+
+/// What a session says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Up {
+    Hello(Hello),
+    Beat,
+    Item { round: u64, within: Duration, bytes: Vec<u8> },
+    Drained { epoch: u64 },
+    Reopened { epoch: u64, card: Vec<u8> },
+    Left,
+    Lost { text: String },
+    Abort { code: i32, text: String },
+}
+
+impl Up {
+    pub(crate) fn frame(&self) -> Frame {
+        match self {
+            Self::Hello(hello) => Writer::new(1)
+                .u32(hello.rank)
+                .size(hello.ranks)
+                .text(&hello.build)
+                .text(&hello.provider)
+                .text(&hello.host)
+                .text(&hello.node),
+            Self::Beat => Writer::new(2),
+            Self::Item { round, within, bytes } => Writer::new(3).u64(*round).duration(*within).bytes(bytes),
+            Self::Drained { epoch } => Writer::new(4).u64(*epoch),
+            Self::Reopened { epoch, card } => Writer::new(5).u64(*epoch).bytes(card),
+            Self::Left => Writer::new(6),
+            Self::Lost { text } => Writer::new(7).text(text),
+            Self::Abort { code, text } => Writer::new(8).u32(code.cast_unsigned()).text(text),
+        }
+        .frame()
+    }
+
+    pub(crate) fn read(message: &[u8]) -> Option<Self> {
+        let (kind, fields) = message.split_first()?;
+        let mut from = Reader::new(fields);
+        let up = match kind {
+            1 => Self::Hello(Hello {
+                rank: from.u32()?,
+                ranks: from.size()?,
+                build: from.text()?,
+                provider: from.text()?,
+                host: from.text()?,
+                node: from.text()?,
+            }),
+            2 => Self::Beat,
+            3 => Self::Item { round: from.u64()?, within: from.duration()?, bytes: from.bytes()? },
+            4 => Self::Drained { epoch: from.u64()? },
+            5 => Self::Reopened { epoch: from.u64()?, card: from.bytes()? },
+            6 => Self::Left,
+            7 => Self::Lost { text: from.text()? },
+            8 => Self::Abort { code: from.u32()?.cast_signed(), text: from.text()? },
+            _ => return None,
+        };
+        from.end(up)
+    }
+}

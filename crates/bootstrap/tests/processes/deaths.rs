@@ -1,0 +1,103 @@
+//! Processes that are killed.
+
+use crate::{
+    job::{Start, coordinator, rank, run, run_apart},
+    part::LONG,
+};
+use std::{thread::sleep, time::Duration, time::Instant};
+
+/// A lease so long that only ends of connections can be heard of in time.
+const FOUR: Start<'_> = Start { lease: LONG, nodes: &["a", "a", "b", "b"], hold: &[] };
+
+pub(crate) fn survivors_of_a_kill_get_the_same_resume() {
+    let (_coordinator, mut parts) = run(&FOUR);
+    let victim = parts.remove(1);
+    let killed = Instant::now();
+    victim.kill();
+    let mut resumes = Vec::new();
+    for part in &parts {
+        let (at, drain) = part.line_at();
+        assert_eq!(drain, "drain 1 [1]");
+        println!("  drain {:?} after the kill", at - killed);
+        assert!(at - killed < Duration::from_secs(3));
+        assert_eq!(part.line(), "reopen 1");
+        resumes.push(part.line());
+    }
+    assert!(resumes[0].starts_with("resume 1 [Some([0]), None, Some([2]), Some([3])] [(1,"), "{resumes:?}");
+    assert!(resumes.iter().all(|resume| *resume == resumes[0]), "{resumes:?}");
+}
+
+pub(crate) fn a_kill_during_the_drain_of_another() {
+    let (_coordinator, mut parts) = run(&Start { hold: &[0, 0, 1, 0], ..FOUR });
+    parts[1].kill();
+    // It does not answer, so the others wait for it.
+    assert_eq!(parts[2].line(), "drain 1 [1]");
+    for index in [0, 3] {
+        assert_eq!(parts[index].line(), "drain 1 [1]");
+    }
+    assert!(parts[0].is_quiet_for(Duration::from_millis(100)));
+    parts[2].kill();
+    parts.drain(1..3).for_each(drop);
+    let resumes: Vec<_> = parts
+        .iter()
+        .map(|part| {
+            assert_eq!(part.line(), "drain 2 [1, 2]");
+            assert_eq!(part.line(), "reopen 2");
+            part.line()
+        })
+        .collect();
+    assert!(resumes[0].starts_with("resume 2 [Some([0]), None, None, Some([3])] [(1,"), "{resumes:?}");
+    assert_eq!(resumes[0], resumes[1]);
+}
+
+pub(crate) fn a_kill_of_who_has_drained_already() {
+    // Rank 3 holds the first epoch, while rank 2, which has answered, is killed.
+    let (_coordinator, mut parts) = run(&Start { hold: &[0, 0, 0, 1], ..FOUR });
+    parts[1].kill();
+    for index in [0, 2, 3] {
+        assert_eq!(parts[index].line(), "drain 1 [1]");
+    }
+    sleep(Duration::from_millis(100));
+    parts[2].kill();
+    parts.drain(1..3).for_each(drop);
+    let resumes: Vec<_> = parts.iter().map(|part| part.line_of("resume")).collect();
+    assert!(resumes[0].starts_with("resume 2 [Some([0]), None, None, Some([3])] [(1,"), "{resumes:?}");
+    assert_eq!(resumes[0], resumes[1]);
+}
+
+pub(crate) fn ranks_are_killed_one_after_the_other() {
+    let (coordinator, mut parts) = run(&FOUR);
+    for (epoch, victim, index) in [(1, 3, 3), (2, 1, 1), (3, 0, 0)] {
+        parts.remove(index).kill();
+        for part in &parts {
+            let resume = part.line_of("resume");
+            assert!(
+                resume.starts_with(&format!("resume {epoch} ")) && resume.contains(&format!("[({victim}, ")),
+                "{resume}"
+            );
+        }
+    }
+    parts.remove(0).kill();
+    assert_eq!(coordinator.wait(LONG).expect("an outcome").ends.len(), 4);
+}
+
+pub(crate) fn a_killed_coordinator_is_heard_of() {
+    let (coordinator, parts) = run_apart(&FOUR);
+    coordinator.kill();
+    for part in &parts {
+        assert_eq!(part.line(), "coordinator lost");
+    }
+}
+
+pub(crate) fn a_kill_before_all_have_come() {
+    let (coordinator, secret) = coordinator(&FOUR);
+    let start = |index| rank(&FOUR, index, coordinator.address(), &secret);
+    let (first, second) = (start(0), start(1));
+    // Both have come, then.
+    sleep(Duration::from_millis(500));
+    second.kill();
+    let line = first.line();
+    assert!(line.starts_with("error rank 1 on here ended before all ranks had come"), "{line}");
+    let line = start(2).line();
+    assert!(line.starts_with("error rank 1 on here ended"), "{line}");
+}

@@ -1,0 +1,143 @@
+//! Processes that find each other by what their launcher tells.
+
+use crate::{job::Part, pmi::Launcher};
+use bootstrap::{Bootstrap, Cluster, Coordinator, LauncherError, Plan, Pmi1, Secret, SecretAt};
+use std::{
+    fs,
+    net::{SocketAddr, TcpListener, TcpStream},
+    os::{fd::AsRawFd, unix::fs::PermissionsExt},
+    process::Stdio,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+/// Starts rank `rank` of `ranks` under a launcher with PMI-1, whose descriptor is the standard input.
+fn of_pmi(launcher: &Launcher, rank: usize, ranks: usize, words: &[&str]) -> Part {
+    let variables = [("PMI_RANK", rank.to_string()), ("PMI_SIZE", ranks.to_string()), ("PMI_FD", "0".into())];
+    Part::start_in(&variables, Stdio::from(std::os::fd::OwnedFd::from(launcher.connect())), words)
+}
+
+/// Asserts that nothing listens there any more, or soon does not.
+fn ends(address: SocketAddr) {
+    let begun = Instant::now();
+    while TcpStream::connect(address).is_ok() {
+        assert!(begun.elapsed() < Duration::from_secs(8), "the coordinator's process is still there");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+fn address_of(part: &Part) -> SocketAddr {
+    part.line_of("coordinator ").trim_start_matches("coordinator ").parse().expect("an address")
+}
+
+pub(crate) fn ranks_find_each_other_by_pmi_1() {
+    let launcher = Launcher::new(3);
+    let parts: Vec<_> = (0..3).map(|rank| of_pmi(&launcher, rank, 3, &["found", "leave"])).collect();
+    let address = address_of(&parts[0]);
+    for part in &parts {
+        assert_eq!(part.line_of("exchanged"), "exchanged [[0], [1], [2]] segment [7, 8]");
+        assert_eq!(part.line_of("all"), "all ended");
+    }
+    ends(address);
+}
+
+pub(crate) fn a_coordinator_of_rank_0_outlives_it() {
+    let launcher = Launcher::new(3);
+    let mut parts: Vec<_> = (0..3).map(|rank| of_pmi(&launcher, rank, 3, &["found", "stay"])).collect();
+    let address = address_of(&parts[0]);
+    parts.iter().for_each(|part| drop(part.line_of("exchanged")));
+    parts.remove(0).kill();
+    for part in &parts {
+        assert!(part.line_of("resume").contains("[(0, "));
+    }
+    parts.iter().for_each(Part::kill);
+    ends(address);
+}
+
+pub(crate) fn a_rank_0_that_ends_before_it_joins_is_named() {
+    let launcher = Launcher::new(2);
+    let _first = of_pmi(&launcher, 0, 2, &["found", "go"]);
+    let second = of_pmi(&launcher, 1, 2, &["found", "stay"]);
+    let error = second.line_of("error");
+    assert!(error.contains("rank 0 on ") && error.contains("ended before all ranks had come"), "{error}");
+    ends(address_of(&_first));
+}
+
+pub(crate) fn an_unknown_interface_is_told_with_those_there_are() {
+    let part = of_pmi(&Launcher::new(2), 0, 2, &["found", "stay", "nowhere0"]);
+    let error = part.line_of("error");
+    assert!(error.contains("nowhere0") && error.contains("lo (127.0.0.1)"), "{error}");
+}
+
+pub(crate) fn ranks_find_each_other_by_torchruns_variables() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("secret");
+    fs::write(&file, Secret::random().expect("random numbers").to_hex()).expect("a file");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("a mode");
+    // Free a moment ago.
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port").port();
+    let start = |rank: usize, file: &str| {
+        let variables = [
+            ("RANK", rank.to_string()),
+            ("WORLD_SIZE", "2".into()),
+            ("MASTER_ADDR", "127.0.0.1".into()),
+            ("MASTER_PORT", port.to_string()),
+            ("ONESIDED_SECRET_FILE", file.to_owned()),
+        ];
+        Part::start_in(&variables, Stdio::null(), &["found", "leave"])
+    };
+    let file = file.to_str().expect("text");
+    let parts = [start(0, file), start(1, file)];
+    for part in &parts {
+        assert_eq!(part.line_of("exchanged"), "exchanged [[0], [1]] segment [7, 8]");
+        assert_eq!(part.line_of("all"), "all ended");
+    }
+    fs::set_permissions(file, fs::Permissions::from_mode(0o640)).expect("a mode");
+    let error = start(0, file).line_of("error");
+    assert!(error.contains("has mode 640"), "{error}");
+}
+
+pub(crate) fn ranks_of_this_crates_launcher_get_the_secret_by_a_pipe() {
+    let secret = Secret::random().expect("random numbers");
+    let second = Duration::from_secs(1);
+    let plan = Plan { ranks: 2, join_within: 20 * second, lease: 20 * second, segment: vec![7, 8] };
+    let listen = "127.0.0.1:0".parse().expect("an address");
+    let launcher = Coordinator::start(listen, secret.clone(), plan).expect("a coordinator");
+    let parts = [0, 1].map(|rank| {
+        let cluster = Cluster { rank, ranks: 2, coordinator: launcher.address(), secret: SecretAt::Stdin };
+        let part = Part::start_in(&[(bootstrap::CLUSTER, cluster.to_string())], Stdio::piped(), &["found", "leave"]);
+        part.write(&format!("{}\n", secret.to_hex()));
+        part
+    });
+    for part in &parts {
+        assert_eq!(part.line_of("exchanged"), "exchanged [[0], [1]] segment [7, 8]");
+    }
+    assert!(launcher.wait(20 * second).expect("an outcome").is_good());
+}
+
+pub(crate) fn a_pmi_launcher_is_spoken_to_in_bounds() {
+    let within = Duration::from_millis(200);
+    let launcher = Launcher::new(1);
+    let line = launcher.connect();
+    let mut pmi = Pmi1::open(0, 1, line.as_raw_fd(), within).expect("a launcher");
+    for (key, length) in [("empty", 0), ("short", 1), ("one-part", 15), ("parts", 1000)] {
+        let value: Vec<u8> = (0..length).map(|byte| (byte * 7) as u8).collect();
+        pmi.put(key, &value).expect("put");
+        pmi.fence().expect("a fence");
+        assert_eq!(pmi.get(key).expect("get"), value);
+    }
+    let error = pmi.put("short", b"again").expect_err("a key that is used");
+    assert!(matches!(&error, LauncherError::Refused { answer, .. } if answer.contains("duplicate")), "{error}");
+    assert!(matches!(pmi.get("unknown"), Err(LauncherError::Refused { .. })));
+    assert!(matches!(pmi.put(&"k".repeat(40), b""), Err(LauncherError::TooLong { what: "key", .. })));
+    let (silent, _other) = std::os::unix::net::UnixStream::pair().expect("a pair");
+    let error = Pmi1::open(0, 1, silent.as_raw_fd(), within).expect_err("nobody answers");
+    assert!(matches!(error, LauncherError::Silent { call: "init", .. }), "{error}");
+    let error = Pmi1::open(0, 1, 999, within).expect_err("no such descriptor");
+    assert!(matches!(error, LauncherError::System { .. }), "{error}");
+    // The rank's fence waits for another, which does not come.
+    let launcher = Launcher::new(2);
+    let line = launcher.connect();
+    let mut pmi = Pmi1::open(0, 2, line.as_raw_fd(), within).expect("a launcher");
+    assert!(matches!(pmi.fence(), Err(LauncherError::Silent { call: "barrier_in", .. })));
+}
