@@ -1,5 +1,7 @@
 //! Starting a program's ranks.
 
+#[cfg(target_os = "linux")]
+use crate::cluster;
 use crate::{
     Launch,
     observing::{self, TimelineFile},
@@ -79,6 +81,10 @@ pub fn launch_shared<T: Send>(rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) 
 
 /// Calls `start` with the parsed command line, unless it asks for help.
 fn started(usage: &str, start: impl FnOnce(Launch, Vec<OsString>) -> ExitCode) -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(code) = bootstrap::serve_if_asked() {
+        return code;
+    }
     match Launch::from_args() {
         Ok((_, rest)) if rest.iter().any(|word| word == "--help" || word == "-h") => {
             let gap = if usage.is_empty() { "" } else { "\n" };
@@ -140,6 +146,9 @@ impl Launch {
                 threads_end(self.threads().run_through_with(rank)?)?;
                 Ok(ExitCode::SUCCESS)
             }
+            Provider::Cluster => {
+                Err(FabricError::Unsupported { feature: &"ranks of `launch_shared` on a cluster" }.into())
+            }
             Provider::Virt => Err(FabricError::Unsupported { feature: &"a runtime of the program's own" }.into()),
         }
     }
@@ -160,12 +169,27 @@ impl Launch {
         Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
     }
 
+    /// Executes this binary again, as all ranks, on the hosts that the options name.
+    fn start_cluster(&self) -> Result<ExitCode, LaunchError> {
+        #[cfg(target_os = "linux")]
+        return cluster::start(self).map(|code| ExitCode::from(u8::try_from(code).unwrap_or(1)));
+        #[cfg(not(target_os = "linux"))]
+        Err(FabricError::Unsupported { feature: &"ranks on several machines" }.into())
+    }
+
     /// Runs `program`. Not generic over it, so that the code that starts ranks is compiled once,
     /// with this crate, and not again with each program.
     fn try_run(&self, program: &AnyProgram<'_>) -> Result<ExitCode, LaunchError> {
         let program = async |fabric| program(fabric).await;
         if let Some(endpoint) = tofu2_sim::shm::from_env()? {
             return observing::run_rank(endpoint, &program).map(|()| ExitCode::SUCCESS);
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(found) = cluster::found(self)? {
+            return cluster::run(self, &found, &program).map(|()| ExitCode::SUCCESS);
+        }
+        if self.provider == Provider::Cluster {
+            return self.start_cluster();
         }
         if self.provider == Provider::Shm {
             return self.start_processes();
@@ -185,7 +209,7 @@ impl Launch {
             platform = platform.with("shared_tags", 1)?;
         }
         let mut job = Job::new(&platform, self.ranks)
-            .ranks_per_node(self.ranks_per_node)
+            .ranks_per_node(self.ranks_per_node.unwrap_or(1))
             .seed(self.seed)
             .jitter(self.jitter)
             .shuffle_ties(self.seed != 0);

@@ -3,12 +3,12 @@
 use crate::{
     observing,
     provider::Provider,
-    settings::{Amount, faults_in, option, setting},
+    settings::{Amount, Seconds, faults_in, option, setting, variable},
 };
 use rdma_fabric::FabricError;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 use tofu2_sim::{
-    shm::{Bind, DEFAULT_STUCK_AFTER, StuckAfter},
+    shm::{Bind, DEFAULT_SEGMENT_BYTES, DEFAULT_STUCK_AFTER, SEGMENT_VARIABLE, SegmentBytes, StuckAfter},
     virt::{Faults, Platform},
 };
 
@@ -17,14 +17,18 @@ use tofu2_sim::{
 /// | option | environment | meaning | default |
 /// |---|---|---|---|
 /// | `--ranks N` | `ONESIDED_RANKS` | number of ranks | 1 |
-/// | `--fabric NAME` | `ONESIDED_FABRIC` | `shm`, `threads` or `virt` | `shm` |
+/// | `--fabric NAME` | `ONESIDED_FABRIC` | `shm`, `threads`, `cluster` or `virt` | `shm` |
+/// | `--provider NAME` | `ONESIDED_PROVIDER` | cluster: libfabric's provider between nodes | `tcp;ofi_rxm` |
+/// | `--interface NAME` | `ONESIDED_INTERFACE` | cluster: the interface, or its address, that ranks of other nodes reach | the first |
+/// | `--hosts FILE` | `ONESIDED_HOSTS` | cluster: start ranks on these hosts, by ssh; a line is `HOST slots=N` | this machine |
+/// | `--lease SECONDS` | | cluster: for how long a rank may be silent before it counts as lost | 5 |
 /// | `--stats` | `ONESIDED_STATS=1` | feature `observe`: print counters of operations and waits at the end, on standard error | off |
 /// | `--trace FILE` | `ONESIDED_TRACE` | feature `observe`: write a trace that Perfetto reads | off |
 /// | `--bind NAME` | `ONESIDED_BIND` | CPUs of each rank: `none` (any), `core` (one) or `numa` (those of a node); see [`Bind`] | `none` |
 /// | `--stuck-after SECONDS` | `ONESIDED_STUCK_AFTER` | shm, threads: when all ranks have been parked for this long and nobody can wake them, end the job and say who waits for what; `never` or 0: don't look | 10 |
 /// | `--shared-address-space` | | all control queues of a rank have one address space, as no Tofu2 has it | off |
 /// | `--progress-thread` | | shm, threads: each rank has a thread that executes what other ranks' control queues began, while the rank computes; `--stuck-after` is then without effect | off |
-/// | `--ranks-per-node N` | | virt: ranks on each simulated machine | 1 |
+/// | `--ranks-per-node N` | | virt: ranks on each simulated machine; cluster without `--hosts`: so many ranks as if on a machine of their own | 1; all |
 /// | `--platform NAME` | | virt: `fx100`, `fx10` or `sr8000` | `fx100` |
 /// | `--timeline FILE` | | virt, feature `observe`: write what the simulated machine did, for Perfetto: CPUs, control queues, TNIs, atomic units | off |
 /// | `--faults FILE` | | virt: inject these faults, one per line; see [`tofu2_sim::virt::Faults`] | none |
@@ -46,10 +50,24 @@ use tofu2_sim::{
 pub struct Launch {
     /// Number of ranks.
     pub ranks: usize,
+    /// The number of ranks if it was asked for, and not left to the launcher of another kind that
+    /// started this process.
+    pub asked_ranks: Option<usize>,
     /// What they run on.
     pub provider: Provider,
-    /// Ranks on each simulated machine.
-    pub ranks_per_node: u32,
+    /// libfabric's provider between the nodes of a cluster.
+    pub ofi: String,
+    /// The interface, or its address, by which nodes of a cluster reach each other.
+    pub interface: Option<String>,
+    /// The file that names the hosts of a cluster.
+    pub hosts: Option<PathBuf>,
+    /// For how long a rank of a cluster may be silent before it counts as lost.
+    pub lease: Duration,
+    /// Bytes that each rank of a cluster can register.
+    pub segment_bytes: usize,
+    /// Ranks on each simulated machine, or on each node of a cluster on this machine; `None` is 1
+    /// there and all here.
+    pub ranks_per_node: Option<u32>,
     /// The simulated machine.
     pub platform: Platform,
     /// Seed of a simulated run. It shuffles simultaneous events unless it is 0.
@@ -83,8 +101,14 @@ impl Default for Launch {
     fn default() -> Self {
         Launch {
             ranks: 1,
+            asked_ranks: None,
             provider: Provider::Shm,
-            ranks_per_node: 1,
+            ofi: "tcp;ofi_rxm".to_owned(),
+            interface: None,
+            hosts: None,
+            lease: Duration::from_secs(5),
+            segment_bytes: DEFAULT_SEGMENT_BYTES,
+            ranks_per_node: None,
             platform: Platform::fx100(),
             seed: 0,
             jitter: Duration::ZERO,
@@ -109,13 +133,19 @@ macro_rules! help {
             "\
 Ranks and what they run on:
   --ranks N            number of ranks (1; ONESIDED_RANKS)
-  --fabric NAME        shm: processes; threads; virt: simulated, in virtual time (shm; ONESIDED_FABRIC)
+  --fabric NAME        shm: processes; threads; cluster: processes of several machines; virt: simulated, in virtual time (shm; ONESIDED_FABRIC)
   --bind NAME          CPUs of each rank: none, core or numa (none; ONESIDED_BIND)",
             $common,
             "
   --shared-address-space  one address space for all control queues of a rank (off)
   --progress-thread    threads that execute what control queues of others began; not in virtual time (off)
   --stuck-after S      end a job whose ranks all wait for each other after S seconds, or never (10; ONESIDED_STUCK_AFTER)
+Of clusters:
+  --hosts FILE         start ranks on these hosts by ssh: lines of HOST slots=N (this machine; ONESIDED_HOSTS)
+  --provider NAME      libfabric's provider between nodes (tcp;ofi_rxm; ONESIDED_PROVIDER)
+  --interface NAME     the interface between them, or its address (the first; ONESIDED_INTERFACE)
+  --ranks-per-node N   without --hosts: take so many ranks of this machine for a node (all)
+  --lease SECONDS      how long a rank may be silent before it counts as lost (5)
 Of virtual time:
   --platform NAME      fx100, fx10, k or sr8000 (fx100)
   --ranks-per-node N   ranks on each simulated machine (1)",
@@ -154,13 +184,22 @@ impl Launch {
         let mut args = pico_args::Arguments::from_env();
         let mut launch = Launch::default();
         if let Some(ranks) = option(&mut args, "--ranks", Some("ONESIDED_RANKS"))? {
-            launch.ranks = ranks;
+            (launch.ranks, launch.asked_ranks) = (ranks, Some(ranks));
         }
         if let Some(provider) = option(&mut args, "--fabric", Some("ONESIDED_FABRIC"))? {
             launch.provider = provider;
         }
-        if let Some(n) = option(&mut args, "--ranks-per-node", None)? {
-            launch.ranks_per_node = n;
+        launch.ranks_per_node = option(&mut args, "--ranks-per-node", None)?;
+        if let Some(ofi) = option(&mut args, "--provider", Some("ONESIDED_PROVIDER"))? {
+            launch.ofi = ofi;
+        }
+        launch.interface = option(&mut args, "--interface", Some("ONESIDED_INTERFACE"))?;
+        launch.hosts = option(&mut args, "--hosts", Some("ONESIDED_HOSTS"))?;
+        if let Some(Seconds(lease)) = option(&mut args, "--lease", None)? {
+            launch.lease = lease;
+        }
+        if let Some(SegmentBytes(bytes)) = variable(SEGMENT_VARIABLE)? {
+            launch.segment_bytes = bytes;
         }
         if let Some(seed) = option(&mut args, "--seed", None)? {
             launch.seed = seed;
@@ -184,7 +223,7 @@ impl Launch {
             Some("sr8000") => launch.platform = Platform::sr8000(),
             Some(other) => return Err(setting("--platform", format!("`{other}` is none of fx100, fx10, k, sr8000"))),
         }
-        if launch.ranks == 0 || launch.ranks_per_node == 0 {
+        if launch.ranks == 0 || launch.ranks_per_node == Some(0) {
             return Err(setting("--ranks", "a job has at least one rank".into()));
         }
         if let Some(path) = option::<PathBuf>(&mut args, "--faults", None)? {

@@ -58,6 +58,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(target_os = "linux")]
+mod cluster;
 mod launch;
 mod launch_options;
 #[cfg(feature = "observe")]

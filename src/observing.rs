@@ -56,6 +56,15 @@ pub(crate) fn run_rank<P: Program>(endpoint: Fabric, program: &P) -> Result<(), 
     both(ended, part.write(&gathering.records()))
 }
 
+/// Runs this process as a rank of a job of several nodes.
+#[cfg(target_os = "linux")]
+pub(crate) fn run_over<P: Program>(part: &shm::part::Part, fabric: Fabric, program: &P) -> Result<(), LaunchError> {
+    let Some(record) = RecordWriter::from_env()? else { return Ok(part.run(fabric, program).map(drop)?) };
+    let gathering = Gathering::new(record.detail, 1);
+    let ended = part.run(fabric, &gathering.watch(program)).map(drop);
+    both(ended, record.write(&gathering.records()))
+}
+
 /// Starts processes.
 pub(crate) fn start(launch: &Launch, launcher: Launcher) -> Result<i32, LaunchError> {
     let (ended, told) = launch.observe.of_processes(launch.ranks, |variable| match variable {

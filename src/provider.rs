@@ -12,13 +12,16 @@ pub enum Provider {
     Shm,
     /// Threads of this process, in wall-clock time.
     Threads,
+    /// Processes of several machines: over shared memory within each, with the feature `ofi` over
+    /// libfabric between them, in wall-clock time. Linux only.
+    Cluster,
     /// Tasks of one simulator, in virtual time.
     Virt,
 }
 
 /// The error for a name that no provider has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is none of shm, threads, virt")]
+#[error("it is none of shm, threads, cluster, virt")]
 pub struct UnknownProvider;
 
 impl FromStr for Provider {
@@ -28,6 +31,7 @@ impl FromStr for Provider {
         match name {
             "shm" => Ok(Provider::Shm),
             "threads" => Ok(Provider::Threads),
+            "cluster" => Ok(Provider::Cluster),
             "virt" => Ok(Provider::Virt),
             _ => Err(UnknownProvider),
         }
@@ -52,6 +56,7 @@ impl Provider {
         match self {
             Provider::Shm => shm::attach_guest(),
             Provider::Threads => Err(FabricError::Unsupported { feature: &"attaching to ranks that are threads" }),
+            Provider::Cluster => Err(FabricError::Unsupported { feature: &"attaching to ranks of several machines" }),
             Provider::Virt => Err(FabricError::Unsupported { feature: &"attaching to ranks in virtual time" }),
         }
     }

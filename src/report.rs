@@ -14,6 +14,9 @@ use tofu2_sim::{JobError, ends_in_words, shm::EachRank, virt::PartialRun};
 pub(crate) enum LaunchError {
     #[error(transparent)]
     Job(#[from] JobError),
+    /// A job of several processes did not come together, or its network failed.
+    #[error("{0}")]
+    Cluster(String),
     #[cfg(feature = "observe")]
     #[error(transparent)]
     Observe(#[from] observe::ObserveError),
@@ -62,6 +65,7 @@ pub(crate) fn failed(error: &LaunchError) -> ExitCode {
     say(format_args!("error: {error}"));
     match error {
         LaunchError::Job(error) => ExitCode::from(error.exit_code()),
+        LaunchError::Cluster(_) => ExitCode::FAILURE,
         #[cfg(feature = "observe")]
         LaunchError::Observe(_) => ExitCode::FAILURE,
     }

@@ -18,19 +18,45 @@ pub(crate) fn option<T: FromStr<Err: Display>>(
     variable: Option<&'static str>,
 ) -> Result<Option<T>, FabricError> {
     let given = args.opt_value_from_str::<_, String>(flag).map_err(|e| setting(flag, e.to_string()))?;
-    let (name, text) = match (given, variable) {
-        (Some(text), _) => (flag, text),
-        (None, Some(variable)) => match env::var(variable) {
-            Ok(text) => (variable, text),
-            Err(env::VarError::NotPresent) => return Ok(None),
-            Err(error) => return Err(setting(variable, error.to_string())),
-        },
-        (None, None) => return Ok(None),
-    };
+    match (given, variable) {
+        (Some(text), _) => parsed(flag, &text).map(Some),
+        (None, Some(name)) => self::variable(name),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Reads an environment variable.
+pub(crate) fn variable<T: FromStr<Err: Display>>(name: &'static str) -> Result<Option<T>, FabricError> {
+    match env::var(name) {
+        Ok(text) => parsed(name, &text).map(Some),
+        Err(env::VarError::NotPresent) => Ok(None),
+        Err(error) => Err(setting(name, error.to_string())),
+    }
+}
+
+fn parsed<T: FromStr<Err: Display>>(name: &'static str, text: &str) -> Result<T, FabricError> {
     if text.is_empty() {
         return Err(setting(name, EMPTY.to_owned()));
     }
-    text.parse().map(Some).map_err(|error: T::Err| setting(name, format!("`{text}`: {error}")))
+    text.parse().map_err(|error: T::Err| setting(name, format!("`{text}`: {error}")))
+}
+
+/// A number of seconds above 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seconds(pub(crate) Duration);
+
+/// Why a text is not [`Seconds`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is no number of seconds above 0, such as 2.5")]
+pub(crate) struct NoSeconds;
+
+impl FromStr for Seconds {
+    type Err = NoSeconds;
+
+    fn from_str(text: &str) -> Result<Self, NoSeconds> {
+        let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        seconds.filter(|seconds| !seconds.is_zero()).map(Seconds).ok_or(NoSeconds)
+    }
 }
 
 /// A number and its unit: `500ns`, `2us`, `1.5ms`.

@@ -34,6 +34,12 @@ pub(crate) fn run_rank<P: Program>(endpoint: Fabric, program: &P) -> Result<(), 
     Ok(shm::run_rank(endpoint, program).map(drop)?)
 }
 
+#[cfg(target_os = "linux")]
+pub(crate) fn run_over<P: Program>(part: &shm::part::Part, fabric: Fabric, program: &P) -> Result<(), LaunchError> {
+    refuse_launcher(env)?;
+    Ok(part.run(fabric, program).map(drop)?)
+}
+
 pub(crate) fn start(_: &Launch, launcher: Launcher) -> Result<i32, LaunchError> {
     Ok(launcher.run()?)
 }

@@ -17,14 +17,17 @@ pub trait Bootstrap {
     fn put(&mut self, key: &str, value: &[u8]) -> Result<(), LauncherError>;
     /// Waits until all ranks are here: what they have put before can be got after.
     fn fence(&mut self) -> Result<(), LauncherError>;
-    /// Returns the value under a key.
-    fn get(&mut self, key: &str) -> Result<Vec<u8>, LauncherError>;
+    /// Returns the value that rank `of` has put under a key.
+    fn get(&mut self, of: u32, key: &str) -> Result<Vec<u8>, LauncherError>;
 }
 
 /// A launcher did not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LauncherError {
+    /// What PMIx says.
+    #[error(transparent)]
+    Pmix(#[from] crate::pmix::PmixError),
     /// It did not answer in time. At a fence that may be since a rank did not come.
     #[error("{launcher} did not answer `{call}` within {within:?}")]
     Silent {

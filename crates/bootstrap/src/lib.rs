@@ -9,6 +9,7 @@ mod hello;
 mod inherited;
 mod launcher;
 mod pmi;
+pub mod pmix;
 mod rendezvous;
 mod secret;
 mod secret_file;

@@ -139,7 +139,8 @@ impl Bootstrap for Pmi1 {
         self.ask("barrier_in", "cmd=barrier_in\n", "barrier_out").map(drop)
     }
 
-    fn get(&mut self, key: &str) -> Result<Vec<u8>, LauncherError> {
+    /// All ranks share one space, so `of` makes no difference.
+    fn get(&mut self, _of: u32, key: &str) -> Result<Vec<u8>, LauncherError> {
         let first = self.get_part(key)?;
         let value = first.take("value")?;
         let (count, head) = value.split_once('x').ok_or_else(|| first.malformed())?;

@@ -106,7 +106,7 @@ pub fn rendezvous_over(store: &mut dyn Bootstrap, how: &How) -> Result<Rendezvou
         return Ok(Rendezvous { rank, ranks, address, secret });
     }
     store.fence()?;
-    let value = store.get(key)?;
+    let value = store.get(0, key)?;
     let words = std::str::from_utf8(&value).ok().and_then(|text| text.split_once(' '));
     let found = words.and_then(|(address, secret)| Some((address.parse().ok()?, Secret::from_hex(secret).ok()?)));
     let (address, secret) = found.ok_or(RendezvousError::Published { launcher: store.launcher() })?;

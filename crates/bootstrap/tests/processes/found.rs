@@ -124,11 +124,11 @@ pub(crate) fn a_pmi_launcher_is_spoken_to_in_bounds() {
         let value: Vec<u8> = (0..length).map(|byte| (byte * 7) as u8).collect();
         pmi.put(key, &value).expect("put");
         pmi.fence().expect("a fence");
-        assert_eq!(pmi.get(key).expect("get"), value);
+        assert_eq!(pmi.get(0, key).expect("get"), value);
     }
     let error = pmi.put("short", b"again").expect_err("a key that is used");
     assert!(matches!(&error, LauncherError::Refused { answer, .. } if answer.contains("duplicate")), "{error}");
-    assert!(matches!(pmi.get("unknown"), Err(LauncherError::Refused { .. })));
+    assert!(matches!(pmi.get(0, "unknown"), Err(LauncherError::Refused { .. })));
     assert!(matches!(pmi.put(&"k".repeat(40), b""), Err(LauncherError::TooLong { what: "key", .. })));
     let (silent, _other) = std::os::unix::net::UnixStream::pair().expect("a pair");
     let error = Pmi1::open(0, 1, silent.as_raw_fd(), within).expect_err("nobody answers");

@@ -24,8 +24,7 @@ use super::{
 use crate::JobError;
 use core::{any::Any, fmt, ptr::NonNull, time::Duration};
 use rdma_fabric::{
-    Deps, Fabric, FabricError, Program, ProgramResult, Rank, RegionKey, RemoteAddr, Result,
-    provider::Place,
+    Deps, Fabric, FabricError, Program, ProgramResult, Rank, RegionKey, RemoteAddr, Result, provider::Place,
 };
 use std::sync::Arc;
 
@@ -179,9 +178,7 @@ impl Part {
                 let corrupt = FabricError::Corrupt { rank, what: &"an entry of the region table" };
                 piece.place(addr, job.anchor(rank)?).ok_or(corrupt)
             }
-            Resolved::Staged(piece) => {
-                Ok(place::outside_of(job.segment(rank)?, addr, adopted::Outside::Staged(piece)))
-            }
+            Resolved::Staged(piece) => Ok(place::outside_of(job.segment(rank)?, addr, adopted::Outside::Staged(piece))),
             Resolved::Adopted { .. } => Err(FabricError::Unsupported { feature: &"memory outside the segment" }),
         }
     }

@@ -1,0 +1,184 @@
+//! A rank of a job that other processes belong to: from finding the coordinator to the end.
+
+use super::{
+    NODE_VARIABLE, STEP, failed, meet,
+    news::{self, News, Seat},
+};
+use crate::{Launch, observing, report::LaunchError, settings::setting};
+use bootstrap::{Found, Hello, Session};
+use rdma_fabric::{Fabric, Program, Rank};
+use std::{
+    env, fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+use tofu2_sim::{
+    JobError,
+    shm::part::{Part, PartPlan},
+};
+
+/// How long what a rank has posted may take when its program has ended.
+const SETTLE: Duration = Duration::from_secs(30);
+
+/// Runs `program` as the rank of the job that this process was started for.
+pub(crate) fn run<P: Program>(launch: &Launch, found: &Found, program: &P) -> Result<(), LaunchError> {
+    let met = meet(launch, found)?;
+    let news = news::new();
+    let hello = Hello {
+        rank: met.rank,
+        ranks: met.ranks,
+        build: build(),
+        provider: launch.ofi.clone(),
+        host: text_of("/proc/sys/kernel/hostname"),
+        node: node(),
+    };
+    let heard = news.clone();
+    let session = Session::join(met.address, &met.secret, hello, STEP * 3, move |speaker, event| {
+        heard.hear(speaker, event);
+    })
+    .map_err(|error| failed(&error))?;
+    let rank = RankOfJob::become_of(launch, &session, &news, &met)?;
+    let ended = rank.run(program);
+    match &ended {
+        Ok(()) => {
+            session.left().map_err(|error| failed(&error))?;
+            // Its memory is there for the others until all have ended; who waits longer than that
+            // hears that the coordinator is gone.
+            while session.wait_all_ended(Duration::from_secs(3600)).is_err_and(|error| is_late(&error)) {}
+        }
+        Err(error) => _ = session.lost(&error.to_string()),
+    }
+    news.leave();
+    drop(rank);
+    ended
+}
+
+fn is_late(error: &bootstrap::Error) -> bool {
+    matches!(error, bootstrap::Error::NotEnded { .. })
+}
+
+/// The rank, with its memory.
+struct RankOfJob {
+    part: Part,
+    fabric: Fabric,
+    #[cfg(feature = "ofi")]
+    member: Option<Arc<fabric_ofi::cluster::Member>>,
+}
+
+impl RankOfJob {
+    fn become_of(
+        launch: &Launch,
+        session: &Session,
+        news: &News,
+        met: &bootstrap::Rendezvous,
+    ) -> Result<Self, LaunchError> {
+        let welcome = session.welcome();
+        let nodes = &welcome.nodes;
+        let own = nodes.get(met.rank as usize).copied().unwrap_or(0);
+        let local =
+            (0..met.ranks as u32).filter(|rank| nodes[*rank as usize] == own).map(Rank::new).collect::<Vec<_>>();
+        let host = |node: u32| welcome.hosts.get(node as usize);
+        let on_machine = nodes.iter().filter(|node| host(**node) == host(own)).count();
+        let plan = PartPlan {
+            ranks: met.ranks,
+            me: Rank::new(met.rank),
+            segment_bytes: segment_bytes(&welcome.segment)?,
+            age: welcome.age + welcome.arrived.elapsed(),
+            oversubscribed: on_machine > thread::available_parallelism().map_or(1, usize::from),
+            local,
+        };
+        let number = welcome.job.wrapping_add(u64::from(own));
+        let secret = secret_of_node(&met.secret.to_hex());
+        let leads = plan.local.first() == Some(&plan.me);
+        let part = if leads { Part::lead(&plan, number, secret) } else { Part::join(&plan, number, secret) }?;
+        let several = nodes.iter().any(|node| *node != own);
+        let rank = if several { Self::among(launch, session, news, part)? } else { Self::alone(news, part) };
+        // Nobody begins before all can be reached.
+        session.exchange(&[], STEP).map_err(|error| failed(&error))?;
+        Ok(rank)
+    }
+
+    fn alone(news: &News, part: Part) -> Self {
+        news.take_seat(Seat::Alone(part.clone()));
+        RankOfJob {
+            fabric: part.fabric(),
+            part,
+            #[cfg(feature = "ofi")]
+            member: None,
+        }
+    }
+
+    #[cfg(feature = "ofi")]
+    fn among(launch: &Launch, session: &Session, news: &News, part: Part) -> Result<Self, LaunchError> {
+        let domain = super::network::domain(launch)?;
+        let nodes = session.welcome().nodes.clone();
+        let voice = news::Voice(session.speaker().clone());
+        let joined = fabric_ofi::cluster::Member::join(part.clone(), domain, nodes, voice);
+        let (member, contact) = joined.map_err(|error| failed(&error))?;
+        let contacts = session.exchange(&contact, STEP).map_err(|error| failed(&error))?;
+        let contacts: Vec<_> = contacts.into_iter().map(Some).collect();
+        member.meet(&contacts).map_err(|error| failed(&error))?;
+        let member = Arc::new(member);
+        news.take_seat(Seat::Among(member.clone()));
+        Ok(RankOfJob { part, fabric: member.fabric(), member: Some(member) })
+    }
+
+    #[cfg(not(feature = "ofi"))]
+    fn among(_: &Launch, session: &Session, _: &News, _: Part) -> Result<Self, LaunchError> {
+        let hosts = session.welcome().hosts.join(", ");
+        Err(failed(&format_args!(
+            "the job's ranks are on several nodes ({hosts}), which needs the feature `ofi` of the crate `onesided`"
+        )))
+    }
+
+    fn run<P: Program>(&self, program: &P) -> Result<(), LaunchError> {
+        let ended = observing::run_over(&self.part, self.fabric.clone(), program);
+        #[cfg(feature = "ofi")]
+        if let Some(member) = &self.member
+            && !member.settle(SETTLE)
+        {
+            crate::report::say("error: what this rank has posted did not come to its end");
+        }
+        #[cfg(not(feature = "ofi"))]
+        let _ = SETTLE;
+        ended
+    }
+}
+
+fn segment_bytes(bytes: &[u8]) -> Result<usize, LaunchError> {
+    let number = bytes.try_into().map(u64::from_le_bytes).ok().and_then(|bytes| usize::try_from(bytes).ok());
+    let malformed = || setting("segment", "the job's coordinator does not say how much memory a rank has".to_owned());
+    number.ok_or_else(|| JobError::from(malformed()).into())
+}
+
+/// Returns the secret by which ranks of a node get their memory: not the job's own.
+fn secret_of_node(secret: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    ("memory of a node", secret).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Returns what is the same for processes that can share memory: a machine, its boot and its network
+/// namespace, or what the user says.
+fn node() -> String {
+    if let Ok(named) = env::var(NODE_VARIABLE) {
+        return format!("named {named}");
+    }
+    let namespace = fs::read_link("/proc/self/ns/net").unwrap_or_default();
+    format!("{} {}", text_of("/proc/sys/kernel/random/boot_id"), namespace.display())
+}
+
+/// Returns what is the same for processes that run the same program: its version, and its file's
+/// length and contents.
+fn build() -> String {
+    let mut hasher = DefaultHasher::new();
+    let file = env::current_exe().and_then(fs::read).unwrap_or_default();
+    file.hash(&mut hasher);
+    format!("onesided {} ({} bytes, {:016x})", env!("CARGO_PKG_VERSION"), file.len(), hasher.finish())
+}
+
+fn text_of(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}

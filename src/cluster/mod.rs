@@ -1,0 +1,72 @@
+//! Ranks that another launcher started, or that run on several nodes: how a process finds its job,
+//! becomes a rank of it, and ends with it.
+//!
+//! [`launcher`] starts the ranks; [`member`] is a rank, [`news`] what it hears of others, and `network`
+//! what moves its bytes.
+
+mod launcher;
+mod member;
+#[cfg(feature = "ofi")]
+mod network;
+mod news;
+
+use crate::{Launch, Provider, report::LaunchError, settings::setting};
+use bootstrap::{Found, How, Interface, Rendezvous, pmix::Pmix, rendezvous, rendezvous_over};
+use rdma_fabric::FabricError;
+use std::{env, time::Duration};
+
+pub(crate) use launcher::start;
+pub(crate) use member::run;
+
+/// The variable that names the nodes of a job otherwise than by their machines: processes with the
+/// same text share memory.
+pub(crate) const NODE_VARIABLE: &str = "ONESIDED_NODE";
+
+/// How long each step of coming together may take.
+const STEP: Duration = Duration::from_secs(30);
+
+/// Returns the job that this process was started for, by a launcher of any kind, if it has several
+/// ranks. What the options say must not disagree.
+///
+/// # Errors
+/// [`FabricError::Setting`].
+pub(crate) fn found(launch: &Launch) -> Result<Option<Found>, FabricError> {
+    if !matches!(launch.provider, Provider::Shm | Provider::Cluster) {
+        return Ok(None);
+    }
+    let problem = |error: bootstrap::DetectError| setting("launcher", error.to_string());
+    let Some(found) = bootstrap::detect(&|name| env::var_os(name)).map_err(problem)? else { return Ok(None) };
+    if found.ranks() == Some(1) {
+        return Ok(None);
+    }
+    if let (Some(asked), Some(ranks)) = (launch.asked_ranks, found.ranks())
+        && asked != ranks
+    {
+        let problem = format!("asks for {asked} ranks, but {} started {ranks}", found.launcher());
+        return Err(setting("--ranks", problem));
+    }
+    Ok(Some(found))
+}
+
+/// Finds the other ranks, or their coordinator.
+fn meet(launch: &Launch, found: &Found) -> Result<Rendezvous, LaunchError> {
+    let interface = launch.interface.as_ref().map(|name| match name.parse() {
+        Ok(address) => Interface::Address(address),
+        Err(_) => Interface::Named(name.clone()),
+    });
+    let segment = (launch.segment_bytes as u64).to_le_bytes().to_vec();
+    let how = How { interface, segment, lease: launch.lease, within: STEP, ..How::default() };
+    let met = match found {
+        Found::Pmix { .. } => {
+            let mut store = Pmix::open(STEP).map_err(|error| failed(&error))?;
+            rendezvous_over(&mut store, &how)
+        }
+        other => rendezvous(other, &how),
+    };
+    met.map_err(|error| failed(&error))
+}
+
+/// Turns what went wrong before the job began into the error of a launch.
+fn failed(error: &dyn std::fmt::Display) -> LaunchError {
+    LaunchError::Cluster(error.to_string())
+}

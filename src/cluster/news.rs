@@ -1,0 +1,163 @@
+//! What a rank hears of others, passed on to its memory and to whoever waits.
+
+use bootstrap::{Event, Speaker};
+use rdma_fabric::Rank;
+use std::{
+    process,
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
+use tofu2_sim::shm::part::Part;
+
+/// How long a rank may go on after its job was ended.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
+
+/// Who is told.
+#[derive(Debug)]
+pub(crate) enum Seat {
+    /// All ranks are on this node.
+    Alone(Part),
+    /// There are other nodes.
+    #[cfg(feature = "ofi")]
+    Among(Arc<fabric_ofi::cluster::Member>),
+}
+
+impl Seat {
+    fn part(&self) -> &Part {
+        match self {
+            Seat::Alone(part) => part,
+            #[cfg(feature = "ofi")]
+            Seat::Among(member) => member.part(),
+        }
+    }
+}
+
+/// Where news arrives, and waits until the rank has its memory.
+#[derive(Debug, Default)]
+pub(crate) struct News(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    seat: Option<Seat>,
+    early: Vec<(Speaker, Event)>,
+}
+
+impl News {
+    /// Passes on an event.
+    pub(crate) fn hear(&self, speaker: &Speaker, event: Event) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &state.seat {
+            Some(seat) => pass_on(seat, speaker, event),
+            None => state.early.push((speaker.clone(), event)),
+        }
+    }
+
+    /// Sets who is told, of what came before, too.
+    pub(crate) fn take_seat(&self, seat: Seat) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (speaker, event) in std::mem::take(&mut state.early) {
+            pass_on(&seat, &speaker, event);
+        }
+        state.seat = Some(seat);
+    }
+
+    /// Forgets who is told: the rank has ended.
+    pub(crate) fn leave(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).seat = None;
+    }
+}
+
+fn pass_on(seat: &Seat, speaker: &Speaker, event: Event) {
+    // Whoever can't be answered is gone, which is the next event.
+    match event {
+        Event::Drain { epoch, lost } => match seat {
+            Seat::Alone(_) => _ = speaker.drained(epoch),
+            #[cfg(feature = "ofi")]
+            Seat::Among(member) => member.drain(epoch, &ranks(&lost)),
+        },
+        Event::Reopen { epoch } => match seat {
+            Seat::Alone(_) => _ = speaker.reopened(epoch, Vec::new()),
+            #[cfg(feature = "ofi")]
+            Seat::Among(member) => match member.reopen() {
+                Ok(contact) => _ = speaker.reopened(epoch, contact),
+                Err(error) => _ = speaker.lost(&error.to_string()),
+            },
+        },
+        Event::Resume { cards, lost, .. } => {
+            let lost: Vec<u32> = lost.into_iter().map(|(rank, _)| rank).collect();
+            resume(seat, &cards, &ranks(&lost));
+        }
+        Event::Left { rank } => match seat {
+            Seat::Alone(part) => part.left(Rank::new(rank)),
+            #[cfg(feature = "ofi")]
+            Seat::Among(member) => member.left(Rank::new(rank)),
+        },
+        Event::Lost { rank, .. } => match seat {
+            Seat::Alone(part) => part.lost(&[Rank::new(rank)], false),
+            #[cfg(feature = "ofi")]
+            Seat::Among(member) => member.resume(&[Rank::new(rank)]),
+        },
+        Event::Aborted { rank, code, text } => end(seat, rank, &text, code),
+        Event::CoordinatorLost => end(seat, None, "the job's coordinator is gone", 1),
+        _ => {}
+    }
+}
+
+fn resume(seat: &Seat, cards: &[Option<Vec<u8>>], lost: &[Rank]) {
+    match seat {
+        Seat::Alone(part) => {
+            let _ = cards;
+            part.lost(lost, true);
+        }
+        #[cfg(feature = "ofi")]
+        Seat::Among(member) => {
+            if let Err(error) = member.meet(cards) {
+                crate::report::say(format_args!("error: {error}"));
+            }
+            member.resume(lost);
+        }
+    }
+}
+
+/// Ends all that the rank waits for; a rank that goes on nevertheless is ended a moment later.
+fn end(seat: &Seat, rank: Option<u32>, text: &str, code: i32) {
+    let me = seat.part().fabric().rank();
+    let rank = rank.map_or(me, Rank::new);
+    match seat {
+        Seat::Alone(part) => part.aborted(rank, text, code),
+        #[cfg(feature = "ofi")]
+        Seat::Among(member) => member.aborted(rank, text, code),
+    }
+    let code = if (1..=255).contains(&code) { code } else { 1 };
+    let late = move || {
+        thread::sleep(LAST_MOMENT);
+        process::exit(code);
+    };
+    let _ = thread::Builder::new().name("the end".to_owned()).spawn(late);
+}
+
+fn ranks(numbers: &[u32]) -> Vec<Rank> {
+    numbers.iter().copied().map(Rank::new).collect()
+}
+
+/// What a rank tells the coordinator of itself.
+#[cfg(feature = "ofi")]
+#[derive(Debug)]
+pub(crate) struct Voice(pub(crate) Speaker);
+
+#[cfg(feature = "ofi")]
+impl fabric_ofi::cluster::Council for Voice {
+    fn drained(&self, epoch: u64) {
+        let _ = self.0.drained(epoch);
+    }
+
+    fn aborted(&self, text: &str, code: i32) {
+        let _ = self.0.abort(code, text);
+    }
+}
+
+/// Shares news between a session and the rank.
+pub(crate) fn new() -> Arc<News> {
+    Arc::default()
+}
