@@ -150,3 +150,16 @@ fn a_rank_that_ends_before_all_have_come_is_named() {
     assert!(matches!(&error, Error::Refused(Refusal::Died { rank: 2, .. })), "{error}");
     assert!(error.to_string().contains("signal 9"));
 }
+
+#[test]
+fn hundreds_of_ranks_join_at_once() {
+    let begun = Instant::now();
+    let (_coordinator, team) = team(plan(300));
+    println!("300 threads joined after {:?}", begun.elapsed());
+    let begun = Instant::now();
+    at_once(&team, |rank, session| {
+        let got = session.exchange(&[rank as u8; 1000], LONG).unwrap();
+        assert!(got.len() == 300 && got.iter().enumerate().all(|(rank, item)| *item == [rank as u8; 1000]));
+    });
+    println!("an exchange of 1000 bytes of 300 threads: {:?}", begun.elapsed());
+}

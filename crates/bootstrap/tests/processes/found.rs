@@ -41,6 +41,18 @@ pub(crate) fn ranks_find_each_other_by_pmi_1() {
     ends(address);
 }
 
+pub(crate) fn ranks_find_each_other_under_mpiexec() {
+    let program = std::env::current_exe().expect("this program");
+    let mut command = std::process::Command::new("mpiexec.hydra");
+    let output = match command.args(["-n", "4"]).arg(program).args(["found", "leave"]).output() {
+        Ok(output) => output,
+        Err(cause) => return println!("SKIPPED: mpiexec.hydra, MPICH's launcher: {cause}"),
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    let exchanged = text.matches("exchanged [[0], [1], [2], [3]] segment [7, 8]").count();
+    assert!(output.status.success() && exchanged == 4, "{output:?}");
+}
+
 pub(crate) fn a_coordinator_of_rank_0_outlives_it() {
     let launcher = Launcher::new(3);
     let mut parts: Vec<_> = (0..3).map(|rank| of_pmi(&launcher, rank, 3, &["found", "stay"])).collect();

@@ -32,6 +32,7 @@ const CASES: &[(&str, fn())] = &[
     ("the_side_of_rank_0_goes_on_if_both_are_equal", silence::the_side_of_rank_0_goes_on_if_both_are_equal),
     ("a_coordinator_that_was_stopped_blames_nobody", silence::a_coordinator_that_was_stopped_blames_nobody),
     ("ranks_find_each_other_by_pmi_1", found::ranks_find_each_other_by_pmi_1),
+    ("ranks_find_each_other_under_mpiexec", found::ranks_find_each_other_under_mpiexec),
     ("a_coordinator_of_rank_0_outlives_it", found::a_coordinator_of_rank_0_outlives_it),
     ("a_rank_0_that_ends_before_it_joins_is_named", found::a_rank_0_that_ends_before_it_joins_is_named),
     ("an_unknown_interface_is_told_with_those_there_are", found::an_unknown_interface_is_told_with_those_there_are),
