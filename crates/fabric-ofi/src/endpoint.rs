@@ -5,6 +5,7 @@ use crate::{
     error::{OfiError, Result},
     key::RemoteKey,
     name::Name,
+    options::{EndpointOptions, GetInto, Limits, PutFrom},
     peer::Peer,
     raw::{self, Access, Bytes, Failed, Holds, LONGEST_ADDRESS, Memory, Remote, Sizes, Work},
 };
@@ -21,59 +22,6 @@ use std::{
 /// The longest address that is a text, with its zero.
 const LONGEST_TEXT: usize = 64;
 const _: () = assert!(LONGEST_TEXT <= LONGEST_ADDRESS);
-
-/// How much an endpoint can do at a time. What the provider can't is less in [`Endpoint::limits`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct EndpointOptions {
-    /// Most operations under way, messages included; at least 1.
-    pub depth: usize,
-    /// Number of buffers for messages of peers. Messages that find none free wait: in the
-    /// provider, or at the sender, whose posts find no room then.
-    pub receives: usize,
-    /// Bytes of such a buffer, which have to be the same for all endpoints that send to each other.
-    pub message_bytes: usize,
-    /// Whether there should be a [descriptor](Endpoint::descriptor) if the provider can.
-    pub wait: bool,
-}
-
-impl Default for EndpointOptions {
-    /// 256 operations, 64 buffers of 4096 bytes, no descriptor.
-    fn default() -> Self {
-        Self { depth: 256, receives: 64, message_bytes: 4096, wait: false }
-    }
-}
-
-/// What an endpoint can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct Limits {
-    /// The longest message in bytes.
-    pub message: usize,
-    /// The longest put or get in bytes.
-    pub transfer: usize,
-    /// Most operations under way.
-    pub depth: usize,
-    /// Number of buffers for messages.
-    pub receives: usize,
-}
-
-/// Where a put's bytes are.
-#[derive(Clone, Debug)]
-pub enum PutFrom<'a> {
-    /// Here: they are copied before the call returns.
-    Bytes(&'a [u8]),
-    /// In a region, which keeps them until the put is over.
-    Region(&'a Region, Range<usize>),
-}
-
-/// Where a get's bytes go.
-#[derive(Clone, Debug)]
-pub enum GetInto<'a> {
-    /// Into a buffer of the endpoint for so many bytes, which the event lends.
-    Own(usize),
-    /// Into a region.
-    Region(&'a Region, Range<usize>),
-}
 
 /// A reliable datagram endpoint with a completion queue and peers of its own: one for each thread.
 ///
@@ -175,11 +123,11 @@ impl Endpoint {
     /// [`OfiError::TooLong`], [`OfiError::Foreign`], [`OfiError::Memory`], [`OfiError::Random`],
     /// [`OfiError::Call`].
     pub fn send(&mut self, peer: Peer, bytes: &[&[u8]], tag: u64) -> Result<bool> {
-        let len = bytes.iter().fold(0_usize, |sum, piece| sum.saturating_add(piece.len()));
-        let remote = self.remote(peer, 0, 0)?;
+        let (bytes, remote) = (Bytes::Copied(bytes), self.remote(peer, 0, 0)?);
+        let len = bytes.len();
         within(len, self.limits.message)?;
         let Some(holds) = self.room(len)? else { return Ok(false) };
-        self.post(Work::Send(Bytes::Copied(bytes)), holds, remote, tag)
+        self.post(Work::Send(bytes), holds, remote, tag)
     }
 
     /// Posts a put to `offset` in a peer's region. If there are `data`, the peer is told them when

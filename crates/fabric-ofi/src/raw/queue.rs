@@ -2,8 +2,9 @@
 
 use super::{
     Endpoint, Failed,
+    call::found,
     endpoint::Noted,
-    post::{Brings, Held, Holds, found},
+    post::{Brings, Held, Holds},
     sys, text, text_of,
 };
 use crate::{
@@ -42,7 +43,7 @@ impl Batch {
     }
 }
 
-/// What an event needs while the endpoint's room for it may be used again after it.
+/// Who is told.
 type Sink<'a> = &'a mut dyn FnMut(Event<'_>);
 
 impl Endpoint {
