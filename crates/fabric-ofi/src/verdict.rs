@@ -71,6 +71,8 @@ pub enum Reason {
         /// The operation.
         kind: AtomicKind,
     },
+    /// Its atomics are known to end the process of their target.
+    AtomicsCrash,
     /// A put to itself was refused, failed, or was over before its bytes were visible.
     NoDelivery {
         /// What happened.
@@ -95,6 +97,7 @@ impl fmt::Display for Reason {
             Self::NotTogether => f.write_str("does not offer puts, gets and atomics together"),
             Self::Open { error } => write!(f, "can't be opened: {error}"),
             Self::NoAtomic { kind } => write!(f, "claims atomics, has no fetching {} on u64", kind.name()),
+            Self::AtomicsCrash => f.write_str("its atomics end the process of their target"),
             Self::NoDelivery { error } => write!(f, "does not tell when a put is visible: {error}"),
         }
     }
@@ -126,6 +129,9 @@ pub(crate) fn missing(facts: &Facts) -> Option<Reason> {
         Some(Reason::Mode { bits: mode })
     } else if facts.provider == "shm" && facts.registration & sys::FI_MR_VIRT_ADDR != 0 && facts.order & WRITES == 0 {
         Some(Reason::UncheckedKeys)
+    } else if facts.provider.ends_with("ofi_rxd") {
+        // Seen with 1.17, of which nothing was changed until 2.3.
+        Some(Reason::AtomicsCrash)
     } else {
         None
     }
@@ -194,6 +200,12 @@ mod tests {
         assert_eq!(missing(&shm(sys::FI_MR_VIRT_ADDR, ORDER)), Some(Reason::UncheckedKeys));
         assert_eq!(missing(&shm(sys::FI_MR_VIRT_ADDR, ORDER | WRITES)), None);
         assert_eq!(missing(&shm(0, ORDER)), None);
+    }
+
+    #[test]
+    fn providers_whose_atomics_crash_are_refused() {
+        let rxd = Facts { provider: "udp;ofi_rxd".to_owned(), ..good() };
+        assert_eq!(missing(&rxd), Some(Reason::AtomicsCrash));
     }
 
     #[test]

@@ -8,9 +8,9 @@ use super::{
     Endpoint, Failed, Registration, Span,
     call::{Call, WORDS},
     endpoint::{Noted, SLOT},
-    sys,
+    sys, text_of,
 };
-use crate::{Amo, Peer};
+use crate::{Amo, Peer, error::Reply, event::Failure};
 use std::sync::Arc;
 
 /// Messages of any peer: libfabric's `FI_ADDR_UNSPEC`.
@@ -104,8 +104,8 @@ impl Endpoint {
     }
 
     /// Posts an operation, with room for as many bytes as it has; returns whether there was room
-    /// for it. What it uses is held until it is over.
-    pub(crate) fn post(&mut self, work: Work<'_>, holds: Holds, remote: Remote, tag: u64) -> Result<bool, Failed> {
+    /// for it. What it uses is held until it is over. If the provider refuses it, it is over.
+    pub(crate) fn post(&mut self, work: Work<'_>, holds: Holds, remote: Remote, tag: u64) -> bool {
         let len = match &work {
             Work::Send(bytes) | Work::Put(bytes, _) => bytes.len(),
             Work::Get(len) => *len,
@@ -113,7 +113,7 @@ impl Endpoint {
         };
         let Some(slot) = self.used.slots.vacancy() else {
             self.free(len, holds);
-            return Ok(false);
+            return false;
         };
         let (start, room, registration) = match &holds {
             Holds::Slot => (self.used.bytes_of(Noted::Slot(slot)), SLOT, &self.used.memory),
@@ -125,7 +125,7 @@ impl Endpoint {
         let known = self.addresses.get(remote.peer.index).copied();
         let Some(peer) = known.filter(|_| len <= room && !(copies && shared)) else {
             self.free(len, holds);
-            return Err(Failed { call: "post", code: sys::FI_EINVAL as i32 });
+            return self.refuse(Failed { call: "post", code: sys::FI_EINVAL as i32 }, remote.peer, tag);
         };
         let (endpoint, note) = (self.objects.endpoint(), self.used.note(Noted::Slot(slot)));
         let call = Call { endpoint, peer, start, len, descriptor: registration.descriptor(), note };
@@ -149,13 +149,25 @@ impl Endpoint {
                     _ => Brings::Nothing,
                 };
                 self.used.slots.start(Held { call: name, peer: remote.peer, tag, len, brings, holds });
-                Ok(true)
+                true
             }
             Err(failed) => {
                 self.free(len, holds);
-                if failed.is_for_now() { Ok(false) } else { Err(failed) }
+                !failed.is_for_now() && self.refuse(failed, remote.peer, tag)
             }
         }
+    }
+
+    /// Notes that an operation was refused, for the next progress to tell; returns whether there is
+    /// room for that.
+    fn refuse(&mut self, failed: Failed, peer: Peer, tag: u64) -> bool {
+        let Failed { call, code } = failed;
+        let room = self.refused.len() < self.used.slots.len();
+        if room {
+            let reply = Reply { code, text: text_of(code), provider_code: 0, provider: None };
+            self.refused.push_back((tag, Failure { call, peer, reply }));
+        }
+        room
     }
 
     /// Takes back the room of an operation that is over, or was not posted.

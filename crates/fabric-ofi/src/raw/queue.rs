@@ -52,7 +52,12 @@ impl Endpoint {
     ///
     /// If the sink panics, what it was told is not told again, and the rest is.
     pub(crate) fn progress(&mut self, sink: Sink<'_>) -> Result<usize, Failed> {
-        let told = if self.batch.is_left() { self.tell(sink) } else { self.read(sink)? };
+        let mut told = 0;
+        while let Some((tag, failure)) = self.refused.pop_front() {
+            sink(Event::Over { tag, outcome: Err(failure) });
+            told += 1;
+        }
+        told += if self.batch.is_left() { self.tell(sink) } else { self.read(sink)? };
         if !self.unposted.is_empty() {
             self.post_receives()?;
         }
