@@ -5,6 +5,7 @@ use crate::{
     error::{OfiError, Result},
     key::RemoteKey,
     name::Name,
+    options::{EndpointOptions, GetInto, Limits, PutFrom},
     peer::Peer,
     raw::{self, Access, Bytes, Failed, Holds, LONGEST_ADDRESS, Memory, Remote, Sizes, Work},
 };
@@ -22,64 +23,11 @@ use std::{
 const LONGEST_TEXT: usize = 64;
 const _: () = assert!(LONGEST_TEXT <= LONGEST_ADDRESS);
 
-/// How much an endpoint can do at a time. What the provider can't is less in [`Endpoint::limits`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct EndpointOptions {
-    /// Most operations under way, messages included; at least 1.
-    pub depth: usize,
-    /// Number of buffers for messages of peers. Messages that find none free wait: in the
-    /// provider, or at the sender, whose posts find no room then.
-    pub receives: usize,
-    /// Bytes of such a buffer, which have to be the same for all endpoints that send to each other.
-    pub message_bytes: usize,
-    /// Whether there should be a [descriptor](Endpoint::descriptor) if the provider can.
-    pub wait: bool,
-}
-
-impl Default for EndpointOptions {
-    /// 256 operations, 64 buffers of 4096 bytes, no descriptor.
-    fn default() -> Self {
-        Self { depth: 256, receives: 64, message_bytes: 4096, wait: false }
-    }
-}
-
-/// What an endpoint can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct Limits {
-    /// The longest message in bytes.
-    pub message: usize,
-    /// The longest put or get in bytes.
-    pub transfer: usize,
-    /// Most operations under way.
-    pub depth: usize,
-    /// Number of buffers for messages.
-    pub receives: usize,
-}
-
-/// Where a put's bytes are.
-#[derive(Clone, Debug)]
-pub enum PutFrom<'a> {
-    /// Here: they are copied before the call returns.
-    Bytes(&'a [u8]),
-    /// In a region, which keeps them until the put is over.
-    Region(&'a Region, Range<usize>),
-}
-
-/// Where a get's bytes go.
-#[derive(Clone, Debug)]
-pub enum GetInto<'a> {
-    /// Into a buffer of the endpoint for so many bytes, which the event lends.
-    Own(usize),
-    /// Into a region.
-    Region(&'a Region, Range<usize>),
-}
-
 /// A reliable datagram endpoint with a completion queue and peers of its own: one for each thread.
 ///
 /// Posts return `true` if the operation is under way, and `false` if there is no room for it now,
 /// after which nothing has happened; they never wait. [`Endpoint::progress`] tells by the caller's
-/// tag when an operation is over: a put when its bytes are visible at the peer, a get and an atomic
+/// tag when an operation is over, also if the provider has refused it at once: a put when its bytes are visible at the peer, a get and an atomic
 /// when they have brought what they bring, a message when it has left. Puts, gets and atomics are
 /// not ordered unless the first is over before the second is posted; messages to a peer are.
 ///
@@ -172,22 +120,23 @@ impl Endpoint {
     /// returns. It is over when it has left, not when it has arrived.
     ///
     /// # Errors
-    /// [`OfiError::TooLong`], [`OfiError::Foreign`], [`OfiError::Memory`], [`OfiError::Random`],
-    /// [`OfiError::Call`].
+    /// [`OfiError::TooLong`], [`OfiError::Foreign`]; [`OfiError::Memory`], [`OfiError::Random`],
+    /// [`OfiError::Call`] if there has to be a new buffer and can't be.
     pub fn send(&mut self, peer: Peer, bytes: &[&[u8]], tag: u64) -> Result<bool> {
-        let len = bytes.iter().fold(0_usize, |sum, piece| sum.saturating_add(piece.len()));
-        let remote = self.remote(peer, 0, 0)?;
+        let (bytes, remote) = (Bytes::Copied(bytes), self.remote(peer, 0, 0)?);
+        let len = bytes.len();
         within(len, self.limits.message)?;
         let Some(holds) = self.room(len)? else { return Ok(false) };
-        self.post(Work::Send(Bytes::Copied(bytes)), holds, remote, tag)
+        Ok(self.raw.post(Work::Send(bytes), holds, remote, tag))
     }
 
     /// Posts a put to `offset` in a peer's region. If there are `data`, the peer is told them when
     /// the bytes are there.
     ///
     /// # Errors
-    /// [`OfiError::OutOfBounds`], [`OfiError::TooLong`], [`OfiError::Foreign`],
-    /// [`OfiError::Memory`], [`OfiError::Random`], [`OfiError::Call`].
+    /// [`OfiError::OutOfBounds`], [`OfiError::TooLong`], [`OfiError::Foreign`];
+    /// [`OfiError::Memory`], [`OfiError::Random`], [`OfiError::Call`] if there has to be a new
+    /// buffer and can't be.
     pub fn put(
         &mut self,
         peer: Peer,
@@ -202,13 +151,13 @@ impl Endpoint {
                 let remote = self.remote(peer, to.key, to.address(offset, bytes.len())?)?;
                 within(bytes.len(), self.limits.transfer)?;
                 let Some(holds) = self.room(bytes.len())? else { return Ok(false) };
-                self.post(Work::Put(Bytes::Copied(&[bytes]), data), holds, remote, tag)
+                Ok(self.raw.post(Work::Put(Bytes::Copied(&[bytes]), data), holds, remote, tag))
             }
             PutFrom::Region(region, range) => {
                 let span = self.span(region, range)?;
                 let len = span.len();
                 let remote = self.remote(peer, to.key, to.address(offset, len)?)?;
-                self.post(Work::Put(Bytes::Held(len), data), Holds::Span(span), remote, tag)
+                Ok(self.raw.post(Work::Put(Bytes::Held(len), data), Holds::Span(span), remote, tag))
             }
         }
     }
@@ -234,7 +183,7 @@ impl Endpoint {
                 None => return Ok(false),
             },
         };
-        self.post(Work::Get(len), holds, remote, tag)
+        Ok(self.raw.post(Work::Get(len), holds, remote, tag))
     }
 
     /// Posts an atomic on a word of `width` bytes, 4 or 8, in a peer's region. It brings the word's
@@ -265,7 +214,7 @@ impl Endpoint {
             return Err(OfiError::NoAtomic { provider: self.name.provider.clone(), kind, width });
         }
         let remote = self.remote(peer, word.key, word.address(offset, width)?)?;
-        self.post(Work::Change(amo, width), Holds::Slot, remote, tag)
+        Ok(self.raw.post(Work::Change(amo, width), Holds::Slot, remote, tag))
     }
 
     /// Lets the provider work, for peers' operations too, and tells what is over and what has
@@ -319,10 +268,6 @@ impl Endpoint {
             let memory = Memory::new(bytes).map_err(|source| OfiError::Memory { bytes, source })?;
             domain.register(memory, Access::Own)
         })
-    }
-
-    fn post(&mut self, work: Work<'_>, holds: Holds, remote: Remote, tag: u64) -> Result<bool> {
-        self.raw.post(work, holds, remote, tag).map_err(|failed| self.failed(failed))
     }
 }
 

@@ -29,6 +29,7 @@ mod error;
 mod event;
 mod key;
 mod name;
+mod options;
 mod peer;
 mod pool;
 pub mod probe;
@@ -40,10 +41,11 @@ mod verdict;
 pub use {
     atomics::{AtomicKind, Atomics, WordKind},
     domain::Domain,
-    endpoint::{Endpoint, EndpointOptions, GetInto, Limits, PutFrom},
+    endpoint::Endpoint,
     error::{BadName, OfiError, Reply, Result},
     event::{Brought, Event, Failure},
     key::RemoteKey,
+    options::{EndpointOptions, GetInto, Limits, PutFrom},
     peer::Peer,
     probe::{Offer, Reason, Wanted, providers},
     rdma_fabric::Amo,

@@ -1,17 +1,21 @@
 //! What libfabric offers on this machine, and whether it is enough.
 //!
 //! Capability bits are not believed: libfabric 1.17's `net` lists atomics and refuses 64-bit
-//! compare-and-swap. So each offer that claims to have all is opened, and asked for each operation
-//! on each kind of word.
+//! compare-and-swap. So each offer that claims to have all is opened, asked for each operation on
+//! each kind of word, and puts to itself.
 
 use crate::{
-    Atomics, Domain, Endpoint, EndpointOptions,
+    Atomics, Domain, Endpoint, EndpointOptions, Event, PutFrom,
     error::{OfiError, Result},
     raw::{self, Facts, Hints, Info},
-    verdict::{MODE, NEEDED, ORDER, OTHER_REGISTRATION, REGISTRATION, missing, missing_atomic},
+    verdict::{MODE, NEEDED, ORDER, OTHER_REGISTRATION, REGISTRATION, WRITES, missing, missing_atomic},
 };
 use fabric_ofi_sys as sys;
-use std::{ffi::CString, sync::Arc};
+use std::{
+    ffi::CString,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 pub use crate::verdict::Reason;
 
@@ -103,6 +107,12 @@ pub struct Offer {
     pub(crate) info: Arc<Info>,
 }
 
+/// How long a put of the probe may take: a hundred times what it should.
+const TRY: Duration = Duration::from_secs(1);
+/// What is asked for, one after the other.
+const ATTEMPTS: [(u64, u64, u32); 4] =
+    [(NEEDED, ORDER | WRITES, sys::FI_RM_ENABLED), (NEEDED, ORDER, sys::FI_RM_ENABLED), (NEEDED, 0, 0), (0, 0, 0)];
+
 impl Offer {
     /// Returns whether [`Domain::open`] takes it.
     pub fn is_usable(&self) -> bool {
@@ -145,8 +155,8 @@ pub fn providers(wanted: &Wanted) -> Result<Vec<Offer>> {
     let hints = wanted.hints()?;
     let mut found: Vec<(Info, Facts, bool)> = Vec::new();
     // Some providers, `ofi_rxm` among them, have atomics only for those who ask.
-    for (caps, order) in [(NEEDED, ORDER), (NEEDED, 0), (0, 0)] {
-        let infos = Info::query(&Hints { caps, order, ..hints.clone() });
+    for (caps, order, resources) in ATTEMPTS {
+        let infos = Info::query(&Hints { caps, order, resources, ..hints.clone() });
         for info in infos.map_err(|failed| OfiError::call(failed, "any"))? {
             let facts = info.facts();
             // Layered providers pass over the name that was asked for.
@@ -167,18 +177,49 @@ fn is_same(one: &Facts, other: &Facts) -> bool {
 
 fn judge(info: Info, facts: Facts, together: bool) -> Offer {
     let info = Arc::new(info);
-    let lack = missing(&facts).or((!together).then_some(Reason::NotTogether));
-    let tried = lack.map_or_else(|| try_atomics(&info), Err);
-    let (atomics, verdict) = match tried {
-        Ok(atomics) => (atomics, missing_atomic(atomics)),
-        Err(reason) => (Atomics::default(), Some(reason)),
+    let (atomics, verdict) = match missing(&facts).or((!together).then_some(Reason::NotTogether)) {
+        Some(reason) => (Atomics::default(), Some(reason)),
+        None => try_out(&info),
     };
     Offer::new(info, facts, atomics, verdict)
 }
 
-/// Opens an offer, and returns the atomics that its endpoints have.
-fn try_atomics(info: &Arc<Info>) -> core::result::Result<Atomics, Reason> {
-    let opened =
-        Domain::open_untried(info.clone()).and_then(|domain| Endpoint::open(&domain, EndpointOptions::default()));
-    opened.map(|endpoint| endpoint.atomics()).map_err(|error| Reason::Open { error: error.to_string() })
+/// Opens an offer, and returns the atomics that its endpoints have, and why they are no use.
+fn try_out(info: &Arc<Info>) -> (Atomics, Option<Reason>) {
+    let open = || {
+        let domain = Domain::open_untried(info.clone())?;
+        Endpoint::open(&domain, EndpointOptions { depth: 1, receives: 1, ..EndpointOptions::default() })
+    };
+    match open() {
+        Err(error) => (Atomics::default(), Some(Reason::Open { error: error.to_string() })),
+        Ok(mut endpoint) => {
+            let atomics = endpoint.atomics();
+            (atomics, missing_atomic(atomics).or_else(|| no_delivery(&mut endpoint)))
+        }
+    }
+}
+
+/// Puts to the endpoint itself; returns why the put does not tell that its bytes are visible.
+fn no_delivery(endpoint: &mut Endpoint) -> Option<Reason> {
+    let put = |endpoint: &mut Endpoint| -> Result<Option<String>> {
+        let peer = endpoint.insert(&endpoint.name())?;
+        let region = endpoint.domain().region(8)?;
+        let begun = Instant::now();
+        let (mut posted, mut over) = (false, None);
+        while over.is_none() {
+            posted = posted || endpoint.put(peer, PutFrom::Bytes(&[1; 8]), region.key(), 0, None, 0)?;
+            endpoint.progress(&mut |event| match event {
+                Event::Over { outcome, .. } => over = Some(outcome.err().map(|failure| failure.to_string())),
+                Event::Fault(reply) => over = Some(Some(reply.to_string())),
+                _ => {}
+            })?;
+            if begun.elapsed() > TRY {
+                return Ok(Some(format!("not over within {TRY:?}")));
+            }
+        }
+        let seen = region.load(0)? == u64::from_ne_bytes([1; 8]);
+        Ok(over.flatten().or_else(|| (!seen).then(|| "over, and not visible".to_owned())))
+    };
+    let error = put(endpoint).unwrap_or_else(|error| Some(error.to_string()))?;
+    Some(Reason::NoDelivery { error })
 }

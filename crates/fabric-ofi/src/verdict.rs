@@ -13,9 +13,11 @@ pub(crate) const OTHER_REGISTRATION: u32 = sys::FI_MR_RAW | sys::FI_MR_ENDPOINT;
 pub(crate) const MODE: u64 = sys::FI_CONTEXT | sys::FI_CONTEXT2;
 /// What the contract needs.
 pub(crate) const NEEDED: u64 = (sys::FI_MSG | sys::FI_RMA | sys::FI_ATOMIC) as u64;
+/// The order that is needed: messages after messages.
+pub(crate) const ORDER: u64 = sys::FI_ORDER_SAS as u64;
 /// The order that is asked for where there is one. With it `shm` leaves it to the target to look at
 /// keys; without it whoever posts writes the target's memory by address alone.
-pub(crate) const ORDER: u64 = sys::FI_ORDER_WAW as u64;
+pub(crate) const WRITES: u64 = sys::FI_ORDER_WAW as u64;
 /// How many bytes of data a put has to tell its target.
 const DATA_BYTES: usize = 8;
 
@@ -25,6 +27,12 @@ const DATA_BYTES: usize = 8;
 pub enum Reason {
     /// Its endpoints are no reliable datagram endpoints.
     EndpointType,
+    /// It claims no messages.
+    NoMessages,
+    /// Messages of a peer may overtake each other.
+    MessageOrder,
+    /// It may lose messages that find no buffer.
+    Resources,
     /// It claims no puts and gets.
     NoRma,
     /// It claims no atomics.
@@ -63,12 +71,22 @@ pub enum Reason {
         /// The operation.
         kind: AtomicKind,
     },
+    /// Its atomics are known to end the process of their target.
+    AtomicsCrash,
+    /// A put to itself was refused, failed, or was over before its bytes were visible.
+    NoDelivery {
+        /// What happened.
+        error: String,
+    },
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::EndpointType => f.write_str("no reliable datagram endpoint"),
+            Self::NoMessages => f.write_str("no messages"),
+            Self::MessageOrder => f.write_str("messages may overtake each other"),
+            Self::Resources => f.write_str("messages that find no buffer may be lost"),
             Self::NoRma => f.write_str("no puts and gets"),
             Self::NoAtomics => f.write_str("no atomics"),
             Self::DataBytes { bytes } => write!(f, "a put tells its target {bytes} bytes, 8 are needed"),
@@ -79,6 +97,8 @@ impl fmt::Display for Reason {
             Self::NotTogether => f.write_str("does not offer puts, gets and atomics together"),
             Self::Open { error } => write!(f, "can't be opened: {error}"),
             Self::NoAtomic { kind } => write!(f, "claims atomics, has no fetching {} on u64", kind.name()),
+            Self::AtomicsCrash => f.write_str("its atomics end the process of their target"),
+            Self::NoDelivery { error } => write!(f, "does not tell when a put is visible: {error}"),
         }
     }
 }
@@ -89,6 +109,12 @@ pub(crate) fn missing(facts: &Facts) -> Option<Reason> {
     let (registration, mode) = (facts.registration & !REGISTRATION, facts.mode & !MODE);
     if facts.endpoint_type != sys::FI_EP_RDM {
         Some(Reason::EndpointType)
+    } else if !claims(sys::FI_MSG) {
+        Some(Reason::NoMessages)
+    } else if facts.order & ORDER == 0 {
+        Some(Reason::MessageOrder)
+    } else if facts.resources != sys::FI_RM_ENABLED {
+        Some(Reason::Resources)
     } else if !claims(sys::FI_RMA) {
         Some(Reason::NoRma)
     } else if !claims(sys::FI_ATOMIC) {
@@ -101,8 +127,11 @@ pub(crate) fn missing(facts: &Facts) -> Option<Reason> {
         Some(Reason::Registration { bits: registration })
     } else if mode != 0 {
         Some(Reason::Mode { bits: mode })
-    } else if facts.provider == "shm" && facts.registration & sys::FI_MR_VIRT_ADDR != 0 && facts.order & ORDER == 0 {
+    } else if facts.provider == "shm" && facts.registration & sys::FI_MR_VIRT_ADDR != 0 && facts.order & WRITES == 0 {
         Some(Reason::UncheckedKeys)
+    } else if facts.provider.ends_with("ofi_rxd") {
+        // Seen with 1.17, of which nothing was changed until 2.3.
+        Some(Reason::AtomicsCrash)
     } else {
         None
     }
@@ -131,11 +160,13 @@ mod tests {
             registration: sys::FI_MR_LOCAL,
             key_bytes: 8,
             data_bytes: 8,
-            order: ORDER,
+            order: ORDER | WRITES,
             ordered: [0; 3],
             longest: 1 << 30,
             inject: 64,
             depth: 256,
+            receives: 256,
+            resources: sys::FI_RM_ENABLED,
         }
     }
 
@@ -145,6 +176,9 @@ mod tests {
         let without = |bits: u32| NEEDED & !u64::from(bits);
         for (facts, reason) in [
             (Facts { endpoint_type: sys::FI_EP_MSG, ..good() }, Reason::EndpointType),
+            (Facts { caps: without(sys::FI_MSG), ..good() }, Reason::NoMessages),
+            (Facts { order: WRITES, ..good() }, Reason::MessageOrder),
+            (Facts { resources: sys::FI_RM_DISABLED, ..good() }, Reason::Resources),
             (Facts { caps: without(sys::FI_RMA | sys::FI_ATOMIC), ..good() }, Reason::NoRma),
             (Facts { caps: without(sys::FI_ATOMIC), ..good() }, Reason::NoAtomics),
             (Facts { data_bytes: 4, ..good() }, Reason::DataBytes { bytes: 4 }),
@@ -163,9 +197,15 @@ mod tests {
     #[test]
     fn shared_memory_is_refused_where_nobody_looks_at_keys() {
         let shm = |registration, order| Facts { provider: "shm".to_owned(), registration, order, ..good() };
-        assert_eq!(missing(&shm(sys::FI_MR_VIRT_ADDR, 0)), Some(Reason::UncheckedKeys));
-        assert_eq!(missing(&shm(sys::FI_MR_VIRT_ADDR, ORDER)), None);
-        assert_eq!(missing(&shm(0, 0)), None);
+        assert_eq!(missing(&shm(sys::FI_MR_VIRT_ADDR, ORDER)), Some(Reason::UncheckedKeys));
+        assert_eq!(missing(&shm(sys::FI_MR_VIRT_ADDR, ORDER | WRITES)), None);
+        assert_eq!(missing(&shm(0, ORDER)), None);
+    }
+
+    #[test]
+    fn providers_whose_atomics_crash_are_refused() {
+        let rxd = Facts { provider: "udp;ofi_rxd".to_owned(), ..good() };
+        assert_eq!(missing(&rxd), Some(Reason::AtomicsCrash));
     }
 
     #[test]

@@ -7,8 +7,9 @@ use super::{
     queue::Batch,
     sys,
 };
-use crate::{Atomics, atomics, pool::Pool, slots::Slots};
+use crate::{Atomics, atomics, event::Failure, pool::Pool, slots::Slots};
 use std::{
+    collections::VecDeque,
     mem::{ManuallyDrop, size_of},
     os::fd::BorrowedFd,
     sync::Arc,
@@ -109,6 +110,8 @@ pub(crate) struct Endpoint {
     /// Buffers for messages that libfabric does not have.
     pub(super) unposted: Vec<usize>,
     pub(super) batch: Batch,
+    /// Operations that were not posted, of which nobody was told yet.
+    pub(super) refused: VecDeque<(u64, Failure)>,
 }
 
 // SAFETY: the objects belong to this value, and may be used in any thread, by one at a time.
@@ -138,6 +141,7 @@ impl Endpoint {
             addresses: Vec::new(),
             unposted: (0..sizes.receives).rev().collect(),
             batch: Batch::default(),
+            refused: VecDeque::new(),
         };
         opened.post_receives()?;
         Ok(opened)
@@ -164,7 +168,7 @@ impl Endpoint {
 
     /// Returns whether that descriptor wakes whoever sleeps on it from now on.
     pub(crate) fn may_sleep(&self) -> Result<bool, Failed> {
-        Ok(!self.batch.is_left() && self.objects.may_sleep()?)
+        Ok(!self.batch.is_left() && self.refused.is_empty() && self.objects.may_sleep()?)
     }
 
     pub(crate) fn domain(&self) -> &Arc<Domain> {

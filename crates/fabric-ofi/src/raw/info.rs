@@ -12,6 +12,8 @@ pub(crate) struct Hints {
     pub(crate) mode: u64,
     pub(crate) registration: u32,
     pub(crate) order: u64,
+    /// libfabric's number for whether resources are managed.
+    pub(crate) resources: u32,
     pub(crate) address_format: u32,
     pub(crate) provider: Option<CString>,
     pub(crate) fabric: Option<CString>,
@@ -84,6 +86,7 @@ impl Info {
             (*(*info).tx_attr).msg_order = hints.order;
             (*(*info).rx_attr).msg_order = hints.order;
             (*(*info).domain_attr).mr_mode = hints.registration as i32;
+            (*(*info).domain_attr).resource_mgmt = hints.resources;
             (*(*info).domain_attr).threading = sys::FI_THREAD_SAFE;
             (*(*info).domain_attr).name = name(&hints.domain);
             (*(*info).fabric_attr).name = name(&hints.fabric);

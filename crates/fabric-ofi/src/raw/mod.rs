@@ -6,6 +6,7 @@
 
 #![allow(unsafe_code)]
 
+mod call;
 mod domain;
 mod endpoint;
 mod info;

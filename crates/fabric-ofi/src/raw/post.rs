@@ -6,22 +6,15 @@
 
 use super::{
     Endpoint, Failed, Registration, Span,
+    call::{Call, WORDS},
     endpoint::{Noted, SLOT},
-    sys,
+    sys, text_of,
 };
-use crate::{
-    Amo, Peer,
-    atomics::{AtomicKind, operation},
-};
-use std::{ffi::c_void, ptr, sync::Arc};
+use crate::{Amo, Peer, error::Reply, event::Failure};
+use std::sync::Arc;
 
-/// Where the operand, the comparand and the result of an atomic stand in its slot.
-const WORDS: [usize; 3] = [0, 8, 16];
 /// Messages of any peer: libfabric's `FI_ADDR_UNSPEC`.
 const ANYBODY: sys::fi_addr_t = sys::fi_addr_t::MAX;
-/// What all posts with flags ask for.
-const FLAGS: u64 = sys::FI_COMPLETION as u64;
-
 /// What is done.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Work<'a> {
@@ -45,9 +38,10 @@ pub(crate) enum Bytes<'a> {
 }
 
 impl Bytes<'_> {
-    fn len(&self) -> usize {
+    /// Returns how many there are; the largest number, if no number is large enough.
+    pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Copied(pieces) => pieces.iter().map(|piece| piece.len()).sum(),
+            Self::Copied(pieces) => pieces.iter().fold(0, |sum: usize, piece| sum.saturating_add(piece.len())),
             Self::Held(len) => *len,
         }
     }
@@ -92,17 +86,6 @@ pub(super) struct Held {
     pub(super) holds: Holds,
 }
 
-/// What a call needs of an operation.
-#[derive(Clone, Copy)]
-struct Call {
-    endpoint: *mut sys::fid_ep,
-    peer: sys::fi_addr_t,
-    start: *mut u8,
-    len: usize,
-    descriptor: *mut c_void,
-    note: *mut c_void,
-}
-
 impl Endpoint {
     /// Returns room for an operation with `len` bytes of its own, in a buffer that `make` makes if
     /// it has to be a new one; none if there is no room now.
@@ -121,8 +104,8 @@ impl Endpoint {
     }
 
     /// Posts an operation, with room for as many bytes as it has; returns whether there was room
-    /// for it. What it uses is held until it is over.
-    pub(crate) fn post(&mut self, work: Work<'_>, holds: Holds, remote: Remote, tag: u64) -> Result<bool, Failed> {
+    /// for it. What it uses is held until it is over. If the provider refuses it, it is over.
+    pub(crate) fn post(&mut self, work: Work<'_>, holds: Holds, remote: Remote, tag: u64) -> bool {
         let len = match &work {
             Work::Send(bytes) | Work::Put(bytes, _) => bytes.len(),
             Work::Get(len) => *len,
@@ -130,7 +113,7 @@ impl Endpoint {
         };
         let Some(slot) = self.used.slots.vacancy() else {
             self.free(len, holds);
-            return Ok(false);
+            return false;
         };
         let (start, room, registration) = match &holds {
             Holds::Slot => (self.used.bytes_of(Noted::Slot(slot)), SLOT, &self.used.memory),
@@ -142,7 +125,7 @@ impl Endpoint {
         let known = self.addresses.get(remote.peer.index).copied();
         let Some(peer) = known.filter(|_| len <= room && !(copies && shared)) else {
             self.free(len, holds);
-            return Err(Failed { call: "post", code: sys::FI_EINVAL as i32 });
+            return self.refuse(Failed { call: "post", code: sys::FI_EINVAL as i32 }, remote.peer, tag);
         };
         let (endpoint, note) = (self.objects.endpoint(), self.used.note(Noted::Slot(slot)));
         let call = Call { endpoint, peer, start, len, descriptor: registration.descriptor(), note };
@@ -166,13 +149,25 @@ impl Endpoint {
                     _ => Brings::Nothing,
                 };
                 self.used.slots.start(Held { call: name, peer: remote.peer, tag, len, brings, holds });
-                Ok(true)
+                true
             }
             Err(failed) => {
                 self.free(len, holds);
-                if failed.is_for_now() { Ok(false) } else { Err(failed) }
+                !failed.is_for_now() && self.refuse(failed, remote.peer, tag)
             }
         }
+    }
+
+    /// Notes that an operation was refused, for the next progress to tell; returns whether there is
+    /// room for that.
+    fn refuse(&mut self, failed: Failed, peer: Peer, tag: u64) -> bool {
+        let Failed { call, code } = failed;
+        let room = self.refused.len() < self.used.slots.len();
+        if room {
+            let reply = Reply { code, text: text_of(code), provider_code: 0, provider: None };
+            self.refused.push_back((tag, Failure { call, peer, reply }));
+        }
+        room
     }
 
     /// Takes back the room of an operation that is over, or was not posted.
@@ -199,129 +194,4 @@ impl Endpoint {
         }
         Ok(())
     }
-}
-
-impl Call {
-    /// # Safety
-    /// Nobody uses the bytes at `start`, as many as these, if these are to be copied.
-    unsafe fn fill(self, bytes: Bytes<'_>) {
-        let Bytes::Copied(pieces) = bytes else { return };
-        let mut to = self.start;
-        for piece in pieces {
-            // SAFETY: as the caller promises; the sum of the lengths is at most that of the bytes.
-            unsafe {
-                ptr::copy_nonoverlapping(piece.as_ptr(), to, piece.len());
-                to = to.add(piece.len());
-            }
-        }
-    }
-
-    /// # Safety
-    /// As for [`Call::fill`]; and what the call uses is held until the operation is over.
-    unsafe fn send(self, bytes: Bytes<'_>) -> (&'static str, isize) {
-        let Self { endpoint, peer, start, len, descriptor, note } = self;
-        // SAFETY: as the caller promises.
-        unsafe {
-            self.fill(bytes);
-            ("fi_send", sys::fi_send(endpoint, start.cast(), len, descriptor, peer, note))
-        }
-    }
-
-    /// # Safety
-    /// As for [`Call::send`].
-    unsafe fn put(self, bytes: Bytes<'_>, data: Option<u64>, remote: Remote) -> (&'static str, isize) {
-        let mut descriptor = self.descriptor;
-        let own = sys::iovec { iov_base: self.start.cast(), iov_len: self.len };
-        let theirs = sys::fi_rma_iov { addr: remote.address, len: self.len, key: remote.key };
-        let message = sys::fi_msg_rma {
-            msg_iov: &own,
-            desc: &mut descriptor,
-            iov_count: 1,
-            addr: self.peer,
-            rma_iov: &theirs,
-            rma_iov_count: 1,
-            context: self.note,
-            data: data.unwrap_or(0),
-        };
-        let tells = if data.is_some() { u64::from(sys::FI_REMOTE_CQ_DATA) } else { 0 };
-        // SAFETY: as the caller promises; the lists are only read during the call.
-        unsafe {
-            self.fill(bytes);
-            let flags = FLAGS | tells | u64::from(sys::FI_DELIVERY_COMPLETE);
-            ("fi_writemsg", sys::fi_writemsg(self.endpoint, &message, flags))
-        }
-    }
-
-    /// # Safety
-    /// As for [`Call::send`]; the bytes may be memory that others write at any time.
-    unsafe fn get(self, Remote { address, key, .. }: Remote) -> (&'static str, isize) {
-        let Self { endpoint, peer, start, len, descriptor, note } = self;
-        // SAFETY: as the caller promises.
-        ("fi_read", unsafe { sys::fi_read(endpoint, start.cast(), len, descriptor, peer, address, key, note) })
-    }
-
-    /// # Safety
-    /// As for [`Call::send`], of three words.
-    unsafe fn change(self, amo: Amo<u64>, width: usize, Remote { address, key, .. }: Remote) -> (&'static str, isize) {
-        let (value, expected) = match amo {
-            Amo::CompareSwap { expected, new } => (new, expected),
-            Amo::Add(value) | Amo::Swap(value) | Amo::Or(value) | Amo::And(value) | Amo::Xor(value) => (value, 0),
-        };
-        let kind = AtomicKind::of(amo);
-        let datatype = if width == 4 { sys::FI_UINT32 } else { sys::FI_UINT64 };
-        let [operand, comparand, old] = WORDS.map(|offset| self.start.wrapping_add(offset));
-        let Self { endpoint, peer, descriptor, note, .. } = self;
-        // SAFETY: as the caller promises; the words are aligned, as slots are.
-        unsafe {
-            for (word, bits) in [(operand, value), (comparand, expected), (old, 0)] {
-                if width == 4 { word.cast::<u32>().write(bits as u32) } else { word.cast::<u64>().write(bits) }
-            }
-            let (operand, comparand, old) = (operand.cast(), comparand.cast(), old.cast());
-            if kind == AtomicKind::CompareSwap {
-                let returned = sys::fi_compare_atomic(
-                    endpoint,
-                    operand,
-                    1,
-                    descriptor,
-                    comparand,
-                    descriptor,
-                    old,
-                    descriptor,
-                    peer,
-                    address,
-                    key,
-                    datatype,
-                    operation(kind),
-                    note,
-                );
-                ("fi_compare_atomic", returned)
-            } else {
-                let returned = sys::fi_fetch_atomic(
-                    endpoint,
-                    operand,
-                    1,
-                    descriptor,
-                    old,
-                    descriptor,
-                    peer,
-                    address,
-                    key,
-                    datatype,
-                    operation(kind),
-                    note,
-                );
-                ("fi_fetch_atomic", returned)
-            }
-        }
-    }
-}
-
-/// Returns what an atomic has found.
-///
-/// # Safety
-/// The operation in the slot whose bytes start there is over.
-pub(super) unsafe fn found(start: *mut u8, width: usize) -> u64 {
-    let old = start.wrapping_add(WORDS[2]);
-    // SAFETY: the word stands in the slot, which nobody uses, as the caller promises.
-    unsafe { if width == 4 { old.cast::<u32>().read().into() } else { old.cast::<u64>().read() } }
 }

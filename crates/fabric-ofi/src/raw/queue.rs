@@ -2,8 +2,9 @@
 
 use super::{
     Endpoint, Failed,
+    call::found,
     endpoint::Noted,
-    post::{Brings, Held, Holds, found},
+    post::{Brings, Held, Holds},
     sys, text, text_of,
 };
 use crate::{
@@ -42,7 +43,7 @@ impl Batch {
     }
 }
 
-/// What an event needs while the endpoint's room for it may be used again after it.
+/// Who is told.
 type Sink<'a> = &'a mut dyn FnMut(Event<'_>);
 
 impl Endpoint {
@@ -51,7 +52,12 @@ impl Endpoint {
     ///
     /// If the sink panics, what it was told is not told again, and the rest is.
     pub(crate) fn progress(&mut self, sink: Sink<'_>) -> Result<usize, Failed> {
-        let told = if self.batch.is_left() { self.tell(sink) } else { self.read(sink)? };
+        let mut told = 0;
+        while let Some((tag, failure)) = self.refused.pop_front() {
+            sink(Event::Over { tag, outcome: Err(failure) });
+            told += 1;
+        }
+        told += if self.batch.is_left() { self.tell(sink) } else { self.read(sink)? };
         if !self.unposted.is_empty() {
             self.post_receives()?;
         }

@@ -1,8 +1,20 @@
 //! What one process finds out by itself.
 
-use crate::pair::BOUND;
-use fabric_ofi::{Amo, BadName, Domain, Offer, OfiError, Reason, RemoteKey, Wanted, providers};
-use std::thread;
+use crate::{
+    closing::over,
+    line::{Ended, Line},
+};
+use fabric_ofi::{
+    Amo, BadName, Domain, Endpoint, EndpointOptions, GetInto, Offer, OfiError, PutFrom, Reason, RemoteKey, Wanted,
+    providers,
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
 
 /// Asserts that an expression is an error of this form.
 macro_rules! assert_refused {
@@ -21,7 +33,7 @@ pub(crate) fn verdicts_are_true_here() {
         let named = |name: &str| offer.provider == name;
         if offer.is_usable() {
             assert!(offer.data_bytes >= 8 && (1..=8).contains(&offer.key_bytes), "{offer:?}");
-            drop(Domain::open(offer).unwrap().endpoint().unwrap());
+            drop(Line::open(&Domain::open(offer).unwrap(), EndpointOptions::default()));
         } else {
             assert_refused!(Domain::open(offer), OfiError::Unusable { .. });
         }
@@ -48,7 +60,7 @@ pub(crate) fn unknown_names_have_no_offers() {
 }
 
 pub(crate) fn names_that_are_no_use_are_refused(offer: &Offer) {
-    let mut endpoint = Domain::open(offer).unwrap().endpoint().unwrap();
+    let Line { mut endpoint, .. } = Line::open(&Domain::open(offer).unwrap(), EndpointOptions::default());
     let name = endpoint.name();
     for len in 0..name.len() {
         assert_refused!(endpoint.insert(&name[..len]), OfiError::Name(_));
@@ -65,8 +77,8 @@ pub(crate) fn names_that_are_no_use_are_refused(offer: &Offer) {
 
 pub(crate) fn accesses_out_of_bounds_are_refused(offer: &Offer) {
     let domain = Domain::open(offer).unwrap();
-    let mut endpoint = domain.endpoint().unwrap();
-    let peer = endpoint.insert(&endpoint.name()).unwrap();
+    let (mut line, peer) = Line::with_itself(&domain, EndpointOptions::default());
+    let endpoint = &mut line.endpoint;
     let region = domain.region(100).unwrap();
     let key = region.key();
     assert_eq!((region.size(), key.size()), (100, 100));
@@ -76,86 +88,152 @@ pub(crate) fn accesses_out_of_bounds_are_refused(offer: &Offer) {
     assert_refused!(region.store(4, 1), OfiError::Misaligned { .. });
     region.store(88, 7).unwrap();
     assert_eq!(region.load(88).unwrap(), 7);
-    assert_refused!(endpoint.put(peer, &region, 50..101, key, 0), OfiError::OutOfBounds { whose: "own", .. });
-    assert_refused!(endpoint.put(peer, &region, 0..50, key, 51), OfiError::OutOfBounds { whose: "remote", .. });
+    let mut put = |from, offset| endpoint.put(peer, from, key, offset, None, 0);
+    assert_refused!(put(PutFrom::Region(&region, 50..101), 0), OfiError::OutOfBounds { whose: "own", .. });
+    assert_refused!(put(PutFrom::Region(&region, 0..50), 51), OfiError::OutOfBounds { whose: "remote", .. });
+    assert_refused!(put(PutFrom::Bytes(&[0; 50]), 51), OfiError::OutOfBounds { whose: "remote", .. });
+    assert_refused!(put(PutFrom::Bytes(&[]), u64::MAX), OfiError::OutOfBounds { whose: "remote", .. });
     #[allow(clippy::reversed_empty_ranges)]
-    let backwards = 50..10;
-    assert_refused!(endpoint.get(peer, &region, backwards, key, 0), OfiError::OutOfBounds { .. });
-    assert_refused!(endpoint.change(peer, key, 12, Amo::Add(1)), OfiError::Misaligned { .. });
-    assert_refused!(endpoint.change(peer, key, 96, Amo::Add(1)), OfiError::OutOfBounds { .. });
+    let backwards = GetInto::Region(&region, 50..10);
+    assert_refused!(endpoint.get(peer, backwards, key, 0, 0), OfiError::OutOfBounds { .. });
+    assert_refused!(endpoint.get(peer, GetInto::Own(usize::MAX), key, 0, 0), OfiError::OutOfBounds { .. });
+    let mut change = |offset, width| endpoint.change(peer, key, offset, width, Amo::Add(1), 0);
+    assert_refused!(change(12, 8), OfiError::Misaligned { width: 8, .. });
+    assert_refused!(change(14, 4), OfiError::Misaligned { width: 4, .. });
+    assert_refused!(change(0, 2), OfiError::Misaligned { width: 2, .. });
+    assert_refused!(change(96, 8), OfiError::OutOfBounds { .. });
+    assert_refused!(change(100, 4), OfiError::OutOfBounds { .. });
     assert_refused!(RemoteKey::from_bytes(&[0; 23]), OfiError::Key { len: 23 });
     assert_refused!(domain.region(0), OfiError::Memory { bytes: 0, .. });
     assert_refused!(domain.region(usize::MAX), OfiError::Memory { .. });
+    assert_refused!(
+        Endpoint::open(&domain, EndpointOptions { message_bytes: usize::MAX, ..EndpointOptions::default() }),
+        OfiError::Memory { .. }
+    );
+    assert_eq!(line.progress(), 0, "nothing was posted");
 }
 
 pub(crate) fn what_is_of_another_endpoint_is_refused(offer: &Offer) {
     let (domain, other_domain) = (Domain::open(offer).unwrap(), Domain::open(offer).unwrap());
-    let (mut one, mut two) = (domain.endpoint().unwrap(), domain.endpoint().unwrap());
+    let (mut one, peer) = Line::with_itself(&domain, EndpointOptions::default());
+    let mut two = Line::open(&domain, EndpointOptions::default());
     let (region, foreign) = (domain.region(64).unwrap(), other_domain.region(64).unwrap());
-    let peer = one.insert(&one.name()).unwrap();
-    assert_refused!(two.put(peer, &region, 0..8, region.key(), 0), OfiError::Foreign { what: "peer" });
-    assert_refused!(one.put(peer, &foreign, 0..8, region.key(), 0), OfiError::Foreign { what: "region" });
-    let token = one.change(peer, region.key(), 0, Amo::Swap(3)).unwrap();
-    assert_refused!(two.test(&token), OfiError::Foreign { what: "token" });
-    assert_eq!(one.wait(&token, BOUND).unwrap(), 0);
-    assert_eq!(one.wait(&token, BOUND).unwrap(), 0, "a result stays as long as its token");
+    let (key, put) = (region.key(), PutFrom::Region(&foreign, 0..8));
+    assert_refused!(two.endpoint.send(peer, &[], 0), OfiError::Foreign { what: "peer" });
+    assert_refused!(two.endpoint.get(peer, GetInto::Own(8), key, 0, 0), OfiError::Foreign { what: "peer" });
+    assert_refused!(one.endpoint.put(peer, put, key, 0, None, 0), OfiError::Foreign { what: "region" });
+    let change = one.post(|endpoint, tag| endpoint.change(peer, key, 0, 8, Amo::Swap(3), tag));
+    assert_eq!(one.done(change), Ended::Word(0));
     assert_eq!(region.load(0).unwrap(), 3);
 }
 
-pub(crate) fn tokens_that_are_kept_fill_an_endpoint(offer: &Offer) {
+/// An endpoint has as many operations under way as it says, and room again when they are over.
+pub(crate) fn a_full_endpoint_has_no_room(offer: &Offer) {
     let domain = Domain::open(offer).unwrap();
-    let mut endpoint = domain.endpoint().unwrap();
-    let peer = endpoint.insert(&endpoint.name()).unwrap();
+    let (mut line, peer) = Line::with_itself(&domain, EndpointOptions { depth: 5, ..EndpointOptions::default() });
     let region = domain.region(64).unwrap();
-    let mut kept = Vec::new();
-    let limit = loop {
-        match endpoint.change(peer, region.key(), 0, Amo::Add(1)) {
-            Ok(token) => kept.push(token),
-            Err(OfiError::Full { limit }) => break limit,
-            Err(error) => panic!("{error}"),
+    let key = region.key();
+    assert_eq!(line.endpoint.limits().depth, 5);
+    for round in 0..20 {
+        let tags: Vec<u64> =
+            (0..5).map(|_| line.post(|endpoint, tag| endpoint.change(peer, key, 0, 8, Amo::Add(1), tag))).collect();
+        if round == 0 {
+            // Some of them may be over already where a post makes progress, but none was told.
+            let full = line.endpoint.put(peer, PutFrom::Bytes(&[1; 4]), key, 0, None, 0);
+            assert!(matches!(full, Ok(false)), "{full:?}");
         }
-    };
-    assert_eq!(kept.len(), limit);
-    let mut olds: Vec<u64> = kept.iter().map(|token| endpoint.wait(token, BOUND).unwrap()).collect();
-    olds.sort_unstable();
-    assert!(olds.into_iter().eq(0..limit as u64));
-    kept.pop();
-    let token = endpoint.change(peer, region.key(), 0, Amo::Add(1)).unwrap();
-    assert_eq!(endpoint.wait(&token, BOUND).unwrap(), limit as u64);
+        let mut olds: Vec<u64> = tags
+            .into_iter()
+            .map(|tag| match line.done(tag) {
+                Ended::Word(word) => word,
+                other => panic!("an atomic brings {other:?}"),
+            })
+            .collect();
+        olds.sort_unstable();
+        assert!(olds.into_iter().eq(5 * round..5 * round + 5));
+    }
+    assert_eq!(region.load(0).unwrap(), 100);
+}
+
+/// Long puts of bytes take buffers, of which there are only so many.
+pub(crate) fn buffers_have_an_end(offer: &Offer) {
+    const LEN: usize = 8 << 20;
+    let domain = Domain::open(offer).unwrap();
+    let (mut line, peer) = Line::with_itself(&domain, EndpointOptions::default());
+    let region = domain.region(LEN).unwrap();
+    let (key, bytes) = (region.key(), vec![6; LEN]);
+    for _ in 0..2 {
+        let mut tags = Vec::new();
+        let post = |endpoint: &mut Endpoint, tag| endpoint.put(peer, PutFrom::Bytes(&bytes), key, 0, None, tag);
+        while let Some(tag) = line.post_within(std::time::Duration::ZERO, post).unwrap() {
+            tags.push(tag);
+            if tags.len() == 20 {
+                break;
+            }
+        }
+        tags.into_iter().for_each(|tag| assert_eq!(line.done(tag), Ended::Nothing));
+    }
+    let mut seen = vec![0; LEN];
+    region.read(0, &mut seen).unwrap();
+    assert!(seen == bytes);
 }
 
 pub(crate) fn an_endpoint_moves_to_another_thread(offer: &Offer) {
     let domain = Domain::open(offer).unwrap();
-    let home = domain.endpoint().unwrap();
+    let mut home = Line::open(&domain, EndpointOptions::default());
     let region = domain.region(64).unwrap();
     let key = region.key();
     // The home's owner makes progress while two threads add.
     let adders: Vec<_> = (0..2)
         .map(|_| {
-            let (mut endpoint, name) = (domain.endpoint().unwrap(), home.name());
+            let (mut line, name) = (Line::open(&domain, EndpointOptions::default()), home.endpoint.name());
             thread::spawn(move || {
-                let peer = endpoint.insert(&name).unwrap();
+                let peer = line.endpoint.insert(&name).unwrap();
                 for _ in 0..200 {
-                    let token = endpoint.change(peer, key, 8, Amo::Add(1)).unwrap();
-                    endpoint.wait(&token, BOUND).unwrap();
+                    let tag = line.post(|endpoint, tag| endpoint.change(peer, key, 8, 8, Amo::Add(1), tag));
+                    line.done(tag);
                 }
             })
         })
         .collect();
-    let mut home = home;
     while adders.iter().any(|adder| !adder.is_finished()) {
-        home.progress().unwrap();
+        home.progress();
         thread::yield_now();
     }
     adders.into_iter().for_each(|adder| adder.join().unwrap());
     assert_eq!(region.load(8).unwrap(), 400);
 }
 
-pub(crate) fn dropped_regions_keep_their_addresses(offer: &Offer) {
+pub(crate) fn dropped_regions_keep_their_addresses_while_an_endpoint_is_open(offer: &Offer) {
     let domain = Domain::open(offer).unwrap();
-    assert_eq!(domain.retired_bytes(), 0);
+    drop(domain.region(4096).unwrap());
+    assert_eq!(domain.retired_bytes(), 0, "nobody can write it");
+    let (one, two) = (Line::open(&domain, EndpointOptions::default()), Line::open(&domain, EndpointOptions::default()));
     for _ in 0..3 {
         drop(domain.region(4096).unwrap());
     }
     assert_eq!(domain.retired_bytes(), 3 * 4096);
+    drop(one);
+    assert!(domain.retired_bytes() > 3 * 4096, "memory of the endpoint, too");
+    drop(two);
+    assert_eq!(domain.retired_bytes(), 0);
+}
+
+/// Memory of the caller: used in place, kept, and given back.
+pub(crate) fn regions_are_opened_over_memory_that_is_there(offer: &Offer) {
+    let domain = Domain::open(offer).unwrap();
+    let words: Arc<Vec<AtomicU64>> = Arc::new((0..64).map(AtomicU64::new).collect());
+    let region = over(&domain, &words);
+    let (mut line, peer) = Line::with_itself(&domain, EndpointOptions::default());
+    let (key, size) = (region.key(), region.size());
+    assert_eq!((size, region.load(40).unwrap()), (512, 5));
+    let put = line.post(|endpoint, tag| endpoint.put(peer, PutFrom::Bytes(&[1; 8]), key, 48, None, tag));
+    line.done(put);
+    assert_eq!(words[6].load(Ordering::Acquire), u64::from_ne_bytes([1; 8]));
+    words[7].store(77, Ordering::Release);
+    let get = line.post(|endpoint, tag| endpoint.get(peer, GetInto::Own(8), key, 56, tag));
+    assert_eq!(line.done(get), Ended::Bytes(77_u64.to_ne_bytes().to_vec()));
+    drop(region);
+    drop(line);
+    assert_eq!(Arc::strong_count(&words), 1);
 }

@@ -1,37 +1,82 @@
 //! What two ranks do to each other's memory.
 
-use crate::pair::{BOUND, Rank};
-use fabric_ofi::Amo;
+use crate::{
+    line::{BOUND, Ended},
+    pair::Rank,
+};
+use fabric_ofi::{Amo, GetInto, PutFrom};
+use std::{
+    io::{Read, Write},
+    thread,
+    time::{Duration, Instant},
+};
 
 /// The byte that stands at `place` in the pattern that `seed` makes.
 fn pattern(seed: u64, place: usize) -> u8 {
     ((seed ^ place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
-fn bytes(seed: u64, len: usize) -> Vec<u8> {
+pub(crate) fn bytes(seed: u64, len: usize) -> Vec<u8> {
     (0..len).map(|place| pattern(seed, place)).collect()
 }
 
-/// The ranks throw bytes to and fro, whose notices have all 64 bits.
+/// The ranks throw bytes to and fro, from regions and not, whose data have all 64 bits.
 pub(crate) fn puts_arrive_and_tell(mut rank: Rank) {
-    let lengths = [1, 8, 63, 64, 65, 1000, 4096, 16_385, 70_000];
+    let lengths = [1, 8, 63, 64, 65, 0, 256, 257, 1000, 4096, 16_385, 70_000];
     let (own, theirs) = rank.regions(2 * 70_000);
-    for (round, len) in lengths.into_iter().cycle().take(200).enumerate() {
+    for (round, len) in lengths.into_iter().cycle().take(240).enumerate() {
         let data = (round as u64 + 1).wrapping_mul(0xfedc_ba98_7654_3211);
+        let (line, other) = (&mut rank.line, rank.other);
         if round % 2 == rank.rank {
-            own.write(70_000, &bytes(data, len)).unwrap();
-            let put = rank.endpoint.put_with(rank.other, &own, 70_000..70_000 + len, theirs, 0, data).unwrap();
-            rank.done(&put);
+            let bytes = bytes(data, len);
+            own.write(70_000, &bytes).unwrap();
+            let put = line.post(|endpoint, tag| {
+                let from =
+                    if round % 4 < 2 { PutFrom::Bytes(&bytes) } else { PutFrom::Region(&own, 70_000..70_000 + len) };
+                endpoint.put(other, from, theirs, 0, Some(data), tag)
+            });
+            assert_eq!(line.done(put), Ended::Nothing);
         } else {
-            assert_eq!(rank.endpoint.wait_notice(BOUND).unwrap(), data);
+            assert_eq!(line.told(), data);
             let mut seen = vec![0; len];
             own.read(0, &mut seen).unwrap();
             assert!(seen == bytes(data, len), "round {round}: {len} bytes");
         }
     }
     rank.meet();
-    assert_eq!(rank.endpoint.notice().unwrap(), None, "a put tells once");
+    assert_eq!(rank.line.data.len(), 0, "a put tells once");
     rank.meet();
+}
+
+/// A put that is over is visible, though its target looks at its memory alone, and seldom calls
+/// libfabric.
+pub(crate) fn puts_that_are_over_are_visible(mut rank: Rank) {
+    const LEN: usize = 1 << 20;
+    let lengths = [8, 200, 4000, 5000, 20_000, 100_000, LEN];
+    let (own, theirs) = rank.regions(LEN);
+    for (round, len) in lengths.into_iter().cycle().take(70).enumerate() {
+        let bytes = bytes(round as u64, len);
+        if rank.rank == 0 {
+            let other = rank.other;
+            let put = rank.line.post(|endpoint, tag| endpoint.put(other, PutFrom::Bytes(&bytes), theirs, 0, None, tag));
+            rank.line.done(put);
+            rank.socket.write_all(&[1]).unwrap();
+            let get = rank.line.post(|endpoint, tag| endpoint.get(other, GetInto::Own(len), theirs, 0, tag));
+            assert!(rank.line.done(get) == Ended::Bytes(bytes), "round {round}: what was put is read");
+        } else {
+            let begun = Instant::now();
+            while rank.socket.read(&mut [0]).is_err() {
+                rank.line.progress();
+                assert!(begun.elapsed() < BOUND);
+                // Longer than it takes to tell by the socket that a put is over.
+                thread::sleep(Duration::from_micros(500));
+            }
+            let mut seen = vec![0; len];
+            own.read(0, &mut seen).unwrap();
+            assert!(seen == bytes, "round {round}: {len} bytes");
+        }
+        rank.meet();
+    }
 }
 
 /// Each rank fetches what the other has written before both have met.
@@ -41,12 +86,17 @@ pub(crate) fn gets_bring_what_is_there(mut rank: Rank) {
     let (mine, other) = (rank.rank as u64, 1 - rank.rank as u64);
     own.write(0, &bytes(mine, 1 << 17)).unwrap();
     rank.meet();
+    let (line, peer) = (&mut rank.line, rank.other);
     for (offset, len) in [(0, 1), (3, 7), (8, 8), (100, 4096), (1, 65_000), (0, 1 << 17)] {
-        let get = rank.endpoint.get(rank.other, &into, 0..len, theirs, offset).unwrap();
-        assert_eq!(rank.done(&get), 0);
+        let expected = bytes(other, 1 << 17)[offset..offset + len].to_vec();
+        let get =
+            line.post(|endpoint, tag| endpoint.get(peer, GetInto::Region(&into, 0..len), theirs, offset as u64, tag));
+        assert_eq!(line.done(get), Ended::Nothing);
         let mut seen = vec![0; len];
         into.read(0, &mut seen).unwrap();
-        assert!(seen == bytes(other, 1 << 17)[offset..offset + len], "{len} bytes from {offset} on");
+        assert!(seen == expected, "{len} bytes from {offset} on");
+        let get = line.post(|endpoint, tag| endpoint.get(peer, GetInto::Own(len), theirs, offset as u64, tag));
+        assert!(line.done(get) == Ended::Bytes(expected), "{len} bytes from {offset} on");
     }
     rank.meet();
 }
@@ -60,12 +110,15 @@ pub(crate) fn atomics_of_both_ranks_lose_nothing(mut rank: Rank) {
     let me = rank.rank as u64;
     if me == 0 {
         own.store(24, u64::MAX).unwrap();
+        own.store(48, u64::MAX).unwrap();
     }
     rank.meet();
-    let change = |rank: &mut Rank, offset: usize, amo: Amo<u64>| {
-        let token = rank.endpoint.change(home, key, offset, amo).unwrap();
-        rank.done(&token)
+    let wide = |rank: &mut Rank, offset: u64, width: usize, amo: Amo<u64>| {
+        let tag = rank.line.post(|endpoint, tag| endpoint.change(home, key, offset, width, amo, tag));
+        let Ended::Word(word) = rank.line.done(tag) else { panic!("an atomic brings a word") };
+        word
     };
+    let change = |rank: &mut Rank, offset: u64, amo: Amo<u64>| wide(rank, offset, 8, amo);
     let (mut before, mut swapped) = (None, Vec::new());
     for round in 0..TIMES {
         let old = change(&mut rank, 0, Amo::Add(1 << 32 | 1));
@@ -84,6 +137,9 @@ pub(crate) fn atomics_of_both_ranks_lose_nothing(mut rank: Rank) {
             }
             expected = seen;
         }
+        // The upper half of the word stays as it is.
+        let old = wide(&mut rank, 48, 4, Amo::Add(1 << 32 | 2));
+        assert!(old == u64::from(u32::MAX) || old < 4 * TIMES, "{old:#x}");
     }
     let sent: Vec<u8> = swapped.iter().flat_map(|word| word.to_le_bytes()).collect();
     let others = rank.swap(&sent);
@@ -93,6 +149,10 @@ pub(crate) fn atomics_of_both_ranks_lose_nothing(mut rank: Rank) {
         assert_eq!(own.load(16).unwrap(), 0, "both ranks have changed each bit an even number of times");
         assert_eq!(own.load(24).unwrap(), 0);
         assert_eq!(own.load(40).unwrap(), 2 * TIMES * 3);
+        let mut halves = [0; 8];
+        own.read(48, &mut halves).unwrap();
+        let [low, high] = [0, 4].map(|at| u32::from_ne_bytes(halves[at..at + 4].try_into().unwrap()));
+        assert_eq!((low, high), (4 * TIMES as u32 - 1, u32::MAX));
         swapped.extend(others.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())));
         swapped.push(own.load(32).unwrap());
         swapped.sort_unstable();
@@ -101,27 +161,28 @@ pub(crate) fn atomics_of_both_ranks_lose_nothing(mut rank: Rank) {
     rank.meet();
 }
 
-/// Twelve MiB and some bytes, there and back.
+/// Twelve MiB and some bytes, there and back; the source is dropped at once.
 pub(crate) fn large_puts_and_gets_are_whole(mut rank: Rank) {
     const LEN: usize = (12 << 20) + 5;
     let (own, theirs) = rank.regions(LEN);
+    let expected = bytes(5, LEN);
     if rank.rank == 0 {
         let source = rank.domain.region(LEN).unwrap();
-        source.write(0, &bytes(5, LEN)).unwrap();
-        let put = rank.endpoint.put_with(rank.other, &source, 0..LEN, theirs, 0, 77).unwrap();
-        rank.done(&put);
+        source.write(0, &expected).unwrap();
+        let (line, other) = (&mut rank.line, rank.other);
+        let put =
+            line.post(|endpoint, tag| endpoint.put(other, PutFrom::Region(&source, 0..LEN), theirs, 0, Some(77), tag));
+        drop(source);
+        line.done(put);
         rank.meet();
-        source.write(0, &vec![0; LEN]).unwrap();
-        let get = rank.endpoint.get(rank.other, &source, 0..LEN, theirs, 0).unwrap();
-        rank.done(&get);
-        let mut seen = vec![0; LEN];
-        source.read(0, &mut seen).unwrap();
-        assert!(seen == bytes(5, LEN));
+        let (line, other) = (&mut rank.line, rank.other);
+        let get = line.post(|endpoint, tag| endpoint.get(other, GetInto::Own(LEN), theirs, 0, tag));
+        assert!(line.done(get) == Ended::Bytes(expected));
     } else {
-        assert_eq!(rank.endpoint.wait_notice(BOUND).unwrap(), 77);
+        assert_eq!(rank.line.told(), 77);
         let mut seen = vec![0; LEN];
         own.read(0, &mut seen).unwrap();
-        assert!(seen == bytes(5, LEN));
+        assert!(seen == expected);
         rank.meet();
     }
     rank.meet();
@@ -131,37 +192,18 @@ pub(crate) fn large_puts_and_gets_are_whole(mut rank: Rank) {
 pub(crate) fn many_operations_are_under_way(mut rank: Rank) {
     const COUNT: u64 = 3000;
     let (own, theirs) = rank.regions(8 * COUNT as usize + 8);
-    let source = rank.domain.region(8 * COUNT as usize).unwrap();
-    for index in 0..COUNT as usize {
-        source.store(8 * index, index as u64 + 1).unwrap();
-        drop(rank.endpoint.put(rank.other, &source, 8 * index..8 * index + 8, theirs, 8 * index).unwrap());
-        drop(rank.endpoint.change(rank.other, theirs, 8 * COUNT as usize, Amo::Add(1)).unwrap());
+    let (line, other) = (&mut rank.line, rank.other);
+    let mut tags = Vec::new();
+    for index in 0..COUNT {
+        let word = (index + 1).to_ne_bytes();
+        tags.push(line.post(|endpoint, tag| endpoint.put(other, PutFrom::Bytes(&word), theirs, 8 * index, None, tag)));
+        tags.push(line.post(|endpoint, tag| endpoint.change(other, theirs, 8 * COUNT, 8, Amo::Add(1), tag)));
     }
-    let begun = std::time::Instant::now();
-    let seen = |index: usize| own.load(8 * index).unwrap();
-    while seen(COUNT as usize) < COUNT || (0..COUNT as usize).any(|index| seen(index) == 0) {
-        rank.endpoint.progress().unwrap();
-        assert!(begun.elapsed() < BOUND, "{} of {COUNT} atomics have arrived", seen(COUNT as usize));
-    }
-    assert!((0..COUNT as usize).all(|index| seen(index) == index as u64 + 1));
-    rank.meet();
-    assert_eq!(seen(COUNT as usize), COUNT);
-}
-
-/// Token and source are dropped at once; the bytes arrive nevertheless.
-pub(crate) fn a_dropped_token_leaves_its_put_whole(mut rank: Rank) {
-    const LEN: usize = 3 << 20;
-    let (own, theirs) = rank.regions(LEN);
-    if rank.rank == 0 {
-        let source = rank.domain.region(LEN).unwrap();
-        source.write(0, &bytes(9, LEN)).unwrap();
-        drop(rank.endpoint.put_with(rank.other, &source, 0..LEN, theirs, 0, 1).unwrap());
-        drop(source);
-    } else {
-        assert_eq!(rank.endpoint.wait_notice(BOUND).unwrap(), 1);
-        let mut seen = vec![0; LEN];
-        own.read(0, &mut seen).unwrap();
-        assert!(seen == bytes(9, LEN));
+    for tag in tags {
+        line.done(tag);
     }
     rank.meet();
+    let seen = |index: u64| own.load(8 * index as usize).unwrap();
+    assert!((0..COUNT).all(|index| seen(index) == index + 1));
+    assert_eq!(seen(COUNT), COUNT);
 }

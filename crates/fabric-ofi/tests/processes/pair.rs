@@ -1,7 +1,10 @@
 //! Two ranks of one case: this program, executed twice, with a socket between the two.
 
-use crate::PROVIDERS;
-use fabric_ofi::{Domain, Endpoint, Offer, Peer, Region, RemoteKey, Wanted, providers};
+use crate::{
+    PROVIDERS,
+    line::{BOUND, Line},
+};
+use fabric_ofi::{Domain, EndpointOptions, Offer, Peer, Region, RemoteKey, Wanted, providers};
 use std::{
     env,
     io::{ErrorKind, Read, Write},
@@ -14,8 +17,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What anything in a case may take: ten times what it should.
-pub(crate) const BOUND: Duration = Duration::from_secs(10);
 /// What a case may take.
 const CASE: Duration = Duration::from_secs(30);
 
@@ -27,6 +28,13 @@ pub(crate) fn usable(provider: &str, domain: Option<&str>) -> Option<Offer> {
         .expect("an answer of libfabric")
         .into_iter()
         .find(|offer| offer.provider == provider && offer.is_usable())
+}
+
+/// Returns why there is no usable offer of a provider.
+pub(crate) fn why_not(provider: &str) -> String {
+    let offers = providers(&Wanted::default().provider(provider)).expect("an answer of libfabric");
+    let verdict = offers.into_iter().find(|offer| offer.provider == provider).and_then(|offer| offer.verdict);
+    verdict.map_or_else(|| "libfabric has no offer of it here".to_owned(), |reason| reason.to_string())
 }
 
 /// Runs both ranks of a case, which have to succeed in time.
@@ -59,17 +67,17 @@ pub(crate) fn run(case: &str, provider: &str) {
     }
 }
 
-/// One of the two ranks, with an endpoint and a region of which the other knows.
+/// One of the two ranks, with an endpoint that knows the other's and itself.
 #[derive(Debug)]
 pub(crate) struct Rank {
     pub(crate) rank: usize,
     pub(crate) domain: Domain,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) line: Line,
     /// The other rank.
     pub(crate) other: Peer,
     /// This rank itself.
     pub(crate) same: Peer,
-    socket: UnixStream,
+    pub(crate) socket: UnixStream,
 }
 
 impl Rank {
@@ -77,15 +85,27 @@ impl Rank {
         let domain = PROVIDERS.iter().find(|(name, _)| *name == provider).and_then(|(_, domain)| *domain);
         let offer = usable(provider, domain).expect("the offer that the parent has found");
         let domain = Domain::open(&offer).expect("a domain");
-        let mut endpoint = domain.endpoint().expect("an endpoint");
         let socket = std::io::stdin().as_fd().try_clone_to_owned().expect("the socket to the other rank");
         let mut socket = UnixStream::from(socket);
         socket.set_nonblocking(true).expect("a socket that does not block");
-        let name = endpoint.name();
-        let theirs = swap(&mut socket, &mut endpoint, &name);
-        let other = endpoint.insert(&theirs).expect("the other rank");
-        let same = endpoint.insert(&name).expect("this rank");
-        Self { rank: rank.parse().expect("a rank"), domain, endpoint, other, same, socket }
+        let options = EndpointOptions { wait: true, ..EndpointOptions::default() };
+        let (mut line, same) = Line::with_itself(&domain, options);
+        let name = line.endpoint.name();
+        let theirs = swap(&mut socket, &mut line, &name);
+        let other = line.endpoint.insert(&theirs).expect("the other rank");
+        Self { rank: rank.parse().expect("a rank"), domain, line, other, same, socket }
+    }
+
+    /// Opens an endpoint instead of the one that it has, which is closed first.
+    pub(crate) fn reopen(self, offer: Option<&Offer>) -> Self {
+        let Self { rank, domain, line, mut socket, .. } = self;
+        drop(line);
+        let domain = offer.map_or(domain, |offer| Domain::open(offer).expect("a domain"));
+        let (mut line, same) = Line::with_itself(&domain, EndpointOptions::default());
+        let name = line.endpoint.name();
+        let theirs = swap(&mut socket, &mut line, &name);
+        let other = line.endpoint.insert(&theirs).expect("the other rank");
+        Self { rank, domain, line, other, same, socket }
     }
 
     /// Opens a region, and returns it with the key of the other rank's.
@@ -97,21 +117,16 @@ impl Rank {
 
     /// Sends bytes to the other rank, and returns those that it sends, with progress meanwhile.
     pub(crate) fn swap(&mut self, mine: &[u8]) -> Vec<u8> {
-        swap(&mut self.socket, &mut self.endpoint, mine)
+        swap(&mut self.socket, &mut self.line, mine)
     }
 
     /// Waits until the other rank is here, too.
     pub(crate) fn meet(&mut self) {
         self.swap(&[]);
     }
-
-    /// Waits until an operation is over.
-    pub(crate) fn done(&mut self, token: &fabric_ofi::Token) -> u64 {
-        self.endpoint.wait(token, BOUND).expect("an operation that succeeds")
-    }
 }
 
-fn swap(socket: &mut UnixStream, endpoint: &mut Endpoint, mine: &[u8]) -> Vec<u8> {
+fn swap(socket: &mut UnixStream, line: &mut Line, mine: &[u8]) -> Vec<u8> {
     socket.write_all(&(mine.len() as u32).to_le_bytes()).expect("room in the socket");
     socket.write_all(mine).expect("room in the socket");
     let begun = Instant::now();
@@ -122,7 +137,7 @@ fn swap(socket: &mut UnixStream, endpoint: &mut Endpoint, mine: &[u8]) -> Vec<u8
                 Ok(0) => panic!("the other rank is gone"),
                 Ok(read) => got += read,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    endpoint.progress().expect("progress");
+                    line.progress();
                     thread::yield_now();
                 }
                 Err(error) => panic!("{error}"),

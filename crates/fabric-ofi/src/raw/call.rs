@@ -1,0 +1,156 @@
+//! The calls that post.
+
+use super::{Bytes, Remote, sys};
+use crate::{
+    Amo,
+    atomics::{AtomicKind, operation},
+};
+use std::{ffi::c_void, ptr};
+
+/// Where the operand, the comparand and the result of an atomic stand in its slot.
+pub(super) const WORDS: [usize; 3] = [0, 8, 16];
+/// What all posts with flags ask for.
+const FLAGS: u64 = sys::FI_COMPLETION as u64;
+
+/// What a call needs of an operation.
+#[derive(Clone, Copy)]
+pub(super) struct Call {
+    pub(super) endpoint: *mut sys::fid_ep,
+    pub(super) peer: sys::fi_addr_t,
+    pub(super) start: *mut u8,
+    pub(super) len: usize,
+    pub(super) descriptor: *mut c_void,
+    pub(super) note: *mut c_void,
+}
+
+impl Call {
+    /// # Safety
+    /// Nobody uses the bytes at `start`, as many as these, if these are to be copied.
+    unsafe fn fill(self, bytes: Bytes<'_>) {
+        let Bytes::Copied(pieces) = bytes else { return };
+        let mut to = self.start;
+        for piece in pieces {
+            // SAFETY: as the caller promises; the sum of the lengths is at most that of the bytes.
+            unsafe {
+                ptr::copy_nonoverlapping(piece.as_ptr(), to, piece.len());
+                to = to.add(piece.len());
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Call::fill`]; and what the call uses is held until the operation is over.
+    pub(super) unsafe fn send(self, bytes: Bytes<'_>) -> (&'static str, isize) {
+        let Self { endpoint, peer, start, len, descriptor, note } = self;
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.fill(bytes);
+            ("fi_send", sys::fi_send(endpoint, start.cast(), len, descriptor, peer, note))
+        }
+    }
+
+    /// # Safety
+    /// As for [`Call::send`].
+    pub(super) unsafe fn put(self, bytes: Bytes<'_>, data: Option<u64>, remote: Remote) -> (&'static str, isize) {
+        let mut descriptor = self.descriptor;
+        let own = sys::iovec { iov_base: self.start.cast(), iov_len: self.len };
+        let theirs = sys::fi_rma_iov { addr: remote.address, len: self.len, key: remote.key };
+        let message = sys::fi_msg_rma {
+            msg_iov: &own,
+            desc: &mut descriptor,
+            iov_count: 1,
+            addr: self.peer,
+            rma_iov: &theirs,
+            rma_iov_count: 1,
+            context: self.note,
+            data: data.unwrap_or(0),
+        };
+        let tells = if data.is_some() { u64::from(sys::FI_REMOTE_CQ_DATA) } else { 0 };
+        // SAFETY: as the caller promises; the lists are only read during the call.
+        unsafe {
+            self.fill(bytes);
+            // No bytes are visible at once; and `shm` of 1.17 never delivers them.
+            let delivery = if self.len > 0 { u64::from(sys::FI_DELIVERY_COMPLETE) } else { 0 };
+            let flags = FLAGS | tells | delivery;
+            ("fi_writemsg", sys::fi_writemsg(self.endpoint, &message, flags))
+        }
+    }
+
+    /// # Safety
+    /// As for [`Call::send`]; the bytes may be memory that others write at any time.
+    pub(super) unsafe fn get(self, Remote { address, key, .. }: Remote) -> (&'static str, isize) {
+        let Self { endpoint, peer, start, len, descriptor, note } = self;
+        // SAFETY: as the caller promises.
+        ("fi_read", unsafe { sys::fi_read(endpoint, start.cast(), len, descriptor, peer, address, key, note) })
+    }
+
+    /// # Safety
+    /// As for [`Call::send`], of three words.
+    pub(super) unsafe fn change(
+        self,
+        amo: Amo<u64>,
+        width: usize,
+        Remote { address, key, .. }: Remote,
+    ) -> (&'static str, isize) {
+        let (value, expected) = match amo {
+            Amo::CompareSwap { expected, new } => (new, expected),
+            Amo::Add(value) | Amo::Swap(value) | Amo::Or(value) | Amo::And(value) | Amo::Xor(value) => (value, 0),
+        };
+        let kind = AtomicKind::of(amo);
+        let datatype = if width == 4 { sys::FI_UINT32 } else { sys::FI_UINT64 };
+        let [operand, comparand, old] = WORDS.map(|offset| self.start.wrapping_add(offset));
+        let Self { endpoint, peer, descriptor, note, .. } = self;
+        // SAFETY: as the caller promises; the words are aligned, as slots are.
+        unsafe {
+            for (word, bits) in [(operand, value), (comparand, expected), (old, 0)] {
+                if width == 4 { word.cast::<u32>().write(bits as u32) } else { word.cast::<u64>().write(bits) }
+            }
+            let (operand, comparand, old) = (operand.cast(), comparand.cast(), old.cast());
+            if kind == AtomicKind::CompareSwap {
+                let returned = sys::fi_compare_atomic(
+                    endpoint,
+                    operand,
+                    1,
+                    descriptor,
+                    comparand,
+                    descriptor,
+                    old,
+                    descriptor,
+                    peer,
+                    address,
+                    key,
+                    datatype,
+                    operation(kind),
+                    note,
+                );
+                ("fi_compare_atomic", returned)
+            } else {
+                let returned = sys::fi_fetch_atomic(
+                    endpoint,
+                    operand,
+                    1,
+                    descriptor,
+                    old,
+                    descriptor,
+                    peer,
+                    address,
+                    key,
+                    datatype,
+                    operation(kind),
+                    note,
+                );
+                ("fi_fetch_atomic", returned)
+            }
+        }
+    }
+}
+
+/// Returns what an atomic has found.
+///
+/// # Safety
+/// The operation in the slot whose bytes start there is over.
+pub(super) unsafe fn found(start: *mut u8, width: usize) -> u64 {
+    let old = start.wrapping_add(WORDS[2]);
+    // SAFETY: the word stands in the slot, which nobody uses, as the caller promises.
+    unsafe { if width == 4 { old.cast::<u32>().read().into() } else { old.cast::<u64>().read() } }
+}

@@ -1,0 +1,129 @@
+//! An endpoint whose events are sorted, so that cases wait for one of them.
+
+use fabric_ofi::{Brought, Domain, Endpoint, EndpointOptions, Event, Failure, Peer, Reply, Result};
+use std::{
+    collections::{HashMap, VecDeque},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// What anything in a case may take: ten times what it should.
+pub(crate) const BOUND: Duration = Duration::from_secs(10);
+
+/// What an operation has brought, kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Nothing,
+    Bytes(Vec<u8>),
+    Word(u64),
+}
+
+/// An endpoint with what it has told.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) endpoint: Endpoint,
+    next: u64,
+    over: HashMap<u64, core::result::Result<Ended, Failure>>,
+    pub(crate) messages: VecDeque<Vec<u8>>,
+    pub(crate) data: VecDeque<u64>,
+    pub(crate) faults: VecDeque<Reply>,
+}
+
+impl Line {
+    pub(crate) fn open(domain: &Domain, options: EndpointOptions) -> Self {
+        let endpoint = Endpoint::open(domain, options).expect("an endpoint");
+        let (over, messages, data, faults) = Default::default();
+        Self { endpoint, next: 1, over, messages, data, faults }
+    }
+
+    /// Opens an endpoint that knows itself.
+    pub(crate) fn with_itself(domain: &Domain, options: EndpointOptions) -> (Self, Peer) {
+        let mut line = Self::open(domain, options);
+        let name = line.endpoint.name();
+        let peer = line.endpoint.insert(&name).expect("the endpoint itself");
+        (line, peer)
+    }
+
+    /// Makes progress once, and returns how many events there were.
+    pub(crate) fn progress(&mut self) -> usize {
+        let Self { endpoint, over, messages, data, faults, .. } = self;
+        let told = endpoint.progress(&mut |event| match event {
+            Event::Over { tag, outcome } => {
+                let outcome = outcome.map(|brought| match brought {
+                    Brought::Nothing => Ended::Nothing,
+                    Brought::Bytes(bytes) => Ended::Bytes(bytes.to_vec()),
+                    Brought::Word(word) => Ended::Word(word),
+                });
+                assert!(over.insert(tag, outcome).is_none(), "operation {tag} is over twice");
+            }
+            Event::Message(bytes) => messages.push_back(bytes.to_vec()),
+            Event::Data(word) => data.push_back(word),
+            Event::Fault(reply) => faults.push_back(reply),
+            other => panic!("{other:?}"),
+        });
+        told.expect("progress")
+    }
+
+    /// Posts as soon as there is room, and returns the tag; none if there is none in time.
+    pub(crate) fn post_within(
+        &mut self,
+        within: Duration,
+        mut post: impl FnMut(&mut Endpoint, u64) -> Result<bool>,
+    ) -> Result<Option<u64>> {
+        let begun = Instant::now();
+        self.next += 1;
+        while !post(&mut self.endpoint, self.next)? {
+            self.rest();
+            if begun.elapsed() > within {
+                return Ok(None);
+            }
+        }
+        Ok(Some(self.next))
+    }
+
+    /// Posts what has to be accepted, and returns the tag.
+    pub(crate) fn post(&mut self, post: impl FnMut(&mut Endpoint, u64) -> Result<bool>) -> u64 {
+        self.post_within(BOUND, post).expect("a good operation").expect("room for it")
+    }
+
+    /// Makes progress until `look` finds something, or the time is over.
+    pub(crate) fn find<T>(&mut self, within: Duration, mut look: impl FnMut(&mut Self) -> Option<T>) -> Option<T> {
+        let begun = Instant::now();
+        loop {
+            if let Some(found) = look(self) {
+                return Some(found);
+            }
+            self.rest();
+            if begun.elapsed() > within {
+                return None;
+            }
+        }
+    }
+
+    fn rest(&mut self) {
+        if self.progress() == 0 {
+            thread::yield_now();
+        }
+    }
+
+    /// Returns how an operation ended, if it does in time.
+    pub(crate) fn outcome(&mut self, tag: u64, within: Duration) -> Option<core::result::Result<Ended, Failure>> {
+        self.find(within, |line| line.over.remove(&tag))
+    }
+
+    /// Waits until an operation has succeeded.
+    pub(crate) fn done(&mut self, tag: u64) -> Ended {
+        let outcome = self.outcome(tag, BOUND).unwrap_or_else(|| panic!("operation {tag} is not over in time"));
+        outcome.expect("an operation that succeeds")
+    }
+
+    /// Waits for a message.
+    pub(crate) fn message(&mut self) -> Vec<u8> {
+        self.find(BOUND, |line| line.messages.pop_front()).expect("a message in time")
+    }
+
+    /// Waits for the data of a put.
+    pub(crate) fn told(&mut self) -> u64 {
+        self.find(BOUND, |line| line.data.pop_front()).expect("a put with data in time")
+    }
+}
