@@ -139,6 +139,10 @@ impl Launch {
             run_rank_with(endpoint, rank)?;
             return Ok(ExitCode::SUCCESS);
         }
+        #[cfg(target_os = "linux")]
+        if let Some(found) = cluster::found(self)? {
+            return cluster::run_shared(self, &found, rank).map(|()| ExitCode::SUCCESS);
+        }
         match self.provider {
             Provider::Shm => self.start_processes(),
             Provider::Threads => {

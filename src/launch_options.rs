@@ -2,7 +2,7 @@
 
 use crate::{
     observing,
-    provider::Provider,
+    provider::{OnNode, Provider},
     settings::{Amount, Seconds, faults_in, option, setting, variable},
 };
 use rdma_fabric::FabricError;
@@ -19,6 +19,7 @@ use tofu2_sim::{
 /// | `--ranks N` | `ONESIDED_RANKS` | number of ranks | 1 |
 /// | `--fabric NAME` | `ONESIDED_FABRIC` | `shm`, `threads`, `cluster` or `virt` | `shm` |
 /// | `--provider NAME` | `ONESIDED_PROVIDER` | cluster: libfabric's provider between nodes | `tcp;ofi_rxm` |
+/// | `--on-node NAME` | | cluster: what ranks of one node use: `shm`, or `ofi` as if each were on a node of its own | `shm` |
 /// | `--interface NAME` | `ONESIDED_INTERFACE` | cluster: the interface, or its address, that ranks of other nodes reach | the first |
 /// | `--hosts FILE` | `ONESIDED_HOSTS` | cluster: start ranks on these hosts, by ssh; a line is `HOST slots=N` | this machine |
 /// | `--lease SECONDS` | | cluster: for how long a rank may be silent before it counts as lost | 5 |
@@ -57,6 +58,8 @@ pub struct Launch {
     pub provider: Provider,
     /// libfabric's provider between the nodes of a cluster.
     pub ofi: String,
+    /// What ranks of one node of a cluster use among themselves.
+    pub on_node: OnNode,
     /// The interface, or its address, by which nodes of a cluster reach each other.
     pub interface: Option<String>,
     /// The file that names the hosts of a cluster.
@@ -104,6 +107,7 @@ impl Default for Launch {
             asked_ranks: None,
             provider: Provider::Shm,
             ofi: "tcp;ofi_rxm".to_owned(),
+            on_node: OnNode::Shm,
             interface: None,
             hosts: None,
             lease: Duration::from_secs(5),
@@ -143,6 +147,7 @@ Ranks and what they run on:
 Of clusters:
   --hosts FILE         start ranks on these hosts by ssh: lines of HOST slots=N (this machine; ONESIDED_HOSTS)
   --provider NAME      libfabric's provider between nodes (tcp;ofi_rxm; ONESIDED_PROVIDER)
+  --on-node NAME       what ranks of one node use: shm, or ofi as if each were on its own (shm)
   --interface NAME     the interface between them, or its address (the first; ONESIDED_INTERFACE)
   --ranks-per-node N   without --hosts: take so many ranks of this machine for a node (all)
   --lease SECONDS      how long a rank may be silent before it counts as lost (5)
@@ -192,6 +197,9 @@ impl Launch {
         launch.ranks_per_node = option(&mut args, "--ranks-per-node", None)?;
         if let Some(ofi) = option(&mut args, "--provider", Some("ONESIDED_PROVIDER"))? {
             launch.ofi = ofi;
+        }
+        if let Some(on_node) = option(&mut args, "--on-node", None)? {
+            launch.on_node = on_node;
         }
         launch.interface = option(&mut args, "--interface", Some("ONESIDED_INTERFACE"))?;
         launch.hosts = option(&mut args, "--hosts", Some("ONESIDED_HOSTS"))?;

@@ -56,6 +56,12 @@ pub(crate) fn run_rank<P: Program>(endpoint: Fabric, program: &P) -> Result<(), 
     both(ended, part.write(&gathering.records()))
 }
 
+/// Returns whether counters are wanted.
+#[cfg(feature = "ofi")]
+pub(crate) fn wants_counters(launch: &Launch) -> bool {
+    launch.observe.stats
+}
+
 /// Runs this process as a rank of a job of several nodes.
 #[cfg(target_os = "linux")]
 pub(crate) fn run_over<P: Program>(part: &shm::part::Part, fabric: Fabric, program: &P) -> Result<(), LaunchError> {

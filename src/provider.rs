@@ -24,6 +24,33 @@ pub enum Provider {
 #[error("it is none of shm, threads, cluster, virt")]
 pub struct UnknownProvider;
 
+/// What ranks of one node of a cluster use among themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OnNode {
+    /// Shared memory.
+    #[default]
+    Shm,
+    /// The network, as if each were on a node of its own.
+    Ofi,
+}
+
+/// The error for a name that is not an [`OnNode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is none of shm, ofi")]
+pub struct UnknownOnNode;
+
+impl FromStr for OnNode {
+    type Err = UnknownOnNode;
+
+    fn from_str(name: &str) -> Result<Self, UnknownOnNode> {
+        match name {
+            "shm" => Ok(OnNode::Shm),
+            "ofi" => Ok(OnNode::Ofi),
+            _ => Err(UnknownOnNode),
+        }
+    }
+}
+
 impl FromStr for Provider {
     type Err = UnknownProvider;
 

@@ -34,6 +34,11 @@ pub(crate) fn run_rank<P: Program>(endpoint: Fabric, program: &P) -> Result<(), 
     Ok(shm::run_rank(endpoint, program).map(drop)?)
 }
 
+#[cfg(feature = "ofi")]
+pub(crate) fn wants_counters(_: &Launch) -> bool {
+    false
+}
+
 #[cfg(target_os = "linux")]
 pub(crate) fn run_over<P: Program>(part: &shm::part::Part, fabric: Fabric, program: &P) -> Result<(), LaunchError> {
     refuse_launcher(env)?;

@@ -4,13 +4,14 @@ use super::{
     NODE_VARIABLE, STEP, failed, meet,
     news::{self, News, Seat},
 };
-use crate::{Launch, observing, report::LaunchError, settings::setting};
+#[cfg(feature = "ofi")]
+use crate::report::say;
+use crate::{Launch, OnNode, observing, report::LaunchError, settings::setting};
 use bootstrap::{Found, Hello, Session};
-use rdma_fabric::{Fabric, Program, Rank};
+use rdma_fabric::{Fabric, Program, ProgramResult, Rank};
 use std::{
     env, fs,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
     thread,
     time::Duration,
 };
@@ -20,10 +21,31 @@ use tofu2_sim::{
 };
 
 /// How long what a rank has posted may take when its program has ended.
+#[cfg(feature = "ofi")]
 const SETTLE: Duration = Duration::from_secs(30);
 
 /// Runs `program` as the rank of the job that this process was started for.
 pub(crate) fn run<P: Program>(launch: &Launch, found: &Found, program: &P) -> Result<(), LaunchError> {
+    run_with(launch, found, |part, fabric| observing::run_over(part, fabric, program))
+}
+
+/// Calls `rank` as the rank of the job that this process was started for, with its bare fabric.
+pub(crate) fn run_shared(
+    launch: &Launch,
+    found: &Found,
+    rank: &dyn Fn(Fabric) -> ProgramResult<()>,
+) -> Result<(), LaunchError> {
+    run_with(launch, found, |part, fabric| {
+        observing::leave_out(&fabric);
+        Ok(part.run_with(fabric, rank)?)
+    })
+}
+
+fn run_with(
+    launch: &Launch,
+    found: &Found,
+    program: impl FnOnce(&Part, Fabric) -> Result<(), LaunchError>,
+) -> Result<(), LaunchError> {
     let met = meet(launch, found)?;
     let news = news::new();
     let hello = Hello {
@@ -32,7 +54,7 @@ pub(crate) fn run<P: Program>(launch: &Launch, found: &Found, program: &P) -> Re
         build: build(),
         provider: launch.ofi.clone(),
         host: text_of("/proc/sys/kernel/hostname"),
-        node: node(),
+        node: node(launch, met.rank),
     };
     let heard = news.clone();
     let session = Session::join(met.address, &met.secret, hello, STEP * 3, move |speaker, event| {
@@ -40,7 +62,8 @@ pub(crate) fn run<P: Program>(launch: &Launch, found: &Found, program: &P) -> Re
     })
     .map_err(|error| failed(&error))?;
     let rank = RankOfJob::become_of(launch, &session, &news, &met)?;
-    let ended = rank.run(program);
+    let ended = program(&rank.part, rank.fabric.clone());
+    rank.settle(launch);
     match &ended {
         Ok(()) => {
             session.left().map_err(|error| failed(&error))?;
@@ -64,7 +87,7 @@ struct RankOfJob {
     part: Part,
     fabric: Fabric,
     #[cfg(feature = "ofi")]
-    member: Option<Arc<fabric_ofi::cluster::Member>>,
+    member: Option<std::sync::Arc<fabric_ofi::cluster::Member>>,
 }
 
 impl RankOfJob {
@@ -120,7 +143,7 @@ impl RankOfJob {
         let contacts = session.exchange(&contact, STEP).map_err(|error| failed(&error))?;
         let contacts: Vec<_> = contacts.into_iter().map(Some).collect();
         member.meet(&contacts).map_err(|error| failed(&error))?;
-        let member = Arc::new(member);
+        let member = std::sync::Arc::new(member);
         news.take_seat(Seat::Among(member.clone()));
         Ok(RankOfJob { part, fabric: member.fabric(), member: Some(member) })
     }
@@ -133,17 +156,24 @@ impl RankOfJob {
         )))
     }
 
-    fn run<P: Program>(&self, program: &P) -> Result<(), LaunchError> {
-        let ended = observing::run_over(&self.part, self.fabric.clone(), program);
+    /// Waits until what the rank has posted is over, and says how it went over the network if that is
+    /// wanted.
+    fn settle(&self, launch: &Launch) {
         #[cfg(feature = "ofi")]
-        if let Some(member) = &self.member
-            && !member.settle(SETTLE)
-        {
-            crate::report::say("error: what this rank has posted did not come to its end");
+        if let Some(member) = &self.member {
+            if !member.settle(SETTLE) {
+                say("error: what this rank has posted did not come to its end");
+            }
+            if observing::wants_counters(launch) {
+                let all = member.counters();
+                let (writes, reads, messages, served) = (all.writes, all.reads, all.messages, all.served);
+                say(format_args!(
+                    "over libfabric: {writes} fi_write, {reads} fi_read, {messages} messages, {served} requests served"
+                ));
+            }
         }
         #[cfg(not(feature = "ofi"))]
-        let _ = SETTLE;
-        ended
+        let _ = launch;
     }
 }
 
@@ -162,7 +192,10 @@ fn secret_of_node(secret: &str) -> u64 {
 
 /// Returns what is the same for processes that can share memory: a machine, its boot and its network
 /// namespace, or what the user says.
-fn node() -> String {
+fn node(launch: &Launch, rank: u32) -> String {
+    if launch.on_node == OnNode::Ofi {
+        return format!("rank {rank}");
+    }
     if let Ok(named) = env::var(NODE_VARIABLE) {
         return format!("named {named}");
     }

@@ -1,11 +1,13 @@
 //! Ranks that another launcher started, or that run on several nodes: how a process finds its job,
 //! becomes a rank of it, and ends with it.
 //!
-//! [`launcher`] starts the ranks; [`member`] is a rank, [`news`] what it hears of others, and `network`
-//! what moves its bytes.
+//! [`launcher`] starts the ranks; [`member`] is a rank, [`news`] what it hears of others, `network`
+//! what moves its bytes, and `nearest` which interface of a host that is.
 
 mod launcher;
 mod member;
+#[cfg(any(feature = "ofi", test))]
+mod nearest;
 #[cfg(feature = "ofi")]
 mod network;
 mod news;
@@ -16,7 +18,7 @@ use rdma_fabric::FabricError;
 use std::{env, time::Duration};
 
 pub(crate) use launcher::start;
-pub(crate) use member::run;
+pub(crate) use member::{run, run_shared};
 
 /// The variable that names the nodes of a job otherwise than by their machines: processes with the
 /// same text share memory.

@@ -1,10 +1,12 @@
 //! Which network a rank uses.
 
-use super::failed;
+use super::{failed, nearest};
 use crate::{Launch, report::LaunchError};
 use fabric_ofi::{Domain, Offer, Wanted, providers};
+use std::path::Path;
 
-/// Opens the provider that the options name, on the interface that they name.
+/// Opens the provider that the options name, on the interface that they name, or else on the one
+/// that is nearest to this process's CPUs.
 ///
 /// # Errors
 /// [`LaunchError::Cluster`], which names what there is.
@@ -30,8 +32,9 @@ pub(crate) fn domain(launch: &Launch) -> Result<Domain, LaunchError> {
         let wanted = launch.interface.as_deref().unwrap_or_default();
         return Err(failed(&format_args!("`{}` is not on `{wanted}`, but on {}", launch.ofi, domains.join(", "))));
     }
-    let mut usable = on_interface.filter(|offer| offer.is_usable());
-    match usable.next() {
+    let usable: Vec<&Offer> = on_interface.filter(|offer| offer.is_usable()).collect();
+    let names: Vec<&str> = usable.iter().map(|offer| &*offer.domain).collect();
+    match usable.get(nearest::nearest(&names, Path::new("/sys"), &nearest::own_cpus())) {
         Some(offer) => Domain::open(offer).map_err(|error| failed(&error)),
         None => {
             let why: Vec<String> = offers

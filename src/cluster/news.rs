@@ -71,10 +71,10 @@ impl News {
 fn pass_on(seat: &Seat, speaker: &Speaker, event: Event) {
     // Whoever can't be answered is gone, which is the next event.
     match event {
-        Event::Drain { epoch, lost } => match seat {
+        Event::Drain { epoch, lost: _lost } => match seat {
             Seat::Alone(_) => _ = speaker.drained(epoch),
             #[cfg(feature = "ofi")]
-            Seat::Among(member) => member.drain(epoch, &ranks(&lost)),
+            Seat::Among(member) => member.drain(epoch, &ranks(&_lost)),
         },
         Event::Reopen { epoch } => match seat {
             Seat::Alone(_) => _ = speaker.reopened(epoch, Vec::new()),

@@ -98,7 +98,7 @@ impl Flights {
         let slot = &mut self.slots[index as usize];
         slot.number = (slot.number + 1) & 0x7fff_ffff;
         slot.flight = Some(flight);
-        u64::from(slot.number) << 32 | u64::from(index) + 1
+        (u64::from(slot.number) << 32) | (u64::from(index) + 1)
     }
 
     fn slot(&mut self, id: u64) -> Option<(u32, &mut Slot)> {
@@ -138,7 +138,7 @@ impl Flights {
     pub(super) fn those(&self, which: impl Fn(&Flight) -> bool) -> Vec<u64> {
         let id = |(index, slot): (usize, &Slot)| {
             let flight = slot.flight.as_ref().filter(|flight| flight.outcome.is_none())?;
-            which(flight).then_some(u64::from(slot.number) << 32 | index as u64 + 1)
+            which(flight).then_some((u64::from(slot.number) << 32) | (index as u64 + 1))
         };
         self.slots.iter().enumerate().filter_map(id).collect()
     }

@@ -36,7 +36,7 @@ impl Cluster {
     }
 
     /// Returns the region of a place on another node.
-    fn far<'a>(place: &'a Place) -> Result<&'a Arc<FarRegion>> {
+    fn far(place: &Place) -> Result<&Arc<FarRegion>> {
         let foreign = FabricError::Unsupported { feature: &"a place of another provider" };
         place.anchor().and_then(|anchor| anchor.get::<Arc<FarRegion>>()).ok_or(foreign)
     }
