@@ -3,8 +3,8 @@
 use super::{neighbour, world_and_region};
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{
-    Amo, Deps, Fabric, FabricError, Group, LocalWord, Node, Pod, ProgramResult, Rank, Refused, RegionKey, RemoteAddr,
-    Zeroable, op,
+    Amo, Deps, Fabric, FabricError, Group, LocalWord, Node, Pod, ProgramResult, Rank, Refused, Region, RegionKey,
+    RemoteAddr, Zeroable, op,
 };
 use std::time::Duration;
 
@@ -100,6 +100,80 @@ pub(super) async fn symmetric_regions_have_one_key(fabric: Fabric) -> ProgramRes
         world.barrier().await?;
         let word = region.word::<u64>(&fabric, 0)?;
         ensure_eq!(fabric.load(&word)?, fabric.ranks() as u64, "M2: additions that arrived");
+        world.barrier().await?;
+    }
+    Ok(())
+}
+
+/// Whoever has resolved a key knows of the drop before anything that the owner does next arrives.
+pub(super) async fn a_drop_is_known_before_the_owners_next_put(fabric: Fabric) -> ProgramResult<()> {
+    let (mut world, flags) = world_and_region(&fabric, 8).await?;
+    let owner = Rank::new(0);
+    for round in 1..=20u64 {
+        let mine = (fabric.rank() == owner).then(|| fabric.alloc(256)).transpose()?;
+        let key = world.broadcast(0, mine.as_ref().map_or(RegionKey { index: 0, generation: 0 }, Region::key)).await?;
+        let addr = RemoteAddr { rank: owner, region: key, offset: 0 };
+        let resolved = (fabric.remote_word::<u64>(addr)?, fabric.remote_span::<u8>(addr, 256)?);
+        fabric.put_word(&resolved.0, round).await?;
+        fabric.get(&resolved.1, vec![0u8; 256]).await?;
+        fabric.flush(owner).await?;
+        world.barrier().await?;
+        if let Some(mine) = mine {
+            drop(mine);
+            for rank in (1..fabric.ranks() as u32).map(Rank::new) {
+                fabric.put_word(&fabric.remote_word::<u64>(flags.at(rank, 0))?, round).await?;
+            }
+            continue;
+        }
+        fabric.wait_until(&flags.word::<u64>(&fabric, 0)?, Deps::One(owner), |word| word == round).await?;
+        let stale = Some(FabricError::StaleRegion { rank: owner, region: key });
+        let got = [
+            fabric.get_word(&resolved.0).await.err(),
+            fabric.get(&resolved.1, vec![0u8; 256]).await.err(),
+            fabric.remote_word::<u64>(addr).err(),
+        ];
+        ensure!(got.iter().all(|error| *error == stale), "M3: after the owner's next put: {got:?}");
+    }
+    Ok(world.barrier().await?)
+}
+
+/// Puts that come too late for a dropped region land in no later one, however long they are.
+pub(super) async fn late_puts_land_nowhere(fabric: Fabric) -> ProgramResult<()> {
+    const LEN: usize = 30_000;
+    let mut world = Group::world(&fabric).await?;
+    let owner = Rank::new(0);
+    for round in 0..5u64 {
+        let mine = (fabric.rank() == owner).then(|| fabric.alloc(LEN)).transpose()?;
+        let key = world.broadcast(0, mine.as_ref().map_or(RegionKey { index: 0, generation: 0 }, Region::key)).await?;
+        if let Some(mine) = mine {
+            fabric.sleep(Duration::from_micros(100 * round)).await;
+            drop(mine);
+            for _ in 0..20 {
+                let later = fabric.alloc(LEN)?;
+                let span = later.span::<u8>(&fabric, 0, LEN)?;
+                let mut bytes = vec![1u8; LEN];
+                fabric.read(&span, &mut bytes)?;
+                ensure!(bytes.iter().all(|byte| *byte == 0), "M3, O4: bytes of a put that was too late");
+                fabric.sleep(Duration::from_micros(50)).await;
+                fabric.read(&span, &mut bytes)?;
+                ensure!(bytes.iter().all(|byte| *byte == 0), "M3, O4: bytes of a put that was later still");
+            }
+        } else {
+            let addr = RemoteAddr { rank: owner, region: key, offset: 0 };
+            let error = loop {
+                let outcome = match fabric.remote_span::<u8>(addr, LEN) {
+                    Ok(span) => match fabric.put(&span, vec![7u8; LEN]).await {
+                        Ok(_) => fabric.flush(owner).await,
+                        Err(error) => Err(error),
+                    },
+                    Err(error) => Err(error),
+                };
+                if let Err(error) = outcome {
+                    break error;
+                }
+            };
+            ensure_eq!(error, FabricError::StaleRegion { rank: owner, region: key }, "M3: a put after the drop");
+        }
         world.barrier().await?;
     }
     Ok(())

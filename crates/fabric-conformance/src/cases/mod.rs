@@ -103,6 +103,8 @@ macro_rules! __every_case {
             atomic memory::symmetric_regions_have_one_key("M2", [1, 4]);
             atomic memory::symmetric_parts_end_alone("M3 M8", [3]);
             plain memory::a_dropped_region_is_stale("M3 V2", [2], wraps errors);
+            plain memory::a_drop_is_known_before_the_owners_next_put("M3", [2, 3]);
+            plain memory::late_puts_land_nowhere("M3 O4", [2, 3]);
             plain memory::resolving_names_the_numbers("M4 W1", [2]);
             plain memory::written_meanwhile("M5", [2]);
             plain memory::loads_acquire_what_stores_release("M6 V5", [2]);
