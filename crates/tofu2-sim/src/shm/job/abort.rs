@@ -100,8 +100,12 @@ impl Job {
     }
 }
 
-/// Writes what there is room for.
+/// Writes what there is room for; nothing if the rank is of another node, whose launcher is told
+/// otherwise.
 fn write(own: &Mapping, text: &str) {
+    if own.is_absent() {
+        return;
+    }
     let mut len = text.len().min(layout::ABORT_BYTES);
     while !text.is_char_boundary(len) {
         len -= 1;
@@ -116,6 +120,9 @@ fn write(own: &Mapping, text: &str) {
 
 /// Reads what a rank, which may write garbage, has written.
 fn read(segment: &Mapping) -> String {
+    if segment.is_absent() {
+        return String::new();
+    }
     let len = segment.word(layout::ABORT_LEN).load(Relaxed).min(layout::ABORT_BYTES as u64) as usize;
     let words = (0..len.div_ceil(8)).map(|index| segment.word(layout::ABORT_TEXT + 8 * index).load(Relaxed));
     let bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).take(len).collect();
