@@ -14,22 +14,22 @@ pub enum PmixError {
         variable: &'static str,
     },
     /// The library can't be loaded.
-    #[error("the PMIx library {library} can't be loaded: {source}")]
+    #[error("the PMIx library {library} can't be loaded: {reason}")]
     Missing {
         /// Its name or path.
         library: String,
         /// What the system's loader says.
-        source: libloading::Error,
+        reason: String,
     },
     /// The library lacks a function.
-    #[error("the PMIx library {library} has no {symbol}: {source}")]
+    #[error("the PMIx library {library} has no {symbol}: {reason}")]
     Symbol {
         /// The library's name or path.
         library: String,
         /// The function.
         symbol: &'static str,
         /// What the system's loader says.
-        source: libloading::Error,
+        reason: String,
     },
     /// The library's structures are laid out in another way, or nobody compared them.
     #[error("the PMIx library {library} says {version:?}; versions 3 and later on 64 bits can be used")]

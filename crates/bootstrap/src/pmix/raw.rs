@@ -23,9 +23,11 @@ use super::{
 use core::{
     ffi::{CStr, c_char, c_int, c_void},
     marker::PhantomData,
-    ptr, slice,
+    mem,
+    ptr::{self, NonNull},
+    slice,
 };
-use libloading::Library as Handle;
+use std::ffi::CString;
 
 /// A call that failed: its name, and what it returned.
 #[derive(Clone, Copy, Debug)]
@@ -59,11 +61,12 @@ pub(super) struct Library {
 impl Library {
     /// Opens the library of a name or path, for as long as the process lives.
     pub(super) fn open(name: &str) -> Result<&'static Self, PmixError> {
+        let missing = |reason| PmixError::Missing { library: name.to_owned(), reason };
+        let path = CString::new(name).map_err(|error| missing(error.to_string()))?;
         // SAFETY: libraries of this name have initialisers that any thread may run at any time.
-        let handle = unsafe { Handle::new(name) };
-        let handle = handle.map_err(|source| PmixError::Missing { library: name.to_owned(), source })?;
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         // It is never closed, see above.
-        let handle: &'static Handle = Box::leak(Box::new(handle));
+        let handle = NonNull::new(handle).ok_or_else(|| missing(loaders_words()))?;
         // SAFETY: this function has this type in every version of PMIx.
         let version = unsafe { symbol::<GetVersion>(handle, name, "PMIx_Get_version") }?;
         // SAFETY: it may be called before `PMIx_Init`, and returns a constant text.
@@ -108,11 +111,22 @@ fn major(version: &str) -> Option<u32> {
 /// Returns a function of the library.
 ///
 /// # Safety
-/// The function has type `F`, a function pointer.
-unsafe fn symbol<F: Copy>(handle: &'static Handle, library: &str, name: &'static str) -> Result<F, PmixError> {
-    // SAFETY: the type is right, as the caller promises; the library stays open.
-    let found = unsafe { handle.get::<F>(name.as_bytes()) };
-    found.map(|found| *found).map_err(|source| PmixError::Symbol { library: library.to_owned(), symbol: name, source })
+/// The library is open, and the function has type `F`, a function pointer.
+unsafe fn symbol<F: Copy>(handle: NonNull<c_void>, library: &str, name: &'static str) -> Result<F, PmixError> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    let lacking = |reason| PmixError::Symbol { library: library.to_owned(), symbol: name, reason };
+    let text = CString::new(name).map_err(|error| lacking(error.to_string()))?;
+    // SAFETY: the library is open; the name is a text.
+    let found = NonNull::new(unsafe { libc::dlsym(handle.as_ptr(), text.as_ptr()) });
+    let found = found.ok_or_else(|| lacking(loaders_words()))?;
+    // SAFETY: the type is right, as the caller promises, and as long as a pointer; it is not null.
+    Ok(unsafe { mem::transmute_copy(&found) })
+}
+
+/// Returns what the loader says of the last call of this thread that failed.
+fn loaders_words() -> String {
+    // SAFETY: the text is this thread's until its next call of the loader.
+    unsafe { text(libc::dlerror()) }.unwrap_or_else(|| "the loader does not say why".to_owned())
 }
 
 /// Copies a text of C, if there is one.
