@@ -136,6 +136,8 @@ mod tests {
             longest: 1 << 30,
             inject: 64,
             depth: 256,
+            receives: 256,
+            resources: sys::FI_RM_ENABLED,
         }
     }
 
