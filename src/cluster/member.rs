@@ -20,6 +20,7 @@ use tofu2_sim::{
 };
 
 /// How long what a rank has posted may take when its program has ended.
+#[cfg(feature = "ofi")]
 const SETTLE: Duration = Duration::from_secs(30);
 
 /// Runs `program` as the rank of the job that this process was started for.
@@ -40,7 +41,7 @@ pub(crate) fn run<P: Program>(launch: &Launch, found: &Found, program: &P) -> Re
     })
     .map_err(|error| failed(&error))?;
     let rank = RankOfJob::become_of(launch, &session, &news, &met)?;
-    let ended = rank.run(program);
+    let (ended, settled) = rank.run(program);
     match &ended {
         Ok(()) => {
             session.left().map_err(|error| failed(&error))?;
@@ -48,7 +49,10 @@ pub(crate) fn run<P: Program>(launch: &Launch, found: &Found, program: &P) -> Re
             // hears that the coordinator is gone.
             while session.wait_all_ended(Duration::from_secs(3600)).is_err_and(|error| is_late(&error)) {}
         }
-        Err(error) => _ = session.lost(&error.to_string()),
+        Err(error) if settled => _ = session.lost(&error.to_string()),
+        // Something of it is under way: its connection breaks off, as if it had been killed, and all
+        // others see to that before they are told.
+        Err(_) => {}
     }
     news.leave();
     drop(rank);
@@ -133,17 +137,24 @@ impl RankOfJob {
         )))
     }
 
-    fn run<P: Program>(&self, program: &P) -> Result<(), LaunchError> {
-        let ended = observing::run_over(&self.part, self.fabric.clone(), program);
-        #[cfg(feature = "ofi")]
-        if let Some(member) = &self.member
-            && !member.settle(SETTLE)
-        {
+    /// Runs the program. Also returns whether what it has posted is over.
+    #[cfg(feature = "ofi")]
+    fn run<P: Program>(&self, program: &P) -> (Result<(), LaunchError>, bool) {
+        let Some(member) = &self.member else {
+            return (observing::run_over(&self.part, self.fabric.clone(), program), true);
+        };
+        let ended = observing::run_over(&self.part, self.fabric.clone(), &member.settling(program, SETTLE));
+        let settled = member.settle(SETTLE);
+        if !settled {
             crate::report::say("error: what this rank has posted did not come to its end");
         }
-        #[cfg(not(feature = "ofi"))]
-        let _ = SETTLE;
-        ended
+        (ended, settled)
+    }
+
+    /// Runs the program. What it has posted is over then.
+    #[cfg(not(feature = "ofi"))]
+    fn run<P: Program>(&self, program: &P) -> (Result<(), LaunchError>, bool) {
+        (observing::run_over(&self.part, self.fabric.clone(), program), true)
     }
 }
 
