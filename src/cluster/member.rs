@@ -26,7 +26,7 @@ const SETTLE: Duration = Duration::from_secs(30);
 
 /// Runs `program` as the rank of the job that this process was started for.
 pub(crate) fn run<P: Program>(launch: &Launch, found: &Found, program: &P) -> Result<(), LaunchError> {
-    run_with(launch, found, |part, fabric| observing::run_over(part, fabric, program))
+    run_with(launch, found, |rank| rank.run(program))
 }
 
 /// Calls `rank` as the rank of the job that this process was started for, with its bare fabric.
@@ -35,16 +35,13 @@ pub(crate) fn run_shared(
     found: &Found,
     rank: &dyn Fn(Fabric) -> ProgramResult<()>,
 ) -> Result<(), LaunchError> {
-    run_with(launch, found, |part, fabric| {
-        observing::leave_out(&fabric);
-        Ok(part.run_with(fabric, rank)?)
-    })
+    run_with(launch, found, |job| job.run_shared(rank))
 }
 
 fn run_with(
     launch: &Launch,
     found: &Found,
-    program: impl FnOnce(&Part, Fabric) -> Result<(), LaunchError>,
+    program: impl FnOnce(&RankOfJob) -> (Result<(), LaunchError>, bool),
 ) -> Result<(), LaunchError> {
     let met = meet(launch, found)?;
     let news = news::new();
@@ -62,8 +59,8 @@ fn run_with(
     })
     .map_err(|error| failed(&error))?;
     let rank = RankOfJob::become_of(launch, &session, &news, &met)?;
-    let ended = program(&rank.part, rank.fabric.clone());
-    rank.settle(launch);
+    let (ended, settled) = program(&rank);
+    rank.tell_counters(launch);
     match &ended {
         Ok(()) => {
             session.left().map_err(|error| failed(&error))?;
@@ -71,7 +68,10 @@ fn run_with(
             // hears that the coordinator is gone.
             while session.wait_all_ended(Duration::from_secs(3600)).is_err_and(|error| is_late(&error)) {}
         }
-        Err(error) => _ = session.lost(&error.to_string()),
+        Err(error) if settled => _ = session.lost(&error.to_string()),
+        // Something of it is under way: its connection breaks off, as if it had been killed, and all
+        // others see to that before they are told.
+        Err(_) => {}
     }
     news.leave();
     drop(rank);
@@ -156,21 +156,56 @@ impl RankOfJob {
         )))
     }
 
-    /// Waits until what the rank has posted is over, and says how it went over the network if that is
-    /// wanted.
-    fn settle(&self, launch: &Launch) {
+    /// Runs a program. Also returns whether what it has posted is over.
+    #[cfg(feature = "ofi")]
+    fn run<P: Program>(&self, program: &P) -> (Result<(), LaunchError>, bool) {
+        match &self.member {
+            None => (observing::run_over(&self.part, self.fabric.clone(), program), true),
+            Some(member) => {
+                let program = member.settling(program, SETTLE);
+                (observing::run_over(&self.part, self.fabric.clone(), &program), self.settle())
+            }
+        }
+    }
+
+    /// Runs a program. What it has posted is over then.
+    #[cfg(not(feature = "ofi"))]
+    fn run<P: Program>(&self, program: &P) -> (Result<(), LaunchError>, bool) {
+        (observing::run_over(&self.part, self.fabric.clone(), program), true)
+    }
+
+    /// Calls a rank that has a runtime of its own. Also returns whether what it has posted is over.
+    fn run_shared(&self, rank: &dyn Fn(Fabric) -> ProgramResult<()>) -> (Result<(), LaunchError>, bool) {
+        observing::leave_out(&self.fabric);
+        let ended = self.part.run_with(self.fabric.clone(), |fabric| {
+            let ended = rank(fabric);
+            self.settle();
+            ended
+        });
+        (ended.map_err(LaunchError::from), self.settle())
+    }
+
+    /// Waits until what the rank has posted is over; says so if it does not come to that.
+    fn settle(&self) -> bool {
         #[cfg(feature = "ofi")]
-        if let Some(member) = &self.member {
-            if !member.settle(SETTLE) {
-                say("error: what this rank has posted did not come to its end");
-            }
-            if observing::wants_counters(launch) {
-                let all = member.counters();
-                let (writes, reads, messages, served) = (all.writes, all.reads, all.messages, all.served);
-                say(format_args!(
-                    "over libfabric: {writes} fi_write, {reads} fi_read, {messages} messages, {served} requests served"
-                ));
-            }
+        if let Some(member) = &self.member
+            && !member.settle(SETTLE)
+        {
+            say("error: what this rank has posted did not come to its end");
+            return false;
+        }
+        true
+    }
+
+    /// Says what went over the network, if that is wanted.
+    fn tell_counters(&self, launch: &Launch) {
+        #[cfg(feature = "ofi")]
+        if let Some(member) = self.member.as_ref().filter(|_| observing::wants_counters(launch)) {
+            let all = member.counters();
+            let (writes, reads, messages, served) = (all.writes, all.reads, all.messages, all.served);
+            say(format_args!(
+                "over libfabric: {writes} fi_write, {reads} fi_read, {messages} messages, {served} requests served"
+            ));
         }
         #[cfg(not(feature = "ofi"))]
         let _ = launch;

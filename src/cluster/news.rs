@@ -96,7 +96,7 @@ fn pass_on(seat: &Seat, speaker: &Speaker, event: Event) {
         Event::Lost { rank, .. } => match seat {
             Seat::Alone(part) => part.lost(&[Rank::new(rank)], false),
             #[cfg(feature = "ofi")]
-            Seat::Among(member) => member.resume(&[Rank::new(rank)]),
+            Seat::Among(member) => member.lost(Rank::new(rank)),
         },
         Event::Aborted { rank, code, text } => end(seat, rank, &text, code),
         Event::CoordinatorLost => end(seat, None, "the job's coordinator is gone", 1),

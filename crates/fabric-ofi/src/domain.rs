@@ -95,6 +95,12 @@ impl Domain {
         self.raw.retired_bytes()
     }
 
+    /// Returns the same domain with a lower limit of what one put or get may have.
+    #[cfg(test)]
+    pub(crate) fn limited(&self, longest: usize) -> Self {
+        Self { raw: self.raw.clone(), facts: Arc::new(Facts { longest, ..(*self.facts).clone() }) }
+    }
+
     pub(crate) fn raw(&self) -> &Arc<raw::Domain> {
         &self.raw
     }

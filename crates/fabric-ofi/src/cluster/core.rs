@@ -1,19 +1,22 @@
-//! The state of a rank's share in a cluster, and how operations begin and end. What is done for
-//! peers is in [`super::serve`]; a loss in [`super::epoch`].
+//! The state of a rank's share in a cluster, and how operations end. How they begin is in
+//! [`super::rma`] and [`super::outbox`], what is done for peers in [`super::serve`]; a loss in
+//! [`super::epoch`].
 
 use super::{
-    directory::{Directory, FarRegion},
+    directory::Directory,
     far_rank::{FarRank, QueuedNotice, Window},
-    flight::{Flight, Flights, Job},
+    flight::{Flights, Job},
     link::Link,
     message::Head,
+    mistake::Mistake,
+    outbox::{Outbox, SENT},
+    trouble::{GRACE, Outlived},
 };
-use crate::{Brought, Event, GetInto, OfiError, PutFrom, RemoteKey};
-use core::{fmt, ops::Range};
-use rdma_fabric::{Fabric, FabricError, Rank, RegionKey, Result};
+use crate::{Event, OfiError};
+use core::{fmt, time::Duration};
+use rdma_fabric::{Fabric, FabricError, Result};
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     task::Waker,
     time::Instant,
 };
@@ -21,18 +24,12 @@ use tofu2_sim::shm::part::Part;
 
 /// The most operations and requests of this rank under way.
 pub(super) const DEEPEST: usize = 512;
-/// Set in the tag of a message that asks for something; the rest is its flight.
-const SENT: u64 = 1 << 63;
-
 /// What the network is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Running,
-    /// Nothing new begins: a rank is lost. `told` once all that was under way is over.
-    Draining {
-        epoch: u64,
-        told: bool,
-    },
+    /// Nothing new begins: a rank is lost.
+    Draining,
     /// The endpoint could not be opened or failed: nothing begins any more.
     Broken,
 }
@@ -51,15 +48,6 @@ pub struct Counters {
     pub served: u64,
 }
 
-/// A message that found no room.
-#[derive(Debug)]
-struct Waiting {
-    rank: u32,
-    tag: u64,
-    head: Head,
-    bytes: Vec<u8>,
-}
-
 /// Everything but the endpoint.
 #[derive(Debug)]
 pub(super) struct Core {
@@ -68,16 +56,32 @@ pub(super) struct Core {
     /// This rank's access to its node.
     pub(super) below: Fabric,
     pub(super) phase: Phase,
+    /// The epoch for which those who bring the news wait until all that was under way is over.
+    pub(super) untold: Option<u64>,
     pub(super) flights: Flights,
     pub(super) directory: Directory,
     pub(super) ranks: BTreeMap<u32, FarRank>,
     /// Puts to all of them together.
     pub(super) puts: Window,
-    outbox: VecDeque<Waiting>,
+    pub(super) outbox: Outbox,
+    /// Transfers of which a part is over and the next has not begun.
+    pub(super) halfway: VecDeque<u64>,
+    pub(super) outlived: HashMap<u64, Outlived>,
+    /// Ranks that did not get an answer: since when, and why.
+    pub(super) unanswered: BTreeMap<u32, (Instant, FabricError)>,
+    /// Whether something waits for the news of a loss, or for [`Core::grace`].
+    pub(super) trouble: bool,
+    pub(super) looked_at: Instant,
+    /// [`GRACE`], but in tests.
+    pub(super) grace: Duration,
+    /// Made on purpose, by tests.
+    pub(super) mistake: Option<Mistake>,
     /// Those who wait for room, or for puts to be visible.
     pub(super) waiters: Vec<Waker>,
     /// Those to be woken when the lock is given back.
     pub(super) woken: Vec<Waker>,
+    /// Those to be dropped then: whose they are may be dropped with them, and use the lock.
+    pub(super) shed: Vec<Waker>,
     /// Lost ranks, told or about to be.
     pub(super) lost: BTreeSet<u32>,
     /// Requests to end the use of regions in which something is under way.
@@ -106,7 +110,7 @@ pub(super) fn network(error: &OfiError) -> FabricError {
 /// What is under way, for people.
 impl fmt::Display for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}, {} messages wait", self.phase, self.outbox.len())?;
+        write!(f, "{:?}, {} messages wait", self.phase, self.unsent())?;
         self.flights.all().try_for_each(|flight| write!(f, ", {:?} at rank {}", flight.job, flight.rank))?;
         let told = |(rank, far): (&u32, &FarRank)| {
             let (queued, held) = (far.queued.len(), far.held.len());
@@ -124,25 +128,26 @@ impl Core {
             part,
             below,
             phase: Phase::Running,
+            untold: None,
             flights: Flights::default(),
             directory: Directory::default(),
             ranks: BTreeMap::new(),
             puts: Window::default(),
-            outbox: VecDeque::new(),
+            outbox: Outbox::default(),
+            halfway: VecDeque::new(),
+            outlived: HashMap::new(),
+            unanswered: BTreeMap::new(),
+            trouble: false,
+            looked_at: Instant::now(),
+            grace: GRACE,
+            mistake: None,
             waiters: Vec::new(),
             woken: Vec::new(),
+            shed: Vec::new(),
             lost: BTreeSet::new(),
             revoking: Vec::new(),
             door,
             counters: Counters::default(),
-        }
-    }
-
-    /// Sends a message that is acknowledged, for which nobody waits.
-    pub(super) fn tell(&mut self, rank: u32, head: Head, bytes: Vec<u8>) {
-        if !self.lost.contains(&rank) {
-            let id = self.flights.add(Flight::new(rank, Job::Ask));
-            self.send_soon(rank, id | SENT, Head { id, ..head }, bytes);
         }
     }
 
@@ -164,31 +169,13 @@ impl Core {
         self.puts.end(among_all);
     }
 
-    /// Returns whether something may begin now.
-    pub(super) fn has_room(&self) -> bool {
-        self.phase == Phase::Running && self.flights.under_way() < DEEPEST && self.outbox.is_empty()
-    }
-
     pub(super) fn far(&mut self, rank: u32) -> &mut FarRank {
         self.ranks.entry(rank).or_default()
     }
 
-    /// Returns whether all messages have left.
-    pub(super) fn has_sent_all(&self) -> bool {
-        self.outbox.is_empty()
-    }
-
-    /// Sends a message when there is room.
-    pub(super) fn send_soon(&mut self, rank: u32, tag: u64, head: Head, bytes: Vec<u8>) {
-        if !self.lost.contains(&rank) {
-            self.outbox.push_back(Waiting { rank, tag, head, bytes });
-        }
-    }
-
-    /// Drops messages to lost ranks.
-    pub(super) fn clear_outbox(&mut self) {
-        let lost = &self.lost;
-        self.outbox.retain(|waiting| !lost.contains(&waiting.rank));
+    /// Returns whether a test wants this mistake.
+    pub(super) fn errs(&self, mistake: Mistake) -> bool {
+        self.mistake == Some(mistake)
     }
 
     /// Ends an operation or request.
@@ -196,16 +183,22 @@ impl Core {
         let failed = outcome.as_ref().err().cloned();
         let Some(flight) = self.flights.end(id, outcome) else { return };
         let (rank, put, far, own) = (flight.rank, flight.put, flight.far.take(), flight.own.take());
-        let (waker, wanted) = (flight.waker.take(), flight.wanted);
+        let (waker, wanted, posted) = (flight.waker.take(), flight.wanted, flight.posted);
+        let is_notice = matches!(flight.job, Job::PutThenNotice | Job::Notice);
         if let (Job::GetInto(place), None) = (&flight.job, &failed) {
             self.below.provider().ring(place);
         }
         self.woken.extend(waker);
-        if let Some(far) = far
-            && self.directory.leave(&far, own)
-            && far.is_revoked()
-        {
-            self.answer_revokes(&far);
+        match far {
+            Some(far) if posted => {
+                self.outlived.insert(id, Outlived::new(far, own));
+                self.trouble = true;
+            }
+            Some(far) => self.leave_region(&far, own),
+            None => {}
+        }
+        if is_notice {
+            self.give_up_notice(rank, id);
         }
         if let Some(put) = put {
             self.end_put(rank, put);
@@ -219,148 +212,16 @@ impl Core {
         self.woken.append(&mut self.waiters);
     }
 
-    /// Notes that the network refused an operation. It ends when its target's loss is told, or after
-    /// some time.
-    pub(super) fn refuse(&mut self, id: u64, error: FabricError) {
-        if let Some(flight) = self.flights.get(id) {
-            flight.refused.get_or_insert((Instant::now(), error));
-        }
+    /// Lets the notices go on behind one that will not be answered.
+    fn give_up_notice(&mut self, rank: u32, id: u64) {
+        let far = self.far(rank);
+        far.notices = far.notices.saturating_sub(1);
+        far.queued.retain(|queued| queued.id != id);
+        self.send_notices(rank);
     }
 }
 
 impl State {
-    /// Sends what waits, as far as there is room.
-    pub(super) fn flush_outbox(&mut self) {
-        while let Some(waiting) = self.core.outbox.pop_front() {
-            match self.send(waiting.rank, waiting.tag, waiting.head, &waiting.bytes) {
-                Ok(true) => {}
-                Ok(false) => {
-                    self.core.outbox.push_front(waiting);
-                    return;
-                }
-                Err(error) => self.core.refuse(waiting.tag & !SENT, network(&error)),
-            }
-        }
-    }
-
-    fn send(&mut self, rank: u32, tag: u64, head: Head, bytes: &[u8]) -> crate::Result<bool> {
-        let Some(link) = &mut self.link else { return Ok(false) };
-        let Some((peer, _, door)) = link.reach(rank)? else { return Ok(true) };
-        let sent = link.endpoint.send(peer, &[&Head { door, ..head }.to_bytes(), bytes], tag)?;
-        self.core.counters.messages += u64::from(sent);
-        Ok(sent)
-    }
-
-    /// Asks a rank of another node for something, if there is room. Returns the request's id.
-    ///
-    /// # Errors
-    /// [`FabricError::System`].
-    pub(super) fn ask(&mut self, flight: Flight, mut head: Head, bytes: &[u8]) -> Result<Option<u64>> {
-        self.core.is_whole()?;
-        if !self.core.has_room() {
-            return Ok(None);
-        }
-        let rank = flight.rank;
-        let id = self.core.flights.add(flight);
-        head.id = id;
-        match self.send(rank, id | SENT, head, bytes) {
-            Ok(true) => Ok(Some(id)),
-            Ok(false) => {
-                self.core.flights.remove(id);
-                Ok(None)
-            }
-            Err(error) => {
-                self.core.flights.remove(id);
-                Err(network(&error))
-            }
-        }
-    }
-
-    /// Begins a put by libfabric to `offset` in a region of another node; the caller counts it among
-    /// the puts to its rank. Returns its id, or `None` if there is no room.
-    ///
-    /// # Errors
-    /// [`FabricError::System`].
-    pub(super) fn write(
-        &mut self,
-        mut flight: Flight,
-        far: &Arc<FarRegion>,
-        offset: u64,
-        from: Origin<'_>,
-    ) -> Result<Option<u64>> {
-        if let Origin::Own(own, _) = &from {
-            flight.own = Some(*own);
-        }
-        self.transfer(flight, far, |link, peer, key, id| {
-            let from = match &from {
-                Origin::Bytes(bytes) => PutFrom::Bytes(bytes),
-                Origin::Own(_, range) => PutFrom::Region(&link.heap, range.clone()),
-            };
-            link.endpoint.put(peer, from, key, far.at + offset, Some(0), id)
-        })
-        .inspect(|begun| self.core.counters.writes += u64::from(begun.is_some()))
-    }
-
-    /// Begins a get by libfabric, as [`State::write`] begins a put.
-    ///
-    /// # Errors
-    /// [`FabricError::System`].
-    pub(super) fn read(
-        &mut self,
-        mut flight: Flight,
-        far: &Arc<FarRegion>,
-        offset: u64,
-        into: Landing,
-    ) -> Result<Option<u64>> {
-        if let Landing::Own(own, _) = &into {
-            flight.own = Some(*own);
-        }
-        self.transfer(flight, far, |link, peer, key, id| {
-            let into = match &into {
-                Landing::Bytes(len) => GetInto::Own(*len),
-                Landing::Own(_, range) => GetInto::Region(&link.heap, range.clone()),
-            };
-            link.endpoint.get(peer, into, key, far.at + offset, id)
-        })
-        .inspect(|begun| self.core.counters.reads += u64::from(begun.is_some()))
-    }
-
-    fn transfer(
-        &mut self,
-        mut flight: Flight,
-        far: &Arc<FarRegion>,
-        post: impl FnOnce(&mut Link, crate::Peer, RemoteKey, u64) -> crate::Result<bool>,
-    ) -> Result<Option<u64>> {
-        let (State { link: Some(link), core }, rank) = (self, flight.rank) else { return Ok(None) };
-        core.is_whole()?;
-        if !core.has_room() {
-            return Ok(None);
-        }
-        // Again, under the lock: the thread that serves may have revoked it a moment ago.
-        if far.is_revoked() {
-            return Err(FabricError::StaleRegion { rank: Rank::new(rank), region: far.key });
-        }
-        let reached = link.reach(rank).map_err(|error| network(&error))?;
-        let Some((peer, key, _)) = reached else { return Err(FabricError::PeerLost { rank: Rank::new(rank) }) };
-        let own = flight.own;
-        flight.far = Some(far.clone());
-        let id = core.flights.add(flight);
-        match post(link, peer, key, id) {
-            Ok(true) => {
-                core.directory.enter(far, own);
-                Ok(Some(id))
-            }
-            Ok(false) => {
-                core.flights.remove(id);
-                Ok(None)
-            }
-            Err(error) => {
-                core.flights.remove(id);
-                Err(network(&error))
-            }
-        }
-    }
-
     /// Lets the endpoint work, and does what its events ask for. Returns how many there were.
     pub(super) fn progress(&mut self) -> usize {
         let State { link: Some(link), core } = self else { return 0 };
@@ -375,48 +236,18 @@ impl State {
             core.part.wake();
         }
         core.offer_held();
+        core.end_trouble();
         let events = worked.unwrap_or_else(|error| {
             core.give_up(&network(&error));
             0
         });
+        self.go_on();
         self.flush_outbox();
         events
     }
 }
 
 impl Core {
-    /// Notes that something posted is over.
-    fn over(&mut self, tag: u64, outcome: core::result::Result<Brought<'_>, crate::Failure>) {
-        let id = tag & !SENT;
-        let brought = match outcome {
-            Ok(brought) => brought,
-            Err(failure) => {
-                return self.refuse(id, FabricError::System { call: &"libfabric", errno: failure.reply.code });
-            }
-        };
-        if tag & SENT != 0 {
-            return;
-        }
-        if let (Brought::Bytes(bytes), Some(flight)) = (brought, self.flights.get(id)) {
-            flight.bytes.extend_from_slice(bytes);
-        }
-        let Some(flight) = self.flights.get(id) else { return };
-        if let Job::PutThenNotice = flight.job {
-            flight.job = Job::Notice;
-            let (rank, far, own) = (flight.rank, flight.far.take(), flight.own.take());
-            if let Some(far) = far
-                && self.directory.leave(&far, own)
-                && far.is_revoked()
-            {
-                self.answer_revokes(&far);
-            }
-            let waiting = self.far(rank).queued.iter_mut().find(|queued| queued.id == id);
-            waiting.into_iter().for_each(|queued| queued.ready = true);
-            return self.send_notices(rank);
-        }
-        self.end(id, Ok(0));
-    }
-
     /// Sends the notices to a rank that wait for nothing.
     pub(super) fn send_notices(&mut self, rank: u32) {
         while let Some(QueuedNotice { id, head, bytes, .. }) = {
@@ -443,18 +274,4 @@ impl Core {
             self.end(id, Err(error.clone()));
         }
     }
-}
-
-/// Where the bytes of a put are.
-pub(super) enum Origin<'a> {
-    Bytes(&'a [u8]),
-    /// In a region of this rank: bytes of its heap.
-    Own(RegionKey, Range<usize>),
-}
-
-/// Where the bytes of a get go.
-pub(super) enum Landing {
-    Bytes(usize),
-    /// Into a region of this rank: bytes of its heap.
-    Own(RegionKey, Range<usize>),
 }

@@ -100,7 +100,7 @@ impl Directory {
 
     /// Notes that `rank` has looked up a region of this rank; false if it is being dropped.
     pub(super) fn hold(&mut self, rank: u32, key: RegionKey) -> bool {
-        if self.closing.contains(&key.to_bits()) {
+        if self.is_closing(key) {
             return false;
         }
         self.holders.entry(key).or_default().insert(rank);
@@ -111,6 +111,11 @@ impl Directory {
     pub(super) fn close(&mut self, key: RegionKey) -> BTreeSet<u32> {
         self.closing.insert(key.to_bits());
         self.holders.remove(&key).unwrap_or_default()
+    }
+
+    /// Returns whether a region of this rank is being dropped.
+    pub(super) fn is_closing(&self, key: RegionKey) -> bool {
+        self.closing.contains(&key.to_bits())
     }
 
     /// Notes that a region of this rank is no longer registered.

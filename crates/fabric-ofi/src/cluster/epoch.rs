@@ -10,6 +10,7 @@
 use super::{
     core::{Core, Phase, network},
     link::{Contact, Link},
+    mistake::Mistake,
     net::Net,
 };
 use crate::OfiError;
@@ -18,12 +19,14 @@ use rdma_fabric::{FabricError, Rank};
 impl Core {
     /// Returns the epoch for which all that was under way is over, once.
     pub(super) fn has_drained(&mut self) -> Option<u64> {
-        let Phase::Draining { epoch, told: false } = self.phase else { return None };
+        let epoch = self.untold?;
         let lost = &self.lost;
-        if !self.has_sent_all() || !self.flights.those(|flight| !lost.contains(&flight.rank)).is_empty() {
+        let is_over = || self.has_sent_all() && self.flights.those(|flight| !lost.contains(&flight.rank)).is_empty();
+        // A rank whose endpoint has failed has nothing under way, and delays nobody.
+        if self.phase != Phase::Broken && !self.errs(Mistake::DrainedAtOnce) && !is_over() {
             return None;
         }
-        self.phase = Phase::Draining { epoch, told: true };
+        self.untold = None;
         Some(epoch)
     }
 
@@ -32,22 +35,21 @@ impl Core {
         self.clear_outbox();
         let lost = self.lost.clone();
         self.revoking.retain(|head| !lost.contains(&head.from));
-        for rank in &lost {
-            self.far(*rank).held.clear();
-        }
     }
 
-    /// Ends what was under way with lost ranks.
+    /// Ends what was under way with lost ranks. What came of them before counts: notices that wait
+    /// for room stay.
     fn end_with_lost(&mut self) {
         let lost = self.lost.clone();
+        for rank in &lost {
+            self.far(*rank).queued.clear();
+        }
         for id in self.flights.those(|flight| lost.contains(&flight.rank)) {
             let rank = self.flights.get(id).map_or(self.me, |flight| flight.rank);
             self.end(id, Err(FabricError::PeerLost { rank: Rank::new(rank) }));
         }
-        for rank in &lost {
-            self.far(*rank).queued.clear();
-        }
         self.directory.forget(&lost);
+        self.woken.append(&mut self.waiters);
     }
 }
 
@@ -56,8 +58,9 @@ impl Net {
     pub(super) fn drain(&self, epoch: u64, lost: &[Rank]) {
         self.with(|state| {
             state.core.lose(lost);
+            state.core.untold = Some(epoch);
             if state.core.phase != Phase::Broken {
-                state.core.phase = Phase::Draining { epoch, told: false };
+                state.core.phase = Phase::Draining;
             }
         });
     }
@@ -66,6 +69,7 @@ impl Net {
     pub(super) fn reopen(&self) -> crate::Result<Vec<u8>> {
         self.with(|state| {
             state.link = None;
+            state.core.closed();
             match Link::open(&self.domain, &self.heap) {
                 Ok(link) => {
                     state.core.door = link.door;
@@ -89,13 +93,19 @@ impl Net {
             };
             Contact::from_bytes(contact).map(Some).ok_or(OfiError::Key { len: contact.len() })
         };
-        let contacts = contacts.iter().enumerate().map(read).collect::<crate::Result<Vec<_>>>()?;
-        self.with(|state| {
-            if let Some(link) = &mut state.link {
+        let contacts = contacts.iter().enumerate().map(read).collect::<crate::Result<Vec<_>>>();
+        self.with(|state| match (contacts, &mut state.link) {
+            (Ok(contacts), Some(link)) => {
                 link.meet(contacts);
+                state.flush_outbox();
+                Ok(())
             }
-        });
-        Ok(())
+            (Ok(_), None) => Ok(()),
+            (Err(error), _) => {
+                state.core.give_up(&network(&error));
+                Err(error)
+            }
+        })
     }
 
     /// Tells the loss of ranks on this node and to whoever waits for them, and lets operations begin
@@ -103,13 +113,26 @@ impl Net {
     pub(super) fn resume(&self, lost: &[Rank]) {
         self.part.lost(lost, true);
         self.with(|state| {
+            let core = &mut state.core;
+            core.lose(lost);
+            core.untold = None;
+            if core.phase != Phase::Broken {
+                core.phase = Phase::Running;
+            }
+            core.end_with_lost();
+            core.tell_later();
+            state.flush_outbox();
+        });
+        self.part.wake();
+    }
+
+    /// Tells the loss of ranks that have said it of themselves, when nothing of theirs was under way:
+    /// the endpoint stays open, and an epoch under way goes on.
+    pub(super) fn lost(&self, lost: &[Rank]) {
+        self.part.lost(lost, false);
+        self.with(|state| {
             state.core.lose(lost);
             state.core.end_with_lost();
-            if state.core.phase != Phase::Broken {
-                state.core.phase = Phase::Running;
-            }
-            let core = &mut state.core;
-            core.woken.append(&mut core.waiters);
         });
         self.part.wake();
     }

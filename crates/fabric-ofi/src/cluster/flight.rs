@@ -1,6 +1,6 @@
 //! Operations and requests of this rank that are under way.
 
-use super::directory::FarRegion;
+use super::{directory::FarRegion, rma::Rest};
 use rdma_fabric::{FabricError, RegionKey, Result, provider::Place};
 use std::{sync::Arc, task::Waker, time::Instant};
 
@@ -17,9 +17,9 @@ pub(super) enum Job {
     GetInto(Place),
     /// A message that asks for something.
     Ask,
-    /// A message that asks where a region is, which is kept as soon as the answer is here: the next
+    /// A message that asks where this region is, which is kept as soon as the answer is here: the next
     /// message may revoke it.
-    Locate,
+    Locate(RegionKey),
     /// A message that asks for a word, which goes into this rank's own memory.
     WordInto(Place),
     /// A message with a notice, for which there is room at the target as long as it is not over, and
@@ -45,6 +45,10 @@ pub(super) struct Flight {
     pub(super) far: Option<Arc<FarRegion>>,
     /// The own region that it uses by libfabric.
     pub(super) own: Option<RegionKey>,
+    /// What it has still to move.
+    pub(super) rest: Option<Rest>,
+    /// Whether the network has it, and may use memory.
+    pub(super) posted: bool,
     /// When the network refused it. The reason may be that its target is lost, which is told later.
     pub(super) refused: Option<(Instant, FabricError)>,
 }
@@ -61,6 +65,8 @@ impl Flight {
             put: None,
             far: None,
             own: None,
+            rest: None,
+            posted: false,
             refused: None,
         }
     }
@@ -98,7 +104,7 @@ impl Flights {
         let slot = &mut self.slots[index as usize];
         slot.number = (slot.number + 1) & 0x7fff_ffff;
         slot.flight = Some(flight);
-        (u64::from(slot.number) << 32) | (u64::from(index) + 1)
+        id_of(slot.number, index)
     }
 
     fn slot(&mut self, id: u64) -> Option<(u32, &mut Slot)> {
@@ -138,10 +144,14 @@ impl Flights {
     pub(super) fn those(&self, which: impl Fn(&Flight) -> bool) -> Vec<u64> {
         let id = |(index, slot): (usize, &Slot)| {
             let flight = slot.flight.as_ref().filter(|flight| flight.outcome.is_none())?;
-            which(flight).then_some((u64::from(slot.number) << 32) | (index as u64 + 1))
+            which(flight).then_some(id_of(slot.number, index as u32))
         };
         self.slots.iter().enumerate().filter_map(id).collect()
     }
+}
+
+fn id_of(number: u32, index: u32) -> u64 {
+    (u64::from(number) << 32) | (u64::from(index) + 1)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The endpoint of this rank and what it knows of its peers': opened anew after each loss.
 
-use super::{message::Head, wait::random};
+use super::{heap, message::Head, wait::random};
 use crate::{Domain, Endpoint, EndpointOptions, Peer, Region, RemoteKey, Result};
 use std::collections::HashMap;
 use tofu2_sim::shm::part::Heap;
@@ -38,23 +38,23 @@ pub(super) struct Link {
     pub(super) endpoint: Endpoint,
     pub(super) heap: Region,
     pub(super) door: u64,
-    /// Of each rank; `None` if it is of this node, or lost.
-    contacts: Vec<Option<Contact>>,
+    /// The most bytes that are put or got at a time: a multiple of 8, so that no word is in two parts.
+    pub(super) longest: usize,
+    /// Of each rank; `None` if it is of this node, or lost. Nothing until they are known.
+    contacts: Option<Vec<Option<Contact>>>,
     /// Those that were needed.
     peers: HashMap<u32, Peer>,
 }
 
 impl Link {
     /// Opens an endpoint, and registers the heap under a key that nobody knows yet.
-    #[allow(unsafe_code)]
     pub(super) fn open(domain: &Domain, heap: &Heap) -> Result<Self> {
-        // SAFETY: `Heap::keep` keeps the bytes mapped, and everybody accesses them by
-        // `rdma_fabric::access`.
-        let heap = unsafe { domain.region_over(heap.start, heap.len, heap.keep.clone()) }?;
+        let heap = heap::register(domain, heap)?;
         let options = EndpointOptions { depth: 1024, receives: 256, message_bytes: MESSAGE, wait: true };
         let endpoint = Endpoint::open(domain, options)?;
         let door = random()?;
-        Ok(Link { endpoint, heap, door, contacts: Vec::new(), peers: HashMap::new() })
+        let longest = (endpoint.limits().transfer & !7).max(8);
+        Ok(Link { endpoint, heap, door, longest, contacts: None, peers: HashMap::new() })
     }
 
     /// Returns what to tell the others.
@@ -64,13 +64,20 @@ impl Link {
 
     /// Learns of the others.
     pub(super) fn meet(&mut self, contacts: Vec<Option<Contact>>) {
-        self.contacts = contacts;
+        self.contacts = Some(contacts);
         self.peers.clear();
+    }
+
+    /// Returns whether it knows the others.
+    pub(super) fn has_met(&self) -> bool {
+        self.contacts.is_some()
     }
 
     /// Returns a rank's peer, the key of its heap, and its door; `None` if it has none.
     pub(super) fn reach(&mut self, rank: u32) -> Result<Option<(Peer, RemoteKey, u64)>> {
-        let Some(Some(contact)) = self.contacts.get(rank as usize) else { return Ok(None) };
+        let Some(Some(contact)) = self.contacts.as_ref().and_then(|all| all.get(rank as usize)) else {
+            return Ok(None);
+        };
         let peer = match self.peers.get(&rank) {
             Some(peer) => *peer,
             None => {

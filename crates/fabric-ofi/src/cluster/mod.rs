@@ -17,8 +17,9 @@
 //! Whoever starts the job brings the ranks together: it exchanges what [`Member::join`] returns, and
 //! brings the news of other ranks.
 
-// Where to begin: `core` is the state of a rank, how operations begin and end; `transfer` is what
-// its program posts, `serve` what it does for others, as `message` and `directory` say. `net` puts
+// Where to begin: `core` is the state of a rank, and how operations end; they begin in `rma` or, as
+// messages, in `outbox`. `transfer` is what its program posts and `polling` what it asks for later, `serve` what it does for others, as
+// `message` and `directory` say. `net` puts
 // a lock around it, for the program's threads and the one in `thread`; `provider` is what a fabric
 // sees. `epoch` is about losses.
 mod core;
@@ -26,23 +27,32 @@ mod directory;
 mod epoch;
 mod far_rank;
 mod flight;
+mod heap;
 mod link;
 mod message;
+mod mistake;
 mod net;
+mod outbox;
+mod polling;
 mod provider;
 mod region;
+mod rma;
 mod serve;
+mod settling;
+#[cfg(test)]
+mod tests;
 mod thread;
 mod transfer;
+mod trouble;
 mod wait;
 
-pub use self::{core::Counters, net::Council};
+pub use self::{core::Counters, net::Council, settling::Settling};
 
 use self::{net::Net, provider::Cluster, thread::ProgressThread, wait::Patience};
 use crate::{Domain, OfiError, Result};
 use ::core::time::Duration;
 use rdma_fabric::{
-    Atomics, Caps, Fabric, LockedMemory, Multicasts, PutOrder, Rank,
+    Atomics, Caps, Fabric, LockedMemory, Multicasts, Program, PutOrder, Rank,
     provider::{JobFacts, Nodes},
 };
 use std::sync::Arc;
@@ -113,7 +123,7 @@ impl Member {
         caps.locked_memory = LockedMemory::Copies;
         caps.max_transfer = self.net.domain.longest() as u64;
         let facts = JobFacts { ranks: below.ranks(), nodes: Nodes::Table(self.nodes.clone()), caps };
-        Fabric::new(self.net.me, Arc::new(facts), Cluster { net: self.net.clone(), below, of_helper: false })
+        Fabric::new(self.net.me, Arc::new(facts), Cluster { net: self.net.clone(), below })
     }
 
     /// Returns the rank's share in its node.
@@ -139,6 +149,13 @@ impl Member {
         true
     }
 
+    /// Returns a program that does what `program` does and, when that has returned or panicked, waits
+    /// up to `within` for what it has posted. So nothing of a rank is under way when the others of
+    /// its node are told that it is lost.
+    pub fn settling<'a, P: Program>(&'a self, program: &'a P, within: Duration) -> Settling<'a, P> {
+        Settling::new(&self.net, program, within)
+    }
+
     /// Lets nothing new begin, because ranks are lost; [`Council::drained`] is called, with this
     /// `epoch`, when what was under way among the others is over.
     pub fn drain(&self, epoch: u64, lost: &[Rank]) {
@@ -159,6 +176,12 @@ impl Member {
     /// again. All that live have reopened, and know each other by [`Member::meet`].
     pub fn resume(&self, lost: &[Rank]) {
         self.net.resume(lost);
+    }
+
+    /// Tells the loss of a rank that has said it of itself, after it had [settled](Member::settle):
+    /// nothing of it is under way, so no epoch is needed, and one that is under way goes on.
+    pub fn lost(&self, rank: Rank) {
+        self.net.lost(&[rank]);
     }
 
     /// Notes that a rank has left.

@@ -4,7 +4,7 @@
 use super::{
     core::{Core, Counters, Phase, State},
     directory::FarRegion,
-    flight::{Flight, Job},
+    flight::{Flight, Flights, Job},
     link::Link,
     message::{Head, Kind},
     wait::Patience,
@@ -29,9 +29,6 @@ pub trait Council: fmt::Debug + Send + Sync {
     fn aborted(&self, text: &str, code: i32);
 }
 
-/// How long an operation that the network refused may wait for the news that its target is lost.
-const GRACE: Duration = Duration::from_secs(30);
-
 /// A rank's share.
 pub(super) struct Net {
     pub(super) me: Rank,
@@ -46,15 +43,6 @@ pub(super) struct Net {
     /// When a thread of the program last looked, in ns since `begun`.
     looked: AtomicU64,
     pub(super) closing: AtomicBool,
-}
-
-// The heap's address stands for memory that any thread may use.
-#[allow(unsafe_code)]
-mod threads {
-    // SAFETY: `Heap::start` is only passed on to libfabric, which may use it in any thread.
-    unsafe impl Send for super::Net {}
-    // SAFETY: as above.
-    unsafe impl Sync for super::Net {}
 }
 
 impl fmt::Debug for Net {
@@ -97,9 +85,10 @@ impl Net {
 
     fn finish<T>(&self, mut state: MutexGuard<'_, State>, work: impl FnOnce(&mut State) -> T) -> T {
         let done = work(&mut state);
-        let woken = core::mem::take(&mut state.core.woken);
+        let (woken, shed) = (core::mem::take(&mut state.core.woken), core::mem::take(&mut state.core.shed));
         let drained = state.core.has_drained();
         drop(state);
+        drop(shed);
         woken.into_iter().for_each(core::task::Waker::wake);
         if let Some(epoch) = drained {
             self.council.drained(epoch);
@@ -137,7 +126,24 @@ impl Net {
     pub(super) fn is_idle(&self) -> bool {
         self.look();
         let state = self.lock();
-        state.core.phase == Phase::Broken || (state.core.flights.under_way() == 0 && state.core.has_sent_all())
+        state.core.phase == Phase::Broken || state.core.is_idle()
+    }
+
+    /// Waits, up to this long, until what is under way now is over; not for what helpers begin
+    /// meanwhile.
+    pub(super) fn settle_posted(&self, within: Duration) {
+        let posted = self.lock().core.flights.those(|_| true);
+        let patience = &mut Patience::new();
+        while patience.age() < within {
+            self.look();
+            let is_over = |flights: &mut Flights| {
+                posted.iter().all(|id| flights.get(*id).is_none_or(|flight| flight.outcome.is_some()))
+            };
+            if is_over(&mut self.lock().core.flights) {
+                return;
+            }
+            patience.rest();
+        }
     }
 
     /// Returns what others must know of the endpoint.
@@ -192,7 +198,7 @@ impl Net {
     }
 
     /// Asks a rank of another node, and waits for the answer.
-    fn ask(&self, rank: Rank, job: fn() -> Job, head: Head) -> Result<Flight> {
+    fn ask(&self, rank: Rank, job: impl Fn() -> Job, head: Head) -> Result<Flight> {
         let flight = || Flight { wanted: true, ..Flight::new(rank.number(), job()) };
         let id = self.wait(rank, |state| state.ask(flight(), head, &[]))?;
         let answered = self.wait(rank, |state| {
@@ -221,7 +227,7 @@ impl Net {
         if let Some(known) = self.lock().core.directory.find(rank.number(), key) {
             return Ok(known);
         }
-        let flight = self.ask(rank, || Job::Locate, Head::ask(Kind::Locate, self.me.number(), key))?;
+        let flight = self.ask(rank, || Job::Locate(key), Head::ask(Kind::Locate, self.me.number(), key))?;
         flight.outcome.unwrap_or(Err(FabricError::PeerLost { rank }))?;
         // It may have been revoked since.
         let found = self.lock().core.directory.find(rank.number(), key);
@@ -255,16 +261,16 @@ impl Net {
         });
     }
 
-    /// Ends operations that the network has refused for too long.
-    pub(super) fn end_refused(&self) {
-        self.with(|state| {
-            let late = |flight: &Flight| flight.refused.as_ref().is_some_and(|(since, _)| since.elapsed() > GRACE);
-            for id in state.core.flights.those(late) {
-                let error = state.core.flights.get(id).and_then(|flight| flight.refused.take());
-                if let Some((_, error)) = error {
-                    state.core.end(id, Err(error));
-                }
-            }
-        });
+    /// Returns whether nobody has the lock.
+    #[cfg(test)]
+    pub(super) fn is_free(&self) -> bool {
+        self.state.try_lock().is_ok()
+    }
+
+    /// Lets the thread that works for peers rest.
+    #[cfg(test)]
+    pub(super) fn keep_attended(&self) {
+        self.looked.store(u64::MAX, Relaxed);
+        std::thread::sleep(Duration::from_millis(50));
     }
 }

@@ -1,12 +1,7 @@
 //! The [`Provider`] of a cluster: memory of the own node as on shared memory, memory of other nodes
 //! by libfabric.
 
-use super::{
-    directory::FarRegion,
-    net::Net,
-    region::SharedRegion,
-    transfer::{self, Transfer},
-};
+use super::{directory::FarRegion, net::Net, polling, region::SharedRegion, transfer::Transfer};
 use core::{
     pin::pin,
     task::{Context, Poll, Waker},
@@ -24,8 +19,6 @@ pub(super) struct Cluster {
     pub(super) net: Arc<Net>,
     /// The same handle on this node.
     pub(super) below: Fabric,
-    /// Whether it is a helper's.
-    pub(super) of_helper: bool,
 }
 
 impl Cluster {
@@ -140,7 +133,7 @@ impl Provider for Cluster {
     }
 
     fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
-        transfer::poll(&self.net, *token, into, cx)
+        polling::operation(&self.net, *token, into, cx)
     }
 
     fn test(&self, token: &Token) -> bool {
@@ -151,10 +144,12 @@ impl Provider for Cluster {
     fn forget(&self, token: Token) {
         self.net.with(|state| {
             let id = token.0.get();
-            let Some(flight) = state.core.flights.get(id) else { return };
-            (flight.wanted, flight.waker) = (false, None);
+            let core = &mut state.core;
+            let Some(flight) = core.flights.get(id) else { return };
+            flight.wanted = false;
+            core.shed.extend(flight.waker.take());
             if flight.outcome.is_some() {
-                state.core.flights.remove(id);
+                core.flights.remove(id);
             }
         });
     }
@@ -166,13 +161,13 @@ impl Provider for Cluster {
 
     fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         match goal {
-            Goal::Flush(Some(rank)) if self.net.is_far(rank) => transfer::poll_flush(&self.net, slot, Some(rank), cx),
+            Goal::Flush(Some(rank)) if self.net.is_far(rank) => polling::flush(&self.net, slot, Some(rank), cx),
             Goal::Flush(None) => match self.below.provider().poll_wait(&mut Slot::default(), goal, cx) {
-                Poll::Ready(Ok(())) => transfer::poll_flush(&self.net, slot, None, cx),
+                Poll::Ready(Ok(())) => polling::flush(&self.net, slot, None, cx),
                 other => other,
             },
-            Goal::Room(None) => transfer::poll_room(&self.net, slot, None, cx),
-            Goal::Room(Some(rank)) if self.net.is_far(rank) => transfer::poll_room(&self.net, slot, Some(rank), cx),
+            Goal::Room(None) => polling::room(&self.net, slot, None, cx),
+            Goal::Room(Some(rank)) if self.net.is_far(rank) => polling::room(&self.net, slot, Some(rank), cx),
             Goal::Busy(_) | Goal::Charge(..) => Poll::Ready(Ok(())),
             _ => {
                 self.net.look();
@@ -226,7 +221,7 @@ impl Provider for Cluster {
         let (net, facts) = (self.net.clone(), like.facts().clone());
         let task: HelperTask = Box::new(move |below: Fabric| {
             let me = below.rank();
-            task(Fabric::new(me, facts, Cluster { net, below, of_helper: true }))
+            task(Fabric::new(me, facts, Cluster { net, below }))
         });
         self.below.provider().helper(&self.below, name, task)
     }
@@ -236,7 +231,7 @@ impl Keyless for Cluster {
     fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
         let none = FabricError::Unsupported { feature: &"memory without a key" };
         let below = self.below.provider().keyless().ok_or(none)?.open(&self.below, pact)?;
-        Ok(like.beside(Cluster { net: self.net.clone(), below, of_helper: self.of_helper }))
+        Ok(like.beside(Cluster { net: self.net.clone(), below }))
     }
 
     fn holds(&self, _: Rank, _: RegionKey) -> Result<bool> {

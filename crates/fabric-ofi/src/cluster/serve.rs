@@ -3,9 +3,11 @@
 use super::{
     core::Core,
     directory::FarRegion,
-    far_rank::HeldNotice,
-    flight::Job,
+    far_rank::{HeldNotice, NOTICES},
+    flight::{Flight, Job},
     message::{Answer, Head, INLINE, Kind, WordWork},
+    mistake::Mistake,
+    outbox::answer_tag,
 };
 use rdma_fabric::{
     FabricError, Rank, RegionKey, Result,
@@ -34,7 +36,8 @@ impl Core {
                 Ok((Answer::Good, 0, 0))
             }
             Kind::Revoke => {
-                if !self.directory.revoke(head.from, head.region) {
+                let idle = self.directory.revoke(head.from, head.region);
+                if !idle && !self.errs(Mistake::AnswersAtOnce) {
                     self.revoking.push(head);
                     return;
                 }
@@ -54,7 +57,7 @@ impl Core {
             }
             _ => Vec::new(),
         };
-        self.send_soon(head.from, 0, head.answer(self.me, answer, a, b), terms);
+        self.send_soon(head.from, answer_tag(head.from), head.answer(self.me, answer, a, b), terms);
     }
 
     /// Returns where a region of this rank is, and notes who knows.
@@ -69,7 +72,8 @@ impl Core {
     /// Works on a word of this rank. The processor's atomics do it, as for ranks of this node.
     fn word(&mut self, head: &Head) -> Result<u64> {
         let unsupported = FabricError::Unsupported { feature: &"this work on a word" };
-        let work = WordWork::read(head).filter(|_| head.width == 4 || head.width == 8).ok_or(unsupported)?;
+        let work = WordWork::read(head).filter(|_| head.width == 4 || head.width == 8);
+        let work = work.ok_or_else(|| unsupported.clone())?;
         let width = usize::from(head.width);
         let place = self.part.place(head.region, head.offset, width, width)?;
         let provider = self.below.provider();
@@ -80,7 +84,8 @@ impl Core {
             WordWork::Change(amo) => match provider.atomic(&place, amo) {
                 Posted::Over(old) => return Ok(old),
                 Posted::Failed(error) => return Err(error),
-                _ => {}
+                // Shared memory is never full, and is done at once.
+                _ => return Err(unsupported),
             },
         }
         Ok(u64::from_le_bytes(word))
@@ -88,13 +93,19 @@ impl Core {
 
     /// Puts the bytes of a put with a notice, and leaves the notice, or keeps it until there is room.
     fn notice(&mut self, head: &Head, bytes: &[u8]) -> Result<Answer> {
-        if head.detail == INLINE && bytes.len() as u64 == head.b {
+        let corrupt = FabricError::Corrupt { rank: Rank::new(head.from), what: &"a notice" };
+        let carries = if head.detail == INLINE { head.b } else { 0 };
+        let too_many = self.far(head.from).held.len() as u64 >= NOTICES;
+        if bytes.len() as u64 != carries || too_many || head.offset.checked_add(head.b).is_none() {
+            return Err(corrupt);
+        }
+        if head.detail == INLINE {
             let place = self.part.place(head.region, head.offset, bytes.len(), 1)?;
             if let Posted::Failed(error) = self.below.provider().put(&place, Source::Bytes(bytes), None) {
                 return Err(error);
             }
         }
-        let notice = HeldNotice { data: head.a, region: head.region, end: head.offset.saturating_add(head.b) };
+        let notice = HeldNotice { data: head.a, region: head.region, end: head.offset + head.b };
         if self.far(head.from).held.is_empty() && self.leave(head.from, notice)? {
             return Ok(Answer::Good);
         }
@@ -139,22 +150,33 @@ impl Core {
         self.revoking = later;
         let ready: Vec<Head> = ready;
         for head in ready {
-            self.send_soon(head.from, 0, head.answer(self.me, Answer::Good, 0, 0), Vec::new());
+            let answer = head.answer(self.me, Answer::Good, 0, 0);
+            self.send_soon(head.from, answer_tag(head.from), answer, Vec::new());
         }
     }
 
     /// Ends the request that a message answers.
     fn answered(&mut self, head: &Head, bytes: &[u8]) {
-        let Some(flight) = self.flights.get(head.id).filter(|flight| flight.rank == head.from) else { return };
-        let is_notice = matches!(flight.job, Job::Notice);
-        let is_locate = matches!(flight.job, Job::Locate);
-        let into = if let Job::WordInto(place) = &flight.job { Some(place.clone()) } else { None };
-        let answer = head.answered();
-        if is_notice && answer != Some(Answer::Held) {
-            let far = self.far(head.from);
-            far.notices = far.notices.saturating_sub(1);
+        let asked = |flight: &&mut Flight| {
+            let asks = matches!(flight.job, Job::Ask | Job::Locate(_) | Job::WordInto(_) | Job::Notice);
+            flight.rank == head.from && flight.outcome.is_none() && asks
+        };
+        let Some(flight) = self.flights.get(head.id).filter(asked) else { return };
+        let (rank, answer) = (Rank::new(head.from), head.answered());
+        let (mut into, mut wanted, mut room) = (None, None, 0);
+        match &flight.job {
+            Job::WordInto(place) => into = Some(place.clone()),
+            Job::Locate(key) => wanted = Some(*key),
+            Job::Notice => {
+                // Its room was given back, or will be by a message of its own.
+                room = u64::from(answer != Some(Answer::Held));
+                flight.job = Job::Ask;
+            }
+            _ => {}
         }
-        let (rank, region) = (Rank::new(head.from), head.region);
+        let far = self.far(head.from);
+        far.notices = far.notices.saturating_sub(room);
+        let (region, corrupt) = (head.region, FabricError::Corrupt { rank, what: &"an answer" });
         let outcome = match answer {
             Some(Answer::Good | Answer::Held) => Ok(head.a),
             Some(Answer::Stale) => Err(FabricError::StaleRegion { rank, region }),
@@ -162,13 +184,14 @@ impl Core {
             Some(Answer::Unsupported) => {
                 Err(FabricError::Unsupported { feature: &"this operation on memory of another node" })
             }
-            None => Err(FabricError::Corrupt { rank, what: &"an answer" }),
+            None => Err(corrupt.clone()),
         };
-        if is_locate && outcome.is_ok() {
-            let lock = lock_of(bytes);
-            self.directory.keep(FarRegion::new(head.from, region, (head.a, head.b), lock));
-        }
         let outcome = outcome.and_then(|word| {
+            if let Some(key) = wanted {
+                let is_right = key == region && head.a.checked_add(head.b).is_some();
+                let found = FarRegion::new(head.from, key, (head.a, head.b), lock_of(bytes));
+                is_right.then(|| self.directory.keep(found)).ok_or(corrupt)?;
+            }
             let bytes = word.to_le_bytes();
             into.map_or(Ok(()), |place| self.below.provider().write(&place, &bytes[..place.len().min(8)], true))?;
             Ok(word)

@@ -17,8 +17,6 @@ const LOOKS: u32 = 20;
 const SLEEP: Duration = Duration::from_millis(20);
 /// The longest sleep where there is no descriptor.
 const NAP: Duration = Duration::from_millis(5);
-/// How often operations are looked at that the network refused.
-const ROUNDS: u32 = 64;
 
 /// The thread; ended when it is dropped.
 #[derive(Debug)]
@@ -48,7 +46,7 @@ impl Drop for ProgressThread {
 }
 
 fn run(net: &Net) {
-    let (mut vain, mut rounds, mut naps) = (0, 0, 0);
+    let (mut vain, mut naps) = (0, 0);
     // Acquire: pairs with the release in `drop`.
     while !net.closing.load(Acquire) {
         if net.unattended() < ATTENDED {
@@ -65,10 +63,6 @@ fn run(net: &Net) {
         if vain < LOOKS {
             thread::yield_now();
             continue;
-        }
-        rounds += 1;
-        if rounds % ROUNDS == 0 {
-            net.end_refused();
         }
         if !sleep(net) {
             naps = (naps + 1).min(8);

@@ -1,28 +1,26 @@
-//! Operations of this rank on memory of other nodes, and waits for them.
+//! Operations of this rank on memory of other nodes.
 //!
 //! Puts and gets of libfabric move bytes. What has to stay whole does not go that way: puts and gets
 //! of 4 or 8 aligned bytes are words, which the target's processor stores and loads, as it does
 //! atomics. A put with a notice takes its bytes with it if they are few.
 
 use super::{
-    core::{Landing, Origin, State},
+    core::State,
     directory::FarRegion,
     far_rank::{NOTICES, QueuedNotice},
     flight::{Flight, Job},
     link::PAYLOAD,
     message::{Head, INLINE, Kind, WordWork},
+    mistake::Mistake,
     net::Net,
+    rma::{Landing, Origin},
 };
-use core::{
-    num::NonZeroU64,
-    task::{Context, Poll},
-};
+use core::num::NonZeroU64;
 use rdma_fabric::{
-    Amo, Fabric, FabricError, Rank, RemoteAddr, Result,
-    provider::{Place, Posted, Sink, Slot, Source, Token},
+    Amo, Fabric, FabricError, RemoteAddr, Result,
+    provider::{Place, Posted, Sink, Source, Token},
 };
 use std::sync::Arc;
-use tofu2_sim::shm::part::Fate;
 
 /// The most bytes of own memory that a put copies rather than to wait until the network has them.
 const COPIED: usize = 1024;
@@ -209,6 +207,10 @@ impl<'a> Transfer<'a> {
                 let far = state.core.far(rank);
                 far.notices += 1;
                 far.queued.push_back(QueuedNotice { id, ready: false, head, bytes: Vec::new() });
+                if state.core.errs(Mistake::NoticeFirst) {
+                    state.core.far(rank).queued.pop_back();
+                    state.core.send_soon(rank, 0, Head { id, ..head }, Vec::new());
+                }
             }
             self.begun(state, begun, put, wanted)
         })
@@ -268,84 +270,4 @@ impl<'a> Transfer<'a> {
 
 fn token(id: u64) -> Posted {
     NonZeroU64::new(id).map_or(Posted::Full, |id| Posted::Pending(Token(id)))
-}
-
-/// Polls an operation.
-pub(super) fn poll(net: &Net, token: Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
-    let id = token.0.get();
-    net.look();
-    net.with(|state| {
-        let unknown = FabricError::Unsupported { feature: &"an operation of another provider" };
-        let Some(flight) = state.core.flights.get(id) else { return Poll::Ready(Err(unknown)) };
-        if flight.outcome.is_none() {
-            flight.waker = Some(cx.waker().clone());
-            return Poll::Pending;
-        }
-        let Some(flight) = state.core.flights.remove(id) else { return Poll::Ready(Err(unknown)) };
-        let outcome = flight.outcome.unwrap_or(Ok(0));
-        if let (Sink::Bytes(to), Ok(word)) = (into, &outcome) {
-            match &flight.bytes[..] {
-                [] => {
-                    let len = to.len().min(8);
-                    to[..len].copy_from_slice(&word.to_le_bytes()[..len]);
-                }
-                bytes if bytes.len() == to.len() => to.copy_from_slice(bytes),
-                _ => {}
-            }
-        }
-        Poll::Ready(outcome)
-    })
-}
-
-/// Polls whether the puts that were posted to a rank of another node, or to all, before the first
-/// poll are visible.
-pub(super) fn poll_flush(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-    net.look();
-    net.with(|state| {
-        let core = &mut state.core;
-        let puts = match rank {
-            Some(rank) => &core.far(rank.number()).puts,
-            None => &core.puts,
-        };
-        if slot.is_empty() {
-            slot.0 = [1, puts.next(), 0, 0];
-        }
-        let pending = !puts.is_past(slot.0[1]);
-        if let Some(error) = rank.and_then(|rank| core.part.objection(rank)) {
-            return Poll::Ready(Err(error));
-        }
-        if pending && core.part.objection(Rank::new(core.me)).is_none() {
-            core.wait(cx.waker());
-            return Poll::Pending;
-        }
-        let ranks: Vec<u32> = rank.map_or_else(|| core.ranks.keys().copied().collect(), |rank| vec![rank.number()]);
-        let error = ranks.iter().find_map(|&number| {
-            let lost = core.lost.contains(&number);
-            core.far(number).error.take().filter(|_| !lost)
-        });
-        Poll::Ready(error.map_or(Ok(()), Err))
-    })
-}
-
-/// Polls whether an operation may begin and, if a rank is given, a put with a notice to it.
-pub(super) fn poll_room(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-    net.look();
-    slot.0[0] = 1;
-    if let Some(error) = rank.and_then(|rank| net.objection(rank)).or_else(|| net.objection(net.me)) {
-        return Poll::Ready(Err(error));
-    }
-    net.with(|state| {
-        let core = &mut state.core;
-        core.is_whole()?;
-        let notices = rank.map_or(0, |rank| core.far(rank.number()).notices);
-        if core.has_room() && notices < NOTICES {
-            return Poll::Ready(Ok(()));
-        }
-        // A rank that has left takes no more notices.
-        if notices >= NOTICES && rank.is_some_and(|rank| core.part.fate(rank) == Fate::Left) {
-            return Poll::Ready(Err(FabricError::PeersLeft));
-        }
-        core.wait(cx.waker());
-        Poll::Pending
-    })
 }

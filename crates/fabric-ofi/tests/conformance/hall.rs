@@ -1,17 +1,16 @@
 //! Brings the ranks of a job together that are threads of this process, and tells their losses.
 
 use core::time::Duration;
-use fabric_conformance::RecordedProgram;
 use fabric_ofi::{
     Domain, Wanted,
     cluster::{Council, Member},
     providers,
 };
-use rdma_fabric::Rank;
+use rdma_fabric::{Program, Rank};
 use std::{
     collections::BTreeSet,
     sync::{
-        Arc, Condvar, Mutex, OnceLock,
+        Arc, Condvar, Mutex, OnceLock, Weak,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     thread,
@@ -26,6 +25,9 @@ use tofu2_sim::{
 const SEGMENT: usize = 64 << 20;
 /// A hang guard.
 const LONGEST: Duration = Duration::from_secs(60);
+
+/// How long what a rank has posted may take when its program has ended.
+const SETTLE: Duration = Duration::from_secs(10);
 
 /// A job.
 #[derive(Debug)]
@@ -44,27 +46,29 @@ struct State {
     aborted: Option<(Rank, String, i32)>,
 }
 
-/// One rank's way to the hall.
+/// One rank's way to the hall, which has the ranks and ends with them.
 #[derive(Debug)]
 struct Seat {
-    hall: Arc<Hall>,
+    hall: Weak<Hall>,
     me: Rank,
 }
 
 impl Council for Seat {
     fn drained(&self, epoch: u64) {
-        let mut state = self.hall.state.lock().unwrap();
+        let Some(hall) = self.hall.upgrade() else { return };
+        let mut state = hall.state.lock().unwrap();
         if state.epoch == epoch {
             state.drained.insert(self.me.number());
-            self.hall.changed.notify_all();
+            hall.changed.notify_all();
         }
     }
 
     fn aborted(&self, text: &str, code: i32) {
-        let mut state = self.hall.state.lock().unwrap();
+        let Some(hall) = self.hall.upgrade() else { return };
+        let mut state = hall.state.lock().unwrap();
         let (rank, text, code) = state.aborted.get_or_insert((self.me, text.to_owned(), code)).clone();
         drop(state);
-        for member in self.hall.members.get().into_iter().flatten() {
+        for member in hall.members.get().into_iter().flatten() {
             member.aborted(rank, &text, code);
         }
     }
@@ -85,11 +89,11 @@ fn domain(name: &str) -> Domain {
 
 impl Hall {
     /// Runs `program` on `ranks` ranks, so many of them on each node.
-    pub(crate) fn run(
+    pub(crate) fn run<P: Program<Out = ()>>(
         name: &str,
         ranks: usize,
         per_node: usize,
-        program: &RecordedProgram,
+        program: &P,
         test: &str,
     ) -> Result<(), JobError> {
         let hall = Arc::new(Hall { members: OnceLock::new(), state: Mutex::default(), changed: Condvar::new() });
@@ -106,7 +110,7 @@ impl Hall {
         };
         let joined: Vec<(Member, Vec<u8>)> = (0..ranks)
             .map(|rank| {
-                let seat = Seat { hall: hall.clone(), me: Rank::new(rank as u32) };
+                let seat = Seat { hall: Arc::downgrade(&hall), me: Rank::new(rank as u32) };
                 Member::join(part(rank).unwrap(), domain(name), nodes.clone(), seat).unwrap()
             })
             .collect();
@@ -120,8 +124,9 @@ impl Hall {
                 .map(|member| {
                     let (hall, nodes) = (hall.clone(), ranks);
                     scope.spawn(move || {
-                        let end = member.part().run(member.fabric(), program);
-                        member.settle(Duration::from_secs(10));
+                        let settling = member.settling(program, SETTLE);
+                        let end = member.part().run(member.fabric(), &settling);
+                        member.settle(SETTLE);
                         let rank = member.fabric().rank();
                         match &end {
                             Ok(()) => hall.left(rank, nodes),

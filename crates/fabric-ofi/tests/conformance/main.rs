@@ -2,6 +2,7 @@
 //! through libfabric, over `lo`.
 
 mod hall;
+mod torture;
 
 use fabric_conformance::{CaseProgram, JobReport, TestBed, suite};
 use hall::Hall;
@@ -11,9 +12,13 @@ struct Nodes<const RANKS: usize>;
 
 impl<const RANKS: usize> TestBed for Nodes<RANKS> {
     fn run(program: &CaseProgram, ranks: usize, test: &str, _turn: u64) -> Option<JobReport> {
-        let name = std::env::var("ONESIDED_TEST_PROVIDER").unwrap_or("tcp;ofi_rxm".to_owned());
-        Some(JobReport::of_one_process(program, ranks, |program| Hall::run(&name, ranks, RANKS, program, test)))
+        Some(JobReport::of_one_process(program, ranks, |program| Hall::run(&network(), ranks, RANKS, program, test)))
     }
+}
+
+/// Returns the provider of libfabric to use.
+fn network() -> String {
+    std::env::var("ONESIDED_TEST_PROVIDER").unwrap_or("tcp;ofi_rxm".to_owned())
 }
 
 suite!(far, Nodes<1>);

@@ -17,7 +17,7 @@ use super::{
     endpoint::Endpoint,
     job::State,
     memory::{
-        adopted, place,
+        Mapping, adopted, place,
         regions::{self, RegionKind, Resolved},
     },
 };
@@ -55,12 +55,25 @@ pub struct Part {
 /// The heap of a rank's segment: the memory that all its regions are in.
 #[derive(Clone)]
 pub struct Heap {
-    /// The first byte.
-    pub start: NonNull<u8>,
-    /// Length in bytes.
-    pub len: usize,
-    /// Keeps the memory mapped, readable and writable.
-    pub keep: Arc<dyn Any + Send + Sync>,
+    segment: Arc<Mapping>,
+}
+
+impl Heap {
+    /// Returns the address of its first byte.
+    pub fn start(&self) -> NonNull<u8> {
+        self.segment.heap().0
+    }
+
+    /// Returns its length in bytes.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.segment.heap().1
+    }
+
+    /// Returns what keeps it mapped, readable and writable.
+    pub fn keep(&self) -> Arc<dyn Any + Send + Sync> {
+        self.segment.clone()
+    }
 }
 
 /// Who may resolve a region.
@@ -104,7 +117,7 @@ impl fmt::Debug for Part {
 
 impl fmt::Debug for Heap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Heap({} bytes)", self.len)
+        write!(f, "Heap({} bytes)", self.len())
     }
 }
 
@@ -142,9 +155,7 @@ impl Part {
 
     /// Returns the heap of the rank's segment.
     pub fn heap(&self) -> Heap {
-        let segment = self.endpoint.kept_segment();
-        let (start, len) = segment.heap();
-        Heap { start, len, keep: segment }
+        Heap { segment: self.endpoint.kept_segment() }
     }
 
     /// Returns where a registered region of this rank is.

@@ -1,0 +1,18 @@
+//! The heap of a rank's segment as memory of libfabric.
+//!
+//! A [`Heap`] is mapped as long as its `keep` lives, and everybody accesses it by atomics or
+//! `rdma_fabric::access` alone, since ranks of the node write it at any time. That is all that
+//! [`Domain::region_over`] asks for.
+#![allow(unsafe_code)]
+
+use crate::{Domain, Region, Result};
+use tofu2_sim::shm::part::Heap;
+
+/// Registers a heap.
+///
+/// # Errors
+/// Those of [`Domain::region_over`].
+pub(super) fn register(domain: &Domain, heap: &Heap) -> Result<Region> {
+    // SAFETY: as above: `keep` is kept as long as the region is.
+    unsafe { domain.region_over(heap.start(), heap.len(), heap.keep()) }
+}

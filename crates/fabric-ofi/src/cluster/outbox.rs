@@ -1,0 +1,188 @@
+//! Messages of this rank: requests and answers, in the order in which they are to be sent, and those
+//! that wait for room.
+
+use super::{
+    core::{Core, Phase, State, network},
+    flight::{Flight, Job},
+    message::Head,
+    mistake::Mistake,
+};
+use rdma_fabric::{FabricError, Rank, Result};
+use std::{collections::VecDeque, time::Instant};
+
+/// Set in the tag of a message. Below it is the flight of a request, or the rank that is answered:
+/// see [`answer_tag`].
+pub(super) const SENT: u64 = 1 << 63;
+
+/// A message that found no room.
+#[derive(Debug)]
+struct Waiting {
+    rank: u32,
+    tag: u64,
+    head: Head,
+    bytes: Vec<u8>,
+}
+
+/// Messages that have not left.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    waiting: VecDeque<Waiting>,
+    /// Requests for which nobody waits, made while nothing new may begin.
+    later: VecDeque<(u32, Head, Vec<u8>)>,
+}
+
+/// What has become of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sending {
+    Sent,
+    /// There is no room, or the others are not known yet.
+    Full,
+    /// There is no such rank any more.
+    Nobody,
+}
+
+/// Returns the tag of an answer to a rank. Flights are told from it by their lower half, which is
+/// never 0.
+pub(super) fn answer_tag(rank: u32) -> u64 {
+    SENT | u64::from(rank) << 32
+}
+
+/// Returns the rank that was answered by a message with this tag, if it was an answer.
+pub(super) fn answered_rank(tag: u64) -> Option<u32> {
+    (tag & SENT != 0 && tag as u32 == 0).then_some(((tag & !SENT) >> 32) as u32)
+}
+
+impl Core {
+    /// Sends a message that is acknowledged, for which nobody waits. While nothing new may begin, it
+    /// is kept: its answer might come to an endpoint that is closed by then.
+    pub(super) fn tell(&mut self, rank: u32, head: Head, bytes: Vec<u8>) {
+        match self.phase {
+            _ if self.lost.contains(&rank) => {}
+            Phase::Running => {
+                let id = self.flights.add(Flight::new(rank, Job::Ask));
+                self.send_soon(rank, id | SENT, Head { id, ..head }, bytes);
+            }
+            Phase::Draining => self.outbox.later.push_back((rank, head, bytes)),
+            Phase::Broken => {}
+        }
+    }
+
+    /// Sends what was kept meanwhile, since things may begin again.
+    pub(super) fn tell_later(&mut self) {
+        for (rank, head, bytes) in core::mem::take(&mut self.outbox.later) {
+            self.tell(rank, head, bytes);
+        }
+    }
+
+    /// Returns whether all messages have left, but for those that are kept for later.
+    pub(super) fn has_sent_all(&self) -> bool {
+        self.outbox.waiting.is_empty()
+    }
+
+    /// Returns whether nothing of this rank is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.flights.under_way() == 0 && self.has_sent_all() && self.outbox.later.is_empty()
+    }
+
+    /// Returns how many messages wait for room.
+    pub(super) fn unsent(&self) -> usize {
+        self.outbox.waiting.len()
+    }
+
+    /// Sends a message when there is room.
+    pub(super) fn send_soon(&mut self, rank: u32, tag: u64, head: Head, bytes: Vec<u8>) {
+        if !self.lost.contains(&rank) {
+            self.outbox.waiting.push_back(Waiting { rank, tag, head, bytes });
+        }
+    }
+
+    /// Drops messages to lost ranks.
+    pub(super) fn clear_outbox(&mut self) {
+        let lost = &self.lost;
+        self.outbox.waiting.retain(|waiting| !lost.contains(&waiting.rank));
+        self.outbox.later.retain(|(rank, ..)| !lost.contains(rank));
+    }
+
+    /// Notes that a message has failed. An answer that got lost leaves its rank waiting: if that rank
+    /// is not told to be lost in time, the endpoint is of no use.
+    pub(super) fn failed_to_send(&mut self, tag: u64, error: FabricError) {
+        match answered_rank(tag) {
+            Some(rank) if !self.lost.contains(&rank) => {
+                self.unanswered.entry(rank).or_insert((Instant::now(), error));
+                self.trouble = true;
+            }
+            Some(_) => {}
+            None => self.refuse(tag & !SENT, error),
+        }
+    }
+}
+
+impl State {
+    /// Sends what waits, as far as there is room.
+    pub(super) fn flush_outbox(&mut self) {
+        let waited = !self.core.has_sent_all();
+        while let Some(waiting) = self.core.outbox.waiting.pop_front() {
+            match self.send(waiting.rank, waiting.tag, waiting.head, &waiting.bytes) {
+                Ok(Sending::Sent) => {}
+                Ok(Sending::Full) => return self.core.outbox.waiting.push_front(waiting),
+                Ok(Sending::Nobody) => {
+                    let rank = Rank::new(waiting.rank);
+                    self.core.end(waiting.tag & !SENT, Err(FabricError::PeerLost { rank }));
+                }
+                Err(error) => self.core.failed_to_send(waiting.tag, network(&error)),
+            }
+        }
+        if waited {
+            // Those who found no room because of them.
+            let core = &mut self.core;
+            core.woken.append(&mut core.waiters);
+        }
+    }
+
+    fn send(&mut self, rank: u32, tag: u64, head: Head, bytes: &[u8]) -> crate::Result<Sending> {
+        let Some(link) = &mut self.link else { return Ok(Sending::Full) };
+        if !link.has_met() && !self.core.errs(Mistake::DropsUnmet) {
+            return Ok(Sending::Full);
+        }
+        let Some((peer, _, door)) = link.reach(rank)? else { return Ok(Sending::Nobody) };
+        let sent = link.endpoint.send(peer, &[&Head { door, ..head }.to_bytes(), bytes], tag)?;
+        self.core.counters.messages += u64::from(sent);
+        Ok(if sent { Sending::Sent } else { Sending::Full })
+    }
+
+    /// Asks a rank of another node for something, if there is room. Returns the request's id.
+    ///
+    /// # Errors
+    /// [`FabricError::System`], [`FabricError::PeerLost`].
+    pub(super) fn ask(&mut self, flight: Flight, mut head: Head, bytes: &[u8]) -> Result<Option<u64>> {
+        self.core.is_whole()?;
+        if !self.core.has_room() {
+            return Ok(None);
+        }
+        let rank = flight.rank;
+        let id = self.core.flights.add(flight);
+        head.id = id;
+        let sent = self.send(rank, id | SENT, head, bytes).map_err(|error| network(&error));
+        if let Ok(Sending::Sent) = sent {
+            return Ok(Some(id));
+        }
+        self.core.flights.remove(id);
+        match sent? {
+            Sending::Nobody => Err(FabricError::PeerLost { rank: Rank::new(rank) }),
+            _ => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_and_requests_are_told_apart() {
+        assert_eq!(answered_rank(answer_tag(0)), Some(0));
+        assert_eq!(answered_rank(answer_tag(70_000)), Some(70_000));
+        assert_eq!(answered_rank(SENT | 5 << 32 | 1), None);
+        assert_eq!(answered_rank(5 << 32), None);
+    }
+}

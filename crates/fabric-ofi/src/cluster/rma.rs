@@ -1,0 +1,297 @@
+//! Puts and gets of libfabric: one after the other if they are longer than what it moves at a time.
+
+use super::{
+    core::{Core, Phase, State, network},
+    directory::FarRegion,
+    flight::{Flight, Job},
+    link::Link,
+    outbox::SENT,
+};
+use crate::{Brought, GetInto, Peer, PutFrom, RemoteKey};
+use core::ops::Range;
+use rdma_fabric::{FabricError, Rank, RegionKey, Result};
+use std::sync::Arc;
+
+/// Where the bytes of a put are.
+pub(super) enum Origin<'a> {
+    Bytes(&'a [u8]),
+    /// In a region of this rank: bytes of its heap.
+    Own(RegionKey, Range<usize>),
+}
+
+/// Where the bytes of a get go.
+pub(super) enum Landing {
+    Bytes(usize),
+    /// Into a region of this rank: bytes of its heap.
+    Own(RegionKey, Range<usize>),
+}
+
+/// What is left of a put or get.
+#[derive(Debug)]
+pub(super) struct Rest {
+    /// Offset in the heap of the other rank.
+    at: u64,
+    what: What,
+}
+
+/// Bytes to be moved.
+#[derive(Debug)]
+enum What {
+    /// Those of the vector from there on.
+    Put(Vec<u8>, usize),
+    PutOwn(Range<usize>),
+    Get(usize),
+    GetInto(Range<usize>),
+}
+
+impl What {
+    fn len(&self) -> usize {
+        match self {
+            What::Put(bytes, done) => bytes.len() - done,
+            What::PutOwn(range) | What::GetInto(range) => range.len(),
+            What::Get(len) => *len,
+        }
+    }
+
+    /// Posts the first `len` bytes. Returns whether there was room.
+    fn post(
+        &self,
+        link: &mut Link,
+        (peer, key): (Peer, RemoteKey),
+        at: u64,
+        len: usize,
+        id: u64,
+    ) -> crate::Result<bool> {
+        let (endpoint, heap) = (&mut link.endpoint, &link.heap);
+        let front = |range: &Range<usize>| range.start..range.start + len;
+        match self {
+            What::Put(bytes, done) => {
+                let from = PutFrom::Bytes(&bytes[*done..*done + len]);
+                endpoint.put(peer, from, key, at, Some(0), id)
+            }
+            What::PutOwn(range) => endpoint.put(peer, PutFrom::Region(heap, front(range)), key, at, Some(0), id),
+            What::Get(_) => endpoint.get(peer, GetInto::Own(len), key, at, id),
+            What::GetInto(range) => endpoint.get(peer, GetInto::Region(heap, front(range)), key, at, id),
+        }
+    }
+
+    fn skip(&mut self, len: usize) {
+        match self {
+            What::Put(_, done) => *done += len,
+            What::PutOwn(range) | What::GetInto(range) => range.start += len,
+            What::Get(left) => *left -= len,
+        }
+    }
+}
+
+impl State {
+    /// Begins a put by libfabric to `offset` in a region of another node; the caller counts it among
+    /// the puts to its rank. Returns its id, or `None` if there is no room.
+    ///
+    /// # Errors
+    /// [`FabricError::StaleRegion`], of either region; [`FabricError::PeerLost`],
+    /// [`FabricError::System`].
+    pub(super) fn write(
+        &mut self,
+        mut flight: Flight,
+        far: &Arc<FarRegion>,
+        offset: u64,
+        from: Origin<'_>,
+    ) -> Result<Option<u64>> {
+        let begun = match from {
+            Origin::Own(own, range) => {
+                flight.own = Some(own);
+                self.transfer(flight, far, offset, What::PutOwn(range))
+            }
+            Origin::Bytes(bytes) => self.write_bytes(flight, far, offset, bytes),
+        }?;
+        self.core.counters.writes += u64::from(begun.is_some());
+        Ok(begun)
+    }
+
+    /// Begins a get by libfabric, as [`State::write`] begins a put.
+    ///
+    /// # Errors
+    /// As [`State::write`].
+    pub(super) fn read(
+        &mut self,
+        mut flight: Flight,
+        far: &Arc<FarRegion>,
+        offset: u64,
+        into: Landing,
+    ) -> Result<Option<u64>> {
+        let what = match into {
+            Landing::Bytes(len) => What::Get(len),
+            Landing::Own(own, range) => {
+                flight.own = Some(own);
+                What::GetInto(range)
+            }
+        };
+        let begun = self.transfer(flight, far, offset, what)?;
+        self.core.counters.reads += u64::from(begun.is_some());
+        Ok(begun)
+    }
+
+    /// Bytes of the caller: only those that can't be sent at once are copied.
+    fn write_bytes(&mut self, flight: Flight, far: &Arc<FarRegion>, offset: u64, bytes: &[u8]) -> Result<Option<u64>> {
+        let longest = self.link.as_ref().map_or(usize::MAX, |link| link.longest);
+        if bytes.len() > longest {
+            return self.transfer(flight, far, offset, What::Put(bytes.to_vec(), 0));
+        }
+        self.begin(flight, far, |link, peer, id| {
+            let put = link.endpoint.put(peer.0, PutFrom::Bytes(bytes), peer.1, far.at + offset, Some(0), id)?;
+            Ok(put.then_some(None))
+        })
+    }
+
+    fn transfer(&mut self, flight: Flight, far: &Arc<FarRegion>, offset: u64, what: What) -> Result<Option<u64>> {
+        let at = far.at + offset;
+        self.begin(flight, far, |link, peer, id| {
+            let mut rest = Rest { at, what };
+            Ok(rest.post(link, peer, id)?.then(|| (rest.what.len() > 0).then_some(rest)))
+        })
+    }
+
+    /// Begins what `post` posts; that returns what is left of it, or `None` if there is no room.
+    fn begin(
+        &mut self,
+        mut flight: Flight,
+        far: &Arc<FarRegion>,
+        post: impl FnOnce(&mut Link, (Peer, RemoteKey), u64) -> crate::Result<Option<Option<Rest>>>,
+    ) -> Result<Option<u64>> {
+        let (State { link: Some(link), core }, rank) = (self, flight.rank) else { return Ok(None) };
+        core.is_whole()?;
+        if !core.has_room() {
+            return Ok(None);
+        }
+        // Again, under the lock: the thread that serves may have revoked it a moment ago, and another
+        // thread of the program may have dropped the own region.
+        if far.is_revoked() {
+            return Err(FabricError::StaleRegion { rank: Rank::new(rank), region: far.key });
+        }
+        if let Some(own) = flight.own {
+            core.is_kept(own)?;
+        }
+        let reached = link.reach(rank).map_err(|error| network(&error))?;
+        let Some((peer, key, _)) = reached else { return Err(FabricError::PeerLost { rank: Rank::new(rank) }) };
+        let own = flight.own;
+        flight.far = Some(far.clone());
+        let id = core.flights.add(flight);
+        match post(link, (peer, key), id) {
+            Ok(Some(rest)) => {
+                core.directory.enter(far, own);
+                if let Some(flight) = core.flights.get(id) {
+                    (flight.posted, flight.rest) = (true, rest);
+                }
+                Ok(Some(id))
+            }
+            Ok(None) => {
+                core.flights.remove(id);
+                Ok(None)
+            }
+            Err(error) => {
+                core.flights.remove(id);
+                Err(network(&error))
+            }
+        }
+    }
+
+    /// Goes on with transfers of which a part is over.
+    pub(super) fn go_on(&mut self) {
+        let State { link: Some(link), core } = self else { return };
+        while let Some(id) = core.halfway.pop_front() {
+            let Some(flight) = core.flights.get(id).filter(|flight| flight.outcome.is_none()) else { continue };
+            let (rank, Some(rest)) = (flight.rank, &mut flight.rest) else { continue };
+            let posted = match link.reach(rank) {
+                Ok(Some((peer, key, _))) => rest.post(link, (peer, key), id),
+                // Its loss is told in a moment.
+                Ok(None) => continue,
+                Err(error) => Err(error),
+            };
+            match posted {
+                Ok(true) => {
+                    flight.rest.take_if(|rest| rest.what.len() == 0);
+                    flight.posted = true;
+                }
+                Ok(false) => return core.halfway.push_front(id),
+                Err(error) => core.refuse(id, network(&error)),
+            }
+        }
+    }
+}
+
+impl Rest {
+    /// Posts as much as can be moved at a time, and takes it off. Returns whether there was room.
+    fn post(&mut self, link: &mut Link, peer: (Peer, RemoteKey), id: u64) -> crate::Result<bool> {
+        let len = self.what.len().min(link.longest);
+        let posted = self.what.post(link, peer, self.at, len, id)?;
+        if posted {
+            self.at += len as u64;
+            self.what.skip(len);
+        }
+        Ok(posted)
+    }
+}
+
+impl Core {
+    /// Checks that a region of this rank is registered, and not about to be dropped.
+    fn is_kept(&self, own: RegionKey) -> Result<()> {
+        if self.directory.is_closing(own) {
+            return Err(FabricError::StaleRegion { rank: Rank::new(self.me), region: own });
+        }
+        self.part.locate(own).map(drop)
+    }
+
+    /// Notes that something posted is over.
+    pub(super) fn over(&mut self, tag: u64, outcome: core::result::Result<Brought<'_>, crate::Failure>) {
+        let id = tag & !SENT;
+        let brought = match outcome {
+            Ok(brought) => brought,
+            Err(failure) => {
+                let error = FabricError::System { call: &"libfabric", errno: failure.reply.code };
+                return if tag & SENT != 0 { self.failed_to_send(tag, error) } else { self.refuse(id, error) };
+            }
+        };
+        if tag & SENT != 0 {
+            return;
+        }
+        self.outlived(id);
+        let Some(flight) = self.flights.get(id).filter(|flight| flight.outcome.is_none()) else { return };
+        flight.posted = false;
+        if let Brought::Bytes(bytes) = brought {
+            flight.bytes.extend_from_slice(bytes);
+        }
+        if flight.rest.is_some() {
+            return self.halfway.push_back(id);
+        }
+        if let Job::PutThenNotice = flight.job {
+            flight.job = Job::Notice;
+            let rank = flight.rank;
+            self.leave_regions(id);
+            let waiting = self.far(rank).queued.iter_mut().find(|queued| queued.id == id);
+            waiting.into_iter().for_each(|queued| queued.ready = true);
+            return self.send_notices(rank);
+        }
+        self.end(id, Ok(0));
+    }
+
+    /// Notes that an operation uses its regions no more.
+    pub(super) fn leave_regions(&mut self, id: u64) {
+        let Some(flight) = self.flights.get(id) else { return };
+        if let Some(far) = flight.far.take() {
+            let own = flight.own.take();
+            self.leave_region(&far, own);
+        }
+    }
+
+    pub(super) fn leave_region(&mut self, far: &FarRegion, own: Option<RegionKey>) {
+        if self.directory.leave(far, own) && far.is_revoked() {
+            self.answer_revokes(far);
+        }
+    }
+
+    /// Returns whether something may begin now.
+    pub(super) fn has_room(&self) -> bool {
+        self.phase == Phase::Running && self.flights.under_way() < super::core::DEEPEST && self.has_sent_all()
+    }
+}

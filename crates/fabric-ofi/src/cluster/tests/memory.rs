@@ -1,0 +1,226 @@
+//! Memory: revoked, dropped, and used by operations that last longer than what they belong to.
+
+use super::*;
+use crate::cluster::{
+    directory::Directory,
+    message::{Answer, Head, Kind},
+    mistake::Mistake,
+    outbox::answer_tag,
+    polling,
+    rma::Origin,
+};
+use core::task::{Context, Waker};
+use rdma_fabric::provider::{Slot, Token};
+use std::{num::NonZeroU64, sync::atomic::AtomicBool, task::Wake};
+
+/// Drops a region of rank 1 while rank 0 has an operation in it; returns whether that waited.
+fn drop_waits(mistake: Option<Mistake>) -> bool {
+    let ranks = Ranks::new(2);
+    let region = ranks.region(1, 64);
+    let id = ranks.under_way(0, (1, &region), None);
+    ranks.with(0, |state| state.core.mistake = mistake);
+    let (early, dropped) = done_within(SHORT, move || drop(region));
+    ranks.over_now(0, id);
+    dropped.join().unwrap();
+    !early
+}
+
+#[test]
+fn memory_is_not_given_up_while_an_operation_is_inside() {
+    assert!(drop_waits(None));
+}
+
+#[test]
+fn answering_a_revocation_too_early_is_found() {
+    assert!(!drop_waits(Some(Mistake::AnswersAtOnce)));
+}
+
+#[test]
+fn memory_of_an_operation_that_outlives_its_peer_is_kept() {
+    let ranks = Ranks::new(2);
+    let (there, own) = (ranks.region(1, 64), ranks.region(0, 64));
+    let id = ranks.under_way(0, (1, &there), Some(&own));
+    // Rank 1 has said its loss of itself: the endpoint stays open, and the get may still land.
+    ranks.members[0].lost(Rank::new(1));
+    ranks.kill(1);
+    assert_eq!(ranks.with(0, |state| state.core.flights.under_way()), 0, "the program is told at once");
+    let (early, dropped) = done_within(SHORT, move || drop(own));
+    assert!(!early);
+    ranks.over_now(0, id);
+    dropped.join().unwrap();
+}
+
+#[test]
+fn a_closed_endpoint_keeps_no_memory() {
+    let ranks = Ranks::new(2);
+    let (there, own) = (ranks.region(1, 64), ranks.region(0, 64));
+    ranks.under_way(0, (1, &there), Some(&own));
+    ranks.members[0].drain(1, &[Rank::new(1)]);
+    ranks.members[0].reopen().unwrap();
+    ranks.members[0].resume(&[Rank::new(1)]);
+    ranks.kill(1);
+    let (done, _) = done_within(LONG, move || drop(own));
+    assert!(done);
+}
+
+#[test]
+fn own_memory_that_another_thread_has_just_dropped_is_no_source() {
+    let ranks = Ranks::new(2);
+    let (there, own) = (ranks.region(1, 4096), ranks.region(0, 4096));
+    let key = own.key();
+    let at = ranks.members[0].part().locate(key).unwrap().at as usize;
+    let (far, _) = ranks.members[0].net.region(Rank::new(1), there.key()).unwrap();
+    let put = || {
+        ranks.with(0, |state| {
+            state.write(Flight::new(1, Job::Put), &far, 0, Origin::Own(key, at..at + 4096)).map(|id| id.is_some())
+        })
+    };
+    assert_eq!(put(), Ok(true));
+    assert!(ranks.members[0].settle(LONG));
+    let stale = Err(FabricError::StaleRegion { rank: Rank::new(0), region: key });
+    // While it is being dropped, and after that.
+    ranks.with(0, |state| _ = state.core.directory.close(key));
+    assert_eq!(put(), stale);
+    drop(own);
+    assert_eq!(put(), stale);
+}
+
+#[test]
+fn answers_that_fit_no_request_change_nothing() {
+    let ranks = Ranks::new(2);
+    let region = ranks.region(1, 64);
+    let id = ranks.under_way(0, (1, &region), None);
+    ranks.with(0, |state| {
+        let core = &mut state.core;
+        let head = Head { door: core.door, id, ..Head::ask(Kind::Done, 1, region.key()) };
+        core.receive(&head.to_bytes());
+        assert_eq!(core.flights.under_way(), 1, "a put is not over by an answer");
+        // Where a region is must be inside of what a rank can have.
+        let asked = core.flights.add(Flight { wanted: true, ..Flight::new(1, Job::Locate(region.key())) });
+        let head = Head { id: asked, a: u64::MAX - 7, b: 64, ..head };
+        core.directory = Directory::default();
+        core.receive(&head.to_bytes());
+        let outcome = core.flights.remove(asked).unwrap().outcome;
+        assert_eq!(outcome, Some(Err(FabricError::Corrupt { rank: Rank::new(1), what: &"an answer" })));
+        assert!(core.directory.find(1, region.key()).is_none());
+        core.flights.remove(id);
+    });
+}
+
+#[test]
+fn notices_whose_numbers_are_wrong_are_refused() {
+    let ranks = Ranks::new(2);
+    let region = ranks.region(0, 64);
+    ranks.with(0, |state| {
+        let core = &mut state.core;
+        let head = Head { door: core.door, ..Head::ask(Kind::Notice, 1, region.key()) };
+        for head in [
+            Head { detail: 1, b: 9, ..head },
+            Head { detail: 0, b: u64::MAX, offset: 8, ..head },
+            Head { detail: 1, b: 8, offset: u64::MAX - 3, ..head },
+        ] {
+            core.receive(&[&head.to_bytes()[..], &[7; 8]].concat());
+        }
+    });
+    assert_eq!(ranks.members[0].fabric().try_notice(), Ok(None));
+    assert_eq!(Answer::Unsupported as u8, 4);
+    assert_ne!(answer_tag(1), 0);
+}
+
+/// A waker that looks, when it is dropped or called, whether the lock is free.
+struct Looks(Arc<Member>, Arc<AtomicBool>);
+
+impl Looks {
+    fn look(&self) {
+        if !self.0.net.is_free() {
+            self.1.store(true, Relaxed);
+        }
+    }
+}
+
+impl Wake for Looks {
+    fn wake(self: Arc<Self>) {
+        self.look();
+    }
+}
+
+impl Drop for Looks {
+    fn drop(&mut self) {
+        self.look();
+    }
+}
+
+#[test]
+fn wakers_are_called_and_dropped_without_the_lock() {
+    let ranks = Ranks::new(2);
+    let (member, locked) = (ranks.members[0].clone(), Arc::new(AtomicBool::new(false)));
+    // So that nobody else has the lock.
+    member.net.keep_attended();
+    let region = ranks.region(1, 64);
+    let waker = || Waker::from(Arc::new(Looks(member.clone(), locked.clone())));
+    for forgets in [true, false] {
+        let id = ranks.under_way(0, (1, &region), None);
+        ranks.with(0, |state| state.core.flights.get(id).unwrap().wanted = true);
+        let token = Token(NonZeroU64::new(id).unwrap());
+        for _ in 0..2 {
+            let waker = waker();
+            let pending = polling::operation(
+                &member.net,
+                token,
+                rdma_fabric::provider::Sink::none(),
+                &mut Context::from_waker(&waker),
+            );
+            assert!(pending.is_pending());
+        }
+        if forgets {
+            member.fabric().provider().forget(token);
+        }
+        ranks.over_now(0, id);
+    }
+    assert!(!locked.load(Relaxed));
+}
+
+struct Counts(AtomicU64);
+
+impl Wake for Counts {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+#[test]
+fn who_finds_no_room_because_of_messages_is_woken_when_they_have_left() {
+    let ranks = Ranks::new(2);
+    let member = &ranks.members[0];
+    member.drain(1, &[]);
+    let contacts = vec![None, Some(ranks.members[1].net.contact())];
+    member.reopen().unwrap();
+    ranks.with(0, |state| {
+        let core = &mut state.core;
+        core.phase = crate::cluster::core::Phase::Running;
+        core.send_soon(1, answer_tag(1), Head::ask(Kind::Done, 0, rdma_fabric::RegionKey::from_bits(0)), Vec::new());
+    });
+    let counts = Arc::new(Counts(AtomicU64::new(0)));
+    let waker = Waker::from(counts.clone());
+    let mut slot = Slot::default();
+    assert!(polling::room(&member.net, &mut slot, None, &mut Context::from_waker(&waker)).is_pending());
+    member.meet(&contacts).unwrap();
+    assert!(becomes(|| counts.0.load(Relaxed) > 0));
+}
+
+#[test]
+fn a_rank_is_lost_when_what_it_posted_is_over() {
+    let ranks = Ranks::new(2);
+    let region = ranks.region(1, 64);
+    let id = ranks.under_way(0, (1, &region), None);
+    let member = ranks.members[0].clone();
+    let fails = async |_: rdma_fabric::Fabric| -> rdma_fabric::ProgramResult<()> { Err("on purpose".into()) };
+    let (early, ended) = done_within(SHORT, move || {
+        let program = member.settling(&fails, LONG);
+        member.part().run(member.fabric(), &program).is_err()
+    });
+    let fate = || ranks.members[0].part().fate(Rank::new(0));
+    assert!(!early && fate() == tofu2_sim::shm::part::Fate::Running);
+    ranks.over_now(0, id);
+    assert!(ended.join().unwrap() && fate() == tofu2_sim::shm::part::Fate::Lost);
+}

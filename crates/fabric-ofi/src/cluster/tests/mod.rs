@@ -1,0 +1,162 @@
+//! Members in one process: what can go wrong between their threads, and mistakes that must be found.
+
+mod drain;
+mod memory;
+mod notices;
+mod split;
+
+use super::{
+    Council, Member,
+    core::State,
+    flight::{Flight, Job},
+};
+use crate::{Domain, Wanted, providers};
+use core::time::Duration;
+use rdma_fabric::{FabricError, Rank, Region};
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    thread,
+    time::Instant,
+};
+use tofu2_sim::shm::{
+    block_on,
+    part::{Part, PartPlan},
+};
+
+const SEGMENT: usize = 4 << 20;
+/// A hang guard.
+const LONG: Duration = Duration::from_secs(20);
+/// What does not happen within this time is taken not to happen.
+const SHORT: Duration = Duration::from_millis(150);
+
+/// Epochs for which a rank has said that all is over.
+#[derive(Clone, Debug, Default)]
+struct Told(Arc<Mutex<Vec<u64>>>);
+
+impl Council for Told {
+    fn drained(&self, epoch: u64) {
+        self.0.lock().unwrap().push(epoch);
+    }
+
+    fn aborted(&self, _: &str, _: i32) {}
+}
+
+impl Told {
+    fn all(&self) -> Vec<u64> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// Ranks, each on a node of its own.
+struct Ranks {
+    members: Vec<Arc<Member>>,
+    told: Vec<Told>,
+}
+
+fn domain() -> Domain {
+    let offers = providers(&Wanted::default().provider("tcp;ofi_rxm").domain("lo")).unwrap();
+    Domain::open(offers.iter().find(|offer| offer.is_usable()).expect("tcp;ofi_rxm over lo")).unwrap()
+}
+
+impl Ranks {
+    fn new(ranks: usize) -> Self {
+        Self::over(ranks, domain)
+    }
+
+    fn over(ranks: usize, domain: impl Fn() -> Domain) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let nodes: Arc<[u32]> = (0..ranks as u32).collect();
+        let join = |rank: u32| {
+            let me = Rank::new(rank);
+            let age = Duration::from_millis(1);
+            let plan = PartPlan { ranks, local: vec![me], me, segment_bytes: SEGMENT, age, oversubscribed: true };
+            let number = u64::from(std::process::id()) << 32 | 1 << 31 | NEXT.fetch_add(1, Relaxed);
+            let (part, told) = (Part::lead(&plan, number, 3).unwrap(), Told::default());
+            let (member, contact) = Member::join(part, domain(), nodes.clone(), told.clone()).unwrap();
+            (Arc::new(member), told, Some(contact))
+        };
+        let mut all = Ranks { members: Vec::new(), told: Vec::new() };
+        let mut contacts = Vec::new();
+        for (member, told, contact) in (0..ranks as u32).map(join) {
+            all.members.push(member);
+            all.told.push(told);
+            contacts.push(contact);
+        }
+        all.members.iter().for_each(|member| member.meet(&contacts).unwrap());
+        all
+    }
+
+    fn with<T>(&self, rank: usize, work: impl FnOnce(&mut State) -> T) -> T {
+        self.members[rank].net.with(work)
+    }
+
+    /// Allocates at one rank, and lets all others look it up.
+    fn region(&self, rank: usize, bytes: usize) -> Region {
+        let region = self.members[rank].fabric().alloc(bytes).unwrap();
+        let others = self.members.iter().enumerate().filter(|(other, _)| *other != rank);
+        others.for_each(|(_, member)| _ = member.fabric().remote_span::<u8>(self.at(rank, &region), bytes).unwrap());
+        region
+    }
+
+    /// Ends what a rank waits for that the others take for lost: nobody answers it.
+    fn kill(&self, rank: usize) {
+        self.members[rank].aborted(Rank::new(rank as u32), "it is lost", 1);
+    }
+
+    fn at(&self, rank: usize, region: &Region) -> rdma_fabric::RemoteAddr {
+        region.at(Rank::new(rank as u32), 0)
+    }
+
+    /// Lets a rank have an operation in a region of another one, from a region of its own, that is
+    /// over when [`Ranks::over_now`] says so. Returns its id.
+    fn under_way(&self, rank: usize, to: (usize, &Region), own: Option<&Region>) -> u64 {
+        let net = &self.members[rank].net;
+        let (far, _) = net.region(Rank::new(to.0 as u32), to.1.key()).unwrap();
+        self.with(rank, |state| {
+            let core = &mut state.core;
+            let own = own.map(Region::key);
+            let mut flight = Flight::new(to.0 as u32, Job::Put);
+            (flight.far, flight.own, flight.posted) = (Some(far.clone()), own, true);
+            let id = core.flights.add(flight);
+            core.directory.enter(&far, own);
+            id
+        })
+    }
+
+    fn over_now(&self, rank: usize, id: u64) {
+        self.with(rank, |state| state.core.over(id, Ok(crate::Brought::Nothing)));
+    }
+}
+
+/// Waits until something is so; returns whether it came to be within [`LONG`].
+fn becomes(so: impl Fn() -> bool) -> bool {
+    let begun = Instant::now();
+    while !so() {
+        if begun.elapsed() > LONG {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+/// Does something that may block on a thread of its own; returns whether it was done within `time`,
+/// and what to join later.
+fn done_within<T: Send + 'static>(
+    time: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> (bool, thread::JoinHandle<T>) {
+    let thread = thread::spawn(work);
+    let begun = Instant::now();
+    while !thread.is_finished() && begun.elapsed() < time {
+        thread::sleep(Duration::from_millis(1));
+    }
+    (thread.is_finished(), thread)
+}
+
+fn network_error() -> FabricError {
+    FabricError::System { call: &"libfabric", errno: 5 }
+}
