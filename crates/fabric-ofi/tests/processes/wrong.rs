@@ -9,7 +9,7 @@ use fabric_ofi::{Amo, Endpoint, EndpointOptions, GetInto, PutFrom, RemoteKey};
 use std::{process, time::Duration};
 
 /// What an operation may take of which nobody may hear again: ten times what it should.
-const SILENCE: Duration = Duration::from_secs(1);
+const SILENCE: Duration = Duration::from_millis(500);
 /// The kinds of operations.
 const KINDS: [&str; 5] = ["a get", "an atomic", "a put", "a put with data", "a put from a region"];
 
