@@ -9,6 +9,8 @@ mod install_blacs;
 mod long_transfers;
 #[cfg(target_os = "linux")]
 mod nightly;
+#[cfg(target_os = "linux")]
+mod ofi;
 mod page;
 mod progress;
 mod suite;
@@ -82,6 +84,10 @@ enum Task {
     Kill(suite::KillOptions),
     /// Write the capability matrix of the contract's page anew.
     Matrix,
+    /// Run the examples as programs of several nodes of this machine, over each provider of libfabric
+    /// and by each launcher that is installed here.
+    #[cfg(target_os = "linux")]
+    Ofi(ofi::Options),
     /// Explore random programs with and without the explorer's shortcuts, all that there are: they
     /// end in the same ways.
     Reduction,
@@ -124,6 +130,8 @@ fn main() -> ExitCode {
         Task::InstallBlacs(options) => install_blacs::run(&options),
         Task::Kill(options) => suite::kill(&options),
         Task::Matrix => suite::matrix(),
+        #[cfg(target_os = "linux")]
+        Task::Ofi(options) => ofi::run(&options),
         Task::Reduction => suite::reduction(),
         Task::Sanitize(options) => nightly::sanitize(&options),
         Task::Targets(options) => targets::run(&options),

@@ -1,0 +1,36 @@
+//! Building the examples with libfabric.
+
+use std::{
+    error::Error,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+/// Says why nothing can be built over libfabric here, if that is so.
+pub(crate) fn missing() -> Option<&'static str> {
+    let mut pkg_config = Command::new("pkg-config");
+    pkg_config.args(["--atleast-version=1.17", "libfabric"]).stderr(Stdio::null());
+    let found = pkg_config.status().is_ok_and(|status| status.success());
+    (!found).then_some("there is no libfabric 1.17 or later, or no pkg-config that knows it")
+}
+
+/// Builds these examples; returns the folder where they are.
+pub(crate) fn examples(names: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--package", "onesided-examples", "--features", "onesided/ofi"]);
+    cargo.args(names.iter().flat_map(|name| ["--example", name]));
+    cargo.args(["--message-format", "json-render-diagnostics"]);
+    let output = cargo.stderr(Stdio::inherit()).output().map_err(|error| format!("cargo: {error}"))?;
+    if !output.status.success() {
+        return Err("the examples can't be built".into());
+    }
+    for line in output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let message: serde_json::Value = serde_json::from_slice(line)?;
+        let is_one = message["target"]["name"].as_str().is_some_and(|name| names.contains(&name));
+        let program = message["executable"].as_str().filter(|_| is_one);
+        if let Some(folder) = program.and_then(|program| PathBuf::from(program).parent().map(PathBuf::from)) {
+            return Ok(folder);
+        }
+    }
+    Err("cargo does not say where it has built the examples".into())
+}

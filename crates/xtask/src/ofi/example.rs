@@ -1,0 +1,147 @@
+//! The examples, and how each has to end.
+
+use super::{bounded::Ended, launcher::Launcher, report::Outcome};
+use core::time::Duration;
+
+/// A program of `examples/`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Example {
+    pub(crate) name: &'static str,
+    pub(crate) ranks: usize,
+    /// Its own options.
+    pub(crate) words: &'static [&'static str],
+    end: End,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// All ranks end well, and this is printed.
+    Well(&'static str),
+    /// A rank kills itself, and the others print this.
+    Survived(&'static str),
+    /// The ranks refuse by a typed error with this text.
+    Refused(&'static str),
+}
+use End::{Refused, Survived, Well};
+
+const fn of_four(name: &'static str, end: End) -> Example {
+    Example { name, ranks: 4, words: &[], end }
+}
+
+/// The one that stands for all of them.
+pub(crate) const QUICK: &str = "shared_counter";
+
+/// All that start ranks as their options say.
+pub(crate) const EXAMPLES: [Example; 21] = [
+    of_four("counter", Well("sees 4")),
+    of_four("shared_counter", Well("none lost")),
+    of_four("window_lock", Well("none torn")),
+    of_four("distributed_hashtable", Well("none lost")),
+    of_four("stencil_rma", Well("fence, put, fence")),
+    of_four("token_ring", Well("hops")),
+    of_four("ping_pong", Well("one way")),
+    of_four("server_any", Well("rank 0 answered")),
+    of_four("matmul_summa", Well("equal to the serial product")),
+    of_four("halo_1d", Well("1000 steps right")),
+    of_four("heat_2d", Well("bit by bit")),
+    of_four("life", Well("a glider came back")),
+    of_four("scale_dynamics", Well("warmest in layer")),
+    of_four("ga_broadcast", Well("has both messages")),
+    of_four("word_count", Well("different words")),
+    of_four("own_protocol", Well(": 6")),
+    of_four("crash_recovery", Survived("3 survivors went on")),
+    Example { name: "existing_memory", ranks: 2, words: &[], end: Well("take") },
+    of_four("session_chain", Refused("does not support control queues")),
+    of_four("tokio_current_thread", Refused("does not support ranks of `launch_shared` on a cluster")),
+    of_four("tokio_multi_thread", Refused("does not support ranks of `launch_shared` on a cluster")),
+];
+
+impl Example {
+    pub(crate) fn loses_a_rank(&self) -> bool {
+        matches!(self.end, Survived(_))
+    }
+
+    /// Says why this example means nothing under a launcher, if that is so.
+    pub(crate) fn unfit_for(&self, launcher: Launcher) -> Option<&'static str> {
+        let kills = launcher == Launcher::Mpich && self.loses_a_rank();
+        kills.then_some("mpirun.mpich kills all ranks when one was killed")
+    }
+
+    /// Tells from how a run has ended what that means, and why.
+    pub(crate) fn judge(&self, ended: &Ended, within: Duration) -> (Outcome, String) {
+        let Some(status) = ended.status else {
+            return (Outcome::Failed, format!("did not end within {} s", within.as_secs()));
+        };
+        if let Some(line) = line_with(&ended.err, "libfabric has no provider") {
+            return (Outcome::Skipped, line.to_owned());
+        }
+        if ended.left > 0 {
+            return (Outcome::Failed, format!("left {} processes behind", ended.left));
+        }
+        let said = |text: &str| line_with(&ended.err, text).or(line_with(&ended.out, text));
+        let told = || {
+            let line = line_with(&ended.err, "error: ").or(ended.err.lines().last());
+            format!("{status}: {}", line.unwrap_or("nothing on standard error"))
+        };
+        match self.end {
+            Well(text) if status.success() && ended.out.contains(text) => (Outcome::Ran, String::new()),
+            Survived(text) if ended.out.contains(text) => (Outcome::Ran, String::new()),
+            Refused(text) if !status.success() && said(text).is_some() => {
+                (Outcome::Refused, said(text).map_or("", without_rank).to_owned())
+            }
+            Well(text) | Survived(text) if status.success() => {
+                (Outcome::Failed, format!("ended well, but did not print `{text}`"))
+            }
+            Refused(_) if status.success() => (Outcome::Failed, "ran, though it should be refused".to_owned()),
+            _ => (Outcome::Failed, told()),
+        }
+    }
+}
+
+/// Returns the first line with this text.
+fn line_with<'a>(lines: &'a str, text: &str) -> Option<&'a str> {
+    lines.lines().find(|line| line.contains(text)).map(str::trim)
+}
+
+/// Leaves away what a launcher writes in front of a rank's line, and which rank it was: they differ
+/// from run to run.
+fn without_rank(line: &str) -> &str {
+    let line = line.split_once("error: ").map_or(line, |(_, error)| error);
+    match line.split_once(" failed: ") {
+        Some((rank, error)) if rank.starts_with("rank ") => error,
+        _ => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
+
+    fn judged(name: &str, code: i32, out: &str, err: &str) -> (Outcome, String) {
+        let example = EXAMPLES.iter().find(|example| example.name == name).unwrap();
+        let (status, took) = (Some(ExitStatus::from_raw(code << 8)), Duration::ZERO);
+        example.judge(&Ended { status, out: out.into(), err: err.into(), took, left: 0 }, Duration::from_secs(1))
+    }
+
+    #[test]
+    fn a_run_is_judged_by_its_output_too() {
+        assert_eq!(judged("counter", 0, "rank 2 sees 4\n", "").0, Outcome::Ran);
+        // Four jobs of one rank each.
+        assert_eq!(judged("counter", 0, "rank 0 sees 1\n", "").0, Outcome::Failed);
+        assert_eq!(judged("counter", 1, "rank 2 sees 4\n", "error: no").0, Outcome::Failed);
+        assert_eq!(judged("crash_recovery", 137, "3 survivors went on; the", "").0, Outcome::Ran);
+        assert_eq!(judged("crash_recovery", 137, "", "").0, Outcome::Failed);
+        let nowhere = "[1] error: libfabric has no provider `x` here; it has tcp\n";
+        assert_eq!(judged("counter", 1, "", nowhere).0, Outcome::Skipped);
+    }
+
+    #[test]
+    fn a_refusal_is_named_without_its_rank() {
+        let text = "this provider does not support ranks of `launch_shared` on a cluster";
+        let line = format!("[2] error: rank 2 failed: {text}\n");
+        assert_eq!(judged("tokio_multi_thread", 1, "", &line), (Outcome::Refused, text.to_owned()));
+        assert_eq!(judged("tokio_multi_thread", 0, "", "").0, Outcome::Failed);
+        assert_eq!(judged("tokio_multi_thread", 1, "", "error: another").0, Outcome::Failed);
+    }
+}

@@ -1,0 +1,30 @@
+//! What a user's Ctrl-C does: the command ends by itself, and leaves nothing behind.
+
+use signal_hook::{consts::TERM_SIGNALS, flag};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+/// Whether this process was told to end.
+#[derive(Debug)]
+pub(crate) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Takes the signals that ask a process to end; the second one ends it at once.
+    pub(crate) fn listen() -> io::Result<Self> {
+        let told = Arc::new(AtomicBool::new(false));
+        for signal in TERM_SIGNALS {
+            flag::register_conditional_shutdown(*signal, 1, told.clone())?;
+            flag::register(*signal, told.clone())?;
+        }
+        Ok(Interrupt(told))
+    }
+
+    pub(crate) fn came(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}
