@@ -32,9 +32,11 @@ const _: () = assert!(LONGEST_TEXT <= LONGEST_ADDRESS);
 /// not ordered unless the first is over before the second is posted; messages to a peer are.
 ///
 /// A wrong key changes nothing at the target, and is told as the provider likes: by an error of the
-/// operation (`tcp;ofi_rxm`), or not at all (gets and atomics over `shm`). An operation that is
-/// never answered keeps its slot, as those to a peer that is gone may, to which there may also be
-/// no room for ever.
+/// operation (`tcp;ofi_rxm`, `sockets`), or not at all (`shm`). An operation that is never answered
+/// keeps its slot, as those to a peer that is gone may, to which there may also be no room for ever;
+/// over `shm` it hides the answers to all later ones, until the endpoint is closed and another is
+/// opened. Over `shm` a post to a peer that was killed may even never return, if the peer held its
+/// lock then.
 ///
 /// A closed endpoint, which is a dropped one, receives nothing: no puts of peers, no messages. What
 /// was under way is abandoned. Memory that its gets and atomics would have written stays mapped for

@@ -107,8 +107,8 @@ pub struct Offer {
     pub(crate) info: Arc<Info>,
 }
 
-/// How long a put of the probe may take: a hundred times what it should.
-const TRY: Duration = Duration::from_secs(1);
+/// How long a put of the probe may take: many times what it should, on a machine that is busy.
+const TRY: Duration = Duration::from_secs(5);
 /// What is asked for, one after the other.
 const ATTEMPTS: [(u64, u64, u32); 4] =
     [(NEEDED, ORDER | WRITES, sys::FI_RM_ENABLED), (NEEDED, ORDER, sys::FI_RM_ENABLED), (NEEDED, 0, 0), (0, 0, 0)];

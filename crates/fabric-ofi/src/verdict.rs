@@ -71,7 +71,7 @@ pub enum Reason {
         /// The operation.
         kind: AtomicKind,
     },
-    /// Its atomics are known to end the process of their target.
+    /// An atomic that is the first operation to a peer is known to end the process.
     AtomicsCrash,
     /// A put to itself was refused, failed, or was over before its bytes were visible.
     NoDelivery {
@@ -97,7 +97,7 @@ impl fmt::Display for Reason {
             Self::NotTogether => f.write_str("does not offer puts, gets and atomics together"),
             Self::Open { error } => write!(f, "can't be opened: {error}"),
             Self::NoAtomic { kind } => write!(f, "claims atomics, has no fetching {} on u64", kind.name()),
-            Self::AtomicsCrash => f.write_str("its atomics end the process of their target"),
+            Self::AtomicsCrash => f.write_str("an atomic that is the first operation to a peer ends the process"),
             Self::NoDelivery { error } => write!(f, "does not tell when a put is visible: {error}"),
         }
     }
@@ -130,7 +130,7 @@ pub(crate) fn missing(facts: &Facts) -> Option<Reason> {
     } else if facts.provider == "shm" && facts.registration & sys::FI_MR_VIRT_ADDR != 0 && facts.order & WRITES == 0 {
         Some(Reason::UncheckedKeys)
     } else if facts.provider.ends_with("ofi_rxd") {
-        // Seen with 1.17, of which nothing was changed until 2.3.
+        // Seen with bare calls of 1.17.
         Some(Reason::AtomicsCrash)
     } else {
         None

@@ -103,7 +103,7 @@ pub(crate) fn gets_bring_what_is_there(mut rank: Rank) {
 
 /// Both ranks change words of rank 0, which uses its endpoint for that, too.
 pub(crate) fn atomics_of_both_ranks_lose_nothing(mut rank: Rank) {
-    const TIMES: u64 = 300;
+    const TIMES: u64 = 100;
     const MINE: u64 = 0x0101_0101_0101_0101;
     let (own, theirs) = rank.regions(64);
     let (home, key) = if rank.rank == 0 { (rank.same, own.key()) } else { (rank.other, theirs) };
