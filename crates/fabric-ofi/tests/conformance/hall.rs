@@ -11,7 +11,7 @@ use rdma_fabric::Rank;
 use std::{
     collections::BTreeSet,
     sync::{
-        Arc, Condvar, Mutex, OnceLock,
+        Arc, Condvar, Mutex, OnceLock, Weak,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     thread,
@@ -47,24 +47,27 @@ struct State {
 /// One rank's way to the hall.
 #[derive(Debug)]
 struct Seat {
-    hall: Arc<Hall>,
+    /// The hall owns the members, which own their seats.
+    hall: Weak<Hall>,
     me: Rank,
 }
 
 impl Council for Seat {
     fn drained(&self, epoch: u64) {
-        let mut state = self.hall.state.lock().unwrap();
+        let Some(hall) = self.hall.upgrade() else { return };
+        let mut state = hall.state.lock().unwrap();
         if state.epoch == epoch {
             state.drained.insert(self.me.number());
-            self.hall.changed.notify_all();
+            hall.changed.notify_all();
         }
     }
 
     fn aborted(&self, text: &str, code: i32) {
-        let mut state = self.hall.state.lock().unwrap();
+        let Some(hall) = self.hall.upgrade() else { return };
+        let mut state = hall.state.lock().unwrap();
         let (rank, text, code) = state.aborted.get_or_insert((self.me, text.to_owned(), code)).clone();
         drop(state);
-        for member in self.hall.members.get().into_iter().flatten() {
+        for member in hall.members.get().into_iter().flatten() {
             member.aborted(rank, &text, code);
         }
     }
@@ -75,8 +78,14 @@ fn number() -> u64 {
     u64::from(std::process::id()) << 32 | NEXT.fetch_add(1, Relaxed)
 }
 
-/// Opens a provider: over `lo` if it has that.
+/// Returns a provider, over `lo` if it has that: opened once, and shared by all jobs of the process,
+/// since opening all offers of a provider takes longer than most jobs.
 fn domain(name: &str) -> Domain {
+    static OPENED: OnceLock<Domain> = OnceLock::new();
+    OPENED.get_or_init(|| open(name)).clone()
+}
+
+fn open(name: &str) -> Domain {
     let offers = |wanted: Wanted| providers(&wanted.provider(name)).unwrap_or_default();
     let over_lo = offers(Wanted::default().domain("lo")).into_iter().chain(offers(Wanted::default()));
     let usable = over_lo.into_iter().find(|offer| offer.provider == name && offer.is_usable());
@@ -106,7 +115,7 @@ impl Hall {
         };
         let joined: Vec<(Member, Vec<u8>)> = (0..ranks)
             .map(|rank| {
-                let seat = Seat { hall: hall.clone(), me: Rank::new(rank as u32) };
+                let seat = Seat { hall: Arc::downgrade(&hall), me: Rank::new(rank as u32) };
                 Member::join(part(rank).unwrap(), domain(name), nodes.clone(), seat).unwrap()
             })
             .collect();
