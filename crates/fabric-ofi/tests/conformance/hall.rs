@@ -79,8 +79,14 @@ fn number() -> u64 {
     u64::from(std::process::id()) << 32 | NEXT.fetch_add(1, Relaxed)
 }
 
-/// Opens a provider: over `lo` if it has that.
+/// Returns a provider, over `lo` if it has that: opened once, and shared by all jobs of the process,
+/// since opening all offers of a provider takes longer than most jobs.
 fn domain(name: &str) -> Domain {
+    static OPENED: OnceLock<Domain> = OnceLock::new();
+    OPENED.get_or_init(|| open(name)).clone()
+}
+
+fn open(name: &str) -> Domain {
     let offers = |wanted: Wanted| providers(&wanted.provider(name)).unwrap_or_default();
     let over_lo = offers(Wanted::default().domain("lo")).into_iter().chain(offers(Wanted::default()));
     let usable = over_lo.into_iter().find(|offer| offer.provider == name && offer.is_usable());
