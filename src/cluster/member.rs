@@ -10,13 +10,12 @@ use rdma_fabric::{Fabric, Program, Rank};
 use std::{
     env, fs,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
     thread,
     time::Duration,
 };
 use tofu2_sim::{
     JobError,
-    shm::part::{Part, PartPlan},
+    shm::part::{Part, PartPlan, bind_this_thread},
 };
 
 /// How long what a rank has posted may take when its program has ended.
@@ -41,14 +40,18 @@ pub(crate) fn run<P: Program>(launch: &Launch, found: &Found, program: &P) -> Re
     .map_err(|error| failed(&error))?;
     let rank = RankOfJob::become_of(launch, &session, &news, &met)?;
     let ended = rank.run(program);
-    match &ended {
-        Ok(()) => {
+    match (rank.part.abort(), &ended) {
+        // Where all ranks share memory, nobody else has told the coordinator.
+        (Some(JobError::Aborted { rank, text, code }), _) if rank.number() == met.rank => {
+            _ = session.abort(code, &text);
+        }
+        (_, Ok(())) => {
             session.left().map_err(|error| failed(&error))?;
             // Its memory is there for the others until all have ended; who waits longer than that
             // hears that the coordinator is gone.
             while session.wait_all_ended(Duration::from_secs(3600)).is_err_and(|error| is_late(&error)) {}
         }
-        Err(error) => _ = session.lost(&error.to_string()),
+        (_, Err(error)) => _ = session.lost(&error.to_string()),
     }
     news.leave();
     drop(rank);
@@ -64,7 +67,7 @@ struct RankOfJob {
     part: Part,
     fabric: Fabric,
     #[cfg(feature = "ofi")]
-    member: Option<Arc<fabric_ofi::cluster::Member>>,
+    member: Option<std::sync::Arc<fabric_ofi::cluster::Member>>,
 }
 
 impl RankOfJob {
@@ -80,15 +83,19 @@ impl RankOfJob {
         let local =
             (0..met.ranks as u32).filter(|rank| nodes[*rank as usize] == own).map(Rank::new).collect::<Vec<_>>();
         let host = |node: u32| welcome.hosts.get(node as usize);
-        let on_machine = nodes.iter().filter(|node| host(**node) == host(own)).count();
+        let on_machine = (0..met.ranks).filter(|rank| nodes.get(*rank).is_some_and(|node| host(*node) == host(own)));
+        let on_machine: Vec<usize> = on_machine.collect();
         let plan = PartPlan {
             ranks: met.ranks,
             me: Rank::new(met.rank),
             segment_bytes: segment_bytes(&welcome.segment)?,
             age: welcome.age + welcome.arrived.elapsed(),
-            oversubscribed: on_machine > thread::available_parallelism().map_or(1, usize::from),
+            oversubscribed: on_machine.len() > thread::available_parallelism().map_or(1, usize::from),
             local,
         };
+        if let Some(nth) = on_machine.iter().position(|rank| *rank == met.rank as usize) {
+            bind_this_thread(launch.bind, nth, on_machine.len())?;
+        }
         let number = welcome.job.wrapping_add(u64::from(own));
         let secret = secret_of_node(&met.secret.to_hex());
         let leads = plan.local.first() == Some(&plan.me);
@@ -120,7 +127,7 @@ impl RankOfJob {
         let contacts = session.exchange(&contact, STEP).map_err(|error| failed(&error))?;
         let contacts: Vec<_> = contacts.into_iter().map(Some).collect();
         member.meet(&contacts).map_err(|error| failed(&error))?;
-        let member = Arc::new(member);
+        let member = std::sync::Arc::new(member);
         news.take_seat(Seat::Among(member.clone()));
         Ok(RankOfJob { part, fabric: member.fabric(), member: Some(member) })
     }

@@ -72,7 +72,10 @@ fn pass_on(seat: &Seat, speaker: &Speaker, event: Event) {
     // Whoever can't be answered is gone, which is the next event.
     match event {
         Event::Drain { epoch, lost } => match seat {
-            Seat::Alone(_) => _ = speaker.drained(epoch),
+            Seat::Alone(_) => {
+                let _ = lost;
+                _ = speaker.drained(epoch);
+            }
             #[cfg(feature = "ofi")]
             Seat::Among(member) => member.drain(epoch, &ranks(&lost)),
         },
