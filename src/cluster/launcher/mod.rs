@@ -16,6 +16,8 @@ mod far_input;
 mod frames;
 mod hosts;
 mod plan;
+#[cfg(feature = "ofi")]
+mod quiet;
 mod quote;
 mod ranks;
 mod relay;
@@ -54,6 +56,8 @@ pub(crate) fn start(launch: &Launch) -> Result<i32, LaunchError> {
         Some(_) if launch.ranks_per_node.is_some() => return Err(HostsError::RanksPerNode.into()),
         Some(path) => Some(hosts::shares(path, launch.ranks)?).filter(|shares| !hosts::are_here(shares)),
     };
+    #[cfg(feature = "ofi")]
+    quiet::make_quiet();
     observing::start_with(launch, |records| start_on(launch, shares.as_deref(), records))
 }
 

@@ -110,15 +110,18 @@ pub(crate) fn hosts_that_fail_are_named() {
     }
     let ended = run(job("meet", "--ranks 2 --hosts /nowhere/hosts"), b"");
     assert!(ended.err.contains("error: --hosts: /nowhere/hosts: No such file or directory"), "{ended:?}");
-    let both = Hosts::of(TWO).job("meet", "--ranks 2 --ranks-per-node 1");
+    let hosts = Hosts::of(TWO);
+    let both = hosts.job("meet", "--ranks 2 --ranks-per-node 1");
     assert!(run(both, b"").err.contains("error: --ranks-per-node: "));
 }
 
 pub(crate) fn this_machine_needs_no_ssh() {
-    let mut local = Hosts::of("localhost slots=2\n127.0.0.1\n").job("meet", "--ranks 3");
+    let hosts = Hosts::of("localhost slots=2\n127.0.0.1\n");
+    let mut local = hosts.job("meet", "--ranks 3");
     local.env("ONESIDED_SSH", "/nowhere/ssh");
     assert_eq!(run(local, b"").code, Some(0));
-    let mut far = Hosts::of("far1\n").job("meet", "--ranks 1");
+    let hosts = Hosts::of("far1\n");
+    let mut far = hosts.job("meet", "--ranks 1");
     far.env("ONESIDED_SSH", "/nowhere/ssh -v");
     let ended = run(far, b"");
     assert!(ended.err.contains("error: /nowhere/ssh -v can't be executed: No such file"), "{ended:?}");
