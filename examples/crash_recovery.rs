@@ -100,6 +100,7 @@ fn die(processes: bool) {
 }
 
 fn main() -> std::process::ExitCode {
-    let processes = onesided::Launch::from_args().is_ok_and(|(launch, _)| launch.provider == Provider::Shm);
+    let of_processes = |provider| matches!(provider, Provider::Shm | Provider::Cluster);
+    let processes = onesided::Launch::from_args().is_ok_and(|(launch, _)| of_processes(launch.provider));
     onesided::launch(async move |fabric| crash_recovery(fabric, 4, processes).await)
 }

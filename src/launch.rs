@@ -82,7 +82,7 @@ pub fn launch_shared<T: Send>(rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) 
 /// Calls `start` with the parsed command line, unless it asks for help.
 fn started(usage: &str, start: impl FnOnce(Launch, Vec<OsString>) -> ExitCode) -> ExitCode {
     #[cfg(target_os = "linux")]
-    if let Some(code) = bootstrap::serve_if_asked() {
+    if let Some(code) = bootstrap::serve_if_asked().or_else(cluster::serve_if_asked) {
         return code;
     }
     match Launch::from_args() {
@@ -187,6 +187,11 @@ impl Launch {
         let program = async |fabric| program(fabric).await;
         if let Some(endpoint) = tofu2_sim::shm::from_env()? {
             return observing::run_rank(endpoint, &program).map(|()| ExitCode::SUCCESS);
+        }
+        // Programs that have their options from elsewhere come here first.
+        #[cfg(target_os = "linux")]
+        if let Some(code) = cluster::serve_if_asked() {
+            return Ok(code);
         }
         #[cfg(target_os = "linux")]
         if let Some(found) = cluster::found(self)? {

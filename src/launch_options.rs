@@ -21,7 +21,8 @@ use tofu2_sim::{
 /// | `--provider NAME` | `ONESIDED_PROVIDER` | cluster: libfabric's provider between nodes | `tcp;ofi_rxm` |
 /// | `--on-node NAME` | | cluster: what ranks of one node use: `shm`, or `ofi` as if each were on a node of its own | `shm` |
 /// | `--interface NAME` | `ONESIDED_INTERFACE` | cluster: the interface, or its address, that ranks of other nodes reach | the first |
-/// | `--hosts FILE` | `ONESIDED_HOSTS` | cluster: start ranks on these hosts, by ssh; a line is `HOST slots=N` | this machine |
+/// | `--hosts FILE` | `ONESIDED_HOSTS` | cluster: start ranks on these hosts, by ssh; a line is `HOST slots=N`, 1 slot unless it says so | this machine |
+/// | | `ONESIDED_SSH` | cluster: the command that takes the place of ssh, with arguments separated by spaces | `ssh` |
 /// | `--lease SECONDS` | | cluster: for how long a rank may be silent before it counts as lost | 5 |
 /// | `--stats` | `ONESIDED_STATS=1` | feature `observe`: print counters of operations and waits at the end, on standard error | off |
 /// | `--trace FILE` | `ONESIDED_TRACE` | feature `observe`: write a trace that Perfetto reads | off |
@@ -145,7 +146,7 @@ Ranks and what they run on:
   --progress-thread    threads that execute what control queues of others began; not in virtual time (off)
   --stuck-after S      end a job whose ranks all wait for each other after S seconds, or never (10; ONESIDED_STUCK_AFTER)
 Of clusters:
-  --hosts FILE         start ranks on these hosts by ssh: lines of HOST slots=N (this machine; ONESIDED_HOSTS)
+  --hosts FILE         start ranks on these hosts by ssh, or by ONESIDED_SSH: lines of HOST slots=N (this machine; ONESIDED_HOSTS)
   --provider NAME      libfabric's provider between nodes (tcp;ofi_rxm; ONESIDED_PROVIDER)
   --on-node NAME       what ranks of one node use: shm, or ofi as if each were on its own (shm)
   --interface NAME     the interface between them, or its address (the first; ONESIDED_INTERFACE)

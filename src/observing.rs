@@ -6,9 +6,12 @@ use crate::{
     report::{LaunchError, UNOBSERVED, say},
     settings::{EMPTY, option, setting},
 };
-use observe::{Gathering, Observation, ObserveError, Output, RecordWriter};
+use observe::{Detail, Gathering, Observation, ObserveError, Output, RECORDS_VARIABLE, RecordDirectory, RecordWriter};
 use rdma_fabric::{Fabric, FabricError, Program, Rank, Time};
-use std::path::PathBuf;
+use std::{
+    ffi::{OsStr, OsString},
+    path::PathBuf,
+};
 use tofu2_sim::{
     shm::{self, Launcher},
     virt::{Job, Run, Timeline},
@@ -73,11 +76,53 @@ pub(crate) fn run_over<P: Program>(part: &shm::part::Part, fabric: Fabric, progr
 
 /// Starts processes.
 pub(crate) fn start(launch: &Launch, launcher: Launcher) -> Result<i32, LaunchError> {
-    let (ended, told) = launch.observe.of_processes(launch.ranks, |variable| match variable {
-        Some((name, value)) => launcher.env(name, value).run(),
-        None => launcher.run(),
-    })?;
+    start_with(launch, |variable| match variable {
+        Some((name, value)) => Ok(launcher.env(name, value).run()?),
+        None => Ok(launcher.run()?),
+    })
+}
+
+/// Starts processes by `run`, which gets the variable that tells them what to record, if anything.
+pub(crate) fn start_with(
+    launch: &Launch,
+    run: impl FnOnce(Option<(&'static str, OsString)>) -> Result<i32, LaunchError>,
+) -> Result<i32, LaunchError> {
+    let (ended, told) = launch.observe.of_processes(launch.ranks, run)?;
     both(ended, told)
+}
+
+/// Returns what the variable's value asks ranks to record, for [`Records::create`].
+#[cfg(target_os = "linux")]
+pub(crate) fn what_to_record(value: &OsStr) -> String {
+    value.to_string_lossy().split(':').next().unwrap_or_default().to_owned()
+}
+
+/// Keeps the record of a rank of another host, as if the rank had written it where the variable says.
+#[cfg(target_os = "linux")]
+pub(crate) fn bring_home(value: &OsStr, rank: u32, record: &[u8]) -> Result<(), ObserveError> {
+    RecordWriter::from_value(value)?.write_bytes(rank, record)
+}
+
+/// Records of ranks of this host, whose launcher is on another one.
+#[cfg(target_os = "linux")]
+pub(crate) struct Records(RecordDirectory);
+
+#[cfg(target_os = "linux")]
+impl Records {
+    pub(crate) fn create(what: &str) -> Result<Self, ObserveError> {
+        let detail = if what == "trace" { Detail::Trace } else { Detail::Stats };
+        RecordDirectory::create(detail).map(Records)
+    }
+
+    /// Returns the variable for the ranks.
+    pub(crate) fn variable(&self) -> (&'static str, OsString) {
+        (RECORDS_VARIABLE, self.0.variable())
+    }
+
+    /// Returns the record of a rank that has left one.
+    pub(crate) fn of(&self, rank: u32) -> Option<Vec<u8>> {
+        self.0.bytes(rank)
+    }
 }
 
 /// Runs all ranks in this process.

@@ -17,6 +17,10 @@ pub(crate) enum LaunchError {
     /// A job of several processes did not come together, or its network failed.
     #[error("{0}")]
     Cluster(String),
+    /// Its ranks could not be started on the hosts that a file names.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Hosts(#[from] crate::cluster::HostsError),
     #[cfg(feature = "observe")]
     #[error(transparent)]
     Observe(#[from] observe::ObserveError),
@@ -66,6 +70,8 @@ pub(crate) fn failed(error: &LaunchError) -> ExitCode {
     match error {
         LaunchError::Job(error) => ExitCode::from(error.exit_code()),
         LaunchError::Cluster(_) => ExitCode::FAILURE,
+        #[cfg(target_os = "linux")]
+        LaunchError::Hosts(_) => ExitCode::FAILURE,
         #[cfg(feature = "observe")]
         LaunchError::Observe(_) => ExitCode::FAILURE,
     }

@@ -97,10 +97,19 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// # Errors
 /// A message that names the path.
 pub(crate) fn faults_in(path: &Path) -> Result<Faults, String> {
-    within(path, MOST, PATIENCE).map_err(|problem| format!("{}: {problem}", path.display()))
+    let faults = text_in(path).and_then(|text| text.parse::<Faults>().map_err(|error| error.to_string()));
+    faults.map_err(|problem| format!("{}: {problem}", path.display()))
 }
 
-fn within(path: &Path, most: u64, patience: Duration) -> Result<Faults, String> {
+/// Reads a file of text, which may be a pipe, a device, or something else that never ends.
+///
+/// # Errors
+/// A message without the path.
+pub(crate) fn text_in(path: &Path) -> Result<String, String> {
+    within(path, MOST, PATIENCE)
+}
+
+fn within(path: &Path, most: u64, patience: Duration) -> Result<String, String> {
     let (send, receive) = mpsc::channel();
     let owned = path.to_owned();
     // Opening and reading may block forever; the thread then ends with the process.
@@ -109,7 +118,7 @@ fn within(path: &Path, most: u64, patience: Duration) -> Result<Faults, String> 
         let read = File::open(owned).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
         let _ = send.send(read.map(|_| bytes));
     };
-    thread::Builder::new().name("faults".to_owned()).spawn(reader).map_err(|error| error.to_string())?;
+    thread::Builder::new().name("reader of a file".to_owned()).spawn(reader).map_err(|error| error.to_string())?;
     let bytes = match receive.recv_timeout(patience) {
         Ok(read) => read.map_err(|error| error.to_string())?,
         Err(_) => return Err(format!("it has no end, or none within {} s", patience.as_secs())),
@@ -117,8 +126,7 @@ fn within(path: &Path, most: u64, patience: Duration) -> Result<Faults, String> 
     if bytes.len() as u64 > most {
         return Err(format!("it has no end, or more than {most} bytes"));
     }
-    let text = String::from_utf8(bytes).map_err(|error| format!("it is no text: {error}"))?;
-    text.parse::<Faults>().map_err(|error| error.to_string())
+    String::from_utf8(bytes).map_err(|error| format!("it is no text: {error}"))
 }
 
 #[cfg(test)]

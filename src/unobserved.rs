@@ -7,7 +7,10 @@ use crate::{
     report::{LaunchError, UNOBSERVED, say},
 };
 use rdma_fabric::{Fabric, FabricError, Program, Rank};
-use std::{convert::Infallible, ffi::OsString};
+use std::{
+    convert::Infallible,
+    ffi::{OsStr, OsString},
+};
 use tofu2_sim::{
     shm::{self, Launcher},
     virt::{Job, Run},
@@ -47,6 +50,42 @@ pub(crate) fn run_over<P: Program>(part: &shm::part::Part, fabric: Fabric, progr
 
 pub(crate) fn start(_: &Launch, launcher: Launcher) -> Result<i32, LaunchError> {
     Ok(launcher.run()?)
+}
+
+pub(crate) fn start_with(
+    _: &Launch,
+    run: impl FnOnce(Option<(&'static str, OsString)>) -> Result<i32, LaunchError>,
+) -> Result<i32, LaunchError> {
+    run(None)
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) fn what_to_record(_: &OsStr) -> String {
+    "none".to_owned()
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) fn bring_home(_: &OsStr, _: u32, _: &[u8]) -> Result<(), Infallible> {
+    Ok(())
+}
+
+/// Stands in for records of ranks of this host, which this build does not make.
+#[cfg(target_os = "linux")]
+pub(crate) enum Records {}
+
+#[cfg(target_os = "linux")]
+impl Records {
+    pub(crate) fn create(_: &str) -> Result<Self, FabricError> {
+        refuse_launcher(|_| Some(OsString::new())).map(|()| unreachable!("it is refused"))
+    }
+
+    pub(crate) fn variable(&self) -> (&'static str, OsString) {
+        match *self {}
+    }
+
+    pub(crate) fn of(&self, _: u32) -> Option<Vec<u8>> {
+        match *self {}
+    }
 }
 
 pub(crate) fn run_here<P: Program>(launch: &Launch, program: &P) -> Result<(), LaunchError> {

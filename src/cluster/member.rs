@@ -17,7 +17,7 @@ use std::{
 };
 use tofu2_sim::{
     JobError,
-    shm::part::{Part, PartPlan},
+    shm::part::{Part, PartPlan, bind_this_thread},
 };
 
 /// How long what a rank has posted may take when its program has ended.
@@ -61,17 +61,21 @@ fn run_with(
     let rank = RankOfJob::become_of(launch, &session, &news, &met)?;
     let (ended, settled) = program(&rank);
     rank.tell_counters(launch);
-    match &ended {
-        Ok(()) => {
+    match (rank.part.abort(), &ended) {
+        // Where all ranks share memory, nobody else has told the coordinator.
+        (Some(JobError::Aborted { rank, text, code }), _) if rank.number() == met.rank => {
+            _ = session.abort(code, &text);
+        }
+        (_, Ok(())) => {
             session.left().map_err(|error| failed(&error))?;
             // Its memory is there for the others until all have ended; who waits longer than that
             // hears that the coordinator is gone.
             while session.wait_all_ended(Duration::from_secs(3600)).is_err_and(|error| is_late(&error)) {}
         }
-        Err(error) if settled => _ = session.lost(&error.to_string()),
+        (_, Err(error)) if settled => _ = session.lost(&error.to_string()),
         // Something of it is under way: its connection breaks off, as if it had been killed, and all
         // others see to that before they are told.
-        Err(_) => {}
+        (_, Err(_)) => {}
     }
     news.leave();
     drop(rank);
@@ -103,15 +107,19 @@ impl RankOfJob {
         let local =
             (0..met.ranks as u32).filter(|rank| nodes[*rank as usize] == own).map(Rank::new).collect::<Vec<_>>();
         let host = |node: u32| welcome.hosts.get(node as usize);
-        let on_machine = nodes.iter().filter(|node| host(**node) == host(own)).count();
+        let on_machine = (0..met.ranks).filter(|rank| nodes.get(*rank).is_some_and(|node| host(*node) == host(own)));
+        let on_machine: Vec<usize> = on_machine.collect();
         let plan = PartPlan {
             ranks: met.ranks,
             me: Rank::new(met.rank),
             segment_bytes: segment_bytes(&welcome.segment)?,
             age: welcome.age + welcome.arrived.elapsed(),
-            oversubscribed: on_machine > thread::available_parallelism().map_or(1, usize::from),
+            oversubscribed: on_machine.len() > thread::available_parallelism().map_or(1, usize::from),
             local,
         };
+        if let Some(nth) = on_machine.iter().position(|rank| *rank == met.rank as usize) {
+            bind_this_thread(launch.bind, nth, on_machine.len())?;
+        }
         let number = welcome.job.wrapping_add(u64::from(own));
         let secret = secret_of_node(&met.secret.to_hex());
         let leads = plan.local.first() == Some(&plan.me);

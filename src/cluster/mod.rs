@@ -17,7 +17,7 @@ use bootstrap::{Found, How, Interface, Rendezvous, pmix::Pmix, rendezvous, rende
 use rdma_fabric::FabricError;
 use std::{env, time::Duration};
 
-pub(crate) use launcher::start;
+pub(crate) use launcher::{HostsError, serve_if_asked, start};
 pub(crate) use member::{run, run_shared};
 
 /// The variable that names the nodes of a job otherwise than by their machines: processes with the
@@ -52,12 +52,8 @@ pub(crate) fn found(launch: &Launch) -> Result<Option<Found>, FabricError> {
 
 /// Finds the other ranks, or their coordinator.
 fn meet(launch: &Launch, found: &Found) -> Result<Rendezvous, LaunchError> {
-    let interface = launch.interface.as_ref().map(|name| match name.parse() {
-        Ok(address) => Interface::Address(address),
-        Err(_) => Interface::Named(name.clone()),
-    });
     let segment = (launch.segment_bytes as u64).to_le_bytes().to_vec();
-    let how = How { interface, segment, lease: launch.lease, within: STEP, ..How::default() };
+    let how = How { interface: interface(launch), segment, lease: launch.lease, within: STEP, ..How::default() };
     let met = match found {
         Found::Pmix { .. } => {
             let mut store = Pmix::open(STEP).map_err(|error| failed(&error))?;
@@ -66,6 +62,14 @@ fn meet(launch: &Launch, found: &Found) -> Result<Rendezvous, LaunchError> {
         other => rendezvous(other, &how),
     };
     met.map_err(|error| failed(&error))
+}
+
+/// Returns the interface that the options name.
+fn interface(launch: &Launch) -> Option<Interface> {
+    launch.interface.as_ref().map(|name| match name.parse() {
+        Ok(address) => Interface::Address(address),
+        Err(_) => Interface::Named(name.clone()),
+    })
 }
 
 /// Turns what went wrong before the job began into the error of a launch.

@@ -6,6 +6,8 @@
 
 mod c_boundary;
 #[cfg(target_os = "linux")]
+mod cluster;
+#[cfg(target_os = "linux")]
 mod forks;
 #[cfg(target_os = "linux")]
 mod idle;
@@ -39,6 +41,34 @@ const CASES: &[(&str, fn())] = &[
     ("forked_processes_are_not_the_guest", forks::forked_processes_are_not_the_guest),
     ("threads_pass_arrays_on", c_boundary::threads_pass_arrays_on),
     ("what_is_no_fabric_for_it_is_told", c_boundary::what_is_no_fabric_for_it_is_told),
+    #[cfg(target_os = "linux")]
+    ("cluster::ranks_meet_on_one_machine", cluster::here::ranks_meet_on_one_machine),
+    #[cfg(target_os = "linux")]
+    ("cluster::input_goes_to_the_first", cluster::here::input_goes_to_the_first),
+    #[cfg(target_os = "linux")]
+    ("cluster::who_waits_for_a_killed_rank_is_told", cluster::here::who_waits_for_a_killed_rank_is_told),
+    #[cfg(target_os = "linux")]
+    ("cluster::an_abort_ends_all", cluster::here::an_abort_ends_all),
+    #[cfg(target_os = "linux")]
+    ("cluster::a_killed_launcher_leaves_nobody", cluster::here::a_killed_launcher_leaves_nobody),
+    #[cfg(target_os = "linux")]
+    ("cluster::signals_to_the_launcher_end_all", cluster::here::signals_to_the_launcher_end_all),
+    #[cfg(target_os = "linux")]
+    ("cluster::what_ranks_did_is_counted", cluster::here::what_ranks_did_is_counted),
+    #[cfg(target_os = "linux")]
+    ("cluster::ranks_of_hosts_meet", cluster::hosts::ranks_of_hosts_meet),
+    #[cfg(target_os = "linux")]
+    ("cluster::input_goes_to_the_first_of_the_first_host", cluster::hosts::input_goes_to_the_first_of_the_first_host),
+    #[cfg(target_os = "linux")]
+    ("cluster::a_killed_rank_of_a_host_is_the_first", cluster::hosts::a_killed_rank_of_a_host_is_the_first),
+    #[cfg(target_os = "linux")]
+    ("cluster::an_abort_ends_all_hosts", cluster::hosts::an_abort_ends_all_hosts),
+    #[cfg(target_os = "linux")]
+    ("cluster::ends_of_the_launcher_reach_all_hosts", cluster::hosts::ends_of_the_launcher_reach_all_hosts),
+    #[cfg(target_os = "linux")]
+    ("cluster::hosts_that_fail_are_named", cluster::hosts::hosts_that_fail_are_named),
+    #[cfg(target_os = "linux")]
+    ("cluster::this_machine_needs_no_ssh", cluster::hosts::this_machine_needs_no_ssh),
     ("jitter_shows_what_seeds_alone_do_not", launch_options::jitter_shows_what_seeds_alone_do_not),
     ("a_seed_and_a_jitter_are_a_run", launch_options::a_seed_and_a_jitter_are_a_run),
     ("wrong_amounts_are_refused", launch_options::wrong_amounts_are_refused),
@@ -56,6 +86,8 @@ fn main() -> ExitCode {
         ["forks-launch"] => return forks::launch(),
         #[cfg(target_os = "linux")]
         ["forks"] => return forks::guest(),
+        #[cfg(target_os = "linux")]
+        ["cluster-program", name, ..] => return cluster::program(name),
         ["program", name, ..] => return launch_options::program(name),
         _ => {}
     }

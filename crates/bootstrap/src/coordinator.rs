@@ -117,7 +117,17 @@ struct Shared {
 #[derive(Debug)]
 struct Seen {
     ends: Vec<Option<End>>,
+    first_lost: Option<u32>,
     outcome: Option<Outcome>,
+}
+
+impl Seen {
+    /// Takes over how ranks have ended by now.
+    fn set_ends(&mut self, ends: Vec<Option<End>>) {
+        let lost = || ends.iter().position(|end| matches!(end, Some(End::Lost(_))));
+        self.first_lost = self.first_lost.or_else(|| lost().map(|rank| rank as u32));
+        self.ends = ends;
+    }
 }
 
 impl Shared {
@@ -137,7 +147,7 @@ impl Coordinator {
         let address = listener.local_addr().map_err(failed("getsockname"))?;
         let flags = rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK;
         let wake = rustix::event::eventfd(0, flags).map_err(|cause| failed("eventfd")(cause.into()))?;
-        let seen = Mutex::new(Seen { ends: vec![None; plan.ranks], outcome: None });
+        let seen = Mutex::new(Seen { ends: vec![None; plan.ranks], first_lost: None, outcome: None });
         let shared = Arc::new(Shared { seen, changed: Condvar::new(), wake });
         let (commands, inbox) = channel();
         let hall = Hall::open(listener, secret, plan, Arc::clone(&shared), inbox).map_err(failed("epoll"))?;
@@ -154,6 +164,12 @@ impl Coordinator {
     /// Returns how each rank has ended by now; none for those that have not.
     pub fn ends(&self) -> Vec<Option<End>> {
         self.shared.seen().ends.clone()
+    }
+
+    /// Returns the rank that was lost before all others, if one was: what others ended with may be the
+    /// consequence. Of several that were lost at once, such as those of a host, it is the lowest.
+    pub fn first_lost(&self) -> Option<u32> {
+        self.shared.seen().first_lost
     }
 
     /// Waits until all ranks have ended, the job could not start, or it was aborted; returns nothing

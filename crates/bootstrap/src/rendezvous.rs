@@ -99,7 +99,7 @@ pub fn rendezvous_over(store: &mut dyn Bootstrap, how: &How) -> Result<Rendezvou
     let (rank, ranks) = (store.rank(), store.ranks());
     if rank == 0 {
         let secret = Secret::random().map_err(|cause| RendezvousError::System { call: "getrandom", cause })?;
-        let listen = SocketAddr::new(listening_address(how)?, 0);
+        let listen = SocketAddr::new(listening_address(how.interface.as_ref())?, 0);
         let address = process::start(listen, &secret, &plan(ranks, how), how.within)?;
         store.put(key, format!("{address} {}", secret.to_hex()).as_bytes())?;
         store.fence()?;
@@ -136,7 +136,7 @@ fn at_known_place(rank: u32, ranks: usize, host: &str, port: u16, how: &How) -> 
     };
     if rank == 0 {
         let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        let listen = if how.interface.is_none() { any } else { listening_address(how)? };
+        let listen = if how.interface.is_none() { any } else { listening_address(how.interface.as_ref())? };
         let mut address = process::start(SocketAddr::new(listen, port), &secret, &plan(ranks, how), how.within)?;
         if address.ip().is_unspecified() {
             address.set_ip(Ipv4Addr::LOCALHOST.into());
@@ -150,8 +150,12 @@ fn at_known_place(rank: u32, ranks: usize, host: &str, port: u16, how: &How) -> 
     Ok(Rendezvous { rank, ranks, address: *address, secret })
 }
 
-/// Returns the address that the coordinator is to listen at.
-fn listening_address(how: &How) -> Result<IpAddr, RendezvousError> {
+/// Returns the address by which other hosts reach this one: that of an interface, of version 4 if it
+/// has one; without an interface the first that is not of the loopback, or else the loopback's.
+///
+/// # Errors
+/// [`RendezvousError::UnknownInterface`], [`RendezvousError::System`].
+pub fn listening_address(interface: Option<&Interface>) -> Result<IpAddr, RendezvousError> {
     let all = interface::interfaces().map_err(|cause| RendezvousError::System { call: "netlink", cause })?;
     let of_version_4_first = |wanted: &dyn Fn(&interface::Interface) -> bool| {
         let wanted: Vec<IpAddr> = all.iter().filter(|it| wanted(it)).map(|it| it.address).collect();
@@ -161,7 +165,7 @@ fn listening_address(how: &How) -> Result<IpAddr, RendezvousError> {
         wanted,
         known: all.iter().map(|it| (it.name.clone(), it.address)).collect(),
     };
-    match &how.interface {
+    match interface {
         None => Ok(of_version_4_first(&|it| !it.address.is_loopback()).unwrap_or(Ipv4Addr::LOCALHOST.into())),
         Some(Interface::Named(name)) => of_version_4_first(&|it| it.name == *name).ok_or_else(|| unknown(name.clone())),
         Some(Interface::Address(address)) => {

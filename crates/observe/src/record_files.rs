@@ -49,6 +49,12 @@ impl RecordDirectory {
         value
     }
 
+    /// Returns the record that a rank has left, as [`RecordWriter::write_bytes`] takes it: for a rank
+    /// whose launcher is on another machine.
+    pub fn bytes(&self, rank: u32) -> Option<Vec<u8>> {
+        fs::read(file_of(self.directory.path(), rank)).ok()
+    }
+
     /// Collects the records left by the ranks of a job of `ranks` ranks, and removes the directory.
     ///
     /// # Errors
@@ -82,10 +88,14 @@ impl RecordWriter {
     /// # Errors
     /// [`ObserveError::Variable`].
     pub fn from_env() -> Result<Option<Self>, ObserveError> {
-        std::env::var_os(RECORDS_VARIABLE).map(|value| Self::parse(&value)).transpose()
+        std::env::var_os(RECORDS_VARIABLE).map(|value| Self::from_value(&value)).transpose()
     }
 
-    fn parse(value: &std::ffi::OsStr) -> Result<Self, ObserveError> {
+    /// Reads the value of [`RECORDS_VARIABLE`].
+    ///
+    /// # Errors
+    /// [`ObserveError::Variable`].
+    pub fn from_value(value: &std::ffi::OsStr) -> Result<Self, ObserveError> {
         let wrong = || ObserveError::Variable { name: RECORDS_VARIABLE, value: value.to_string_lossy().into_owned() };
         let (detail, directory) = value.to_str().and_then(|text| text.split_once(':')).ok_or_else(wrong)?;
         let detail = match detail {
@@ -105,17 +115,33 @@ impl RecordWriter {
     /// [`ObserveError::File`].
     pub fn write(&self, records: &[RankRecord]) -> Result<(), ObserveError> {
         for record in records {
-            let path = file_of(&self.directory, record.rank);
-            let unfinished = path.with_extension("unfinished");
-            let write = || {
-                let mut out = BufWriter::new(File::create(&unfinished)?);
-                serde_json::to_writer(&mut out, record)?;
-                out.flush()?;
-                fs::rename(&unfinished, &path)
-            };
-            write().map_err(file(&path, "written"))?;
+            self.write_by(record.rank, |out| Ok(serde_json::to_writer(out, record)?))?;
         }
         Ok(())
+    }
+
+    /// Writes a rank's record that came from another machine ([`RecordDirectory::bytes`]).
+    ///
+    /// # Errors
+    /// [`ObserveError::File`].
+    pub fn write_bytes(&self, rank: u32, record: &[u8]) -> Result<(), ObserveError> {
+        self.write_by(rank, |out| out.write_all(record))
+    }
+
+    fn write_by(
+        &self,
+        rank: u32,
+        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    ) -> Result<(), ObserveError> {
+        let path = file_of(&self.directory, rank);
+        let unfinished = path.with_extension("unfinished");
+        let write = || {
+            let mut out = BufWriter::new(File::create(&unfinished)?);
+            write(&mut out)?;
+            out.flush()?;
+            fs::rename(&unfinished, &path)
+        };
+        write().map_err(file(&path, "written"))
     }
 }
 
@@ -136,7 +162,7 @@ mod tests {
     fn records_arrive_and_missing_ones_are_named() {
         let records = RecordDirectory::create(Detail::Trace).unwrap();
         let directory = records.directory.path().to_owned();
-        let writer = RecordWriter::parse(&records.variable()).unwrap();
+        let writer = RecordWriter::from_value(&records.variable()).unwrap();
         assert_eq!(writer.detail, Detail::Trace);
         for rank in [0, 2] {
             let recorder = Recorder::new(Rank::new(rank), Some(4));
@@ -162,7 +188,10 @@ mod tests {
         fs::write(file_of(records.directory.path(), 0), "{}").unwrap();
         assert!(matches!(records.collect(1), Err(ObserveError::Record { .. })));
         for value in ["", "stats", "stats:", "graph:/tmp"] {
-            assert!(matches!(RecordWriter::parse(value.as_ref()), Err(ObserveError::Variable { .. })), "{value:?}");
+            assert!(
+                matches!(RecordWriter::from_value(value.as_ref()), Err(ObserveError::Variable { .. })),
+                "{value:?}"
+            );
         }
     }
 }

@@ -4,6 +4,8 @@ mod bench;
 #[cfg(target_os = "linux")]
 mod collectives;
 mod explore;
+#[cfg(target_os = "linux")]
+mod hosts;
 mod install_blacs;
 #[cfg(target_os = "linux")]
 mod long_transfers;
@@ -77,6 +79,10 @@ enum Task {
     /// Explore the locks, and exchanges without queues, under every delivery order, right and with
     /// each of their steps done wrong.
     Explore(explore::Options),
+    /// Run programs on three hosts over ssh and libfabric, kill a rank and cut off a host. The hosts are
+    /// network namespaces of this machine. Needs root, ip, sshd and libfabric, or is skipped.
+    #[cfg(target_os = "linux")]
+    Hosts(hosts::Options),
     /// Build libblacs_fmpl, BLACS for C and Fortran programs, and install it below a directory.
     InstallBlacs(install_blacs::Options),
     /// Kill ranks and launchers at random moments of the conformance cases; or ranks that use the
@@ -127,6 +133,8 @@ fn main() -> ExitCode {
         Task::Miri(options) => nightly::miri(&options),
         Task::Death(options) => suite::death(&options),
         Task::Explore(options) => explore::run(&options),
+        #[cfg(target_os = "linux")]
+        Task::Hosts(options) => hosts::run(&options),
         Task::InstallBlacs(options) => install_blacs::run(&options),
         Task::Kill(options) => suite::kill(&options),
         Task::Matrix => suite::matrix(),

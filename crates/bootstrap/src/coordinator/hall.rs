@@ -274,7 +274,7 @@ impl Hall {
     fn publish(&mut self) {
         if self.job.take_changed() {
             let mut seen = self.shared.seen();
-            seen.ends = self.job.ends();
+            seen.set_ends(self.job.ends());
             seen.outcome = self.job.outcome();
             self.shared.changed.notify_all();
         }

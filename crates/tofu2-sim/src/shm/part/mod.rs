@@ -6,11 +6,14 @@
 //! tells the [`Part`]: which ranks have left or are lost, and what they say when all allocate
 //! together. It also does, in memory of this node, what ranks elsewhere ask for.
 
+mod cpus;
 pub(crate) mod elsewhere;
 mod file;
 #[cfg(test)]
 mod tests;
 
+pub use super::processes::signals::Signals;
+pub use cpus::bind_this_thread;
 pub use elsewhere::Card;
 
 use super::{
@@ -236,6 +239,12 @@ impl Part {
                 job.gone(rank);
             }
         }
+    }
+
+    /// Returns [`JobError::Aborted`] if a rank of this node has ended the job, or was told of
+    /// ([`Part::aborted`]).
+    pub fn abort(&self) -> Option<JobError> {
+        self.endpoint.job().aborted()
     }
 
     /// Notes that a rank has ended the whole job.

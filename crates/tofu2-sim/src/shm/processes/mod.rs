@@ -30,7 +30,7 @@ pub(crate) mod placement;
 #[cfg(target_os = "linux")]
 mod rank_process;
 #[cfg(target_os = "linux")]
-mod signals;
+pub(crate) mod signals;
 #[cfg(target_os = "linux")]
 pub(crate) mod start;
 #[cfg(target_os = "linux")]

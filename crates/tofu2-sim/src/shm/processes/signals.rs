@@ -30,9 +30,12 @@ static JOBS: Mutex<usize> = Mutex::new(0);
 /// Whether there are no jobs; the signals then have their default effect again.
 static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Catches the signals as long as this lives.
+/// Catches SIGINT and SIGTERM as long as this lives; without one they have their default effect, as far
+/// as this crate's handlers matter. SIGCHLD is not ignored any more, from the first one on.
+///
+/// It is readable ([`AsFd`]) when a signal has come.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub struct Signals {
     /// Readable when a signal has come.
     pipe: UnixStream,
     /// The last signal that has come.
@@ -47,7 +50,11 @@ fn failed(call: Literal) -> impl Fn(io::Error) -> FabricError {
 }
 
 impl Signals {
-    pub(crate) fn catch() -> Result<Self, FabricError> {
+    /// Begins to catch them.
+    ///
+    /// # Errors
+    /// [`FabricError::System`].
+    pub fn catch() -> Result<Self, FabricError> {
         let (reader, writer) = UnixStream::pair().map_err(failed(&"socketpair"))?;
         reader.set_nonblocking(true).map_err(failed(&"ioctl"))?;
         let mut signals = Signals { pipe: reader, last: Arc::default(), registered: Vec::new(), counted: false };
@@ -75,7 +82,7 @@ impl Signals {
     }
 
     /// Takes the signal that has come since the last call.
-    pub(crate) fn take(&mut self) -> Option<i32> {
+    pub fn take(&mut self) -> Option<i32> {
         let mut buffer = [0; 64];
         while self.pipe.read(&mut buffer).is_ok_and(|count| count > 0) {}
         i32::try_from(self.last.swap(0, SeqCst)).ok().filter(|&signal| signal != 0)

@@ -1,0 +1,288 @@
+//! Ranks on other hosts, as their launcher sees them: an ssh process for each host, and the agent that
+//! it started there.
+
+use super::{
+    end::RankEnd,
+    error::HostsError,
+    far_input,
+    frames::{BEGIN, Order, Report},
+    hosts::Share,
+    plan::AgentPlan,
+    said::Said,
+    ssh,
+};
+use crate::{cluster::STEP, observing, report::say};
+use bootstrap::Secret;
+use rustix::process::Signal;
+use std::{
+    collections::BTreeSet,
+    env,
+    ffi::OsString,
+    io::{self, BufRead, BufReader, Write},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin},
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long ssh may take to connect.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long ssh may take to end when its host has said all.
+const END: Duration = Duration::from_secs(2);
+
+/// What agents are started with.
+pub(super) struct Job<'a> {
+    pub(super) ranks: usize,
+    pub(super) coordinator: SocketAddr,
+    pub(super) secret: &'a Secret,
+    pub(super) lease: Duration,
+    /// The variable that tells ranks of this machine what to record, and where.
+    pub(super) records: Option<(&'static str, OsString)>,
+}
+
+/// What is heard of a host.
+enum Event {
+    Began,
+    Told(Report),
+    Closed,
+}
+
+struct Far {
+    host: String,
+    child: Child,
+    /// What goes to the agent; dropped to end it.
+    orders: Option<Sender<Order>>,
+    said: Said,
+    started: Instant,
+    begun: bool,
+    /// All that the agent had to tell has come.
+    done: bool,
+    closed: Option<Instant>,
+    /// The ssh process has ended.
+    over: bool,
+    running: BTreeSet<u32>,
+}
+
+/// The ranks of a job on several hosts.
+pub(super) struct FarRanks {
+    hosts: Vec<Far>,
+    events: Receiver<(usize, Event)>,
+    /// Told when rank 0 has taken a piece of input.
+    taken: Sender<()>,
+    program: PathBuf,
+    records: Option<(&'static str, OsString)>,
+}
+
+impl FarRanks {
+    /// Starts an agent on each host.
+    pub(super) fn start(shares: &[Share], job: &Job<'_>) -> Result<Self, HostsError> {
+        let command = || ssh::words().join(" ".as_ref()).to_string_lossy().into_owned();
+        let no_ssh = |cause| HostsError::NoSsh { command: command(), cause };
+        let program = env::current_exe().map_err(no_ssh)?;
+        let (tell, events) = channel();
+        let (taken, wait_taken) = channel();
+        let records = job.records.clone();
+        let mut far = FarRanks { hosts: Vec::new(), events, taken, program, records };
+        for (index, share) in shares.iter().enumerate() {
+            let started = far.add(index, share, job, tell.clone()).map_err(no_ssh)?;
+            far.hosts.push(started);
+        }
+        if let Some(orders) = far.hosts.first().and_then(|host| host.orders.clone()) {
+            far_input::pass_on(orders, wait_taken);
+        }
+        Ok(far)
+    }
+
+    fn add(&self, index: usize, share: &Share, job: &Job<'_>, tell: Sender<(usize, Event)>) -> io::Result<Far> {
+        let plan = AgentPlan {
+            ranks: job.ranks,
+            share: share.ranks.clone(),
+            coordinator: job.coordinator,
+            silence: 2 * job.lease,
+            records: job.records.as_ref().map(|(_, value)| observing::what_to_record(value)),
+        };
+        let mut child = ssh::command(&share.host, &plan, &self.program, CONNECT, job.lease).spawn()?;
+        let said = Said::of(&share.host, child.stderr.take());
+        let (orders, to_write) = channel();
+        let _ = orders.send(Order::Secret(job.secret.to_hex()));
+        if let Some(stdin) = child.stdin.take() {
+            let beat = (job.lease / 4).max(Duration::from_millis(10));
+            thread::spawn(move || write_orders(stdin, &to_write, beat));
+        }
+        if let Some(stdout) = child.stdout.take() {
+            thread::spawn(move || read_reports(BufReader::new(stdout), &|event| _ = tell.send((index, event))));
+        }
+        Ok(Far {
+            host: share.host.clone(),
+            child,
+            orders: Some(orders),
+            said,
+            started: Instant::now(),
+            begun: false,
+            done: false,
+            closed: None,
+            over: false,
+            running: share.ranks.clone().collect(),
+        })
+    }
+
+    /// Returns the ranks that have ended since the last call.
+    pub(super) fn look(&mut self) -> Result<Vec<(u32, RankEnd)>, HostsError> {
+        let mut ended = Vec::new();
+        while let Ok((index, event)) = self.events.try_recv() {
+            self.hear(index, event, &mut ended)?;
+        }
+        for host in self.hosts.iter_mut().filter(|host| !host.over) {
+            host.look(&self.program, &mut ended)?;
+        }
+        Ok(ended)
+    }
+
+    fn hear(&mut self, index: usize, event: Event, ended: &mut Vec<(u32, RankEnd)>) -> Result<(), HostsError> {
+        let host = &mut self.hosts[index];
+        match event {
+            Event::Began => {
+                host.begun = true;
+                host.said.begun();
+            }
+            Event::Closed => host.closed = Some(Instant::now()),
+            Event::Told(Report::Ended(rank, end)) => {
+                if host.running.remove(&rank) {
+                    ended.push((rank, end));
+                }
+            }
+            Event::Told(Report::InputTaken) => _ = self.taken.send(()),
+            Event::Told(Report::Record(rank, bytes)) => {
+                if let Some((_, value)) = &self.records
+                    && let Err(error) = observing::bring_home(value, rank, &bytes)
+                {
+                    say(format_args!("error: {error}"));
+                }
+            }
+            Event::Told(Report::Failed(problem)) => {
+                return Err(HostsError::Start { host: host.host.clone(), problem });
+            }
+            Event::Told(Report::Done) => host.done = true,
+            Event::Told(Report::Out(_) | Report::Err(_)) => {}
+        }
+        Ok(())
+    }
+
+    /// Asks for the end of the ranks that run.
+    pub(super) fn send(&mut self, signal: Signal) {
+        for host in &self.hosts {
+            let order = if signal == Signal::KILL { Order::Kill } else { Order::Terminate };
+            let _ = host.orders.as_ref().map(|orders| orders.send(order));
+        }
+    }
+
+    /// Gives up hosts that do not answer: ends the ssh processes. The agents, if they still live, end
+    /// their ranks when they hear of that, or of nothing.
+    pub(super) fn abandon(&mut self) {
+        for host in self.hosts.iter_mut().filter(|host| !host.over) {
+            let _ = host.child.kill();
+        }
+    }
+
+    /// Waits until the agents, whose ranks have ended, have told everything.
+    pub(super) fn finish(&mut self) {
+        let until = Instant::now() + STEP;
+        while self.hosts.iter().any(|host| !host.done && !host.over) && Instant::now() < until {
+            if self.look().is_err() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Far {
+    fn look(&mut self, program: &Path, ended: &mut Vec<(u32, RankEnd)>) -> Result<(), HostsError> {
+        let host = || self.host.clone();
+        if !self.begun && self.closed.is_none() && self.started.elapsed() > STEP {
+            return Err(HostsError::Silent { host: host(), within: STEP, said: self.said.text() });
+        }
+        let Some(closed) = self.closed else { return Ok(()) };
+        let status = match self.child.try_wait() {
+            Ok(Some(status)) => RankEnd::from(status),
+            _ if closed.elapsed() > END => {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                RankEnd::Killed(9)
+            }
+            _ => return Ok(()),
+        };
+        self.over = true;
+        self.said.finish();
+        let said = self.said.text();
+        if !self.begun {
+            return Err(match status.code() {
+                255 => HostsError::Unreachable { host: host(), said },
+                126 | 127 => HostsError::NoProgram { host: host(), program: program.to_owned(), said },
+                code => HostsError::NoAgent { host: host(), code, said },
+            });
+        }
+        let why = format!("host {} is not heard of any more", self.host);
+        ended.extend(std::mem::take(&mut self.running).into_iter().map(|rank| (rank, RankEnd::Unheard(why.clone()))));
+        Ok(())
+    }
+}
+
+impl Drop for FarRanks {
+    /// Ends the agents that still are there, which end their ranks.
+    fn drop(&mut self) {
+        for orders in self.hosts.iter_mut().filter_map(|host| host.orders.take()) {
+            // Who reads this process's input holds the orders of a host, too, so their end may not come.
+            let _ = orders.send(Order::Kill);
+        }
+        let until = Instant::now() + END / 2;
+        for host in self.hosts.iter_mut().filter(|host| !host.over) {
+            while matches!(host.child.try_wait(), Ok(None)) && Instant::now() < until {
+                thread::sleep(Duration::from_millis(2));
+            }
+            let _ = host.child.kill();
+            let _ = host.child.wait();
+        }
+    }
+}
+
+/// Writes orders for an agent until there are no more; when there are none for `beat`, that the launcher
+/// lives.
+fn write_orders(mut to: ChildStdin, orders: &Receiver<Order>, beat: Duration) {
+    loop {
+        let order = match orders.recv_timeout(beat) {
+            Ok(order) => order,
+            Err(RecvTimeoutError::Timeout) => Order::Beat,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        if order.write(&mut to).is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads what an agent tells. Output of ranks is written before the next is read.
+fn read_reports(mut from: impl BufRead, tell: &dyn Fn(Event)) {
+    let mut line = Vec::new();
+    // What a shell says before is not the agent's.
+    while line != [BEGIN.as_bytes(), b"\n"].concat() {
+        line.clear();
+        if !from.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
+            return tell(Event::Closed);
+        }
+    }
+    tell(Event::Began);
+    loop {
+        match Report::read(&mut from) {
+            Ok(Some(Report::Out(bytes))) => {
+                let mut out = io::stdout().lock();
+                let _ = out.write_all(&bytes).and_then(|()| out.flush());
+            }
+            Ok(Some(Report::Err(bytes))) => _ = io::stderr().lock().write_all(&bytes),
+            Ok(Some(report)) => tell(Event::Told(report)),
+            Ok(None) | Err(_) => return tell(Event::Closed),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Our own launcher: the coordinator in this process, and a process for each rank, on this machine or
+//! on the hosts that a file names.
+//!
+//! Ranks are told the secret by the first line of their standard input. If the launcher ends, its
+//! coordinator does, and every rank ends a moment later.
+//!
+//! [`hosts`] reads the file. [`far`] has an [`ssh`] process for each host, which starts this program
+//! there as an [`agent`], by a [`plan`]; they speak in [`frames`]. An agent, and the launcher of a
+//! job on one machine, start ranks by [`ranks`]; [`supervise`] waits for their [`end`].
+
+mod agent;
+mod end;
+mod error;
+mod far;
+mod far_input;
+mod frames;
+mod hosts;
+mod plan;
+#[cfg(feature = "ofi")]
+mod quiet;
+mod quote;
+mod ranks;
+mod relay;
+mod said;
+mod ssh;
+mod supervise;
+
+pub(crate) use agent::serve_if_asked;
+pub(crate) use error::HostsError;
+
+use super::{STEP, failed, interface};
+use crate::{Launch, observing, report::LaunchError};
+use bootstrap::{Coordinator, Plan, Secret, listening_address};
+use far::{FarRanks, Job};
+use hosts::Share;
+use ranks::{RankProcesses, Start};
+use std::{
+    ffi::OsString,
+    io,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    process::ChildStdin,
+    thread,
+};
+use supervise::{Supervisor, Workers};
+use tofu2_sim::shm::part::Signals;
+
+/// Starts this program again as all ranks of a job, and waits for its end. Returns the exit code: 0
+/// if all ended well, else that of the rank that was lost first, the one that a rank aborted with, or
+/// 130 or 143 after SIGINT or SIGTERM.
+///
+/// # Errors
+/// [`LaunchError::Hosts`] and [`LaunchError::Cluster`] if it could not be started.
+pub(crate) fn start(launch: &Launch) -> Result<i32, LaunchError> {
+    let shares = match &launch.hosts {
+        None => None,
+        Some(_) if launch.ranks_per_node.is_some() => return Err(HostsError::RanksPerNode.into()),
+        Some(path) => Some(hosts::shares(path, launch.ranks)?).filter(|shares| !hosts::are_here(shares)),
+    };
+    #[cfg(feature = "ofi")]
+    quiet::make_quiet();
+    observing::start_with(launch, |records| start_on(launch, shares.as_deref(), records))
+}
+
+/// Starts ranks on this machine, or on hosts reached by ssh.
+fn start_on(
+    launch: &Launch,
+    shares: Option<&[Share]>,
+    records: Option<(&'static str, OsString)>,
+) -> Result<i32, LaunchError> {
+    let secret = Secret::random().map_err(|error| failed(&error))?;
+    let segment = (launch.segment_bytes as u64).to_le_bytes().to_vec();
+    let plan = Plan { ranks: launch.ranks, join_within: 2 * STEP, lease: launch.lease, segment };
+    let address = match shares {
+        None => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        Some(_) => listening_address(interface(launch).as_ref()).map_err(|error| failed(&error))?,
+    };
+    // Before any child exists, so that no signal leaves one behind.
+    let signals = Signals::catch()?;
+    let listen = SocketAddr::new(address, 0);
+    let coordinator = Coordinator::start(listen, secret.clone(), plan).map_err(|error| failed(&error))?;
+    let (ranks, at) = (launch.ranks, coordinator.address());
+    let workers = match shares {
+        None => {
+            let start =
+                Start { ranks, coordinator: at, secret: &secret, per_node: launch.ranks_per_node, variable: records };
+            let started = RankProcesses::start(0..ranks as u32, &start, None);
+            let mut started =
+                started.map_err(|(rank, cause)| failed(&format_args!("rank {rank} can't be started: {cause}")))?;
+            started.take_input().into_iter().for_each(pass_on_input);
+            Workers::Here(started)
+        }
+        Some(shares) => {
+            let job = Job { ranks, coordinator: at, secret: &secret, lease: launch.lease, records };
+            Workers::There(FarRanks::start(shares, &job)?)
+        }
+    };
+    Supervisor::new(workers, &coordinator, signals, ranks).run()
+}
+
+/// Gives rank 0 what comes on standard input, for as long as there are both.
+fn pass_on_input(mut to: ChildStdin) {
+    thread::spawn(move || io::copy(&mut io::stdin(), &mut to));
+}

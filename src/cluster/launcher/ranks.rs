@@ -1,0 +1,143 @@
+//! The processes of a host's ranks.
+
+use super::{super::NODE_VARIABLE, end::RankEnd, frames::Report, plan::AGENT, relay::Relay};
+use bootstrap::{CLUSTER, Cluster, Secret, SecretAt};
+use rustix::process::{Pid, Signal, kill_process};
+use std::{
+    env,
+    ffi::OsString,
+    io::{self, Write},
+    net::SocketAddr,
+    ops::Range,
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::Arc,
+};
+
+/// What ranks are started with.
+#[derive(Debug)]
+pub(super) struct Start<'a> {
+    /// Ranks of the whole job.
+    pub(super) ranks: usize,
+    pub(super) coordinator: SocketAddr,
+    pub(super) secret: &'a Secret,
+    /// How many ranks are taken for those of one node, if not all of a machine are.
+    pub(super) per_node: Option<u32>,
+    /// A variable for them.
+    pub(super) variable: Option<(&'static str, OsString)>,
+}
+
+/// Takes what ranks of an agent write.
+pub(super) type Home = Arc<dyn Fn(Report) + Send + Sync>;
+
+struct RankProcess {
+    rank: u32,
+    child: Child,
+    has_ended: bool,
+    relays: Vec<Relay>,
+}
+
+/// The processes of some ranks. Those that still run when this is dropped are killed.
+pub(super) struct RankProcesses {
+    all: Vec<RankProcess>,
+    /// Standard input of rank 0.
+    input: Option<ChildStdin>,
+}
+
+impl RankProcesses {
+    /// Starts this program again as each of these ranks. What they write goes `home`, or else to this
+    /// process's standard output and error.
+    ///
+    /// # Errors
+    /// The first rank that could not be started, and why; no process is left behind.
+    pub(super) fn start(share: Range<u32>, how: &Start<'_>, home: Option<&Home>) -> Result<Self, (u32, io::Error)> {
+        let mut started = RankProcesses { all: Vec::new(), input: None };
+        for rank in share {
+            started.add(rank, how, home).map_err(|cause| (rank, cause))?;
+        }
+        Ok(started)
+    }
+
+    fn add(&mut self, rank: u32, how: &Start<'_>, home: Option<&Home>) -> io::Result<()> {
+        let Start { ranks, coordinator, .. } = *how;
+        let told = Cluster { rank, ranks, coordinator, secret: SecretAt::Stdin };
+        let mut command = Command::new(env::current_exe()?);
+        command.args(env::args_os().skip(1)).env_remove(AGENT).env(CLUSTER, told.to_string());
+        if let Some((name, value)) = &how.variable {
+            command.env(name, value);
+        }
+        if let Some(per_node) = how.per_node {
+            command.env(NODE_VARIABLE, format!("{coordinator} {}", rank / per_node));
+        }
+        if home.is_some() {
+            command.stdout(Stdio::piped());
+        }
+        let child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        self.all.push(RankProcess { rank, child, has_ended: false, relays: Vec::new() });
+        let Some(RankProcess { child, relays, .. }) = self.all.last_mut() else { return Ok(()) };
+        if let Some(mut stdin) = child.stdin.take() {
+            writeln!(stdin, "{}", how.secret.to_hex())?;
+            if rank == 0 {
+                self.input = Some(stdin);
+            }
+        }
+        if let Some(stderr) = child.stderr.take() {
+            let to = home.cloned();
+            let prefix = format!("[{rank}] ");
+            relays.push(Relay::lines(stderr, prefix, move |line| match &to {
+                Some(home) => home(Report::Err(line)),
+                None => _ = io::stderr().lock().write_all(&line),
+            }));
+        }
+        if let (Some(stdout), Some(home)) = (child.stdout.take(), home.cloned()) {
+            relays.push(Relay::bytes(stdout, move |piece| home(Report::Out(piece))));
+        }
+        Ok(())
+    }
+
+    /// Takes the standard input of rank 0, if that is here.
+    pub(super) fn take_input(&mut self) -> Option<ChildStdin> {
+        self.input.take()
+    }
+
+    /// Returns the ranks that have ended since the last call.
+    pub(super) fn look(&mut self) -> Vec<(u32, RankEnd)> {
+        let mut ended = Vec::new();
+        for process in self.all.iter_mut().filter(|process| !process.has_ended) {
+            let end = match process.child.try_wait() {
+                Ok(None) => continue,
+                Ok(Some(status)) => status.into(),
+                Err(error) => RankEnd::Unheard(format!("nobody knows how it ended: {error}")),
+            };
+            process.has_ended = true;
+            ended.push((process.rank, end));
+        }
+        ended
+    }
+
+    /// Returns whether all have ended.
+    pub(super) fn have_ended(&self) -> bool {
+        self.all.iter().all(|process| process.has_ended)
+    }
+
+    /// Sends a signal to those that run.
+    pub(super) fn send(&mut self, signal: Signal) {
+        for process in self.all.iter().filter(|process| !process.has_ended) {
+            // It is not reaped yet, so the number is its own.
+            let _ = kill_process(Pid::from_child(&process.child), signal);
+        }
+    }
+
+    /// Passes on the rest of what the ranks, which have ended, have written.
+    pub(super) fn finish(&mut self) {
+        self.all.iter_mut().flat_map(|process| process.relays.drain(..)).for_each(Relay::finish);
+    }
+}
+
+impl Drop for RankProcesses {
+    fn drop(&mut self) {
+        for process in self.all.iter_mut().filter(|process| !process.has_ended) {
+            let _ = process.child.kill();
+            let _ = process.child.wait();
+        }
+    }
+}
