@@ -94,6 +94,15 @@ fn a_loss_elsewhere_ends_an_allocation() {
 }
 
 #[test]
+fn whoever_of_the_node_tells_a_loss_elsewhere_tells_all_of_it() {
+    let parts = parts(&[&[0, 1], &[2]]);
+    parts[0].lost(&[Rank::new(2)], true);
+    let lost = FabricError::PeerLost { rank: Rank::new(2) };
+    assert_eq!(parts[1].outlook(&Deps::One(Rank::new(2))), Err(lost.clone()), "its waits end");
+    assert_eq!(parts[1].objection(Rank::new(2)), Some(lost), "and so do its operations");
+}
+
+#[test]
 fn notices_of_ranks_elsewhere_are_taken_like_others() {
     let parts = parts(&[&[1], &[0]]);
     let here = &parts[0];
