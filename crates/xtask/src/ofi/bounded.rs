@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(3);
 /// How a command has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// Nothing if it was killed, since its time was over.
+    /// Nothing if it was killed, since its time was over or the user wants an end.
     pub(crate) status: Option<ExitStatus>,
     /// What it has written to standard output.
     pub(crate) out: String,
@@ -56,9 +56,6 @@ pub(crate) fn run_within(
         end(&mut child)?;
     }
     let left = leftover::end(&mark, status.is_none());
-    if interrupt.came() {
-        return Err("interrupted".into());
-    }
     let read = |path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     Ok(Ended { status, out: read(&out)?, err: read(&err)?, took, left: if status.is_some() { left } else { 0 } })
 }

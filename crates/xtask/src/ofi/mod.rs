@@ -76,7 +76,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     }
     let failed = runs.iter().filter(|run| run.outcome == Outcome::Failed).count();
     eprintln!("ofi: {} runs, {failed} failed", runs.len());
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if failed == 0 && !interrupt.came() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// What the options leave of each list.
@@ -108,7 +108,15 @@ fn all(options: &Options, chosen: &Chosen, site: &mut Site, interrupt: &Interrup
     for combination in &chosen.combinations {
         let before = runs.len();
         for example in &chosen.examples {
-            runs.push(one(combination, example, site, within, interrupt)?);
+            if interrupt.came() {
+                eprintln!("ofi: interrupted; what follows is what has run");
+                return Ok(runs);
+            }
+            let run = one(combination, example, site, within, interrupt)?;
+            if run.outcome == Outcome::Failed {
+                eprintln!("{combination}: {} FAILED: {}", example.name, run.why);
+            }
+            runs.push(run);
         }
         eprintln!("{combination}: {}", report::in_short(&runs[before..]));
     }
@@ -131,6 +139,9 @@ fn one(
         Err(why) => return Ok(skipped(why)),
     };
     let ended = run_within(command, site.folder(), within, interrupt)?;
+    if ended.status.is_none() && interrupt.came() {
+        return Ok(skipped("interrupted".to_owned()));
+    }
     let (outcome, why) = example.judge(&ended, within);
     Ok(Run::new(combination, example, outcome, why, ended.took))
 }

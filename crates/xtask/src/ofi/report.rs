@@ -28,7 +28,7 @@ pub(crate) struct Run {
     example: &'static str,
     pub(crate) outcome: Outcome,
     /// Why it did not run well; empty if it did.
-    why: String,
+    pub(crate) why: String,
     seconds: f64,
 }
 
