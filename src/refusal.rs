@@ -7,7 +7,8 @@ use std::ffi::OsString;
 /// The error's text.
 const UNABLE: &str = "this program was built without the feature `observe` of the crate `onesided`";
 
-fn unable(name: &'static str) -> FabricError {
+/// Returns the error of such a program for what asks it to observe.
+pub(crate) fn unable(name: &'static str) -> FabricError {
     setting(name, UNABLE.to_owned())
 }
 

@@ -3,7 +3,7 @@
 
 use crate::{
     Launch,
-    refusal::{refuse_launcher, refuse_options},
+    refusal::{refuse_launcher, refuse_options, unable},
     report::{LaunchError, UNOBSERVED, say},
 };
 use rdma_fabric::{Fabric, FabricError, Program, Rank};
@@ -76,7 +76,7 @@ pub(crate) enum Records {}
 #[cfg(target_os = "linux")]
 impl Records {
     pub(crate) fn create(_: &str) -> Result<Self, FabricError> {
-        refuse_launcher(|_| Some(OsString::new())).map(|()| unreachable!("it is refused"))
+        Err(unable("ONESIDED_OBSERVE"))
     }
 
     pub(crate) fn variable(&self) -> (&'static str, OsString) {

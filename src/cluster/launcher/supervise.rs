@@ -112,8 +112,11 @@ impl<'a> Supervisor<'a> {
         }
         // What ranks have told, or the coordinator has found, is there when their processes have ended.
         self.coordinator.wait(Duration::from_secs(1));
-        if let Some(Abort { rank: Some(rank), code, text }) = self.abort() {
-            say(format_args!("error: rank {rank} ended the job: {text}"));
+        if let Some(Abort { rank, code, text }) = self.abort() {
+            match rank {
+                Some(rank) => say(format_args!("error: rank {rank} ended the job: {text}")),
+                None => say(format_args!("error: the job was ended: {text}")),
+            }
             return Ok(if (1..=255).contains(&code) { code } else { 1 });
         }
         Ok(self.report())

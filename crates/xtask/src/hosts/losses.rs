@@ -1,14 +1,12 @@
 //! Runs in which ranks are lost.
 
-use super::{Bed, Good, HOSTS, job::Job};
+use super::{Bed, Good, HOSTS, Outcome, job::Job};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::{
     error::Error,
     thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
-
-type Outcome = Result<Good, Box<dyn Error>>;
 
 const SLOTS: usize = 2;
 const RANKS: usize = HOSTS * SLOTS;

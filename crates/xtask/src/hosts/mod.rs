@@ -77,7 +77,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let lease = Duration::from_secs(options.lease.into());
     let bed = Bed { network, programs, lease, stop };
     let mut rows = Vec::new();
-    let mut row = |name: &str, ranks: usize, run: &dyn Fn(&Bed) -> Result<Good, Box<dyn Error>>| {
+    let mut row = |name: &str, ranks: usize, run: &dyn Fn(&Bed) -> Outcome| {
         if !name.contains(&options.only) || bed.is_stopped() {
             return;
         }
@@ -120,6 +120,8 @@ impl Bed {
     }
 }
 
+type Outcome = Result<Good, Box<dyn Error>>;
+
 /// What a run that went well has to tell.
 #[derive(Default)]
 struct Good {
@@ -128,7 +130,7 @@ struct Good {
 }
 
 /// Runs a program to its end.
-fn whole(bed: &Bed, slots: usize, name: &str, arguments: &[&str], prints: &str) -> Result<Good, Box<dyn Error>> {
+fn whole(bed: &Bed, slots: usize, name: &str, arguments: &[&str], prints: &str) -> Outcome {
     let mut job = Job::start(bed, slots, name, arguments)?;
     job.end(0, Duration::from_secs(120))?;
     if !job.printed(prints) {
