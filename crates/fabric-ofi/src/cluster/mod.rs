@@ -90,6 +90,11 @@ impl Member {
                 net.tell_card(&firsts, &card.to_bytes());
             }
         });
+        let discards = Arc::downgrade(&net);
+        net.part.on_discard(move |region| match discards.upgrade() {
+            Some(net) => drop(region::SharedRegion::over(&net, region)),
+            None => drop(region),
+        });
         let started = ProgressThread::start(net.clone());
         let refused = |error: std::io::Error| OfiError::Call {
             call: "pthread_create",

@@ -154,14 +154,17 @@ fn kind(next: &[TokenTree]) -> Option<UseKind> {
             "impl" => Some(UseKind::Impl),
             "trait" => Some(UseKind::Trait),
             // `unsafe extern { … }` or `unsafe extern "C" fn name`.
-            "extern" => match next.iter().find_map(|token| match token {
-                TokenTree::Ident(word) if word == "fn" => Some(true),
-                TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(false),
-                _ => None,
-            }) {
-                Some(true) => Some(UseKind::Function),
-                _ => Some(UseKind::Foreign),
-            },
+            "extern" => {
+                let at = next.iter().position(|token| match token {
+                    TokenTree::Ident(word) => word == "fn",
+                    TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+                    _ => false,
+                });
+                match at.map(|at| next.split_at(at).1) {
+                    Some([TokenTree::Ident(_), rest @ ..]) => name_after(rest).map(|_| UseKind::Function),
+                    _ => Some(UseKind::Foreign),
+                }
+            }
             _ => None,
         },
         _ => None,

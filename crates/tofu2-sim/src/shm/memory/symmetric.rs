@@ -47,10 +47,22 @@ pub(crate) async fn alloc(endpoint: &Endpoint, bytes: usize, terms: Option<[u64;
     let _turn = Turn::wait(endpoint).await?;
     if endpoint.allocator().symmetric.under_way.is_some() {
         // A future was dropped. Nobody needs its outcome.
-        drop(complete(endpoint).await?);
+        if let Ok(region) = complete(endpoint).await? {
+            discard(endpoint, region);
+        }
     }
     propose(endpoint, Asked { bytes, terms: terms.unwrap_or_default() });
     complete(endpoint).await?
+}
+
+/// Drops a region that nobody has here.
+fn discard(endpoint: &Endpoint, region: Region) {
+    #[cfg(target_os = "linux")]
+    if let Some(elsewhere) = endpoint.job().elsewhere() {
+        return elsewhere.discard(region);
+    }
+    let _ = endpoint;
+    drop(region);
 }
 
 /// Returns which side of the cards a phase uses.

@@ -6,7 +6,7 @@ use core::{
     fmt,
     sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
-use rdma_fabric::{FabricError, Rank, Result};
+use rdma_fabric::{FabricError, Rank, Region, Result};
 use std::sync::OnceLock;
 
 /// What a rank says in one phase of a symmetric allocation, for the ranks of other nodes, which do
@@ -47,9 +47,15 @@ impl Card {
 /// Passes a card on to other nodes.
 type Tell = Box<dyn Fn(Card) + Send + Sync>;
 
+/// Drops a region that ranks of other nodes may know.
+type Discard = Box<dyn Fn(Region) + Send + Sync>;
+
 /// A node's connection to the others: whoever moves bytes between nodes sets it, once.
 #[derive(Default)]
-pub(crate) struct Elsewhere(OnceLock<Tell>);
+pub(crate) struct Elsewhere {
+    tell: OnceLock<Tell>,
+    discard: OnceLock<Discard>,
+}
 
 impl fmt::Debug for Elsewhere {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -60,12 +66,26 @@ impl fmt::Debug for Elsewhere {
 impl Elsewhere {
     /// Sets who passes on cards. The first counts.
     pub(crate) fn set(&self, tell: Tell) {
-        let _ = self.0.set(tell);
+        let _ = self.tell.set(tell);
+    }
+
+    /// Sets who drops regions that no program has. The first counts.
+    pub(crate) fn set_discard(&self, discard: Discard) {
+        let _ = self.discard.set(discard);
+    }
+
+    /// Drops the region of an allocation whose future was dropped: others have theirs, and may have
+    /// looked this one up.
+    pub(crate) fn discard(&self, region: Region) {
+        match self.discard.get() {
+            Some(discard) => discard(region),
+            None => drop(region),
+        }
     }
 
     /// Passes on what `endpoint`'s rank has just said in `phase`.
     pub(crate) fn tell(&self, endpoint: &Endpoint, phase: u64) {
-        let Some(tell) = self.0.get() else { return };
+        let Some(tell) = self.tell.get() else { return };
         let (control, me) = (&endpoint.job().control, endpoint.me().index());
         let word = |word| control.card(me, Card::side(phase) + 8 * word).load(Relaxed);
         tell(Card { phase, words: Box::new(core::array::from_fn(word)) });

@@ -27,7 +27,7 @@ use super::{
 use crate::JobError;
 use core::{any::Any, fmt, ptr::NonNull, time::Duration};
 use rdma_fabric::{
-    Deps, Fabric, FabricError, Program, ProgramResult, Rank, RegionKey, RemoteAddr, Result, provider::Place,
+    Deps, Fabric, FabricError, Program, ProgramResult, Rank, Region, RegionKey, RemoteAddr, Result, provider::Place,
 };
 use std::sync::Arc;
 
@@ -277,6 +277,14 @@ impl Part {
     pub fn on_card(&self, tell: impl Fn(Card) + Send + Sync + 'static) {
         if let Some(elsewhere) = self.endpoint.job().elsewhere() {
             elsewhere.set(Box::new(tell));
+        }
+    }
+
+    /// Sets who drops a region that no program has, because the future that allocated it was dropped,
+    /// though ranks of other nodes may know it. The first counts.
+    pub fn on_discard(&self, discard: impl Fn(Region) + Send + Sync + 'static) {
+        if let Some(elsewhere) = self.endpoint.job().elsewhere() {
+            elsewhere.set_discard(Box::new(discard));
         }
     }
 

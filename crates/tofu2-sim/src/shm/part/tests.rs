@@ -148,3 +148,32 @@ fn nobody_is_handed_memory_without_the_secret() {
     block_on(second.fabric().fetch_add(&word, 4)).unwrap();
     assert_eq!(block_on(second.fabric().fetch_add(&word, 1)), Ok(4));
 }
+
+#[test]
+fn a_region_that_no_program_has_is_dropped_by_who_knows_the_others() {
+    let parts = parts(&[&[0], &[1]]);
+    connect(&parts);
+    let discarded = Arc::new(Mutex::new(Vec::new()));
+    let kept = discarded.clone();
+    parts[0].on_discard(move |region| kept.lock().unwrap().push(region.key()));
+    let key = thread::scope(|scope| {
+        scope.spawn(|| {
+            let fabric = parts[0].fabric();
+            let mut given_up = Box::pin(fabric.alloc_symmetric(64));
+            let mut cx = core::task::Context::from_waker(core::task::Waker::noop());
+            assert!(given_up.as_mut().poll(&mut cx).is_pending(), "the other rank has not begun");
+            drop(given_up);
+            block_on(fabric.alloc_symmetric(128)).unwrap();
+        });
+        let other = scope.spawn(|| {
+            thread::sleep(Duration::from_millis(20));
+            block_on(async {
+                let first = parts[1].fabric().alloc_symmetric(64).await.unwrap();
+                parts[1].fabric().alloc_symmetric(128).await.unwrap();
+                first.key()
+            })
+        });
+        other.join().unwrap()
+    });
+    assert_eq!(*discarded.lock().unwrap(), [key]);
+}
