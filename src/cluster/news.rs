@@ -99,7 +99,11 @@ fn pass_on(seat: &Seat, speaker: &Speaker, event: Event) {
             Seat::Among(member) => member.lost(Rank::new(rank)),
         },
         Event::Aborted { rank, code, text } => end(seat, rank, &text, code),
-        Event::CoordinatorLost => end(seat, None, "the job's coordinator is gone", 1),
+        Event::CoordinatorLost => {
+            crate::report::say("error: the job's coordinator is gone, or holds this rank for lost");
+            // The node is not told: its other ranks hear for themselves, and may be well.
+            exit_soon(1);
+        }
         _ => {}
     }
 }
@@ -129,7 +133,11 @@ fn end(seat: &Seat, rank: Option<u32>, text: &str, code: i32) {
         #[cfg(feature = "ofi")]
         Seat::Among(member) => member.aborted(rank, text, code),
     }
-    let code = if (1..=255).contains(&code) { code } else { 1 };
+    exit_soon(if (1..=255).contains(&code) { code } else { 1 });
+}
+
+/// Ends this process in a moment, unless it ends by itself until then.
+fn exit_soon(code: i32) {
     let late = move || {
         thread::sleep(LAST_MOMENT);
         process::exit(code);
