@@ -22,6 +22,8 @@ use std::{
 /// The longest address that is a text, with its zero.
 const LONGEST_TEXT: usize = 64;
 const _: () = assert!(LONGEST_TEXT <= LONGEST_ADDRESS);
+/// How many endpoints are opened until one has a name that nobody else has.
+const NAMES: usize = 16;
 
 /// A reliable datagram endpoint with a completion queue and peers of its own: one for each thread.
 ///
@@ -59,6 +61,21 @@ impl Endpoint {
     /// # Errors
     /// [`OfiError::Call`], [`OfiError::Memory`], [`OfiError::Random`].
     pub fn open(domain: &Domain, options: EndpointOptions) -> Result<Self> {
+        let busy =
+            |error: &OfiError| matches!(error, OfiError::Call { code, .. } if *code == fabric_ofi_sys::FI_EBUSY as i32);
+        // Over `shm` what a killed process of the same number has left keeps a name taken; the next
+        // endpoint has another one.
+        let mut tries = NAMES;
+        loop {
+            tries -= 1;
+            match Self::open_once(domain, options) {
+                Err(error) if tries > 0 && busy(&error) => {}
+                opened => return opened,
+            }
+        }
+    }
+
+    fn open_once(domain: &Domain, options: EndpointOptions) -> Result<Self> {
         static OPENED: AtomicU64 = AtomicU64::new(0);
         let facts = domain.facts();
         let sizes = Sizes {
