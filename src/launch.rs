@@ -150,9 +150,7 @@ impl Launch {
                 threads_end(self.threads().run_through_with(rank)?)?;
                 Ok(ExitCode::SUCCESS)
             }
-            Provider::Cluster => {
-                Err(FabricError::Unsupported { feature: &"ranks of `launch_shared` on a cluster" }.into())
-            }
+            Provider::Cluster => self.start_cluster(),
             Provider::Virt => Err(FabricError::Unsupported { feature: &"a runtime of the program's own" }.into()),
         }
     }
