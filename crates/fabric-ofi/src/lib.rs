@@ -5,7 +5,8 @@
 //! With it, `probe` tells what libfabric offers here and what is missing for the contract of
 //! `rdma-fabric`, found by trying, not from what providers claim; and `Domain`, `Region` and
 //! `Endpoint` are registered memory and reliable datagram endpoints that put, get, change remote
-//! words and send messages.
+//! words and send messages. `cluster` is a provider of `rdma-fabric` over them, for jobs on several
+//! nodes.
 //!
 //! # Who makes progress
 //! Providers in software answer a peer only while this process calls [`Endpoint::progress`]. A rank
