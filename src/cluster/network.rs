@@ -11,28 +11,17 @@ use std::path::Path;
 /// # Errors
 /// [`LaunchError::Cluster`], which names what there is.
 pub(crate) fn domain(launch: &Launch) -> Result<Domain, LaunchError> {
-    let wanted = |name: &str| Wanted::default().provider(name);
-    let offers = providers(&wanted(&launch.ofi)).map_err(|error| failed(&error))?;
-    let offers: Vec<Offer> = offers.into_iter().filter(|offer| offer.provider == launch.ofi).collect();
+    // Offers are tried out, so only those are asked for that may be taken.
+    let offers_of = |wanted: Wanted| -> Result<Vec<Offer>, LaunchError> {
+        let offers = providers(&wanted).map_err(|error| failed(&error))?;
+        Ok(offers.into_iter().filter(|offer| offer.provider == launch.ofi).collect())
+    };
+    let wanted = Wanted::default().provider(&launch.ofi);
+    let offers = offers_of(launch.interface.iter().fold(wanted.clone(), Wanted::domain))?;
     if offers.is_empty() {
-        let known = providers(&Wanted::default()).map_err(|error| failed(&error))?;
-        let mut names: Vec<String> = known.into_iter().map(|offer| offer.provider).collect();
-        names.sort();
-        names.dedup();
-        return Err(failed(&format_args!(
-            "libfabric has no provider `{}` here; it has {}",
-            launch.ofi,
-            names.join(", ")
-        )));
+        return Err(not_offered(launch, &offers_of(wanted)?));
     }
-    let fits = |offer: &&Offer| launch.interface.as_ref().is_none_or(|name| offer.domain == *name);
-    let mut on_interface = offers.iter().filter(fits).peekable();
-    if on_interface.peek().is_none() {
-        let domains: Vec<&str> = offers.iter().map(|offer| &*offer.domain).collect();
-        let wanted = launch.interface.as_deref().unwrap_or_default();
-        return Err(failed(&format_args!("`{}` is not on `{wanted}`, but on {}", launch.ofi, domains.join(", "))));
-    }
-    let usable: Vec<&Offer> = on_interface.filter(|offer| offer.is_usable()).collect();
+    let usable: Vec<&Offer> = offers.iter().filter(|offer| offer.is_usable()).collect();
     let names: Vec<&str> = usable.iter().map(|offer| &*offer.domain).collect();
     match usable.get(nearest::nearest(&names, Path::new("/sys"), &nearest::own_cpus())) {
         Some(offer) => Domain::open(offer).map_err(|error| failed(&error)),
@@ -44,4 +33,21 @@ pub(crate) fn domain(launch: &Launch) -> Result<Domain, LaunchError> {
             Err(failed(&format_args!("`{}` can't be used: {}", launch.ofi, why.join("; "))))
         }
     }
+}
+
+/// Returns why there is no offer: the provider is not `elsewhere` either, or it is there.
+fn not_offered(launch: &Launch, elsewhere: &[Offer]) -> LaunchError {
+    if let (Some(interface), false) = (&launch.interface, elsewhere.is_empty()) {
+        let mut domains: Vec<&str> = elsewhere.iter().map(|offer| &*offer.domain).collect();
+        domains.dedup();
+        return failed(&format_args!("`{}` is not on `{interface}`, but on {}", launch.ofi, domains.join(", ")));
+    }
+    let known = match providers(&Wanted::default()) {
+        Ok(known) => known,
+        Err(error) => return failed(&error),
+    };
+    let mut names: Vec<String> = known.into_iter().map(|offer| offer.provider).collect();
+    names.sort();
+    names.dedup();
+    failed(&format_args!("libfabric has no provider `{}` here; it has {}", launch.ofi, names.join(", ")))
 }

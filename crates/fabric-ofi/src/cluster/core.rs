@@ -24,6 +24,7 @@ use tofu2_sim::shm::part::Part;
 
 /// The most operations and requests of this rank under way.
 pub(super) const DEEPEST: usize = 512;
+
 /// What the network is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {

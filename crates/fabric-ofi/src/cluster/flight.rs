@@ -117,6 +117,11 @@ impl Flights {
         self.slot(id)?.1.flight.as_mut()
     }
 
+    /// Returns whether a flight is over, or there is none.
+    pub(super) fn is_over(&mut self, id: u64) -> bool {
+        self.get(id).is_none_or(|flight| flight.outcome.is_some())
+    }
+
     /// Notes an outcome. Returns the flight, which was under way.
     pub(super) fn end(&mut self, id: u64, outcome: Result<u64>) -> Option<&mut Flight> {
         let under_way = self.get(id).is_some_and(|flight| flight.outcome.is_none());

@@ -4,7 +4,7 @@
 use super::{
     core::{Core, Counters, Phase, State},
     directory::FarRegion,
-    flight::{Flight, Flights, Job},
+    flight::{Flight, Job},
     link::Link,
     message::{Head, Kind},
     wait::Patience,
@@ -113,6 +113,15 @@ impl Net {
         self.progress();
     }
 
+    /// Works a little, for a thread of the program that has something to do with what comes of it.
+    pub(super) fn looking<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        self.looked.store(self.now(), Relaxed);
+        self.with(|state| {
+            state.progress();
+            work(state)
+        })
+    }
+
     fn now(&self) -> u64 {
         self.begun.elapsed().as_nanos() as u64
     }
@@ -124,9 +133,7 @@ impl Net {
 
     /// Returns whether nothing of this rank is under way.
     pub(super) fn is_idle(&self) -> bool {
-        self.look();
-        let state = self.lock();
-        state.core.phase == Phase::Broken || state.core.is_idle()
+        self.looking(|state| state.core.phase == Phase::Broken || state.core.is_idle())
     }
 
     /// Waits, up to this long, until what is under way now is over; not for what helpers begin
@@ -135,11 +142,7 @@ impl Net {
         let posted = self.lock().core.flights.those(|_| true);
         let patience = &mut Patience::new();
         while patience.age() < within {
-            self.look();
-            let is_over = |flights: &mut Flights| {
-                posted.iter().all(|id| flights.get(*id).is_none_or(|flight| flight.outcome.is_some()))
-            };
-            if is_over(&mut self.lock().core.flights) {
+            if self.looking(|state| posted.iter().all(|id| state.core.flights.is_over(*id))) {
                 return;
             }
             patience.rest();
@@ -182,12 +185,7 @@ impl Net {
     pub(super) fn wait<T>(&self, rank: Rank, mut look: impl FnMut(&mut State) -> Result<Option<T>>) -> Result<T> {
         let mut patience = Patience::new();
         loop {
-            self.looked.store(self.now(), Relaxed);
-            let found = self.with(|state| {
-                state.progress();
-                look(state)
-            })?;
-            if let Some(found) = found {
+            if let Some(found) = self.looking(&mut look)? {
                 return Ok(found);
             }
             if let Some(objection) = self.objection(rank) {
@@ -202,7 +200,7 @@ impl Net {
         let flight = || Flight { wanted: true, ..Flight::new(rank.number(), job()) };
         let id = self.wait(rank, |state| state.ask(flight(), head, &[]))?;
         let answered = self.wait(rank, |state| {
-            let over = state.core.flights.get(id).is_none_or(|flight| flight.outcome.is_some());
+            let over = state.core.flights.is_over(id);
             Ok(over.then(|| state.core.flights.remove(id)))
         });
         match answered {
@@ -248,11 +246,7 @@ impl Net {
             }
         }
         for (holder, id) in asked {
-            let over = |state: &mut State| {
-                let over = state.core.flights.get(id).is_none_or(|flight| flight.outcome.is_some());
-                Ok(over.then_some(()))
-            };
-            let _ = self.wait(holder, over);
+            let _ = self.wait(holder, |state| Ok(state.core.flights.is_over(id).then_some(())));
             self.with(|state| state.core.flights.remove(id));
         }
         let _ = self.wait(self.me, |state| {

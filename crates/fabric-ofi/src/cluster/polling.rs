@@ -12,8 +12,7 @@ use tofu2_sim::shm::part::Fate;
 /// Polls an operation.
 pub(super) fn operation(net: &Net, token: Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
     let id = token.0.get();
-    net.look();
-    net.with(|state| {
+    net.looking(|state| {
         let unknown = FabricError::Unsupported { feature: &"an operation of another provider" };
         let core = &mut state.core;
         let Some(flight) = core.flights.get(id) else { return Poll::Ready(Err(unknown)) };
@@ -40,8 +39,7 @@ pub(super) fn operation(net: &Net, token: Token, into: Sink<'_>, cx: &mut Contex
 /// Polls whether the puts that were posted to a rank of another node, or to all, before the first
 /// poll are visible.
 pub(super) fn flush(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-    net.look();
-    net.with(|state| {
+    net.looking(|state| {
         let core = &mut state.core;
         let puts = match rank {
             Some(rank) => &core.far(rank.number()).puts,
@@ -73,12 +71,11 @@ pub(super) fn flush(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Con
 
 /// Polls whether an operation may begin and, if a rank is given, a put with a notice to it.
 pub(super) fn room(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-    net.look();
     slot.0[0] = 1;
-    if let Some(error) = rank.and_then(|rank| net.objection(rank)).or_else(|| net.objection(net.me)) {
-        return Poll::Ready(Err(error));
-    }
-    net.with(|state| {
+    net.looking(|state| {
+        if let Some(error) = rank.and_then(|rank| net.objection(rank)).or_else(|| net.objection(net.me)) {
+            return Poll::Ready(Err(error));
+        }
         let core = &mut state.core;
         core.is_whole()?;
         let notices = rank.map_or(0, |rank| core.far(rank.number()).notices);

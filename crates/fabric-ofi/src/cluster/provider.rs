@@ -137,8 +137,7 @@ impl Provider for Cluster {
     }
 
     fn test(&self, token: &Token) -> bool {
-        self.net.look();
-        self.net.lock().core.flights.get(token.0.get()).is_none_or(|flight| flight.outcome.is_some())
+        self.net.looking(|state| state.core.flights.is_over(token.0.get()))
     }
 
     fn forget(&self, token: Token) {

@@ -115,43 +115,35 @@ impl<'a> Transfer<'a> {
             word[..width].copy_from_slice(here);
             return self.word(WordWork::Store(u64::from_le_bytes(word)), width, false);
         }
-        self.net.with(|state| {
-            let flight = self.counted(state, Job::Put);
-            let put = flight.put;
-            let begun = state.write(flight, self.far, self.offset(), Origin::Bytes(here));
-            self.begun(state, begun, put, false)
-        })
+        self.write(false, Origin::Bytes(here))
     }
 
     fn put_own(&self, place: &Place) -> Result<Posted> {
-        let range = self.own(place)?;
+        self.write(true, Origin::Own(place.addr().region, self.own(place)?))
+    }
+
+    fn write(&self, wanted: bool, from: Origin<'_>) -> Result<Posted> {
         self.net.with(|state| {
-            let flight = Flight { wanted: true, ..self.counted(state, Job::Put) };
-            let (put, origin) = (flight.put, Origin::Own(place.addr().region, range));
-            let begun = state.write(flight, self.far, self.offset(), origin);
-            self.begun(state, begun, put, true)
+            self.put_by(state, Job::Put, wanted, |state, flight| state.write(flight, self.far, self.offset(), from))
         })
     }
 
-    /// Makes a flight that counts among the puts to the rank.
-    fn counted(&self, state: &mut State, job: Job) -> Flight {
-        let put = Some(state.core.count_put(self.rank()));
-        Flight { put, ..Flight::new(self.rank(), job) }
-    }
-
-    /// Returns what to tell the caller of a put that has begun, or has not; then nobody waits for it.
-    fn begun(
+    /// Begins a put, by what `post` does with a flight that counts among the puts to the rank. One that
+    /// has not begun counts no more.
+    fn put_by(
         &self,
         state: &mut State,
-        begun: Result<Option<u64>>,
-        put: Option<(u64, u64)>,
+        job: Job,
         wanted: bool,
+        post: impl FnOnce(&mut State, Flight) -> Result<Option<u64>>,
     ) -> Result<Posted> {
-        match begun {
+        let put = state.core.count_put(self.rank());
+        let flight = Flight { put: Some(put), wanted, ..Flight::new(self.rank(), job) };
+        match post(state, flight) {
             Ok(Some(id)) if wanted => Ok(token(id)),
             Ok(Some(_)) => Ok(Posted::Over(0)),
             not => {
-                put.into_iter().for_each(|put| state.core.end_put(self.rank(), put));
+                state.core.end_put(self.rank(), put);
                 not.map(|_| Posted::Full)
             }
         }
@@ -178,32 +170,27 @@ impl<'a> Transfer<'a> {
                 Bytes::Own(_) => &[],
             };
             if range.is_none() && len <= PAYLOAD {
-                let flight = self.counted(state, Job::Notice);
-                let put = flight.put;
                 let head = Head { detail: INLINE, ..head };
-                let far = state.core.far(rank);
-                far.notices += 1;
-                if far.queued.is_empty() {
-                    let begun = state.ask(flight, head, here);
-                    if !matches!(begun, Ok(Some(_))) {
-                        state.core.far(rank).notices -= 1;
+                return self.put_by(state, Job::Notice, false, |state, flight| {
+                    if state.core.far(rank).queued.is_empty() {
+                        let begun = state.ask(flight, head, here)?;
+                        state.core.far(rank).notices += u64::from(begun.is_some());
+                        return Ok(begun);
                     }
-                    return self.begun(state, begun, put, false);
-                }
-                let id = state.core.flights.add(flight);
-                let queued = QueuedNotice { id, ready: true, head, bytes: here.to_vec() };
-                state.core.far(rank).queued.push_back(queued);
-                return Ok(Posted::Over(0));
+                    let id = state.core.flights.add(flight);
+                    let far = state.core.far(rank);
+                    far.notices += 1;
+                    far.queued.push_back(QueuedNotice { id, ready: true, head, bytes: here.to_vec() });
+                    Ok(Some(id))
+                });
             }
             let wanted = range.is_some();
-            let flight = Flight { wanted, ..self.counted(state, Job::PutThenNotice) };
-            let put = flight.put;
             let origin = match range {
                 Some((region, range)) => Origin::Own(region, range),
                 None => Origin::Bytes(here),
             };
-            let begun = state.write(flight, self.far, self.offset(), origin);
-            if let Ok(Some(id)) = begun {
+            self.put_by(state, Job::PutThenNotice, wanted, |state, flight| {
+                let Some(id) = state.write(flight, self.far, self.offset(), origin)? else { return Ok(None) };
                 let far = state.core.far(rank);
                 far.notices += 1;
                 far.queued.push_back(QueuedNotice { id, ready: false, head, bytes: Vec::new() });
@@ -211,8 +198,8 @@ impl<'a> Transfer<'a> {
                     state.core.far(rank).queued.pop_back();
                     state.core.send_soon(rank, 0, Head { id, ..head }, Vec::new());
                 }
-            }
-            self.begun(state, begun, put, wanted)
+                Ok(Some(id))
+            })
         })
     }
 
@@ -260,10 +247,7 @@ impl<'a> Transfer<'a> {
                 let flight = Flight { wanted, ..Flight::new(self.rank(), job) };
                 return Ok(state.ask(flight, head, &[])?.map_or(Posted::Full, token));
             }
-            let flight = self.counted(state, job);
-            let put = flight.put;
-            let begun = state.ask(flight, head, &[]);
-            self.begun(state, begun, put, false)
+            self.put_by(state, job, false, |state, flight| state.ask(flight, head, &[]))
         })
     }
 }

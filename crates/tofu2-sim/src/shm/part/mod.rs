@@ -9,23 +9,25 @@
 mod cpus;
 pub(crate) mod elsewhere;
 mod file;
+mod heap;
 #[cfg(test)]
 mod tests;
 
 pub use super::processes::signals::Signals;
 pub use cpus::bind_this_thread;
 pub use elsewhere::Card;
+pub use heap::Heap;
 
 use super::{
     endpoint::Endpoint,
     job::State,
     memory::{
-        Mapping, adopted, place,
+        adopted, place,
         regions::{self, RegionKind, Resolved},
     },
 };
 use crate::JobError;
-use core::{any::Any, fmt, ptr::NonNull, time::Duration};
+use core::{fmt, time::Duration};
 use rdma_fabric::{
     Deps, Fabric, FabricError, Program, ProgramResult, Rank, Region, RegionKey, RemoteAddr, Result, provider::Place,
 };
@@ -53,30 +55,6 @@ pub struct PartPlan {
 pub struct Part {
     endpoint: Endpoint,
     local: Arc<[Rank]>,
-}
-
-/// The heap of a rank's segment: the memory that all its regions are in.
-#[derive(Clone)]
-pub struct Heap {
-    segment: Arc<Mapping>,
-}
-
-impl Heap {
-    /// Returns the address of its first byte.
-    pub fn start(&self) -> NonNull<u8> {
-        self.segment.heap().0
-    }
-
-    /// Returns its length in bytes.
-    #[allow(clippy::len_without_is_empty)]
-    pub fn len(&self) -> usize {
-        self.segment.heap().1
-    }
-
-    /// Returns what keeps it mapped, readable and writable.
-    pub fn keep(&self) -> Arc<dyn Any + Send + Sync> {
-        self.segment.clone()
-    }
 }
 
 /// Who may resolve a region.
@@ -118,12 +96,6 @@ impl fmt::Debug for Part {
     }
 }
 
-impl fmt::Debug for Heap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Heap({} bytes)", self.len())
-    }
-}
-
 impl Part {
     /// Becomes the first rank of the node: makes its memory, and hands it to the node's other ranks,
     /// which [`Part::join`] with the same `number` and `secret`. No two parts on a machine have the
@@ -158,7 +130,7 @@ impl Part {
 
     /// Returns the heap of the rank's segment.
     pub fn heap(&self) -> Heap {
-        Heap { segment: self.endpoint.kept_segment() }
+        Heap::of(self.endpoint.kept_segment())
     }
 
     /// Returns where a registered region of this rank is.

@@ -1,0 +1,39 @@
+//! The memory of a rank that other nodes reach.
+
+use crate::shm::memory::Mapping;
+use core::{any::Any, fmt, ptr::NonNull};
+use std::sync::Arc;
+
+/// The heap of a rank's segment: the memory that all its regions are in.
+#[derive(Clone)]
+pub struct Heap {
+    segment: Arc<Mapping>,
+}
+
+impl Heap {
+    pub(super) fn of(segment: Arc<Mapping>) -> Self {
+        Heap { segment }
+    }
+
+    /// Returns the address of its first byte.
+    pub fn start(&self) -> NonNull<u8> {
+        self.segment.heap().0
+    }
+
+    /// Returns its length in bytes.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.segment.heap().1
+    }
+
+    /// Returns what keeps it mapped, readable and writable.
+    pub fn keep(&self) -> Arc<dyn Any + Send + Sync> {
+        self.segment.clone()
+    }
+}
+
+impl fmt::Debug for Heap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Heap({} bytes)", self.len())
+    }
+}
