@@ -3,6 +3,7 @@
 //! [`super::epoch`].
 
 use super::{
+    commands::Arrival,
     directory::Directory,
     far_rank::{FarRank, QueuedNotice, Window},
     flight::{Flights, Job},
@@ -89,6 +90,8 @@ pub(super) struct Core {
     pub(super) revoking: Vec<Head>,
     /// Our own door: messages for another one are dropped.
     pub(super) door: u64,
+    /// What there is to do for control queues.
+    pub(super) arrivals: VecDeque<Arrival>,
     pub(super) counters: Counters,
 }
 
@@ -148,6 +151,7 @@ impl Core {
             lost: BTreeSet::new(),
             revoking: Vec::new(),
             door,
+            arrivals: VecDeque::new(),
             counters: Counters::default(),
         }
     }
@@ -190,13 +194,11 @@ impl Core {
             self.below.provider().ring(place);
         }
         self.woken.extend(waker);
-        match far {
-            Some(far) if posted => {
-                self.outlived.insert(id, Outlived::new(far, own));
-                self.trouble = true;
-            }
-            Some(far) => self.leave_region(&far, own),
-            None => {}
+        if posted && (far.is_some() || own.is_some()) {
+            self.outlived.insert(id, Outlived::new(far, own));
+            self.trouble = true;
+        } else {
+            self.leave_region(far.as_deref(), own);
         }
         if is_notice {
             self.give_up_notice(rank, id);
@@ -207,8 +209,8 @@ impl Core {
                 self.far(rank).error.get_or_insert(error);
             }
         }
-        if !wanted {
-            self.flights.remove(id);
+        if !wanted && let Some(flight) = self.flights.remove(id) {
+            self.ended(flight);
         }
         self.woken.append(&mut self.waiters);
     }

@@ -85,16 +85,23 @@ impl Directory {
     /// Notes that an operation by libfabric begins.
     pub(super) fn enter(&mut self, far: &FarRegion, own: Option<RegionKey>) {
         *self.inside.entry((far.rank, far.key)).or_default() += 1;
-        if let Some(own) = own {
-            *self.own.entry(own).or_default() += 1;
-        }
+        own.into_iter().for_each(|own| self.enter_own(own));
+    }
+
+    /// Notes that a region of this rank is about to be used by libfabric, from here or from another
+    /// node.
+    pub(super) fn enter_own(&mut self, own: RegionKey) {
+        *self.own.entry(own).or_default() += 1;
+    }
+
+    /// Notes that this is over.
+    pub(super) fn leave_own(&mut self, own: RegionKey) {
+        count_down(&mut self.own, own);
     }
 
     /// Notes that it is over. Returns whether it was the last in the region of the other rank.
     pub(super) fn leave(&mut self, far: &FarRegion, own: Option<RegionKey>) -> bool {
-        if let Some(own) = own {
-            count_down(&mut self.own, own);
-        }
+        own.into_iter().for_each(|own| self.leave_own(own));
         count_down(&mut self.inside, (far.rank, far.key))
     }
 

@@ -1,8 +1,9 @@
 //! Operations and requests of this rank that are under way.
 
-use super::{directory::FarRegion, rma::Rest};
+use super::{directory::FarRegion, message::Head, rest::Rest};
 use rdma_fabric::{FabricError, RegionKey, Result, provider::Place};
 use std::{sync::Arc, task::Waker, time::Instant};
+use tofu2_sim::shm::part::FarCommand;
 
 /// What is under way.
 #[derive(Debug)]
@@ -25,6 +26,19 @@ pub(super) enum Job {
     /// A message with a notice, for which there is room at the target as long as it is not over, and
     /// longer if it is held there.
     Notice,
+    /// A message with a command of a control queue.
+    Command(Box<FarCommand>),
+    /// Bytes of a command of another rank's queue, moved by libfabric.
+    Move(Box<Moved>),
+}
+
+/// Whose command's bytes are moved, and from or to which region of this rank.
+#[derive(Clone, Debug)]
+pub(super) struct Moved {
+    pub(super) command: FarCommand,
+    /// The message that brought the command.
+    pub(super) head: Head,
+    pub(super) region: RegionKey,
 }
 
 /// One operation or request.

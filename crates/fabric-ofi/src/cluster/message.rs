@@ -21,10 +21,16 @@ pub(super) enum Kind {
     Card = 6,
     /// Answers the request `id`: `detail` is an [`Answer`], `a` and `b` are results.
     Done = 7,
+    /// A command of a control queue: it follows, and behind it its bytes, or, if `detail` is
+    /// [`LONG`], they stay in the sender's heap from `offset` on.
+    Command = 8,
 }
 
 /// The bytes of a put with a notice come with the message.
 pub(super) const INLINE: u8 = 1;
+
+/// The bytes of a command stay with its sender.
+pub(super) const LONG: u8 = 1;
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,8 +107,8 @@ impl Head {
         let (head, rest) = message.split_first_chunk::<{ Self::BYTES }>()?;
         let (words, _) = head.as_chunks::<8>();
         let [door, small, id, region, offset, a, b] = <[[u8; 8]; 7]>::try_from(words).ok()?.map(u64::from_le_bytes);
-        use Kind::{Card, Credit, Done, Locate, Notice, Revoke, Word};
-        let kinds = [Locate, Word, Notice, Credit, Revoke, Card, Done];
+        use Kind::{Card, Command, Credit, Done, Locate, Notice, Revoke, Word};
+        let kinds = [Locate, Word, Notice, Credit, Revoke, Card, Done, Command];
         let kind = kinds.into_iter().find(|kind| *kind as u8 == small as u8)?;
         let (detail, width, from) = ((small >> 8) as u8, (small >> 16) as u8, (small >> 32) as u32);
         let region = RegionKey::from_bits(region);

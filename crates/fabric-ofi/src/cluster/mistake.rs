@@ -12,4 +12,6 @@ pub(super) enum Mistake {
     DrainedAtOnce,
     /// A message to a rank that is not known yet is dropped.
     DropsUnmet,
+    /// A command that keeps the order is begun while bytes of an earlier one are being moved.
+    OvertakesMoves,
 }

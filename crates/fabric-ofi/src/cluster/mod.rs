@@ -21,7 +21,8 @@
 // messages, in `outbox`. `transfer` is what its program posts and `polling` what it asks for later, `serve` what it does for others, as
 // `message` and `directory` say. `net` puts
 // a lock around it, for the program's threads and the one in `thread`; `provider` is what a fabric
-// sees. `epoch` is about losses.
+// sees, and `queues` the control queues, whose `commands` go to other nodes. `epoch` is about losses.
+mod commands;
 mod core;
 mod directory;
 mod epoch;
@@ -35,7 +36,9 @@ mod net;
 mod outbox;
 mod polling;
 mod provider;
+mod queues;
 mod region;
+mod rest;
 mod rma;
 mod serve;
 mod settling;
@@ -95,6 +98,7 @@ impl Member {
             Some(net) => drop(region::SharedRegion::over(&net, region)),
             None => drop(region),
         });
+        commands::connect(&net);
         let started = ProgressThread::start(net.clone());
         let refused = |error: std::io::Error| OfiError::Call {
             call: "pthread_create",

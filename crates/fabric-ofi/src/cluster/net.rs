@@ -2,6 +2,7 @@
 //! works while these compute or sleep.
 
 use super::{
+    commands::Bench,
     core::{Core, Counters, Phase, State},
     directory::FarRegion,
     flight::{Flight, Job},
@@ -38,6 +39,8 @@ pub(super) struct Net {
     pub(super) heap: Heap,
     pub(super) domain: Domain,
     state: Mutex<State>,
+    /// Locked by whoever works on what there is to do for control queues. Taken before `state`.
+    pub(super) bench: Mutex<Bench>,
     council: Box<dyn Council>,
     begun: Instant,
     /// When a thread of the program last looked, in ns since `begun`.
@@ -64,7 +67,8 @@ impl Net {
         let core = Core::new(part.clone(), link.door);
         let state = Mutex::new(State { link: Some(link), core });
         let (begun, looked, closing) = (Instant::now(), AtomicU64::new(0), AtomicBool::new(false));
-        Ok(Net { me: fabric.rank(), part, here, heap, domain, state, council, begun, looked, closing })
+        let bench = Mutex::default();
+        Ok(Net { me: fabric.rank(), part, here, heap, domain, state, bench, council, begun, looked, closing })
     }
 
     /// Returns whether a rank runs on another node.
@@ -87,11 +91,15 @@ impl Net {
         let done = work(&mut state);
         let (woken, shed) = (core::mem::take(&mut state.core.woken), core::mem::take(&mut state.core.shed));
         let drained = state.core.has_drained();
+        let commands = !state.core.arrivals.is_empty();
         drop(state);
         drop(shed);
         woken.into_iter().for_each(core::task::Waker::wake);
         if let Some(epoch) = drained {
             self.council.drained(epoch);
+        }
+        if commands {
+            self.work_on_commands();
         }
         done
     }

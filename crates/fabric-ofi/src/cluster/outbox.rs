@@ -28,7 +28,7 @@ struct Waiting {
 pub(super) struct Outbox {
     waiting: VecDeque<Waiting>,
     /// Requests for which nobody waits, made while nothing new may begin.
-    later: VecDeque<(u32, Head, Vec<u8>)>,
+    later: VecDeque<(Flight, Head, Vec<u8>)>,
 }
 
 /// What has become of a message.
@@ -56,21 +56,34 @@ impl Core {
     /// Sends a message that is acknowledged, for which nobody waits. While nothing new may begin, it
     /// is kept: its answer might come to an endpoint that is closed by then.
     pub(super) fn tell(&mut self, rank: u32, head: Head, bytes: Vec<u8>) {
+        self.dispatch(Flight::new(rank, Job::Ask), head, bytes);
+    }
+
+    /// Sends a message like [`Core::tell`], whose answer ends `flight`.
+    pub(super) fn dispatch(&mut self, flight: Flight, head: Head, bytes: Vec<u8>) {
+        let rank = flight.rank;
         match self.phase {
-            _ if self.lost.contains(&rank) => {}
+            _ if self.lost.contains(&rank) => self.never_began(flight),
             Phase::Running => {
-                let id = self.flights.add(Flight::new(rank, Job::Ask));
+                let id = self.flights.add(flight);
                 self.send_soon(rank, id | SENT, Head { id, ..head }, bytes);
             }
-            Phase::Draining => self.outbox.later.push_back((rank, head, bytes)),
-            Phase::Broken => {}
+            Phase::Draining => self.outbox.later.push_back((flight, head, bytes)),
+            Phase::Broken => self.never_began(flight),
         }
+    }
+
+    /// Ends a flight that can't begin any more.
+    fn never_began(&mut self, mut flight: Flight) {
+        flight.outcome = Some(Err(FabricError::PeerLost { rank: Rank::new(flight.rank) }));
+        self.leave_region(None, flight.own.take());
+        self.ended(flight);
     }
 
     /// Sends what was kept meanwhile, since things may begin again.
     pub(super) fn tell_later(&mut self) {
-        for (rank, head, bytes) in core::mem::take(&mut self.outbox.later) {
-            self.tell(rank, head, bytes);
+        for (flight, head, bytes) in core::mem::take(&mut self.outbox.later) {
+            self.dispatch(flight, head, bytes);
         }
     }
 
@@ -81,7 +94,7 @@ impl Core {
 
     /// Returns whether nothing of this rank is under way.
     pub(super) fn is_idle(&self) -> bool {
-        self.flights.under_way() == 0 && self.has_sent_all() && self.outbox.later.is_empty()
+        self.flights.under_way() == 0 && self.has_sent_all() && self.outbox.later.is_empty() && self.arrivals.is_empty()
     }
 
     /// Returns how many messages wait for room.
@@ -100,7 +113,10 @@ impl Core {
     pub(super) fn clear_outbox(&mut self) {
         let lost = &self.lost;
         self.outbox.waiting.retain(|waiting| !lost.contains(&waiting.rank));
-        self.outbox.later.retain(|(rank, ..)| !lost.contains(rank));
+        let later = core::mem::take(&mut self.outbox.later);
+        let (gone, kept): (Vec<_>, Vec<_>) = later.into_iter().partition(|(flight, ..)| lost.contains(&flight.rank));
+        self.outbox.later.extend(kept);
+        gone.into_iter().for_each(|(flight, ..)| self.never_began(flight));
     }
 
     /// Notes that a message has failed. An answer that got lost leaves its rank waiting: if that rank

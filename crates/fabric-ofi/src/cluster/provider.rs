@@ -8,7 +8,9 @@ use core::{
 };
 use rdma_fabric::{
     Amo, Fabric, FabricError, Notice, OwnedMemory, Pact, Rank, Region, RegionKey, RemoteAddr, Result, Time, Uses,
-    provider::{Boxed, Ended, Goal, HelperTask, Keyless, Leftover, Place, Posted, Provider, Sink, Slot, Source, Token},
+    provider::{
+        Boxed, Ended, Goal, HelperTask, Keyless, Leftover, Place, Posted, Provider, Queues, Sink, Slot, Source, Token,
+    },
 };
 use std::{future::poll_fn, sync::Arc};
 use tofu2_sim::shm::part::Part;
@@ -213,6 +215,10 @@ impl Provider for Cluster {
     }
 
     fn keyless(&self) -> Option<&dyn Keyless> {
+        Some(self)
+    }
+
+    fn queues(&self) -> Option<&dyn Queues> {
         Some(self)
     }
 

@@ -21,6 +21,11 @@ impl SharedRegion {
         Region::new(key, len, existing, SharedRegion { net: net.clone(), below: Some(below) })
     }
 
+    /// Returns the region below.
+    pub(super) fn below(&self) -> Option<&Region> {
+        self.below.as_ref()
+    }
+
     /// Ends its use by other nodes. Returns the region below, and what has to be dropped after it.
     pub(super) fn take(mut self) -> Option<(Region, Closing)> {
         let below = self.below.take()?;

@@ -6,8 +6,9 @@ use super::{
     flight::{Flight, Job},
     link::Link,
     outbox::SENT,
+    rest::{Rest, What},
 };
-use crate::{Brought, GetInto, Peer, PutFrom, RemoteKey};
+use crate::{Brought, Peer, PutFrom, RemoteKey};
 use core::ops::Range;
 use rdma_fabric::{FabricError, Rank, RegionKey, Result};
 use std::sync::Arc;
@@ -24,64 +25,6 @@ pub(super) enum Landing {
     Bytes(usize),
     /// Into a region of this rank: bytes of its heap.
     Own(RegionKey, Range<usize>),
-}
-
-/// What is left of a put or get.
-#[derive(Debug)]
-pub(super) struct Rest {
-    /// Offset in the heap of the other rank.
-    at: u64,
-    what: What,
-}
-
-/// Bytes to be moved.
-#[derive(Debug)]
-enum What {
-    /// Those of the vector from there on.
-    Put(Vec<u8>, usize),
-    PutOwn(Range<usize>),
-    Get(usize),
-    GetInto(Range<usize>),
-}
-
-impl What {
-    fn len(&self) -> usize {
-        match self {
-            What::Put(bytes, done) => bytes.len() - done,
-            What::PutOwn(range) | What::GetInto(range) => range.len(),
-            What::Get(len) => *len,
-        }
-    }
-
-    /// Posts the first `len` bytes. Returns whether there was room.
-    fn post(
-        &self,
-        link: &mut Link,
-        (peer, key): (Peer, RemoteKey),
-        at: u64,
-        len: usize,
-        id: u64,
-    ) -> crate::Result<bool> {
-        let (endpoint, heap) = (&mut link.endpoint, &link.heap);
-        let front = |range: &Range<usize>| range.start..range.start + len;
-        match self {
-            What::Put(bytes, done) => {
-                let from = PutFrom::Bytes(&bytes[*done..*done + len]);
-                endpoint.put(peer, from, key, at, Some(0), id)
-            }
-            What::PutOwn(range) => endpoint.put(peer, PutFrom::Region(heap, front(range)), key, at, Some(0), id),
-            What::Get(_) => endpoint.get(peer, GetInto::Own(len), key, at, id),
-            What::GetInto(range) => endpoint.get(peer, GetInto::Region(heap, front(range)), key, at, id),
-        }
-    }
-
-    fn skip(&mut self, len: usize) {
-        match self {
-            What::Put(_, done) => *done += len,
-            What::PutOwn(range) | What::GetInto(range) => range.start += len,
-            What::Get(left) => *left -= len,
-        }
-    }
 }
 
 impl State {
@@ -147,8 +90,8 @@ impl State {
     fn transfer(&mut self, flight: Flight, far: &Arc<FarRegion>, offset: u64, what: What) -> Result<Option<u64>> {
         let at = far.at + offset;
         self.begin(flight, far, |link, peer, id| {
-            let mut rest = Rest { at, what };
-            Ok(rest.post(link, peer, id)?.then(|| (rest.what.len() > 0).then_some(rest)))
+            let mut rest = Rest::new(at, what);
+            Ok(rest.post(link, peer, id)?.then(|| (!rest.is_empty()).then_some(rest)))
         })
     }
 
@@ -196,6 +139,22 @@ impl State {
         }
     }
 
+    /// Moves bytes between this rank's heap and that of a rank of another node, where they are at
+    /// `there`: from there to here if `fetches`. The flight has its own region; it begins when there
+    /// is room.
+    pub(super) fn move_bytes(&mut self, flight: Flight, here: Range<usize>, there: u64, fetches: bool) {
+        let what = if fetches { What::GetInto(here) } else { What::PutOwn(here) };
+        flight.own.into_iter().for_each(|own| self.core.directory.enter_own(own));
+        let id = self.core.flights.add(Flight { rest: Some(Rest::new(there, what)), ..flight });
+        if fetches {
+            self.core.counters.reads += 1;
+        } else {
+            self.core.counters.writes += 1;
+        }
+        self.core.halfway.push_back(id);
+        self.go_on();
+    }
+
     /// Goes on with transfers of which a part is over.
     pub(super) fn go_on(&mut self) {
         let State { link: Some(link), core } = self else { return };
@@ -210,7 +169,7 @@ impl State {
             };
             match posted {
                 Ok(true) => {
-                    flight.rest.take_if(|rest| rest.what.len() == 0);
+                    flight.rest.take_if(|rest| rest.is_empty());
                     flight.posted = true;
                 }
                 Ok(false) => return core.halfway.push_front(id),
@@ -220,22 +179,9 @@ impl State {
     }
 }
 
-impl Rest {
-    /// Posts as much as can be moved at a time, and takes it off. Returns whether there was room.
-    fn post(&mut self, link: &mut Link, peer: (Peer, RemoteKey), id: u64) -> crate::Result<bool> {
-        let len = self.what.len().min(link.longest);
-        let posted = self.what.post(link, peer, self.at, len, id)?;
-        if posted {
-            self.at += len as u64;
-            self.what.skip(len);
-        }
-        Ok(posted)
-    }
-}
-
 impl Core {
     /// Checks that a region of this rank is registered, and not about to be dropped.
-    fn is_kept(&self, own: RegionKey) -> Result<()> {
+    pub(super) fn is_kept(&self, own: RegionKey) -> Result<()> {
         if self.directory.is_closing(own) {
             return Err(FabricError::StaleRegion { rank: Rank::new(self.me), region: own });
         }
@@ -278,13 +224,14 @@ impl Core {
     /// Notes that an operation uses its regions no more.
     pub(super) fn leave_regions(&mut self, id: u64) {
         let Some(flight) = self.flights.get(id) else { return };
-        if let Some(far) = flight.far.take() {
-            let own = flight.own.take();
-            self.leave_region(&far, own);
-        }
+        let (far, own) = (flight.far.take(), flight.own.take());
+        self.leave_region(far.as_deref(), own);
     }
 
-    pub(super) fn leave_region(&mut self, far: &FarRegion, own: Option<RegionKey>) {
+    pub(super) fn leave_region(&mut self, far: Option<&FarRegion>, own: Option<RegionKey>) {
+        let Some(far) = far else {
+            return own.into_iter().for_each(|own| self.directory.leave_own(own));
+        };
         if self.directory.leave(far, own) && far.is_revoked() {
             self.answer_revokes(far);
         }

@@ -1,6 +1,7 @@
 //! What a rank does for ranks of other nodes, with its CPU and in its own memory.
 
 use super::{
+    commands::Arrival,
     core::Core,
     directory::FarRegion,
     far_rank::{HeldNotice, NOTICES},
@@ -42,6 +43,9 @@ impl Core {
                     return;
                 }
                 Ok((Answer::Good, 0, 0))
+            }
+            Kind::Command => {
+                return self.arrivals.push_back(Arrival::Command { head, bytes: bytes.to_vec() });
             }
             Kind::Card => {
                 if let Some(card) = Card::from_bytes(bytes) {
@@ -158,7 +162,8 @@ impl Core {
     /// Ends the request that a message answers.
     fn answered(&mut self, head: &Head, bytes: &[u8]) {
         let asked = |flight: &&mut Flight| {
-            let asks = matches!(flight.job, Job::Ask | Job::Locate(_) | Job::WordInto(_) | Job::Notice);
+            use Job::{Ask, Command, Locate, Notice, WordInto};
+            let asks = matches!(flight.job, Ask | Locate(_) | WordInto(_) | Notice | Command(_));
             flight.rank == head.from && flight.outcome.is_none() && asks
         };
         let Some(flight) = self.flights.get(head.id).filter(asked) else { return };
@@ -167,6 +172,7 @@ impl Core {
         match &flight.job {
             Job::WordInto(place) => into = Some(place.clone()),
             Job::Locate(key) => wanted = Some(*key),
+            Job::Command(_) => flight.bytes = bytes.to_vec(),
             Job::Notice => {
                 // Its room was given back, or will be by a message of its own.
                 room = u64::from(answer != Some(Answer::Held));

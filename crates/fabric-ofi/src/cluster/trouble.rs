@@ -15,12 +15,12 @@ const ROUND: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Outlived {
     since: Instant,
-    far: Arc<FarRegion>,
+    far: Option<Arc<FarRegion>>,
     own: Option<RegionKey>,
 }
 
 impl Outlived {
-    pub(super) fn new(far: Arc<FarRegion>, own: Option<RegionKey>) -> Self {
+    pub(super) fn new(far: Option<Arc<FarRegion>>, own: Option<RegionKey>) -> Self {
         Outlived { since: Instant::now(), far, own }
     }
 }
@@ -40,7 +40,7 @@ impl Core {
     /// Notes that the network is done with an operation, if it is one that was over before.
     pub(super) fn outlived(&mut self, id: u64) {
         if let Some(Outlived { far, own, .. }) = self.outlived.remove(&id) {
-            self.leave_region(&far, own);
+            self.leave_region(far.as_deref(), own);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The contract's cases on a cluster whose nodes are threads of this process: all between them goes
 //! through libfabric, over `lo`.
 
+mod commands;
 mod hall;
 mod torture;
 

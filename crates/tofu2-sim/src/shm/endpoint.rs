@@ -11,10 +11,7 @@ use super::{
         layout,
         regions::RegionKind,
     },
-    queues::{
-        executor::Executor,
-        own::{OwnQueues, ProgressThread},
-    },
+    queues::{executor::Executor, own::OwnQueues, progress::ProgressThread},
     waiting::{block_on::PollRequest, wakers::Wakers, watchdog::Awaiting},
 };
 use core::{
@@ -70,8 +67,8 @@ struct Inner {
     queues: Arc<OwnQueues>,
     /// The count of state changes when the rank last served its session queues.
     served: AtomicU64,
-    /// The thread that serves the rank's queues, if the job has progress threads.
-    _progress: Option<ProgressThread>,
+    /// The thread that serves the rank's queues, if it has one.
+    progress: OnceLock<ProgressThread>,
     /// Waiting tasks of foreign executors.
     wakers: Wakers,
     helpers: Helpers,
@@ -102,10 +99,6 @@ impl Endpoint {
         job.publish(rank, State::Running);
         let wakers = Wakers::new(rank.to_string(), segment.clone());
         let (inside, queues) = (Arc::<AtomicU32>::default(), Arc::<OwnQueues>::default());
-        let progress = job
-            .queues
-            .progress_thread
-            .then(|| ProgressThread::start(job.clone(), rank, segment.clone(), inside.clone(), queues.clone()));
         let inner = Inner {
             rank,
             job,
@@ -115,12 +108,30 @@ impl Endpoint {
             inside,
             queues,
             served: AtomicU64::new(0),
-            _progress: progress.transpose()?,
+            progress: OnceLock::new(),
             wakers,
             helpers: Helpers::default(),
             aborted: OnceLock::new(),
         };
-        Ok(Endpoint(Arc::new(inner), None))
+        let endpoint = Endpoint(Arc::new(inner), None);
+        if endpoint.job().queues.progress_thread {
+            endpoint.start_progress()?;
+        }
+        Ok(endpoint)
+    }
+
+    /// Starts the thread that serves the rank's queues, unless it runs.
+    ///
+    /// # Errors
+    /// [`FabricError::System`].
+    pub(crate) fn start_progress(&self) -> Result<()> {
+        let Inner { job, rank, segment, inside, queues, progress, .. } = &*self.0;
+        if progress.get().is_none() {
+            let thread = ProgressThread::start(job.clone(), *rank, segment.clone(), inside.clone(), queues.clone())?;
+            // Another thread of the rank may have started one, too: one of them ends again.
+            let _ = progress.set(thread);
+        }
+        Ok(())
     }
 
     /// Makes the fabric that is given to programs.

@@ -4,7 +4,7 @@ use super::*;
 use crate::cluster::{core::Phase, mistake::Mistake};
 
 /// Lets all drain and reopen, because of these losses. Returns the new contacts.
-fn reopened(ranks: &Ranks, epoch: u64, lost: &[u32]) -> Vec<Option<Vec<u8>>> {
+pub(super) fn reopened(ranks: &Ranks, epoch: u64, lost: &[u32]) -> Vec<Option<Vec<u8>>> {
     let gone: Vec<Rank> = lost.iter().copied().map(Rank::new).collect();
     let here = |rank: &usize| !lost.contains(&(*rank as u32));
     (0..ranks.members.len()).filter(here).for_each(|rank| ranks.members[rank].drain(epoch, &gone));

@@ -1,5 +1,6 @@
 //! Members in one process: what can go wrong between their threads, and mistakes that must be found.
 
+mod commands;
 mod drain;
 mod memory;
 mod notices;

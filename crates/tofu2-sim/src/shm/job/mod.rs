@@ -15,7 +15,10 @@ use super::{
         inside::{self, RegionId},
         layout,
     },
-    queues::config::QueueOptions,
+    queues::{
+        config::QueueOptions,
+        far::{Cargo, FarCommand},
+    },
     waiting::doorbell,
 };
 pub(crate) use control::{Control, Plan, State};
@@ -122,6 +125,55 @@ impl Job {
     #[cfg(target_os = "linux")]
     pub(crate) fn elsewhere(&self) -> Option<&Elsewhere> {
         self.elsewhere.as_ref()
+    }
+
+    /// Returns whether a rank runs on another node.
+    #[inline]
+    pub(crate) fn is_far(&self, rank: Rank) -> bool {
+        #[cfg(target_os = "linux")]
+        if let Some(elsewhere) = &self.elsewhere {
+            return elsewhere.has(rank);
+        }
+        let _ = rank;
+        false
+    }
+
+    /// Returns the first rank of a rank's node; `None` if there is no such rank on this node.
+    pub(crate) fn first_of_node(&self, rank: Rank) -> Option<Rank> {
+        #[cfg(target_os = "linux")]
+        if let Some(elsewhere) = &self.elsewhere {
+            return elsewhere.first_here();
+        }
+        let first = rank.index() / self.plan.ranks_per_node * self.plan.ranks_per_node;
+        (first < self.plan.ranks).then_some(Rank::new(first as u32))
+    }
+
+    /// Returns the most bytes that go with a command to another node; `None` if nobody takes it
+    /// there.
+    pub(crate) fn most_inline(&self) -> Option<usize> {
+        #[cfg(target_os = "linux")]
+        if let Some(elsewhere) = &self.elsewhere {
+            return elsewhere.most_inline();
+        }
+        None
+    }
+
+    /// Gives a command to whoever moves bytes between nodes.
+    pub(crate) fn carry(&self, command: FarCommand, cargo: Cargo) {
+        #[cfg(target_os = "linux")]
+        if let Some(elsewhere) = &self.elsewhere {
+            return elsewhere.carry(command, cargo);
+        }
+        // No rank is far without them.
+        let _ = (command, cargo);
+    }
+
+    /// Works a little on what is under way between nodes, for a thread that waits for that.
+    pub(crate) fn work_between_nodes(&self) {
+        #[cfg(target_os = "linux")]
+        if let Some(elsewhere) = &self.elsewhere {
+            elsewhere.work();
+        }
     }
 
     /// Returns the anchor that places in a rank's segment keep alive.

@@ -1,7 +1,12 @@
 //! What ranks of other nodes are told of a symmetric allocation: the card that a rank holds up in
 //! each of its phases.
 
-use crate::shm::{endpoint::Endpoint, job::Job, memory::layout};
+use crate::shm::{
+    endpoint::Endpoint,
+    job::Job,
+    memory::layout,
+    queues::far::{Cargo, FarCommand},
+};
 use core::{
     fmt,
     sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release},
@@ -50,11 +55,25 @@ type Tell = Box<dyn Fn(Card) + Send + Sync>;
 /// Drops a region that ranks of other nodes may know.
 type Discard = Box<dyn Fn(Region) + Send + Sync>;
 
+/// Takes a command to another node.
+type Carry = Box<dyn Fn(FarCommand, Cargo) + Send + Sync>;
+
 /// A node's connection to the others: whoever moves bytes between nodes sets it, once.
-#[derive(Default)]
 pub(crate) struct Elsewhere {
+    /// By rank, whether it is on another node.
+    far: Box<[bool]>,
     tell: OnceLock<Tell>,
     discard: OnceLock<Discard>,
+    carrier: OnceLock<Carrier>,
+}
+
+/// Whoever takes commands to other nodes.
+struct Carrier {
+    /// The most bytes that go with a command.
+    most_inline: usize,
+    carry: Carry,
+    /// Works a little, for a thread that waits for replies.
+    work: Box<dyn Fn() + Send + Sync>,
 }
 
 impl fmt::Debug for Elsewhere {
@@ -64,6 +83,48 @@ impl fmt::Debug for Elsewhere {
 }
 
 impl Elsewhere {
+    /// The connection of a node that has the ranks of `local`, of so many.
+    pub(crate) fn new(ranks: usize, local: &[Rank]) -> Self {
+        let far = (0..ranks).map(|rank| !local.contains(&Rank::new(rank as u32))).collect();
+        Elsewhere { far, tell: OnceLock::new(), discard: OnceLock::new(), carrier: OnceLock::new() }
+    }
+
+    /// Returns whether a rank is on another node.
+    #[inline]
+    pub(crate) fn has(&self, rank: Rank) -> bool {
+        self.far.get(rank.index()) == Some(&true)
+    }
+
+    /// Returns the first rank of this node.
+    pub(crate) fn first_here(&self) -> Option<Rank> {
+        self.far.iter().position(|far| !far).map(|rank| Rank::new(rank as u32))
+    }
+
+    /// Sets who takes commands to other nodes, with at most so many bytes each, and works for those
+    /// who wait. The first counts.
+    pub(crate) fn set_carrier(&self, most_inline: usize, carry: Carry, work: Box<dyn Fn() + Send + Sync>) {
+        let _ = self.carrier.set(Carrier { most_inline, carry, work });
+    }
+
+    /// Returns the most bytes that go with a command; `None` if nobody takes any.
+    pub(crate) fn most_inline(&self) -> Option<usize> {
+        self.carrier.get().map(|carrier| carrier.most_inline)
+    }
+
+    /// Gives a command to whoever takes it to its node.
+    pub(crate) fn carry(&self, command: FarCommand, cargo: Cargo) {
+        if let Some(carrier) = self.carrier.get() {
+            (carrier.carry)(command, cargo);
+        }
+    }
+
+    /// Works a little on what is under way between nodes.
+    pub(crate) fn work(&self) {
+        if let Some(carrier) = self.carrier.get() {
+            (carrier.work)();
+        }
+    }
+
     /// Sets who passes on cards. The first counts.
     pub(crate) fn set(&self, tell: Tell) {
         let _ = self.tell.set(tell);

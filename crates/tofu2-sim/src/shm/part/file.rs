@@ -118,7 +118,7 @@ fn attach(
     let start = Instant::now().checked_sub(age).unwrap_or_else(Instant::now);
     let index = part.local.iter().position(|local| *local == part.me).unwrap_or(0);
     let pages = Pages::File { file, heap_at: at(index) + layout::HEAP };
-    let job = Job::new(control, plan, segments, start).of_part(Elsewhere::default());
+    let job = Job::new(control, plan, segments, start).of_part(Elsewhere::new(plan.ranks, &part.local));
     Endpoint::new(Arc::new(job), part.me, pages)
 }
 

@@ -6,6 +6,7 @@
 //! tells the [`Part`]: which ranks have left or are lost, and what they say when all allocate
 //! together. It also does, in memory of this node, what ranks elsewhere ask for.
 
+mod commands;
 mod cpus;
 pub(crate) mod elsewhere;
 mod file;
@@ -14,6 +15,7 @@ mod heap;
 mod tests;
 
 pub use super::processes::signals::Signals;
+pub use commands::{Cargo, FarCommand, FarReply, Obeyed};
 pub use cpus::bind_this_thread;
 pub use elsewhere::Card;
 pub use heap::Heap;

@@ -1,5 +1,7 @@
 //! Nodes that are threads of this process, with nothing between them but their cards.
 
+mod commands;
+
 use super::*;
 use crate::shm::block_on;
 use std::{

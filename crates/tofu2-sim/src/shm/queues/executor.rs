@@ -66,6 +66,8 @@ pub(crate) struct WorkList<'a> {
     /// The other queues, oldest first; empty if there is no first.
     others: VecDeque<QueueId>,
     budget: u64,
+    /// Whether the queue whose turn it is goes on with a command that only its owner can execute.
+    leave: bool,
     /// Remembered routes of commands, while the list is worked off and no other thread of the rank
     /// does the same.
     pub(crate) routes: Option<LockGuard<'a, Routes<{ OwnQueues::ROUTES }>>>,
@@ -77,7 +79,7 @@ impl WorkList<'_> {
 
     #[inline]
     pub(crate) fn new() -> Self {
-        WorkList { first: None, others: VecDeque::new(), budget: BUDGET, routes: None }
+        WorkList { first: None, others: VecDeque::new(), budget: BUDGET, leave: false, routes: None }
     }
 
     /// Appends a queue, unless it is already on the list. Returns whether there was room.
@@ -172,6 +174,9 @@ impl<'a> Executor<'a> {
         let before = queue.turns().read();
         let left =
             queue.turns().turn(self.me.number(), |rank| self.has_ended(rank), TURN, |due| self.step(&queue, due, work));
+        if core::mem::take(&mut work.leave) {
+            self.hand_over(id);
+        }
         if queue.turns().read() != before {
             // Its owner may wait for room or for a completion.
             queue.segment.ring_for_notice();
@@ -215,11 +220,24 @@ impl<'a> Executor<'a> {
         let Some(posting) = descriptor::decode(&Descriptor { first, second }) else { return corrupt("a descriptor") };
         if phase == Phase::Past {
             self.bury(queue, position);
+        } else if self.must_wait(queue, &posting, work) {
+            return Attempt::Wait;
         } else {
             self.execute(queue, position, &posting, work);
         }
         death::reach(DeathPoint::Completed);
         Attempt::Took(slots)
+    }
+
+    /// Returns whether a command for another node has to wait: only its queue's owner gives it to
+    /// the network, and it has a bounded number under way. It goes on when it is handed the queue
+    /// over, or when one of those is over.
+    fn must_wait(&self, queue: &View<'_>, posting: &Posting, work: &mut WorkList<'_>) -> bool {
+        if !posting.command.target().is_some_and(|to| self.job.is_far(to.rank())) {
+            return false;
+        }
+        work.leave = queue.owner() != self.me;
+        work.leave || self.queues.far(queue.id).is_some_and(|far| far.is_full())
     }
 
     fn execute(&self, queue: &View<'_>, position: u64, posting: &Posting, work: &mut WorkList<'_>) {
@@ -228,6 +246,9 @@ impl<'a> Executor<'a> {
         queue.enter(position, Phase::Past);
         let entry = |kept, outcome| TcqEntry { position, kept, status: Status::encode(outcome) };
         let unheard = performed.unheard(posting);
+        if let (Some(number), Some(far)) = (performed.later, self.queues.far(queue.id)) {
+            far.stand_in(position, number);
+        }
         match performed.local {
             _ if unheard.is_some() => queue.complete(entry(true, unheard.map_or(Ok(()), Err))),
             local if posting.tcq_notice => queue.complete(entry(false, local)),

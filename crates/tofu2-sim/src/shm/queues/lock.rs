@@ -40,6 +40,10 @@ pub(crate) struct LockGuard<'a, T>(&'a Lock<T>);
 unsafe impl<T: Sync> Sync for LockGuard<'_, T> {}
 
 impl<T> Lock<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Lock { taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+
     #[inline(always)]
     pub(crate) fn lock(&self) -> LockGuard<'_, T> {
         // Acquire: pairs with the release in `LockGuard::drop`.

@@ -15,12 +15,14 @@
 //!
 //! To be read in this order: a queue's words ([`config`], [`view`], [`tags`], [`mrq`]); executing
 //! ([`claim`], [`executor`], [`perform`], [`reporting`], and the fast path: [`route`],
-//! [`fast_put`]); the owner's side ([`own`], [`opening`], [`queue`], [`poster`]).
+//! [`fast_put`]); the owner's side ([`own`], [`opening`], [`queue`], [`poster`]); and, last, commands
+//! for queues of other nodes ([`far`]).
 
 mod claim;
 pub(crate) mod config;
 mod death;
 pub(crate) mod executor;
+pub(crate) mod far;
 mod fast_put;
 mod lock;
 mod mrq;
@@ -28,6 +30,7 @@ mod opening;
 pub(crate) mod own;
 mod perform;
 mod poster;
+pub(crate) mod progress;
 mod queue;
 mod reporting;
 mod route;

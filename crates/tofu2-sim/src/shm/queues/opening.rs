@@ -2,6 +2,7 @@
 
 use super::{
     config::{Geometry, MOST_DEPTH},
+    far::FarCommands,
     queue::{Open, Queue},
     view::{CONFIG, SCHEDULED, TAGS, View, directory_at},
 };
@@ -19,7 +20,7 @@ use core::sync::atomic::{
 };
 use rdma_fabric::{
     Rank, Result,
-    control_queue::{QueueError, QueueId, QueueLimits, QueueSpec},
+    control_queue::{QueueError, QueueId, QueueLimits, QueueMode, QueueSpec},
     provider::{self, Queues},
 };
 use std::sync::Arc;
@@ -58,13 +59,34 @@ impl Queues for Endpoint {
                 return Err(error);
             }
         };
+        let far = match self.far_commands(id, spec.mode) {
+            Ok(far) => far,
+            Err(error) => {
+                drop(Queue::new(self.clone(), id, spec, geometry, open, None));
+                return Err(error);
+            }
+        };
         self.publish(id, &spec, geometry, &open.words, &open.tags.taken);
         let spec = QueueSpec { engine: Some(id.engine()), number: Some(id.number()), ..spec };
-        Ok(Box::new(Queue::new(self.clone(), id, spec, geometry, open)))
+        Ok(Box::new(Queue::new(self.clone(), id, spec, geometry, open, far)))
     }
 }
 
 impl Endpoint {
+    /// Prepares a queue for commands that go to other nodes, if there are any. Those of a session
+    /// queue may be handed over to this rank while it computes, so it gets a thread for them.
+    fn far_commands(&self, id: QueueId, mode: QueueMode) -> Result<Option<Arc<FarCommands>>> {
+        if self.job().most_inline().is_none() {
+            return Ok(None);
+        }
+        if mode == QueueMode::Session {
+            self.start_progress()?;
+        }
+        let far = Arc::<FarCommands>::default();
+        self.own_queues().set_far(id, Some(far.clone()));
+        Ok(Some(far))
+    }
+
     /// Writes the words of a queue, which are zeros, and enters it in the directory.
     fn publish(
         &self,
@@ -124,8 +146,7 @@ pub(crate) struct NodeQueues<'a> {
 impl<'a> NodeQueues<'a> {
     /// Returns the control queues of the node of `rank`; `None` if there is no such rank.
     pub(crate) fn of(job: &'a Job, rank: Rank) -> Option<Self> {
-        let first = rank.index() / job.plan.ranks_per_node * job.plan.ranks_per_node;
-        let segment = job.segment(Rank::new(first as u32)).ok()?;
+        let segment = job.segment(job.first_of_node(rank)?).ok()?;
         Some(NodeQueues { job, segment, machine: job.queues.machine })
     }
 

@@ -3,6 +3,7 @@
 use super::{
     config::TAG_BYTES,
     executor::Executor,
+    far::{FarCommands, Moving},
     lock::{Lock, LockGuard},
     opening::NodeQueues,
     route::Routes,
@@ -10,14 +11,14 @@ use super::{
 use crate::shm::{
     endpoint::Endpoint,
     job::Job,
-    memory::{Mapping, allocator::RegisteredExtent, layout, regions::RegionKind},
+    memory::{allocator::RegisteredExtent, layout, regions::RegionKind},
 };
 use core::sync::atomic::{
-    AtomicBool, AtomicU32, AtomicUsize,
+    AtomicU32, AtomicUsize,
     Ordering::{Relaxed, SeqCst},
 };
 use rdma_fabric::{
-    FabricError, Rank, RegionKey, Result,
+    Rank, RegionKey, Result,
     control_queue::{QueueError, QueueId, QueueMode, QueueSpec, Stadd},
 };
 use std::{
@@ -34,6 +35,8 @@ pub(crate) struct OwnQueues {
     /// The number of automatic tags given so far, so that no queue gives a tag that an earlier
     /// queue gave recently.
     uses: AtomicU32,
+    /// Regions that bytes of commands are moved from or to between nodes.
+    moving: Moving,
     /// The routes of commands that the rank has executed, whatever rank they belong to.
     routes: Lock<Routes<{ OwnQueues::ROUTES }>>,
 }
@@ -45,6 +48,8 @@ struct State {
     held: BTreeMap<(u8, u8), (QueueMode, u8)>,
     /// Session queues that are open.
     sessions: Vec<QueueId>,
+    /// The commands of each open queue that have gone to other nodes, in a job that runs on several.
+    far: BTreeMap<QueueId, Arc<FarCommands>>,
     /// The table that all queues share if they have one address space.
     shared: Option<Arc<TagTable>>,
 }
@@ -155,6 +160,30 @@ impl OwnQueues {
         self.sessions.store(state.sessions.len(), SeqCst);
     }
 
+    /// Sets where the commands of a queue are that go to other nodes, or that it has closed.
+    pub(crate) fn set_far(&self, id: QueueId, far: Option<Arc<FarCommands>>) {
+        let mut state = self.lock();
+        match far {
+            Some(far) => _ = state.far.insert(id, far),
+            None => _ = state.far.remove(&id),
+        }
+    }
+
+    /// Returns the commands of an own queue that have gone to other nodes.
+    pub(crate) fn far(&self, id: QueueId) -> Option<Arc<FarCommands>> {
+        self.lock().far.get(&id).cloned()
+    }
+
+    /// Returns the regions that bytes of commands are moved from or to between nodes.
+    pub(crate) fn moving(&self) -> &Moving {
+        &self.moving
+    }
+
+    /// Returns whether a session queue is open.
+    pub(crate) fn has_sessions(&self) -> bool {
+        self.sessions.load(SeqCst) != 0
+    }
+
     /// Executes what was handed over to the rank, if anything was. If `all`, also executes what is
     /// left in its session queues because the rank that should have executed it has died. Returns
     /// whether anything was handed over.
@@ -219,67 +248,5 @@ impl State {
 impl TagTable {
     pub(crate) fn known(&self) -> MutexGuard<'_, KnownTags> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A thread that executes what is handed over to a rank, for programs that compute for a long time
-/// without making calls.
-#[derive(Debug)]
-pub(crate) struct ProgressThread {
-    segment: Arc<Mapping>,
-    closed: Arc<AtomicBool>,
-    /// The thread, until it is joined.
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl ProgressThread {
-    /// Starts the thread.
-    ///
-    /// # Errors
-    /// [`FabricError::System`].
-    pub(crate) fn start(
-        job: Arc<Job>,
-        me: Rank,
-        segment: Arc<Mapping>,
-        taken: Arc<AtomicU32>,
-        queues: Arc<OwnQueues>,
-    ) -> Result<Self> {
-        let closed = Arc::new(AtomicBool::new(false));
-        let mut progress = ProgressThread { segment: segment.clone(), closed: closed.clone(), thread: None };
-        let run = move || {
-            let executor = Executor { job: &job, me, segment: &segment, taken: &taken, queues: &queues };
-            let mut seen = None;
-            while !closed.load(SeqCst) {
-                let changes = job.control.changes();
-                if queues.serve(&executor, seen != Some(changes)) || seen != Some(changes) {
-                    seen = Some(changes);
-                    continue;
-                }
-                let parking = segment.prepare_park(crate::shm::waiting::doorbell::Watch::Nothing);
-                let pending = segment.word(layout::QUEUES_PENDING).load(SeqCst) != 0;
-                let nobody = queues.sessions.load(SeqCst) == 0;
-                if (!pending || nobody) && !closed.load(SeqCst) && job.control.changes() == changes {
-                    parking.park(job.longest_sleep());
-                }
-            }
-        };
-        let thread = std::thread::Builder::new().name(format!("queues of {me}")).spawn(run);
-        let refused = |error: std::io::Error| FabricError::System {
-            call: &"pthread_create",
-            errno: error.raw_os_error().unwrap_or(0),
-        };
-        progress.thread = Some(thread.map_err(refused)?);
-        Ok(progress)
-    }
-}
-
-impl Drop for ProgressThread {
-    /// Waits for the thread. If the process ended with a command half done, the command's queue
-    /// would wait until somebody noticed, though the rank has left in good order.
-    fn drop(&mut self) {
-        self.closed.store(true, SeqCst);
-        self.segment.ring();
-        // The thread does not panic, and if it did there would be nothing to do here.
-        let _ = self.thread.take().map(std::thread::JoinHandle::join);
     }
 }

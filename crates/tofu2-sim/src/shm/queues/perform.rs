@@ -19,7 +19,7 @@ use crate::shm::memory::{
     Mapping, Piece,
     inside::{Inside, RegionId},
 };
-use commands::Source;
+pub(crate) use commands::Source;
 use core::sync::atomic::AtomicU64;
 use rdma_fabric::control_queue::{Command, Posting, QueueError, QueueId, Stadd};
 
@@ -33,9 +33,18 @@ pub(crate) struct Performed {
     pub(crate) local: Result<(), QueueError>,
     /// The result at the target. It is already in the poster's MRQ if the poster requested that.
     pub(crate) remote: Result<(), QueueError>,
+    /// The command has gone to another node, and ends there or here when its reply comes: its number
+    /// among such commands.
+    pub(crate) later: Option<u64>,
 }
 
 impl Performed {
+    /// A command that ended at its poster.
+    #[inline]
+    pub(crate) fn here(local: Result<(), QueueError>) -> Self {
+        Performed { local, remote: Ok(()), later: None }
+    }
+
     /// Returns the error for which no report was requested.
     #[inline]
     pub(crate) fn unheard(&self, posting: &Posting) -> Option<QueueError> {
@@ -48,10 +57,10 @@ impl Performed {
 }
 
 /// The notices of a command that was done and its result at the target, or why it was not done.
-type Outcome = Result<(CommandNotices, Result<(), QueueError>), Failure>;
+pub(crate) type Outcome = Result<(CommandNotices, Result<(), QueueError>), Failure>;
 
 /// Why a command was not done.
-enum Failure {
+pub(crate) enum Failure {
     /// The fault is in the poster's own memory: the target was not reached, or the own memory went
     /// away meanwhile.
     Here(QueueError),
@@ -64,25 +73,41 @@ impl From<QueueError> for Failure {
     }
 }
 
-/// Records the command's phase if another rank could take the command over.
-struct PhaseMark<'a> {
-    queue: View<'a>,
-    position: Option<u64>,
+/// The queue that a command was posted to.
+pub(crate) struct Origin<'a> {
+    pub(crate) id: QueueId,
+    /// Whether it is in checking mode.
+    pub(crate) checked: bool,
+    /// Where the command's phase is recorded, since another rank could take the command over: its
+    /// queue and its position.
+    stage: Option<(View<'a>, u64)>,
 }
 
-impl PhaseMark<'_> {
+impl<'a> Origin<'a> {
+    /// A command of a queue of this node, which is at `position` if it is in the shared ring.
+    #[inline]
+    fn here(queue: &View<'a>, position: Option<u64>) -> Self {
+        let stage = position.map(|position| (*queue, position));
+        Origin { id: queue.id, checked: queue.geometry.checked, stage }
+    }
+
+    /// A command of a queue of another node.
+    pub(crate) fn elsewhere(id: QueueId, checked: bool) -> Self {
+        Origin { id, checked, stage: None }
+    }
+
     /// Puts the command into `phase`.
     #[inline]
     fn enter(&self, phase: Phase) {
-        if let Some(position) = self.position {
-            self.queue.enter(position, phase);
+        if let Some((queue, position)) = &self.stage {
+            queue.enter(*position, phase);
         }
     }
 }
 
 impl<'a> Executor<'a> {
     /// Executes `posting`, one command of `queue`, which is at `position` if it is in the shared
-    /// ring.
+    /// ring. Its target is on this node, or the queue is this rank's.
     #[inline]
     pub(crate) fn perform(
         &self,
@@ -91,40 +116,43 @@ impl<'a> Executor<'a> {
         position: Option<u64>,
         work: &mut WorkList<'_>,
     ) -> Performed {
-        let mark = PhaseMark { queue: *queue, position };
+        if posting.command.target().is_some_and(|to| self.job.is_far(to.rank())) {
+            return self.send(queue, posting);
+        }
+        let origin = Origin::here(queue, position);
         work.spend(match posting.command {
             Command::Put { len, .. } | Command::Get { len, .. } => len.into(),
             _ => 0,
         });
         let outcome = match posting.command {
             Command::Put { to, from, at, len, .. } => {
-                self.put(&mark, posting, to, Source::Memory(from), at, len.into(), work)
+                self.put(&origin, posting, to, Source::Memory(queue, from), at, len.into(), work)
             }
             Command::PutInline { to, bytes, at } => {
                 let bytes = bytes.as_bytes();
-                self.put(&mark, posting, to, Source::Carried(bytes), at, bytes.len() as u64, work)
+                self.put(&origin, posting, to, Source::Carried(bytes), at, bytes.len() as u64, work)
             }
-            Command::Get { to, from, at, len, .. } => self.get(&mark, posting, to, from, at, len.into()),
-            Command::Atomic { to, at, width, amo } => self.atomic(&mark, posting, to, at, width, amo),
-            Command::Nop => return Performed { local: Ok(()), remote: Ok(()) },
+            Command::Get { to, from, at, len, .. } => self.get(&origin, queue, posting, to, from, at, len.into()),
+            Command::Atomic { to, at, width, amo } => self.atomic(&origin, posting, to, at, width, amo),
+            Command::Nop => return Performed::here(Ok(())),
         };
         let (notices, status) = match outcome {
             Ok(done) => done,
-            Err(Failure::Here(error)) => return Performed { local: Err(error), remote: Ok(()) },
+            Err(Failure::Here(error)) => return Performed::here(Err(error)),
             Err(Failure::There(error)) => (CommandNotices::of_failed(&posting.command), Err(error)),
         };
         if posting.local_notice {
-            mark.enter(Phase::Past);
+            origin.enter(Phase::Past);
             self.notify_poster(queue, posting, notices, status);
         }
-        Performed { local: Ok(()), remote: status }
+        Performed { remote: status, ..Performed::here(Ok(())) }
     }
 }
 
 // ----- both ends of a copy, resolved and, if the copy is long, announced -----
 
 /// The longest copy, in bytes, that is not announced. Such copies take few instructions.
-const SHORT: u64 = 64;
+pub(crate) const SHORT: u64 = 64;
 
 /// One end of a copy, as a queue addresses it.
 #[derive(Clone, Copy)]
@@ -175,6 +203,30 @@ impl<'a> Executor<'a> {
             return Err(QueueError::NoSuchTag { queue: to, stadd: theirs.at }.into());
         }
         Ok(Ends { own: piece, theirs: there, target, _inside })
+    }
+
+    /// Resolves the target's end of a copy from elsewhere, and announces it if the copy is long.
+    #[inline]
+    pub(crate) fn end(
+        &self,
+        target: &View<'a>,
+        Range { at, len, writes }: Range,
+    ) -> Result<(Piece<&'a Mapping>, Option<Inside<'a, AtomicU64, 2>>), QueueError> {
+        let (piece, key) = resolve(target, at, len, 1, writes)?;
+        if len <= SHORT {
+            return Ok((piece, None));
+        }
+        let ids = [RegionId::new(target.owner(), key), RegionId::new(target.owner(), target.key)];
+        let inside = self.announce(ids);
+        // As in `ends`.
+        let (piece, now) = resolve(target, at, len, 1, writes)?;
+        if !target.is_open() {
+            return Err(QueueError::NotOpen(target.id));
+        }
+        if now != key {
+            return Err(QueueError::NoSuchTag { queue: target.id, stadd: at });
+        }
+        Ok((piece, Some(inside)))
     }
 
     /// Returns the target's queue, if it accepts commands.

@@ -4,6 +4,7 @@ mod session;
 
 use super::{
     executor::{Executor, WorkList},
+    far::FarCommands,
     route::Routes,
     view::View,
 };
@@ -12,7 +13,7 @@ use rdma_fabric::{
     Refused,
     control_queue::{Completion, Pointers, Posting, QueueError},
 };
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 /// The owner's private state of a queue, protected by the queue's lock.
 #[derive(Debug, Default)]
@@ -34,7 +35,7 @@ pub(crate) struct Poster {
     fetched: u64,
     /// The read pointer at the last fetch: later entries belong to commands from there on.
     fetched_at: u64,
-    completions: VecDeque<Completion>,
+    completions: VecDeque<Entry>,
     /// The first error that was not reported otherwise.
     error: Option<QueueError>,
     /// Whether the reason for which the queue has stopped was reported.
@@ -44,9 +45,25 @@ pub(crate) struct Poster {
     next_in_line: u64,
     /// Remembered routes of commands.
     pub(crate) routes: Routes<8>,
+    /// The queue's commands that have gone to other nodes, in a job that runs on several.
+    far: Option<Arc<FarCommands>>,
+}
+
+/// A completion in its place among the others.
+#[derive(Clone, Copy, Debug)]
+enum Entry {
+    Here(Completion),
+    /// It comes with the reply of another node: the tag, and the number of the command among those
+    /// that went there.
+    Later(u64, u64),
 }
 
 impl Poster {
+    /// The state of a new queue.
+    pub(crate) fn new(far: Option<Arc<FarCommands>>) -> Self {
+        Poster { far, ..Poster::default() }
+    }
+
     /// Posts `posting`, whose numbers have been checked, unless posts other than `turn` wait in
     /// line.
     #[inline]
@@ -87,7 +104,7 @@ impl Poster {
     /// Stores a completion.
     #[inline]
     pub(crate) fn completed(&mut self, completion: Completion) {
-        self.completions.push_back(completion);
+        self.completions.push_back(Entry::Here(completion));
     }
 
     /// Executes a command and the delayed ones before it, or delays it.
@@ -101,6 +118,10 @@ impl Poster {
     ) -> Result<(), Refused<()>> {
         let slots = posting.command.slots();
         if self.delayed_slots + slots > ring::usable(queue.geometry.depth) {
+            return Err(Refused::Full(()));
+        }
+        let is_full = self.far.as_ref().is_some_and(|far| far.is_full());
+        if is_full && posting.command.target().is_some_and(|to| executor.job.is_far(to.rank())) {
             return Err(Refused::Full(()));
         }
         self.write += slots;
@@ -129,7 +150,9 @@ impl Poster {
     fn execute_one(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting, work: &mut WorkList<'_>) {
         let performed = executor.perform(queue, posting, None, work);
         if posting.tcq_notice {
-            self.completions.push_back(Completion { tag: posting.tag, status: performed.local });
+            let here = Completion { tag: posting.tag, status: performed.local };
+            let later = performed.later.map(|number| Entry::Later(posting.tag, number));
+            self.completions.push_back(later.unwrap_or(Entry::Here(here)));
         }
         if let Some(error) = performed.unheard(posting) {
             self.error.get_or_insert(error);
@@ -139,7 +162,8 @@ impl Poster {
     /// Returns whether nothing that others do will ever make room for the post at this place in
     /// line, because everything in the ring waits for a start and no post is ahead of it.
     pub(crate) fn is_stuck(&self, queue: &View<'_>, place: u64) -> bool {
-        self.line.front() == Some(&place) && (!queue.is_session() || queue.turns().is_unstarted())
+        let is_idle = self.far.as_ref().is_none_or(|far| far.is_idle());
+        self.line.front() == Some(&place) && is_idle && (!queue.is_session() || queue.turns().is_unstarted())
     }
 
     pub(crate) fn pointers(&self, queue: &View<'_>) -> Pointers {
@@ -192,8 +216,9 @@ impl Poster {
             match (asked, status) {
                 (Some(tag), status) => {
                     self.tags.pop_front();
-                    let here = if entry.kept { Ok(()) } else { status };
-                    self.completions.push_back(Completion { tag, status: here });
+                    let here = Completion { tag, status: if entry.kept { Ok(()) } else { status } };
+                    let later = self.far.as_ref().and_then(|far| far.stands_for(entry.position));
+                    self.completions.push_back(later.map_or(Entry::Here(here), |number| Entry::Later(tag, number)));
                     if let (true, Err(error)) = (entry.kept, status) {
                         self.error.get_or_insert(error);
                     }
@@ -221,8 +246,17 @@ impl Poster {
         if self.completions.is_empty() {
             self.fetch_if_any(queue)?;
         }
-        match self.completions.pop_front() {
-            Some(completion) => Ok(Some(completion)),
+        match self.completions.front() {
+            Some(&Entry::Here(completion)) => {
+                self.completions.pop_front();
+                Ok(Some(completion))
+            }
+            Some(&Entry::Later(tag, number)) => {
+                let come = self.far.as_ref().and_then(|far| far.take_completion(number));
+                let Some(status) = come else { return self.trouble(queue).map(|()| None) };
+                self.completions.pop_front();
+                Ok(Some(Completion { tag, status }))
+            }
             None => self.trouble(queue).map(|()| None),
         }
     }
@@ -230,7 +264,7 @@ impl Poster {
     /// Returns the error that is to be reported, if there is one.
     pub(crate) fn trouble(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
         self.fetch_if_any(queue)?;
-        if let Some(error) = self.error.take() {
+        if let Some(error) = self.kept_error() {
             return Err(error);
         }
         match queue.stopped() {
@@ -250,6 +284,11 @@ impl Poster {
         {
             self.error.get_or_insert(error);
         }
-        self.error.take()
+        self.kept_error()
+    }
+
+    /// Takes the error that was kept, of a command that ended here or on another node.
+    fn kept_error(&mut self) -> Option<QueueError> {
+        self.error.take().or_else(|| self.far.as_ref()?.take_error())
     }
 }

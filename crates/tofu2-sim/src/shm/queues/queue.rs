@@ -1,14 +1,16 @@
 //! A control queue from its owner's side.
 
+mod closing;
 mod posting;
 
 use super::{
-    config::{Geometry, Stop},
+    config::Geometry,
     executor::Executor,
+    far::FarCommands,
     lock::{Lock, LockGuard},
     own::TagTable,
     poster::Poster,
-    view::{View, directory_at},
+    view::View,
 };
 use crate::shm::{
     endpoint::Endpoint,
@@ -18,11 +20,10 @@ use crate::shm::{
 };
 use core::{
     fmt,
-    sync::atomic::Ordering::SeqCst,
     task::{Context, Poll},
 };
 use rdma_fabric::{
-    Deps, Refused, Region, Result,
+    Deps, Rank, Refused, Region, Result,
     control_queue::{Completion, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueSpec, Stadd},
     provider::{self, Ended, QueueSide, Slot},
 };
@@ -41,6 +42,8 @@ pub(crate) struct Queue {
     /// The queue's memory; `None` once it was closed.
     open: Option<Open>,
     pub(crate) poster: Lock<Poster>,
+    /// Its commands that have gone to other nodes, in a job that runs on several.
+    far: Option<Arc<FarCommands>>,
     /// The longest put or get, in bytes.
     longest: u32,
 }
@@ -59,9 +62,17 @@ impl fmt::Debug for Queue {
 }
 
 impl Queue {
-    pub(crate) fn new(endpoint: Endpoint, id: QueueId, spec: QueueSpec, geometry: Geometry, open: Open) -> Self {
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        id: QueueId,
+        spec: QueueSpec,
+        geometry: Geometry,
+        open: Open,
+        far: Option<Arc<FarCommands>>,
+    ) -> Self {
         let longest = endpoint.job().queues.machine.longest;
-        Queue { endpoint, id, spec, geometry, open: Some(open), poster: Lock::default(), longest }
+        let poster = Lock::new(Poster::new(far.clone()));
+        Queue { endpoint, id, spec, geometry, open: Some(open), poster, far, longest }
     }
 
     pub(crate) fn endpoint(&self) -> &Endpoint {
@@ -112,6 +123,13 @@ impl Queue {
     #[inline]
     fn serve(&self) -> bool {
         self.geometry.mode != rdma_fabric::control_queue::QueueMode::Session || self.endpoint.serve_queues()
+    }
+
+    /// Returns the ranks that a wait depends on. While commands are under way to other nodes, it is
+    /// this rank alone: they come to an end, be it that their target is lost, or has left.
+    fn depends_on<'a>(&self, deps: Deps<'a>, own: &'a [Rank; 1]) -> Deps<'a> {
+        let is_idle = self.far.as_ref().is_none_or(|far| far.is_idle());
+        if is_idle { deps } else { Deps::Ranks(own) }
     }
 
     #[inline]
@@ -184,7 +202,9 @@ impl provider::Queue for Queue {
             slot.0[PLACE] = self.poster().stand_in_line() + 1;
         }
         let place = slot.0[PLACE] - 1;
+        let own = [self.endpoint.me()];
         loop {
+            let deps = self.depends_on(deps, &own);
             let posted = match self.post_in_turn(*posting, place) {
                 Ok(Some(())) => Ok(()),
                 Ok(None) => {
@@ -224,6 +244,8 @@ impl provider::Queue for Queue {
     }
 
     fn poll_wait(&self, slot: &mut Slot, _: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let own = [self.endpoint.me()];
+        let deps = self.depends_on(deps, &own);
         Wait::in_slot(&self.endpoint, slot, |wait| wait.until_looked(cx, WaitsFor::Queue, &deps))
     }
 
@@ -240,58 +262,5 @@ impl provider::Queue for Queue {
             (remaining, None) => Ok(remaining),
             (_, Some(error)) => Err(error.into()),
         }
-    }
-}
-
-/// How often to look whether a rank is still executing before the queue is closed anyway, with its
-/// words never used again. A command takes less time, unless its process is stopped or the claim is
-/// damaged.
-const CLOSING: u32 = 1 << 14;
-
-impl Queue {
-    /// Closes the queue. Returns how many commands were never started, and the error that was not
-    /// reported.
-    pub(crate) fn shut(&mut self) -> (u64, Option<QueueError>) {
-        let Ok(queue) = self.view() else { return (0, None) };
-        let (segment, me) = (self.endpoint.segment(), self.endpoint.me());
-        if let Some(at) = directory_at(self.id) {
-            segment.word(at).store(0, SeqCst);
-        }
-        let executor = self.endpoint.executor();
-        let mut quiet = true;
-        if queue.is_session() {
-            self.endpoint.own_queues().set_session(self.id, false);
-            // A rank that is executing now stops after its command, and no rank starts executing
-            // after this.
-            queue.stop(Stop::Closed);
-            let turns = queue.turns();
-            let has_it = || turns.seize(me.number(), |rank| executor.has_ended(rank));
-            quiet = (0..CLOSING).any(|_| {
-                has_it() || {
-                    std::thread::yield_now();
-                    false
-                }
-            });
-        }
-        let mut poster = self.poster();
-        let remaining = poster.remaining(&queue);
-        let error = poster.take_error(&queue);
-        drop(poster);
-        if let Some(Open { words, tags }) = self.open.take() {
-            let (mut allocator, segment) = (self.endpoint.allocator(), self.endpoint.segment());
-            // A rank that is still executing reads both.
-            let taken = [Some(words), Arc::into_inner(tags).map(|table| table.taken)];
-            for taken in taken.into_iter().flatten() {
-                if quiet { allocator.free(segment, me, &taken) } else { allocator.leak(segment, &taken) }
-            }
-        }
-        self.endpoint.own_queues().give_back(self.endpoint.job(), me, self.id);
-        (remaining, error)
-    }
-}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        self.shut();
     }
 }

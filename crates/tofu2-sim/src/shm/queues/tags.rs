@@ -256,7 +256,10 @@ impl Queue {
         drop(known);
         // As when a region is deregistered: D2 and D3.
         inside::barrier();
-        while self.endpoint().job().is_inside(RegionId::new(self.endpoint().me(), named.key)) {
+        let endpoint = self.endpoint();
+        let id = RegionId::new(endpoint.me(), named.key);
+        while endpoint.job().is_inside(id) || endpoint.own_queues().moving().uses(named.key) {
+            endpoint.job().work_between_nodes();
             std::thread::yield_now();
         }
         Ok(())

@@ -192,13 +192,16 @@ pub(crate) fn directory_at(id: QueueId) -> Option<usize> {
 }
 
 impl<'a> View<'a> {
-    /// Returns the queue that is open as `id`.
+    /// Returns the queue that is open as `id`, on this node.
     ///
     /// # Errors
     /// [`QueueError::NotOpen`], [`QueueError::PeerLost`], [`QueueError::Corrupt`].
     #[inline]
     pub(crate) fn find(job: &'a Job, id: QueueId) -> Result<Self, QueueError> {
         let not_open = QueueError::NotOpen(id);
+        if job.is_far(id.rank()) {
+            return Err(not_open);
+        }
         let segment = job.segment(id.rank()).map_err(|_| not_open)?;
         if job.is_lost(id.rank()) {
             return Err(QueueError::PeerLost(id));

@@ -1,6 +1,6 @@
 //! Put, get and atomic, each with its notice, and the advance of a put.
 
-use super::{Ends, Failure, LAST, Outcome, PhaseMark, Range, gone};
+use super::{Ends, Failure, LAST, Origin, Outcome, Range, gone};
 use crate::{
     control_queue::ring,
     shm::{
@@ -23,7 +23,8 @@ use rdma_fabric::{
 
 /// The bytes of a put, as the command gives them.
 pub(crate) enum Source<'s> {
-    Memory(Stadd),
+    /// In memory that is registered on the command's own queue.
+    Memory(&'s View<'s>, Stadd),
     Carried(&'s [u8]),
 }
 
@@ -36,9 +37,9 @@ enum Bytes<'a, 's> {
 impl<'a> Executor<'a> {
     #[inline]
     #[allow(clippy::too_many_arguments)]
-    pub(super) fn put(
+    pub(crate) fn put(
         &self,
-        mark: &PhaseMark<'_>,
+        origin: &Origin<'_>,
         posting: &Posting,
         to: QueueId,
         source: Source<'_>,
@@ -47,15 +48,18 @@ impl<'a> Executor<'a> {
         work: &mut WorkList<'_>,
     ) -> Outcome {
         let theirs = Range { at, len, writes: true };
+        let mut held = None;
         let (from, piece, target, _inside) = match source {
-            Source::Memory(from) => {
+            Source::Memory(queue, from) => {
                 let own = Range { at: from, writes: false, ..theirs };
-                let Ends { own, theirs, target, _inside } = self.ends(&mark.queue, own, to, theirs)?;
+                let Ends { own, theirs, target, _inside } = self.ends(queue, own, to, theirs)?;
                 (Bytes::Memory(own), theirs, target, _inside)
             }
             Source::Carried(bytes) => {
                 let target = self.target(to)?;
-                (Bytes::Carried(bytes), resolve(&target, at, len, 1, true)?.0, target, None)
+                let (piece, inside) = self.end(&target, theirs)?;
+                held = inside;
+                (Bytes::Carried(bytes), piece, target, None)
             }
         };
         let claim = self.claim_notice(&target, posting)?;
@@ -69,11 +73,11 @@ impl<'a> Executor<'a> {
                     Bytes::Carried(bytes) => to.copy_in(bytes.get(start..start + len)?),
                 }
             };
-            mark.enter(Phase::Data);
+            origin.enter(Phase::Data);
             death::reach(DeathPoint::Data);
             let copied = if rest == 0 { Some(()) } else { copy(0, rest) };
             death::reach(DeathPoint::Written);
-            mark.enter(Phase::Past);
+            origin.enter(Phase::Past);
             copied.and_then(|()| copy(rest, last))
         };
         death::reach(DeathPoint::Past);
@@ -82,26 +86,43 @@ impl<'a> Executor<'a> {
             if let Bytes::Memory(from) = from
                 && (from.is_lost() || from.is_stale())
             {
-                return Err(Failure::Here(gone(mark.queue.id, own_address(&posting.command), &from)));
+                return Err(Failure::Here(gone(origin.id, own_address(&posting.command), &from)));
             }
             return Err(gone(to, at, &piece).into());
         }
         piece.ring();
+        drop(held);
         let notices = CommandNotices::of_put(at + len);
-        self.notify_target(&target, claim, mark.queue.id, posting, notices);
+        self.notify_target(&target, claim, origin.id, posting, notices);
         death::reach(DeathPoint::Noticed);
+        let status = self.credit(&target, origin, posting, work);
+        Ok((notices, status))
+    }
+
+    /// Makes the advance of a put that has arrived, if it asks for one.
+    ///
+    /// # Errors
+    /// [`QueueError::CreditIgnored`].
+    #[inline]
+    pub(crate) fn credit(
+        &self,
+        target: &View<'_>,
+        origin: &Origin<'_>,
+        posting: &Posting,
+        work: &mut WorkList<'_>,
+    ) -> Result<(), QueueError> {
         let mut status = Ok(());
         if posting.sps != 0 {
             if target.is_session() {
-                if self.advance(&target, posting.sps.into()) {
+                if self.advance(target, posting.sps.into()) {
                     self.released(target.id, work);
                 }
-            } else if mark.queue.geometry.checked {
-                status = Err(QueueError::CreditIgnored { queue: mark.queue.id, sps: posting.sps });
+            } else if origin.checked {
+                status = Err(QueueError::CreditIgnored { queue: origin.id, sps: posting.sps });
             }
             death::reach(DeathPoint::Advanced);
         }
-        Ok((notices, status))
+        status
     }
 
     /// Advances the session offset of `target`. Returns whether commands may be executable now.
@@ -116,9 +137,11 @@ impl<'a> Executor<'a> {
         !overrun
     }
 
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn get(
         &self,
-        mark: &PhaseMark<'_>,
+        origin: &Origin<'_>,
+        queue: &View<'_>,
         posting: &Posting,
         to: QueueId,
         from: Stadd,
@@ -127,37 +150,33 @@ impl<'a> Executor<'a> {
     ) -> Outcome {
         let theirs = Range { at: from, len, writes: false };
         let own = Range { at, ..theirs };
-        let Ends { own: sink, theirs: source, target, _inside } = self.ends(&mark.queue, own, to, theirs)?;
+        let Ends { own: sink, theirs: source, target, _inside } = self.ends(queue, own, to, theirs)?;
         let len = len as usize;
         let claim = self.claim_notice(&target, posting)?;
         let last = len.min(LAST);
         let copy = |start: usize, len: usize| sink.part(start, len)?.copy_from(&source.part(start, len)?);
-        mark.enter(Phase::Data);
+        origin.enter(Phase::Data);
         death::reach(DeathPoint::Data);
         let copied = if len == last { Some(()) } else { copy(0, len - last) };
         death::reach(DeathPoint::Written);
-        mark.enter(Phase::Past);
+        origin.enter(Phase::Past);
         let copied = copied.and_then(|()| copy(len - last, last));
         death::reach(DeathPoint::Past);
         if copied.is_none() {
             self.withdraw_notice(&target, claim);
             let own = sink.is_lost() || sink.is_stale();
-            return Err(if own {
-                Failure::Here(gone(mark.queue.id, at, &sink))
-            } else {
-                gone(to, from, &source).into()
-            });
+            return Err(if own { Failure::Here(gone(origin.id, at, &sink)) } else { gone(to, from, &source).into() });
         }
         sink.ring();
         let notices = CommandNotices::of_get(at + len as u64, from + len as u64);
-        self.notify_target(&target, claim, mark.queue.id, posting, notices);
+        self.notify_target(&target, claim, origin.id, posting, notices);
         death::reach(DeathPoint::Noticed);
         Ok((notices, Ok(())))
     }
 
-    pub(super) fn atomic(
+    pub(crate) fn atomic(
         &self,
-        mark: &PhaseMark<'_>,
+        origin: &Origin<'_>,
         posting: &Posting,
         to: QueueId,
         at: Stadd,
@@ -167,9 +186,9 @@ impl<'a> Executor<'a> {
         let target = self.target(to)?;
         let (piece, _) = resolve(&target, at, width as u64, width as u8, true)?;
         let claim = self.claim_notice(&target, posting)?;
-        mark.enter(Phase::Data);
+        origin.enter(Phase::Data);
         death::reach(DeathPoint::Data);
-        mark.enter(Phase::Past);
+        origin.enter(Phase::Past);
         let old = piece.modify(width as usize, amo);
         if old.is_some() {
             piece.ring();
@@ -180,7 +199,7 @@ impl<'a> Executor<'a> {
             return Err(gone(to, at, &piece).into());
         };
         let notices = CommandNotices::of_atomic(at, value);
-        self.notify_target(&target, claim, mark.queue.id, posting, notices);
+        self.notify_target(&target, claim, origin.id, posting, notices);
         death::reach(DeathPoint::Noticed);
         Ok((notices, Ok(())))
     }

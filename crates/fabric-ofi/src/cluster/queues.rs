@@ -1,0 +1,95 @@
+//! The control queues of a cluster: those of the rank's node, whose commands for queues of other
+//! nodes leave by [`super::commands`].
+
+use super::{net::Net, provider::Cluster, region::SharedRegion};
+use core::task::{Context, Poll};
+use rdma_fabric::{
+    Deps, FabricError, Refused, Region, Result,
+    control_queue::{Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd},
+    provider::{Ended, Queue, QueueSide, Queues, Slot},
+};
+use std::sync::Arc;
+
+/// An open queue.
+#[derive(Debug)]
+struct ClusterQueue {
+    net: Arc<Net>,
+    below: Box<dyn Queue>,
+}
+
+impl Cluster {
+    fn queues_below(&self) -> Result<&dyn Queues> {
+        self.below.provider().queues().ok_or(FabricError::Unsupported { feature: &"control queues" })
+    }
+}
+
+impl Queues for Cluster {
+    fn limits(&self) -> QueueLimits {
+        self.queues_below().map_or(QueueLimits::NONE, |queues| queues.limits())
+    }
+
+    fn open(&self, spec: QueueSpec) -> Result<Box<dyn Queue>> {
+        let below = self.queues_below()?.open(spec)?;
+        Ok(Box::new(ClusterQueue { net: self.net.clone(), below }))
+    }
+}
+
+impl Queue for ClusterQueue {
+    fn id(&self) -> QueueId {
+        self.below.id()
+    }
+
+    fn spec(&self) -> QueueSpec {
+        self.below.spec()
+    }
+
+    fn pointers(&self) -> Pointers {
+        self.net.look();
+        self.below.pointers()
+    }
+
+    fn register(&self, region: &Region, fixed: Option<u8>) -> Result<Stadd> {
+        let foreign = FabricError::Unsupported { feature: &"a region of another provider" };
+        let below = region.kept::<SharedRegion>().and_then(SharedRegion::below).ok_or(foreign)?;
+        self.below.register(below, fixed)
+    }
+
+    fn set_read_only(&self, at: Stadd, read_only: bool) -> Result<()> {
+        self.below.set_read_only(at, read_only)
+    }
+
+    fn deregister(&self, at: Stadd) -> Result<()> {
+        self.below.deregister(at)
+    }
+
+    fn try_post(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>) {
+        self.below.try_post(postings)
+    }
+
+    fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.net.look();
+        self.below.poll_post(slot, posting, deps, cx)
+    }
+
+    fn poll_tcq(&self) -> Result<Option<Completion>> {
+        self.net.look();
+        self.below.poll_tcq()
+    }
+
+    fn poll_mrq(&self) -> Result<Option<MrqNotice>> {
+        self.net.look();
+        self.below.poll_mrq()
+    }
+
+    fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.below.poll_wait(slot, side, deps, cx)
+    }
+
+    fn end_wait(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended) {
+        self.below.end_wait(slot, side, ended);
+    }
+
+    fn close(self: Box<Self>) -> Result<u64> {
+        self.below.close()
+    }
+}

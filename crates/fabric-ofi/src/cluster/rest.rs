@@ -1,0 +1,85 @@
+//! What is left of a put or get that is moved in parts.
+
+use super::link::Link;
+use crate::{GetInto, Peer, PutFrom, RemoteKey};
+use core::ops::Range;
+
+/// What is left of a put or get.
+#[derive(Debug)]
+pub(super) struct Rest {
+    /// Offset in the heap of the other rank.
+    at: u64,
+    what: What,
+}
+
+/// Bytes to be moved.
+#[derive(Debug)]
+pub(super) enum What {
+    /// Those of the vector from there on.
+    Put(Vec<u8>, usize),
+    PutOwn(Range<usize>),
+    Get(usize),
+    GetInto(Range<usize>),
+}
+
+impl What {
+    fn len(&self) -> usize {
+        match self {
+            What::Put(bytes, done) => bytes.len() - done,
+            What::PutOwn(range) | What::GetInto(range) => range.len(),
+            What::Get(len) => *len,
+        }
+    }
+
+    /// Posts the first `len` bytes. Returns whether there was room.
+    fn post(
+        &self,
+        link: &mut Link,
+        (peer, key): (Peer, RemoteKey),
+        at: u64,
+        len: usize,
+        id: u64,
+    ) -> crate::Result<bool> {
+        let (endpoint, heap) = (&mut link.endpoint, &link.heap);
+        let front = |range: &Range<usize>| range.start..range.start + len;
+        match self {
+            What::Put(bytes, done) => {
+                let from = PutFrom::Bytes(&bytes[*done..*done + len]);
+                endpoint.put(peer, from, key, at, Some(0), id)
+            }
+            What::PutOwn(range) => endpoint.put(peer, PutFrom::Region(heap, front(range)), key, at, Some(0), id),
+            What::Get(_) => endpoint.get(peer, GetInto::Own(len), key, at, id),
+            What::GetInto(range) => endpoint.get(peer, GetInto::Region(heap, front(range)), key, at, id),
+        }
+    }
+
+    fn skip(&mut self, len: usize) {
+        match self {
+            What::Put(_, done) => *done += len,
+            What::PutOwn(range) | What::GetInto(range) => range.start += len,
+            What::Get(left) => *left -= len,
+        }
+    }
+}
+
+impl Rest {
+    pub(super) fn new(at: u64, what: What) -> Self {
+        Rest { at, what }
+    }
+
+    /// Returns whether nothing is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.what.len() == 0
+    }
+
+    /// Posts as much as can be moved at a time, and takes it off. Returns whether there was room.
+    pub(super) fn post(&mut self, link: &mut Link, peer: (Peer, RemoteKey), id: u64) -> crate::Result<bool> {
+        let len = self.what.len().min(link.longest);
+        let posted = self.what.post(link, peer, self.at, len, id)?;
+        if posted {
+            self.at += len as u64;
+            self.what.skip(len);
+        }
+        Ok(posted)
+    }
+}

@@ -1,0 +1,67 @@
+//! The poster's side: what became of a command of this rank's queue that had gone to another node.
+
+use super::{FarReply, under_way::UnderWay};
+use crate::shm::queues::{
+    executor::Executor,
+    perform::{Range, gone},
+    reporting::CommandNotices,
+    view::View,
+};
+use rdma_fabric::control_queue::{Command, QueueError, QueueId};
+
+impl<'a> Executor<'a> {
+    /// Ends command `number` of a queue of this rank that had gone to another node. Makes the
+    /// notices that were asked for, and executes what has waited for it.
+    pub(crate) fn replied(&self, id: QueueId, number: u64, reply: &FarReply) {
+        let Some(far) = self.queues.far(id) else { return };
+        let Some(command) = far.under_way(number) else { return };
+        // Closed meanwhile: nobody looks at notices, but the first error counts.
+        let queue = View::find(self.job, id).ok();
+        let here = match &queue {
+            Some(queue) if reply.status.is_ok() => self.land(queue, &command, reply),
+            _ => Ok(()),
+        };
+        if let Some(region) = command.region {
+            self.queues.moving().leave(region);
+        }
+        let posting = &command.posting;
+        if let (Some(queue), Ok(()), true) = (&queue, here, posting.local_notice) {
+            self.notify_poster(queue, posting, notices(&command, reply), reply.status);
+        }
+        let unheard = match (here, reply.status) {
+            (Err(error), _) if !command.awaited => Some(error),
+            (Ok(()), Err(error)) if !posting.local_notice => Some(error),
+            _ => None,
+        };
+        far.end(number, here, unheard);
+        self.segment.ring_for_notice();
+        self.help_if_due(id);
+    }
+
+    /// Puts the bytes of a short get where they belong.
+    fn land(&self, queue: &View<'a>, command: &UnderWay, reply: &FarReply) -> Result<(), QueueError> {
+        let Command::Get { at, len, .. } = command.posting.command else { return Ok(()) };
+        if command.region.is_some() {
+            self.segment.ring();
+            return Ok(());
+        }
+        if reply.bytes.len() != len as usize {
+            return Err(QueueError::Corrupt { queue: queue.id, what: "a descriptor" });
+        }
+        let (piece, _inside) = self.end(queue, Range { at, len: len.into(), writes: false })?;
+        piece.copy_in(&reply.bytes).ok_or_else(|| gone(queue.id, at, &piece))?;
+        piece.ring();
+        Ok(())
+    }
+}
+
+/// Returns the contents of the notice at the poster.
+fn notices(command: &UnderWay, reply: &FarReply) -> CommandNotices {
+    let command = &command.posting.command;
+    match *command {
+        _ if reply.status.is_err() => CommandNotices::of_failed(command),
+        Command::Get { at, from, len, .. } => CommandNotices::of_get(at + u64::from(len), from + u64::from(len)),
+        Command::Atomic { at, .. } => CommandNotices::of_atomic(at, reply.value),
+        _ => CommandNotices::of_failed(command),
+    }
+}

@@ -1,0 +1,76 @@
+//! The poster's side: a command leaves for another node.
+
+use super::{Cargo, FarCommand, under_way::UnderWay};
+use crate::shm::{
+    memory::{inside, layout},
+    queues::{
+        executor::Executor,
+        perform::{Performed, Range, gone},
+        tags::resolve,
+        view::View,
+    },
+};
+use rdma_fabric::{
+    RegionKey,
+    control_queue::{Command, Posting, QueueError},
+};
+
+impl<'a> Executor<'a> {
+    /// Gives `posting`, a command of a queue of this rank for a rank of another node, to whoever
+    /// moves bytes between nodes.
+    pub(crate) fn send(&self, queue: &View<'_>, posting: &Posting) -> Performed {
+        let to = posting.command.target().unwrap_or(queue.id);
+        let (Some(far), Some(most)) = (self.queues.far(queue.id), self.job.most_inline()) else {
+            return Performed::here(Err(QueueError::NotOpen(to)));
+        };
+        let cargo = match self.pack(queue, &posting.command, most) {
+            Ok(cargo) => cargo,
+            Err(error) => return Performed::here(Err(error)),
+        };
+        let is_get = matches!(posting.command, Command::Get { .. });
+        let region = if let Cargo::Memory(region, _) = cargo { Some(region) } else { None };
+        // A command that leaves with its bytes is done with the memory here.
+        let awaited = posting.tcq_notice && (is_get || region.is_some());
+        let number = far.begin(UnderWay { posting: *posting, awaited, region });
+        let checked = queue.geometry.checked;
+        self.job.carry(FarCommand { from: queue.id, number, checked, posting: *posting }, cargo);
+        Performed { later: awaited.then_some(number), ..Performed::here(Ok(())) }
+    }
+
+    /// Returns the bytes of a command if they are at most `most`, or where they stay.
+    fn pack(&self, queue: &View<'a>, command: &Command, most: usize) -> Result<Cargo, QueueError> {
+        let (at, len) = match *command {
+            Command::Put { from, len, .. } => (from, len),
+            Command::Get { at, len, .. } => (at, len),
+            _ => return Ok(Cargo::Nothing),
+        };
+        let is_put = matches!(command, Command::Put { .. });
+        let range = Range { at, len: len.into(), writes: false };
+        if len as usize > most {
+            let (key, heap_at) = self.stay(queue, range)?;
+            return Ok(Cargo::Memory(key, heap_at));
+        }
+        if !is_put {
+            return Ok(Cargo::Nothing);
+        }
+        let (piece, _inside) = self.end(queue, range)?;
+        let mut bytes = vec![0; len as usize];
+        piece.copy_out(&mut bytes).ok_or_else(|| gone(queue.id, at, &piece))?;
+        Ok(Cargo::Bytes(bytes))
+    }
+
+    /// Keeps a registration on a queue of this rank in place while its bytes are moved by the
+    /// network. Returns the region, and where its bytes are in the heap.
+    pub(super) fn stay(&self, queue: &View<'_>, range: Range) -> Result<(RegionKey, u64), QueueError> {
+        let Range { at, len, writes } = range;
+        let (piece, key) = resolve(queue, at, len, 1, writes)?;
+        self.queues.moving().enter(key);
+        // Whoever ends the registration now sees this, or this sees the end.
+        inside::barrier();
+        if !resolve(queue, at, len, 1, writes).is_ok_and(|(_, now)| now == key) {
+            self.queues.moving().leave(key);
+            return Err(QueueError::NoSuchTag { queue: queue.id, stadd: at });
+        }
+        Ok((key, (piece.offset() - layout::HEAP) as u64))
+    }
+}

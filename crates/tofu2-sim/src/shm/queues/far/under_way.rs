@@ -1,0 +1,138 @@
+//! What the owner of a queue keeps of its commands that have gone to other nodes, and which regions
+//! of a rank bytes of such commands are moved from or to.
+
+use rdma_fabric::{
+    RegionKey,
+    control_queue::{Posting, QueueError},
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// The commands of one queue that have gone to other nodes.
+#[derive(Debug, Default)]
+pub(crate) struct FarCommands(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The number of the next command.
+    next: u64,
+    /// Those without a reply.
+    under_way: BTreeMap<u64, UnderWay>,
+    /// The commands whose entry in the shared TCQ stands for a completion that comes with the
+    /// reply, by position.
+    entries: BTreeMap<u64, u64>,
+    /// Completions that have come and were not taken, by number.
+    completed: BTreeMap<u64, Result<(), QueueError>>,
+    /// The first error that was not reported otherwise.
+    error: Option<QueueError>,
+}
+
+/// A command without a reply.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnderWay {
+    pub(crate) posting: Posting,
+    /// Whether its completion comes with the reply.
+    pub(crate) awaited: bool,
+    /// The own region that its bytes stay in.
+    pub(crate) region: Option<RegionKey>,
+}
+
+impl FarCommands {
+    /// The most commands of a queue that are under way.
+    const MOST: usize = 64;
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics between statements that belong together.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether the next command has to wait until an earlier one is over.
+    pub(crate) fn is_full(&self) -> bool {
+        self.lock().under_way.len() >= Self::MOST
+    }
+
+    /// Returns whether nothing is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.lock().under_way.is_empty()
+    }
+
+    /// Numbers a command that is about to go.
+    pub(crate) fn begin(&self, command: UnderWay) -> u64 {
+        let mut state = self.lock();
+        let number = state.next;
+        state.next += 1;
+        state.under_way.insert(number, command);
+        number
+    }
+
+    /// Notes that the entry of the shared TCQ for the command at `position` stands for a completion
+    /// that comes later.
+    pub(crate) fn stand_in(&self, position: u64, number: u64) {
+        self.lock().entries.insert(position, number);
+    }
+
+    /// Returns the command for whose completion the entry for `position` stands in, if it does so.
+    pub(crate) fn stands_for(&self, position: u64) -> Option<u64> {
+        self.lock().entries.remove(&position)
+    }
+
+    /// Returns a command without a reply.
+    pub(crate) fn under_way(&self, number: u64) -> Option<UnderWay> {
+        self.lock().under_way.get(&number).copied()
+    }
+
+    /// Ends a command: `completion` is how it ended here, `unheard` an error that is reported in no
+    /// other way.
+    pub(crate) fn end(&self, number: u64, completion: Result<(), QueueError>, unheard: Option<QueueError>) {
+        let mut state = self.lock();
+        let Some(command) = state.under_way.remove(&number) else { return };
+        if command.awaited {
+            state.completed.insert(number, completion);
+        }
+        state.error = state.error.or(unheard);
+    }
+
+    /// Takes a completion that has come.
+    pub(crate) fn take_completion(&self, number: u64) -> Option<Result<(), QueueError>> {
+        self.lock().completed.remove(&number)
+    }
+
+    /// Takes the first error that was not reported.
+    pub(crate) fn take_error(&self) -> Option<QueueError> {
+        self.lock().error.take()
+    }
+}
+
+/// Regions of a rank that bytes of commands are being moved from or to by the network.
+#[derive(Debug, Default)]
+pub(crate) struct Moving(Mutex<BTreeMap<u64, usize>>);
+
+impl Moving {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
+        // Nothing panics between statements that belong together.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that bytes of a region begin to be moved.
+    pub(crate) fn enter(&self, region: RegionKey) {
+        *self.lock().entry(region.to_bits()).or_default() += 1;
+    }
+
+    /// Notes that they are moved.
+    pub(crate) fn leave(&self, region: RegionKey) {
+        let mut moving = self.lock();
+        if let Some(count) = moving.get_mut(&region.to_bits()) {
+            *count -= 1;
+            if *count == 0 {
+                moving.remove(&region.to_bits());
+            }
+        }
+    }
+
+    /// Returns whether bytes of a region are being moved.
+    pub(crate) fn uses(&self, region: RegionKey) -> bool {
+        self.lock().contains_key(&region.to_bits())
+    }
+}

@@ -1,0 +1,78 @@
+//! Closing a queue.
+
+use super::{Open, Queue};
+use crate::shm::queues::{config::Stop, view::directory_at};
+use core::{sync::atomic::Ordering::SeqCst, time::Duration};
+use rdma_fabric::control_queue::QueueError;
+use std::{sync::Arc, time::Instant};
+
+/// How often to look whether a rank is still executing before the queue is closed anyway, with its
+/// words never used again. A command takes less time, unless its process is stopped or the claim is
+/// damaged.
+const CLOSING: u32 = 1 << 14;
+/// How long a queue that is being closed waits for replies at most. They come in a round trip, or
+/// when the loss of their rank is told.
+const REPLIES: Duration = Duration::from_secs(30);
+
+impl Queue {
+    /// Closes the queue. Returns how many commands were never started, and the error that was not
+    /// reported.
+    pub(crate) fn shut(&mut self) -> (u64, Option<QueueError>) {
+        let Ok(queue) = self.view() else { return (0, None) };
+        let (segment, me) = (self.endpoint.segment(), self.endpoint.me());
+        if let Some(at) = directory_at(self.id) {
+            segment.word(at).store(0, SeqCst);
+        }
+        let executor = self.endpoint.executor();
+        let mut quiet = true;
+        if queue.is_session() {
+            self.endpoint.own_queues().set_session(self.id, false);
+            // A rank that is executing now stops after its command, and no rank starts executing
+            // after this.
+            queue.stop(Stop::Closed);
+            let turns = queue.turns();
+            let has_it = || turns.seize(me.number(), |rank| executor.has_ended(rank));
+            quiet = (0..CLOSING).any(|_| {
+                has_it() || {
+                    std::thread::yield_now();
+                    false
+                }
+            });
+        }
+        self.settle();
+        let mut poster = self.poster();
+        let remaining = poster.remaining(&queue);
+        let error = poster.take_error(&queue);
+        drop(poster);
+        self.endpoint.own_queues().set_far(self.id, None);
+        if let Some(Open { words, tags }) = self.open.take() {
+            let (mut allocator, segment) = (self.endpoint.allocator(), self.endpoint.segment());
+            // A rank that is still executing reads both.
+            let taken = [Some(words), Arc::into_inner(tags).map(|table| table.taken)];
+            for taken in taken.into_iter().flatten() {
+                if quiet { allocator.free(segment, me, &taken) } else { allocator.leak(segment, &taken) }
+            }
+        }
+        self.endpoint.own_queues().give_back(self.endpoint.job(), me, self.id);
+        (remaining, error)
+    }
+}
+
+impl Queue {
+    /// Waits for the replies to commands that have gone to other nodes, which other threads bring:
+    /// their errors count.
+    fn settle(&self) {
+        let Some(far) = &self.far else { return };
+        let begun = Instant::now();
+        while !far.is_idle() && begun.elapsed() < REPLIES {
+            self.endpoint.job().work_between_nodes();
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.shut();
+    }
+}
