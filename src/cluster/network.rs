@@ -16,7 +16,7 @@ pub(crate) fn domain(launch: &Launch) -> Result<Domain, LaunchError> {
         let offers = providers(&wanted).map_err(|error| failed(&error))?;
         Ok(offers.into_iter().filter(|offer| offer.provider == launch.ofi).collect())
     };
-    let wanted = Wanted::default().provider(&launch.ofi);
+    let wanted = Wanted::default().without_atomics().provider(&launch.ofi);
     let offers = offers_of(launch.interface.iter().fold(wanted.clone(), Wanted::domain))?;
     if offers.is_empty() {
         return Err(not_offered(launch, &offers_of(wanted)?));
@@ -42,7 +42,7 @@ fn not_offered(launch: &Launch, elsewhere: &[Offer]) -> LaunchError {
         domains.dedup();
         return failed(&format_args!("`{}` is not on `{interface}`, but on {}", launch.ofi, domains.join(", ")));
     }
-    let known = match providers(&Wanted::default()) {
+    let known = match providers(&Wanted::default().without_atomics()) {
         Ok(known) => known,
         Err(error) => return failed(&error),
     };

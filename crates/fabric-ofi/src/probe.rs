@@ -25,6 +25,7 @@ pub struct Wanted {
     provider: Option<String>,
     domain: Option<String>,
     every_endpoint: bool,
+    no_atomics: bool,
 }
 
 impl Wanted {
@@ -47,6 +48,18 @@ impl Wanted {
     pub fn every_endpoint(mut self) -> Self {
         self.every_endpoint = true;
         self
+    }
+
+    /// Does without atomics of the provider: the verdict does not ask for them.
+    #[must_use]
+    pub fn without_atomics(mut self) -> Self {
+        self.no_atomics = true;
+        self
+    }
+
+    /// Returns libfabric's bits of what is needed.
+    fn needed(&self) -> u64 {
+        if self.no_atomics { NEEDED & !u64::from(sys::FI_ATOMIC) } else { NEEDED }
     }
 
     fn hints(&self) -> Result<Hints> {
@@ -109,9 +122,10 @@ pub struct Offer {
 
 /// How long a put of the probe may take: many times what it should, on a machine that is busy.
 const TRY: Duration = Duration::from_secs(5);
-/// What is asked for, one after the other.
-const ATTEMPTS: [(u64, u64, u32); 4] =
-    [(NEEDED, ORDER | WRITES, sys::FI_RM_ENABLED), (NEEDED, ORDER, sys::FI_RM_ENABLED), (NEEDED, 0, 0), (0, 0, 0)];
+/// What is asked for, one after the other: whether all that is needed, the order, and how resources
+/// are managed.
+const ATTEMPTS: [(bool, u64, u32); 4] =
+    [(true, ORDER | WRITES, sys::FI_RM_ENABLED), (true, ORDER, sys::FI_RM_ENABLED), (true, 0, 0), (false, 0, 0)];
 
 impl Offer {
     /// Returns whether [`Domain::open`] takes it.
@@ -155,18 +169,19 @@ pub fn providers(wanted: &Wanted) -> Result<Vec<Offer>> {
     let hints = wanted.hints()?;
     let mut found: Vec<(Info, Facts, bool)> = Vec::new();
     // Some providers, `ofi_rxm` among them, have atomics only for those who ask.
-    for (caps, order, resources) in ATTEMPTS {
+    for (together, order, resources) in ATTEMPTS {
+        let caps = if together { wanted.needed() } else { 0 };
         let infos = Info::query(&Hints { caps, order, resources, ..hints.clone() });
         for info in infos.map_err(|failed| OfiError::call(failed, "any"))? {
             let facts = info.facts();
             // Layered providers pass over the name that was asked for.
             let elsewhere = wanted.domain.as_ref().is_some_and(|name| *name != facts.domain);
             if !elsewhere && !found.iter().any(|(_, other, _)| is_same(&facts, other)) {
-                found.push((info, facts, caps == NEEDED));
+                found.push((info, facts, together));
             }
         }
     }
-    Ok(found.into_iter().map(|(info, facts, together)| judge(info, facts, together)).collect())
+    Ok(found.into_iter().map(|(info, facts, together)| judge(wanted, info, facts, together)).collect())
 }
 
 fn is_same(one: &Facts, other: &Facts) -> bool {
@@ -175,17 +190,18 @@ fn is_same(one: &Facts, other: &Facts) -> bool {
     place(one) == place(other) && names(one) == names(other)
 }
 
-fn judge(info: Info, facts: Facts, together: bool) -> Offer {
+fn judge(wanted: &Wanted, info: Info, facts: Facts, together: bool) -> Offer {
     let info = Arc::new(info);
-    let (atomics, verdict) = match missing(&facts).or((!together).then_some(Reason::NotTogether)) {
+    let missing = missing(&facts, !wanted.no_atomics).or((!together).then_some(Reason::NotTogether));
+    let (atomics, verdict) = match missing {
         Some(reason) => (Atomics::default(), Some(reason)),
-        None => try_out(&info),
+        None => try_out(&info, !wanted.no_atomics),
     };
     Offer::new(info, facts, atomics, verdict)
 }
 
 /// Opens an offer, and returns the atomics that its endpoints have, and why they are no use.
-fn try_out(info: &Arc<Info>) -> (Atomics, Option<Reason>) {
+fn try_out(info: &Arc<Info>, with_atomics: bool) -> (Atomics, Option<Reason>) {
     let open = || {
         let domain = Domain::open_untried(info.clone())?;
         Endpoint::open(&domain, EndpointOptions { depth: 1, receives: 1, ..EndpointOptions::default() })
@@ -194,7 +210,8 @@ fn try_out(info: &Arc<Info>) -> (Atomics, Option<Reason>) {
         Err(error) => (Atomics::default(), Some(Reason::Open { error: error.to_string() })),
         Ok(mut endpoint) => {
             let atomics = endpoint.atomics();
-            (atomics, missing_atomic(atomics).or_else(|| no_delivery(&mut endpoint)))
+            let missing = if with_atomics { missing_atomic(atomics) } else { None };
+            (atomics, missing.or_else(|| no_delivery(&mut endpoint)))
         }
     }
 }

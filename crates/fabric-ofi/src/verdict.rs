@@ -11,7 +11,7 @@ pub(crate) const REGISTRATION: u32 =
 pub(crate) const OTHER_REGISTRATION: u32 = sys::FI_MR_RAW | sys::FI_MR_ENDPOINT;
 /// What providers may ask of whoever posts: memory for their notes on an operation.
 pub(crate) const MODE: u64 = sys::FI_CONTEXT | sys::FI_CONTEXT2;
-/// What the contract needs.
+/// What the contract needs, if the provider's atomics are used.
 pub(crate) const NEEDED: u64 = (sys::FI_MSG | sys::FI_RMA | sys::FI_ATOMIC) as u64;
 /// The order that is needed: messages after messages.
 pub(crate) const ORDER: u64 = sys::FI_ORDER_SAS as u64;
@@ -103,8 +103,8 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Returns what an offer lacks by its own account.
-pub(crate) fn missing(facts: &Facts) -> Option<Reason> {
+/// Returns what an offer lacks by its own account, for those who use its atomics or do not.
+pub(crate) fn missing(facts: &Facts, with_atomics: bool) -> Option<Reason> {
     let claims = |bits: u32| facts.caps & u64::from(bits) == u64::from(bits);
     let (registration, mode) = (facts.registration & !REGISTRATION, facts.mode & !MODE);
     if facts.endpoint_type != sys::FI_EP_RDM {
@@ -117,7 +117,7 @@ pub(crate) fn missing(facts: &Facts) -> Option<Reason> {
         Some(Reason::Resources)
     } else if !claims(sys::FI_RMA) {
         Some(Reason::NoRma)
-    } else if !claims(sys::FI_ATOMIC) {
+    } else if with_atomics && !claims(sys::FI_ATOMIC) {
         Some(Reason::NoAtomics)
     } else if facts.data_bytes < DATA_BYTES {
         Some(Reason::DataBytes { bytes: facts.data_bytes })
@@ -129,7 +129,7 @@ pub(crate) fn missing(facts: &Facts) -> Option<Reason> {
         Some(Reason::Mode { bits: mode })
     } else if facts.provider == "shm" && facts.registration & sys::FI_MR_VIRT_ADDR != 0 && facts.order & WRITES == 0 {
         Some(Reason::UncheckedKeys)
-    } else if facts.provider.ends_with("ofi_rxd") {
+    } else if with_atomics && facts.provider.ends_with("ofi_rxd") {
         // Seen with bare calls of 1.17.
         Some(Reason::AtomicsCrash)
     } else {
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_first_thing_that_is_missing_is_told() {
-        assert_eq!(missing(&good()), None);
+        assert_eq!(missing(&good(), true), None);
         let without = |bits: u32| NEEDED & !u64::from(bits);
         for (facts, reason) in [
             (Facts { endpoint_type: sys::FI_EP_MSG, ..good() }, Reason::EndpointType),
@@ -190,22 +190,25 @@ mod tests {
             ),
             (Facts { mode: sys::FI_CONTEXT | sys::FI_RX_CQ_DATA, ..good() }, Reason::Mode { bits: sys::FI_RX_CQ_DATA }),
         ] {
-            assert_eq!(missing(&facts), Some(reason));
+            assert_eq!(missing(&facts, true), Some(reason));
         }
     }
 
     #[test]
     fn shared_memory_is_refused_where_nobody_looks_at_keys() {
         let shm = |registration, order| Facts { provider: "shm".to_owned(), registration, order, ..good() };
-        assert_eq!(missing(&shm(sys::FI_MR_VIRT_ADDR, ORDER)), Some(Reason::UncheckedKeys));
-        assert_eq!(missing(&shm(sys::FI_MR_VIRT_ADDR, ORDER | WRITES)), None);
-        assert_eq!(missing(&shm(0, ORDER)), None);
+        assert_eq!(missing(&shm(sys::FI_MR_VIRT_ADDR, ORDER), true), Some(Reason::UncheckedKeys));
+        assert_eq!(missing(&shm(sys::FI_MR_VIRT_ADDR, ORDER | WRITES), true), None);
+        assert_eq!(missing(&shm(0, ORDER), true), None);
     }
 
     #[test]
     fn providers_whose_atomics_crash_are_refused() {
         let rxd = Facts { provider: "udp;ofi_rxd".to_owned(), ..good() };
-        assert_eq!(missing(&rxd), Some(Reason::AtomicsCrash));
+        assert_eq!(missing(&rxd, true), Some(Reason::AtomicsCrash));
+        assert_eq!(missing(&rxd, false), None, "who uses none is not concerned");
+        let none = Facts { caps: NEEDED & !u64::from(sys::FI_ATOMIC), ..good() };
+        assert_eq!((missing(&none, true), missing(&none, false)), (Some(Reason::NoAtomics), None));
     }
 
     #[test]

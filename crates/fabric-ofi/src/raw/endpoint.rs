@@ -175,14 +175,18 @@ impl Endpoint {
         self.objects.domain()
     }
 
-    /// Asks the provider for each atomic on each kind of word.
+    /// Asks the provider for each atomic on each kind of word. There are none unless the endpoint's
+    /// offer has atomics.
     pub(crate) fn atomics(&self) -> Atomics {
+        if self.domain().info().facts().caps & u64::from(sys::FI_ATOMIC) == 0 {
+            return Atomics::default();
+        }
         let endpoint = self.objects.endpoint();
         let mut count = 0;
         Atomics::found(|word, kind, fetching| {
             let (datatype, operation) = (atomics::datatype(word), atomics::operation(kind));
-            // SAFETY: the endpoint is open, was made from an offer with atomics, and its calls
-            // write one count.
+            // SAFETY: the endpoint is open, was made from an offer with atomics, as was looked at
+            // above, and its calls write one count.
             let answer = unsafe {
                 match (kind, fetching) {
                     (atomics::AtomicKind::CompareSwap, false) => return false,

@@ -87,7 +87,7 @@ fn domain(name: &str) -> Domain {
 }
 
 fn open(name: &str) -> Domain {
-    let offers = |wanted: Wanted| providers(&wanted.provider(name)).unwrap_or_default();
+    let offers = |wanted: Wanted| providers(&wanted.without_atomics().provider(name)).unwrap_or_default();
     let over_lo = offers(Wanted::default().domain("lo")).into_iter().chain(offers(Wanted::default()));
     let usable = over_lo.into_iter().find(|offer| offer.provider == name && offer.is_usable());
     Domain::open(&usable.unwrap_or_else(|| panic!("no usable offer of {name}"))).unwrap()
