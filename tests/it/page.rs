@@ -1,14 +1,20 @@
 //! Parts of pages under `docs/`, each between two markers, that the suite compares with its
 //! results, or replaces.
 
-use std::{env, fs, path::PathBuf};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
 
 /// The variable that makes the suite rewrite parts instead of comparing them; `cargo xtask` sets
 /// it.
 pub(crate) const WRITE: &str = "CONFORMANCE_WRITE";
 
+/// Returns the path of a page, from the root of the repository.
 fn path(page: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(page)
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let has_docs = |dir: &&Path| dir.join("docs/contract").is_dir();
+    package.ancestors().find(has_docs).unwrap_or(package).join(page)
 }
 
 /// Returns a page's text.

@@ -37,6 +37,7 @@
 #![forbid(unsafe_code)]
 
 mod bed;
+pub mod capabilities;
 mod cases;
 mod program;
 mod verdict;

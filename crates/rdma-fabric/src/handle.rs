@@ -127,8 +127,11 @@ impl<T> Handle<T> {
             return self.value.take().ok_or(TAKEN);
         }
         let blocking = FabricError::Unsupported { feature: &"blocking until an operation is complete" };
-        if !self.test() {
-            return Err(blocking);
+        while !self.test() {
+            if !self.in_flight.as_ref().is_some_and(|in_flight| in_flight.fabric.caps().blocking_wait) {
+                return Err(blocking);
+            }
+            std::thread::yield_now();
         }
         match go_on(&mut self, &mut Context::from_waker(Waker::noop())) {
             Poll::Ready(out) => out,

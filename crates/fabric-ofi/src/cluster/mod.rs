@@ -128,7 +128,6 @@ impl Member {
         caps.multicasts = Multicasts::None;
         caps.atomics = Atomics::Software;
         caps.immediate = false;
-        caps.blocking_wait = false;
         caps.locked_memory = LockedMemory::Copies;
         caps.max_transfer = self.net.domain.longest() as u64;
         let facts = JobFacts { ranks: below.ranks(), nodes: Nodes::Table(self.nodes.clone()), caps };

@@ -8,7 +8,7 @@ use fabric_ofi::{
 };
 use rdma_fabric::{Program, Rank};
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Condvar, Mutex, OnceLock, Weak,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -82,15 +82,21 @@ fn number() -> u64 {
 /// Returns a provider, over `lo` if it has that: opened once, and shared by all jobs of the process,
 /// since opening all offers of a provider takes longer than most jobs.
 fn domain(name: &str) -> Domain {
-    static OPENED: OnceLock<Domain> = OnceLock::new();
-    OPENED.get_or_init(|| open(name)).clone()
+    domain_of(name).unwrap_or_else(|| panic!("no usable offer of {name}"))
 }
 
-fn open(name: &str) -> Domain {
+/// Returns a provider as [`domain`] does; `None` if it can't be used here.
+pub(crate) fn domain_of(name: &str) -> Option<Domain> {
+    static OPENED: Mutex<BTreeMap<String, Option<Domain>>> = Mutex::new(BTreeMap::new());
+    let mut opened = OPENED.lock().unwrap();
+    opened.entry(name.to_owned()).or_insert_with(|| open(name)).clone()
+}
+
+fn open(name: &str) -> Option<Domain> {
     let offers = |wanted: Wanted| providers(&wanted.without_atomics().provider(name)).unwrap_or_default();
     let over_lo = offers(Wanted::default().domain("lo")).into_iter().chain(offers(Wanted::default()));
     let usable = over_lo.into_iter().find(|offer| offer.provider == name && offer.is_usable());
-    Domain::open(&usable.unwrap_or_else(|| panic!("no usable offer of {name}"))).unwrap()
+    Some(Domain::open(&usable?).unwrap())
 }
 
 impl Hall {

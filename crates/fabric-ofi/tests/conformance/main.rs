@@ -3,6 +3,10 @@
 
 mod commands;
 mod hall;
+mod matrix;
+#[path = "../../../../tests/it/page.rs"]
+#[allow(dead_code)]
+mod page;
 mod torture;
 
 use fabric_conformance::{CaseProgram, JobReport, TestBed, suite};

@@ -5,7 +5,7 @@ mod job;
 mod losses;
 mod network;
 
-use crate::page;
+use crate::{ofi, page};
 use clap::Args;
 use comfy_table::Table;
 use job::Job;
@@ -63,7 +63,7 @@ struct Row {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
-    if let Some(obstacle) = network::obstacle().or_else(no_libfabric) {
+    if let Some(obstacle) = network::obstacle().or_else(|| ofi::missing().map(str::to_owned)) {
         writeln!(io::stdout(), "skipped: {obstacle}")?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -137,12 +137,6 @@ fn whole(bed: &Bed, slots: usize, name: &str, arguments: &[&str], prints: &str) 
         return Err(format!("it did not print `{prints}`: {}", job.text()).into());
     }
     Ok(Good::default())
-}
-
-fn no_libfabric() -> Option<String> {
-    let found = Command::new("pkg-config").args(["--atleast-version=1.17", "libfabric"]).status();
-    let there = found.is_ok_and(|status| status.success());
-    (!there).then(|| "libfabric 1.17 or later is not there".to_owned())
 }
 
 /// Builds the programs; returns where they are.

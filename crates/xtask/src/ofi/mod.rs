@@ -15,6 +15,8 @@ mod report;
 mod slurm;
 
 use crate::page;
+pub(crate) use build::missing;
+
 use bounded::run_within;
 use clap::Args;
 use combination::{Combination, PROVIDERS};

@@ -1,0 +1,35 @@
+//! The columns of clusters in `docs/evidence/capabilities.md`, by libfabric's provider between nodes.
+
+use crate::{
+    hall::{Hall, domain_of},
+    page::Part,
+};
+use fabric_conformance::{
+    CaseProgram, JobReport, TestBed,
+    capabilities::{column, table},
+};
+
+const PART: Part = Part { page: "docs/evidence/capabilities.md", name: "clusters" };
+const COMMAND: &str = "cargo xtask matrix";
+const PROVIDERS: [&str; 4] = ["tcp;ofi_rxm", "shm", "sockets", "udp;ofi_rxd"];
+
+/// Two nodes with this one of the providers between them.
+struct Over<const PROVIDER: usize>;
+
+impl<const PROVIDER: usize> TestBed for Over<PROVIDER> {
+    fn run(program: &CaseProgram, ranks: usize, test: &str, _turn: u64) -> Option<JobReport> {
+        let run = |program: &_| Hall::run(PROVIDERS[PROVIDER], ranks, 1, program, test);
+        Some(JobReport::of_one_process(program, ranks, run))
+    }
+}
+
+#[test]
+fn is_what_was_found() {
+    if let Some(missing) = PROVIDERS.iter().find(|name| domain_of(name).is_none()) {
+        println!("SKIPPED: the capability matrix of clusters: {missing} can't be used here");
+        return;
+    }
+    let cells = [column::<Over<0>>, column::<Over<1>>, column::<Over<2>>, column::<Over<3>>];
+    let columns: Vec<_> = PROVIDERS.into_iter().zip(cells.map(|column| column("matrix"))).collect();
+    PART.settle(&table(&columns), COMMAND);
+}
