@@ -27,7 +27,7 @@ use tofu2_sim::{
 /// | `--stats` | `ONESIDED_STATS=1` | feature `observe`: print counters of operations and waits at the end, on standard error | off |
 /// | `--trace FILE` | `ONESIDED_TRACE` | feature `observe`: write a trace that Perfetto reads | off |
 /// | `--bind NAME` | `ONESIDED_BIND` | CPUs of each rank: `none` (any), `core` (one) or `numa` (those of a node); see [`Bind`] | `none` |
-/// | `--stuck-after SECONDS` | `ONESIDED_STUCK_AFTER` | shm, threads: when all ranks have been parked for this long and nobody can wake them, end the job and say who waits for what; `never` or 0: don't look | 10 |
+/// | `--stuck-after SECONDS` | `ONESIDED_STUCK_AFTER` | shm, threads, cluster: when all ranks have been parked for this long and nobody can wake them, end the job and say who waits for what; `never` or 0: don't look | 10 |
 /// | `--shared-address-space` | | all control queues of a rank have one address space, as no Tofu2 has it | off |
 /// | `--progress-thread` | | shm, threads: each rank has a thread that executes what other ranks' control queues began, while the rank computes; `--stuck-after` is then without effect | off |
 /// | `--ranks-per-node N` | | virt: ranks on each simulated machine; cluster without `--hosts`: so many ranks as if on a machine of their own | 1; all |

@@ -3,6 +3,7 @@
 use super::{
     NODE_VARIABLE, STEP, failed, meet,
     news::{self, News, Seat},
+    standstill::Watch,
 };
 #[cfg(feature = "ofi")]
 use crate::report::say;
@@ -59,7 +60,9 @@ fn run_with(
     })
     .map_err(|error| failed(&error))?;
     let rank = RankOfJob::become_of(launch, &session, &news, &met)?;
+    let watch = launch.stuck_after.map(|bound| Watch::start(bound, &news, session.speaker()));
     let (ended, settled) = program(&rank);
+    drop(watch);
     rank.tell_counters(launch);
     match (rank.part.abort(), &ended) {
         // Where all ranks share memory, nobody else has told the coordinator.

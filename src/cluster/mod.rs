@@ -11,6 +11,7 @@ mod nearest;
 #[cfg(feature = "ofi")]
 mod network;
 mod news;
+mod standstill;
 
 use crate::{Launch, Provider, report::LaunchError, settings::setting};
 use bootstrap::{Found, How, Interface, Rendezvous, pmix::Pmix, rendezvous, rendezvous_over};

@@ -8,7 +8,7 @@ use std::{
     thread,
     time::Duration,
 };
-use tofu2_sim::shm::part::Part;
+use tofu2_sim::{Stuck, shm::part::Part};
 
 /// How long a rank may go on after its job was ended.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
@@ -21,6 +21,30 @@ pub(crate) enum Seat {
     /// There are other nodes.
     #[cfg(feature = "ofi")]
     Among(Arc<fabric_ofi::cluster::Member>),
+}
+
+/// How a rank stands that waits for others and has nothing under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    /// Changes whenever the rank has gone on, or anything has come to it.
+    pub(crate) stamp: u64,
+    /// How often it has looked without success.
+    pub(crate) looks: u64,
+}
+
+impl State {
+    fn standing(&self) -> Option<Standing> {
+        let seat = self.seat.as_ref()?;
+        let waiting = seat.part().waiting()?;
+        let moved = match seat {
+            Seat::Alone(_) => 0,
+            #[cfg(feature = "ofi")]
+            Seat::Among(member) => member.at_rest()?,
+        };
+        // Each of them only grows.
+        let stamp = waiting.wait.rotate_left(40) ^ self.heard.rotate_left(20) ^ moved;
+        Some(Standing { stamp, looks: waiting.looks })
+    }
 }
 
 impl Seat {
@@ -40,6 +64,11 @@ pub(crate) struct News(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     seat: Option<Seat>,
+    /// Events that may end a wait.
+    heard: u64,
+    /// What the rank waited for when it was last asked: another rank of the node may end its waits
+    /// before it hears that all wait.
+    awaited: Option<Stuck>,
     early: Vec<(Speaker, Event)>,
 }
 
@@ -47,6 +76,17 @@ impl News {
     /// Passes on an event.
     pub(crate) fn hear(&self, speaker: &Speaker, event: Event) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Event::Confirm { wave } = event {
+            let standing = state.standing();
+            state.awaited = state.seat.as_ref().filter(|_| standing.is_some()).map(|seat| seat.part().awaited());
+            // Whoever can't be answered is gone, which is the next event.
+            let _ = speaker.still(wave, standing.map(|standing| standing.stamp));
+            return;
+        }
+        if let (Event::Deadlock { waiting }, Some(awaited)) = (&event, &state.awaited) {
+            crate::report::say(format_args!("error: deadlock: {waiting} ranks wait for each other: {awaited}"));
+        }
+        state.heard += 1;
         match &state.seat {
             Some(seat) => pass_on(seat, speaker, event),
             None => state.early.push((speaker.clone(), event)),
@@ -60,6 +100,11 @@ impl News {
             pass_on(&seat, &speaker, event);
         }
         state.seat = Some(seat);
+    }
+
+    /// Returns how the rank stands, if it waits for others and has nothing under way.
+    pub(crate) fn standing(&self) -> Option<Standing> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).standing()
     }
 
     /// Forgets who is told: the rank has ended.
@@ -98,6 +143,7 @@ fn pass_on(seat: &Seat, speaker: &Speaker, event: Event) {
             #[cfg(feature = "ofi")]
             Seat::Among(member) => member.lost(Rank::new(rank)),
         },
+        Event::Deadlock { waiting } => deadlock(seat, waiting),
         Event::Aborted { rank, code, text } => end(seat, rank, &text, code),
         Event::CoordinatorLost => {
             crate::report::say("error: the job's coordinator is gone, or holds this rank for lost");
@@ -121,6 +167,15 @@ fn resume(seat: &Seat, cards: &[Option<Vec<u8>>], lost: &[Rank]) {
             }
             member.resume(lost);
         }
+    }
+}
+
+/// Ends the waits of the rank's node.
+fn deadlock(seat: &Seat, waiting: usize) {
+    match seat {
+        Seat::Alone(part) => part.deadlocked(waiting),
+        #[cfg(feature = "ofi")]
+        Seat::Among(member) => member.deadlocked(waiting),
     }
 }
 

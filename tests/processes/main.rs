@@ -50,6 +50,8 @@ const CASES: &[(&str, fn())] = &[
     #[cfg(target_os = "linux")]
     ("cluster::an_abort_ends_all", cluster::here::an_abort_ends_all),
     #[cfg(target_os = "linux")]
+    ("cluster::who_waits_for_each_other_is_told", cluster::here::who_waits_for_each_other_is_told),
+    #[cfg(target_os = "linux")]
     ("cluster::a_killed_launcher_leaves_nobody", cluster::here::a_killed_launcher_leaves_nobody),
     #[cfg(target_os = "linux")]
     ("cluster::signals_to_the_launcher_end_all", cluster::here::signals_to_the_launcher_end_all),

@@ -68,6 +68,17 @@ pub enum Event {
         /// The reason that it gave.
         text: String,
     },
+    /// All ranks that run have said that they [wait](Speaker::waits). This process has to answer by
+    /// [`Speaker::still`].
+    Confirm {
+        /// The number of the question.
+        wave: u64,
+    },
+    /// All ranks that run wait for each other, and nobody will ever wake one of them.
+    Deadlock {
+        /// How many they are.
+        waiting: usize,
+    },
     /// Every rank has left or is lost. Nothing follows.
     AllEnded,
     /// The coordinator ended, cut this process off, or was not heard of for the lease. Nothing

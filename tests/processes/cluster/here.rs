@@ -31,6 +31,15 @@ pub(crate) fn an_abort_ends_all() {
     assert!(ended.err.contains("error: rank 1 ended the job: enough\n"), "{ended:?}");
 }
 
+pub(crate) fn who_waits_for_each_other_is_told() {
+    let ended = run(job("wait", "--ranks 3 --stuck-after 0.5"), b"");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    for rank in 0..3 {
+        let told = format!("error: deadlock: 3 ranks wait for each other: rank {rank} waits for the word");
+        assert!(ended.err.lines().any(|line| line.contains(&told)), "rank {rank}: {ended:?}");
+    }
+}
+
 pub(crate) fn a_killed_launcher_leaves_nobody() {
     let mut child = job("wait", "--ranks 3").spawn().expect("the launcher starts");
     let ranks = processes(&mut child, 3);

@@ -1,12 +1,14 @@
 //! What the coordinator knows of its job, and what it decides.
 //!
 //! [`joining`] gathers the ranks, [`epoch`] tells losses in three steps, [`rounds`] are exchanges,
-//! [`cut`] tells on which side of a cut job the coordinator is.
+//! [`cut`] tells on which side of a cut job the coordinator is, [`standstill`] finds that all wait for
+//! each other.
 
 mod cut;
 mod epoch;
 mod joining;
 mod rounds;
+mod standstill;
 
 use super::{Abort, End, Outcome, Plan, connection::Broken};
 use crate::{
@@ -15,6 +17,7 @@ use crate::{
 };
 use epoch::Epoch;
 use rounds::Rounds;
+use standstill::Standstill;
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
@@ -75,6 +78,7 @@ pub(super) struct Job {
     epoch: Option<Epoch>,
     last_epoch: u64,
     rounds: Rounds,
+    standstill: Standstill,
     all_ended: bool,
     changed: bool,
     stopped: bool,
@@ -94,6 +98,7 @@ impl Job {
             round: 0,
         };
         Self {
+            standstill: Standstill::new(plan.ranks),
             members: (0..plan.ranks).map(member).collect(),
             plan,
             number,
@@ -155,6 +160,7 @@ impl Job {
                 self.tell_others(index, &Down::Left { rank });
                 self.check_rounds();
                 self.check_all_ended();
+                self.check_standstill();
             }
             Up::Lost { text } if runs => {
                 self.end(index, End::Lost(text.clone()));
@@ -163,9 +169,12 @@ impl Job {
                 self.check_rounds();
                 self.check_epoch(now);
                 self.check_all_ended();
+                self.check_standstill();
             }
             Up::Abort { code, text } => self.abort(Some(rank), code, text),
-            Up::Item { .. } | Up::Left | Up::Lost { .. } => {}
+            Up::Waits { stamp } if runs => self.waits(index, stamp),
+            Up::Still { wave, stamp } if runs => self.still(index, wave, stamp),
+            Up::Item { .. } | Up::Left | Up::Lost { .. } | Up::Waits { .. } | Up::Still { .. } => {}
         }
         Ok(())
     }
@@ -266,6 +275,7 @@ impl Job {
     fn end(&mut self, index: usize, end: End) {
         self.members[index].end = Some(end);
         self.changed = true;
+        self.disturb();
     }
 
     fn check_all_ended(&mut self) {

@@ -256,6 +256,20 @@ impl Speaker {
         self.0.say_end(&Up::Lost { text: text.into() })
     }
 
+    /// Tells that this rank has waited for others for some time and has nothing under way, with a
+    /// `stamp` that changes whenever it has gone on or anything has come to it; or, with none, that
+    /// this is so no more. When all ranks that run have told so, they are asked again, and if no stamp
+    /// has changed, they hear that they wait for each other ([`Event::Deadlock`](crate::Event)).
+    pub fn waits(&self, stamp: Option<u64>) -> Result<(), Error> {
+        self.0.say(&Up::Waits { stamp })
+    }
+
+    /// Answers [`Event::Confirm`](crate::Event::Confirm) with the stamp that this rank has now, if it
+    /// waits for others and has nothing under way.
+    pub fn still(&self, wave: u64, stamp: Option<u64>) -> Result<(), Error> {
+        self.0.say(&Up::Still { wave, stamp })
+    }
+
     /// Aborts the job. The first abort of a job counts and is told to everyone.
     pub fn abort(&self, code: i32, text: &str) -> Result<(), Error> {
         self.0.say(&Up::Abort { code, text: text.into() })

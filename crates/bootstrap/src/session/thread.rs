@@ -87,6 +87,8 @@ fn hear(speaker: &Speaker, inbox: &mut Inbox, events: &Sender<Event>) -> bool {
             Down::Lost { rank, text } => Event::Lost { rank, text },
             Down::Aborted { rank, code, text } => Event::Aborted { rank, code, text },
             Down::AllEnded => Event::AllEnded,
+            Down::Confirm { wave } => Event::Confirm { wave },
+            Down::Deadlock { waiting } => Event::Deadlock { waiting },
             Down::Beat | Down::Gathered { .. } | Down::Incomplete { .. } => continue,
             Down::Noted { .. } | Down::Refused(_) | Down::Welcome { .. } => return false,
         };

@@ -56,6 +56,13 @@ pub(crate) enum Down {
         text: String,
     },
     AllEnded,
+    /// Say whether you still wait.
+    Confirm {
+        wave: u64,
+    },
+    Deadlock {
+        waiting: usize,
+    },
 }
 
 impl Down {
@@ -87,6 +94,8 @@ impl Down {
                 Writer::new(12).maybe(*rank, Writer::u32).u32(code.cast_unsigned()).text(text)
             }
             Self::AllEnded => Writer::new(13),
+            Self::Confirm { wave } => Writer::new(14).u64(*wave),
+            Self::Deadlock { waiting } => Writer::new(15).size(*waiting),
         }
         .frame()
     }
@@ -119,6 +128,8 @@ impl Down {
             11 => Self::Lost { rank: from.u32()?, text: from.text()? },
             12 => Self::Aborted { rank: from.maybe(Reader::u32)?, code: from.u32()?.cast_signed(), text: from.text()? },
             13 => Self::AllEnded,
+            14 => Self::Confirm { wave: from.u64()? },
+            15 => Self::Deadlock { waiting: from.size()? },
             _ => return None,
         };
         from.end(down)

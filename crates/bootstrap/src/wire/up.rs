@@ -9,12 +9,35 @@ use std::time::Duration;
 pub(crate) enum Up {
     Hello(Hello),
     Beat,
-    Item { round: u64, within: Duration, bytes: Vec<u8> },
-    Drained { epoch: u64 },
-    Reopened { epoch: u64, card: Vec<u8> },
+    Item {
+        round: u64,
+        within: Duration,
+        bytes: Vec<u8>,
+    },
+    Drained {
+        epoch: u64,
+    },
+    Reopened {
+        epoch: u64,
+        card: Vec<u8>,
+    },
     Left,
-    Lost { text: String },
-    Abort { code: i32, text: String },
+    Lost {
+        text: String,
+    },
+    Abort {
+        code: i32,
+        text: String,
+    },
+    /// It waits for others, with this stamp; or it does so no more.
+    Waits {
+        stamp: Option<u64>,
+    },
+    /// Its stamp now.
+    Still {
+        wave: u64,
+        stamp: Option<u64>,
+    },
 }
 
 impl Up {
@@ -34,6 +57,8 @@ impl Up {
             Self::Left => Writer::new(6),
             Self::Lost { text } => Writer::new(7).text(text),
             Self::Abort { code, text } => Writer::new(8).u32(code.cast_unsigned()).text(text),
+            Self::Waits { stamp } => Writer::new(9).maybe(*stamp, Writer::u64),
+            Self::Still { wave, stamp } => Writer::new(10).u64(*wave).maybe(*stamp, Writer::u64),
         }
         .frame()
     }
@@ -57,6 +82,8 @@ impl Up {
             6 => Self::Left,
             7 => Self::Lost { text: from.text()? },
             8 => Self::Abort { code: from.u32()?.cast_signed(), text: from.text()? },
+            9 => Self::Waits { stamp: from.maybe(Reader::u64)? },
+            10 => Self::Still { wave: from.u64()?, stamp: from.maybe(Reader::u64)? },
             _ => return None,
         };
         from.end(up)

@@ -6,5 +6,6 @@ mod ending;
 mod joining;
 mod losing;
 mod secret_files;
+mod standstill;
 mod strangers;
 mod team;

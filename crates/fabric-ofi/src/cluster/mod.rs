@@ -139,6 +139,19 @@ impl Member {
         &self.net.part
     }
 
+    /// Returns a number that changes whenever anything is sent or comes, if nothing is under way.
+    pub fn at_rest(&self) -> Option<u64> {
+        let state = self.net.lock();
+        let Counters { writes, reads, messages, served } = state.core.counters;
+        state.core.is_idle().then(|| writes + reads + messages + served)
+    }
+
+    /// Ends all waits of this node's ranks, since `waiting` ranks of the job wait for each other.
+    pub fn deadlocked(&self, waiting: usize) {
+        self.net.part.deadlocked(waiting);
+        self.net.rouse();
+    }
+
     /// Returns what was done by which means so far.
     pub fn counters(&self) -> Counters {
         self.net.counters()

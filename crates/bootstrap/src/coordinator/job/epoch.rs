@@ -81,6 +81,7 @@ impl Job {
         self.epoch = Some(Epoch { number, step: Step::Drain, answers, until: now + self.plan.lease });
         let lost = self.untold().map(|(rank, _)| rank).collect();
         self.tell_here(&Down::Drain { epoch: number, lost });
+        self.disturb();
     }
 
     /// Returns the ranks whose loss has not been told, with the reasons.
@@ -138,6 +139,7 @@ impl Job {
                     }
                     self.check_rounds();
                     self.check_all_ended();
+                    self.check_standstill();
                 }
             }
         }

@@ -11,6 +11,7 @@ mod cpus;
 pub(crate) mod elsewhere;
 mod file;
 mod heap;
+mod standstill;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ pub use commands::{Cargo, FarCommand, FarReply, Obeyed};
 pub use cpus::bind_this_thread;
 pub use elsewhere::Card;
 pub use heap::Heap;
+pub use standstill::Waiting;
 
 use super::{
     endpoint::Endpoint,
@@ -282,11 +284,12 @@ impl Part {
     }
 
     /// Runs `program` as this rank over `fabric`, which is above [`Part::fabric`], and then its
-    /// helpers to their end. How the rank has ended is published on this node.
+    /// helpers to their end. The program keeps its fabric to itself. How the rank has ended is published on this node.
     ///
     /// # Errors
     /// [`JobError::RankFailed`], [`JobError::RankPanicked`].
     pub fn run<P: Program>(&self, fabric: Fabric, program: &P) -> Result<P::Out, JobError> {
+        self.endpoint.seal();
         self.run_with(fabric, |fabric| super::block_on(program.run(fabric)))
     }
 

@@ -218,9 +218,20 @@ fn parked(job: &Job, rank: usize) -> Option<u64> {
     }
 }
 
+/// Returns how often a rank has started to be parked and how often it has looked since, if it is
+/// parked in a wait that only other ranks can end.
+#[cfg(target_os = "linux")]
+pub(crate) fn waits_for_others(job: &Job, rank: usize) -> Option<(u64, u64)> {
+    let parkings = parked(job, rank).filter(|parkings| *parkings != 0)?;
+    let is_closed = word(job, rank, layout::SEALED) != 0 && word(job, rank, layout::PARKED_OPEN) == 0;
+    let looks = word(job, rank, layout::PARKED_LOOKS);
+    // Parked all the time.
+    (is_closed && parked(job, rank) == Some(parkings)).then_some((parkings, looks))
+}
+
 /// Returns what a parked rank has written about its wait. It may be garbage, and is only shown as
 /// text.
-fn stuck(job: &Job, number: usize) -> Stuck {
+pub(crate) fn stuck(job: &Job, number: usize) -> Stuck {
     let rank = Rank::new(number as u32);
     let (what, whom) = (word(job, number, layout::PARKED_WHAT), word(job, number, layout::PARKED_WHOM));
     let value = what & ((1 << 56) - 1);

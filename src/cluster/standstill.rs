@@ -1,0 +1,71 @@
+//! Whether this rank waits for others, told to whoever can see that all do.
+
+use super::news::News;
+use bootstrap::Speaker;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+/// How often a rank must have looked without success since it was first seen in its wait; twice,
+/// because the first look may have begun before.
+const LOOKS: u64 = 2;
+
+/// A thread that looks at the rank's wait now and then; ended when this is dropped.
+pub(crate) struct Watch {
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Tells when the rank has waited for others for `bound`, and when it does so no more. A machine
+    /// that has no thread for this does without.
+    pub(crate) fn start(bound: Duration, news: &Arc<News>, speaker: &Speaker) -> Self {
+        let ends = Arc::<AtomicBool>::default();
+        let (news, speaker, ended) = (news.clone(), speaker.clone(), ends.clone());
+        let look = move || watch(bound, &news, &speaker, &ended);
+        let thread = thread::Builder::new().name("standstill".to_owned()).stack_size(128 << 10).spawn(look);
+        Watch { ends, thread: thread.ok() }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.ends.store(true, Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It does not panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn watch(bound: Duration, news: &News, speaker: &Speaker, ends: &AtomicBool) {
+    let pause = (bound / 8).clamp(Duration::from_millis(5), Duration::from_secs(1));
+    let (mut wait, mut told) = (None, false);
+    while !ends.load(Relaxed) {
+        let now = news.standing();
+        match (now, wait) {
+            (Some(now), Some((stamp, looks, since))) if now.stamp == stamp => {
+                let since: Instant = since;
+                let has_looked = now.looks.wrapping_sub(looks) >= LOOKS;
+                if !told && has_looked && since.elapsed() >= bound {
+                    told = speaker.waits(Some(stamp)).is_ok();
+                }
+            }
+            _ => {
+                if told {
+                    // Whoever can't be told is gone.
+                    let _ = speaker.waits(None);
+                }
+                told = false;
+                wait = now.map(|now| (now.stamp, now.looks, Instant::now()));
+            }
+        }
+        thread::park_timeout(pause);
+    }
+}
