@@ -51,7 +51,7 @@ pub(crate) const EXAMPLES: [Example; 21] = [
     of_four("own_protocol", Well(": 6")),
     of_four("crash_recovery", Survived("3 survivors went on")),
     Example { name: "existing_memory", ranks: 2, words: &[], end: Well("take") },
-    of_four("session_chain", Refused("does not support control queues")),
+    of_four("session_chain", Well("over 3 hops")),
     of_four("tokio_current_thread", Well("got the lock")),
     of_four("tokio_multi_thread", Well("words each")),
 ];

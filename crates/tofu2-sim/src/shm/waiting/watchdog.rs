@@ -219,11 +219,12 @@ fn parked(job: &Job, rank: usize) -> Option<u64> {
 }
 
 /// Returns how often a rank has started to be parked and how often it has looked since, if it is
-/// parked in a wait that only other ranks can end.
+/// parked in a wait that only other ranks can end, and nothing was handed over to it.
 #[cfg(target_os = "linux")]
 pub(crate) fn waits_for_others(job: &Job, rank: usize) -> Option<(u64, u64)> {
     let parkings = parked(job, rank).filter(|parkings| *parkings != 0)?;
-    let is_closed = word(job, rank, layout::SEALED) != 0 && word(job, rank, layout::PARKED_OPEN) == 0;
+    let is_zero = |at| word(job, rank, at) == 0;
+    let is_closed = !is_zero(layout::SEALED) && is_zero(layout::PARKED_OPEN) && is_zero(layout::QUEUES_PENDING);
     let looks = word(job, rank, layout::PARKED_LOOKS);
     // Parked all the time.
     (is_closed && parked(job, rank) == Some(parkings)).then_some((parkings, looks))
