@@ -1,13 +1,19 @@
-//! What ranks of other nodes are told of a symmetric allocation: the card that a rank holds up in
-//! each of its phases.
+//! What ranks of other nodes are told: of a symmetric allocation, the card that a rank holds up in
+//! each of its phases; of gates, their [`News`].
 
-use crate::shm::{endpoint::Endpoint, job::Job, memory::layout};
+use super::gates::bytes_of;
+use crate::shm::{
+    endpoint::Endpoint,
+    gates::far::News,
+    job::Job,
+    memory::{Mapping, layout},
+};
 use core::{
     fmt,
     sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use rdma_fabric::{FabricError, Rank, Region, Result};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// What a rank says in one phase of a symmetric allocation, for the ranks of other nodes, which do
 /// not see its control block.
@@ -50,11 +56,19 @@ type Tell = Box<dyn Fn(Card) + Send + Sync>;
 /// Drops a region that ranks of other nodes may know.
 type Discard = Box<dyn Fn(Region) + Send + Sync>;
 
+/// Passes news of a gate on to a rank of another node.
+type TellGate = Box<dyn Fn(Rank, Vec<u8>) + Send + Sync>;
+
+/// Has news of gates confirmed by ranks of other nodes.
+type ConfirmGates = Box<dyn Fn(Vec<(Rank, Vec<u8>)>) -> Result<()> + Send + Sync>;
+
 /// A node's connection to the others: whoever moves bytes between nodes sets it, once.
-#[derive(Default)]
 pub(crate) struct Elsewhere {
     tell: OnceLock<Tell>,
     discard: OnceLock<Discard>,
+    gates: OnceLock<(TellGate, ConfirmGates)>,
+    /// The mirrors of gates of other nodes that each rank of this node keeps, in rank order.
+    mirrors: Box<[(Rank, Arc<Mapping>)]>,
 }
 
 impl fmt::Debug for Elsewhere {
@@ -64,6 +78,34 @@ impl fmt::Debug for Elsewhere {
 }
 
 impl Elsewhere {
+    pub(crate) fn new(mirrors: Box<[(Rank, Arc<Mapping>)]>) -> Self {
+        Elsewhere { tell: OnceLock::new(), discard: OnceLock::new(), gates: OnceLock::new(), mirrors }
+    }
+
+    /// Returns the mirrors of gates that a rank of this node keeps.
+    pub(crate) fn mirrors(&self, rank: Rank) -> Option<&Mapping> {
+        let index = self.mirrors.binary_search_by_key(&rank, |(rank, _)| *rank).ok()?;
+        self.mirrors.get(index).map(|(_, mapping)| &**mapping)
+    }
+
+    /// Sets who passes on news of gates, and has them confirmed. The first counts.
+    pub(super) fn set_gates(&self, tell: TellGate, confirm: ConfirmGates) {
+        let _ = self.gates.set((tell, confirm));
+    }
+
+    /// Passes news of a gate on.
+    pub(crate) fn tell_gate(&self, news: &News) {
+        if let Some((tell, _)) = self.gates.get() {
+            tell(news.to.rank(), bytes_of(news));
+        }
+    }
+
+    /// Waits until ranks of other nodes have confirmed these news.
+    pub(crate) fn confirm_gates(&self, news: &[News]) -> Result<()> {
+        let all = || news.iter().map(|news| (news.to.rank(), bytes_of(news))).collect();
+        self.gates.get().map_or(Ok(()), |(_, confirm)| confirm(all()))
+    }
+
     /// Sets who passes on cards. The first counts.
     pub(crate) fn set(&self, tell: Tell) {
         let _ = self.tell.set(tell);

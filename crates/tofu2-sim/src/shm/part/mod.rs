@@ -9,6 +9,7 @@
 mod cpus;
 pub(crate) mod elsewhere;
 mod file;
+mod gates;
 mod heap;
 #[cfg(test)]
 mod tests;
