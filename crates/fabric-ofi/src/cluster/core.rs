@@ -6,6 +6,7 @@ use super::{
     directory::Directory,
     far_rank::{FarRank, QueuedNotice, Window},
     flight::{Flights, Job},
+    gates::GateNews,
     link::Link,
     message::Head,
     mistake::Mistake,
@@ -87,6 +88,8 @@ pub(super) struct Core {
     pub(super) lost: BTreeSet<u32>,
     /// Requests to end the use of regions in which something is under way.
     pub(super) revoking: Vec<Head>,
+    /// News of gates of other nodes that were not worked off yet.
+    pub(super) gate_news: VecDeque<GateNews>,
     /// Our own door: messages for another one are dropped.
     pub(super) door: u64,
     pub(super) counters: Counters,
@@ -147,6 +150,7 @@ impl Core {
             shed: Vec::new(),
             lost: BTreeSet::new(),
             revoking: Vec::new(),
+            gate_news: VecDeque::new(),
             door,
             counters: Counters::default(),
         }

@@ -12,4 +12,6 @@ pub(super) enum Mistake {
     DrainedAtOnce,
     /// A message to a rank that is not known yet is dropped.
     DropsUnmet,
+    /// Who sets gates goes on before ranks of other nodes know.
+    SetsUnconfirmed,
 }

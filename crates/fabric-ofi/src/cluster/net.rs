@@ -38,6 +38,8 @@ pub(super) struct Net {
     pub(super) heap: Heap,
     pub(super) domain: Domain,
     state: Mutex<State>,
+    /// Held by whoever works off news of gates.
+    pub(super) gate_turn: Mutex<()>,
     council: Box<dyn Council>,
     begun: Instant,
     /// When a thread of the program last looked, in ns since `begun`.
@@ -64,7 +66,8 @@ impl Net {
         let core = Core::new(part.clone(), link.door);
         let state = Mutex::new(State { link: Some(link), core });
         let (begun, looked, closing) = (Instant::now(), AtomicU64::new(0), AtomicBool::new(false));
-        Ok(Net { me: fabric.rank(), part, here, heap, domain, state, council, begun, looked, closing })
+        let (me, gate_turn) = (fabric.rank(), Mutex::new(()));
+        Ok(Net { me, part, here, heap, domain, state, gate_turn, council, begun, looked, closing })
     }
 
     /// Returns whether a rank runs on another node.
@@ -86,12 +89,15 @@ impl Net {
     fn finish<T>(&self, mut state: MutexGuard<'_, State>, work: impl FnOnce(&mut State) -> T) -> T {
         let done = work(&mut state);
         let (woken, shed) = (core::mem::take(&mut state.core.woken), core::mem::take(&mut state.core.shed));
-        let drained = state.core.has_drained();
+        let (drained, gates) = (state.core.has_drained(), !state.core.gate_news.is_empty());
         drop(state);
         drop(shed);
         woken.into_iter().for_each(core::task::Waker::wake);
         if let Some(epoch) = drained {
             self.council.drained(epoch);
+        }
+        if gates {
+            self.hear_gates();
         }
         done
     }

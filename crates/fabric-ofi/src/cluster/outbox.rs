@@ -81,7 +81,8 @@ impl Core {
 
     /// Returns whether nothing of this rank is under way.
     pub(super) fn is_idle(&self) -> bool {
-        self.flights.under_way() == 0 && self.has_sent_all() && self.outbox.later.is_empty()
+        let told = self.flights.under_way() == 0 && self.has_sent_all() && self.outbox.later.is_empty();
+        told && self.gate_news.is_empty()
     }
 
     /// Returns how many messages wait for room.

@@ -26,6 +26,7 @@ impl Core {
         self.counters.served += u64::from(head.kind != Kind::Done);
         let answer = match head.kind {
             Kind::Done => return self.answered(&head, bytes),
+            Kind::Gate => return self.gate_came(head, bytes),
             Kind::Locate => self.locate(&head),
             Kind::Word => self.word(&head).map(|old| (Answer::Good, old, 0)),
             Kind::Notice => self.notice(&head, bytes).map(|answer| (answer, 0, 0)),
@@ -158,7 +159,7 @@ impl Core {
     /// Ends the request that a message answers.
     fn answered(&mut self, head: &Head, bytes: &[u8]) {
         let asked = |flight: &&mut Flight| {
-            let asks = matches!(flight.job, Job::Ask | Job::Locate(_) | Job::WordInto(_) | Job::Notice);
+            let asks = matches!(flight.job, Job::Ask | Job::Gate | Job::Locate(_) | Job::WordInto(_) | Job::Notice);
             flight.rank == head.from && flight.outcome.is_none() && asks
         };
         let Some(flight) = self.flights.get(head.id).filter(asked) else { return };
@@ -166,6 +167,7 @@ impl Core {
         let (mut into, mut wanted, mut room) = (None, None, 0);
         match &flight.job {
             Job::WordInto(place) => into = Some(place.clone()),
+            Job::Gate => flight.bytes = bytes.to_vec(),
             Job::Locate(key) => wanted = Some(*key),
             Job::Notice => {
                 // Its room was given back, or will be by a message of its own.

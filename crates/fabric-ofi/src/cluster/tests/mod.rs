@@ -1,6 +1,7 @@
 //! Members in one process: what can go wrong between their threads, and mistakes that must be found.
 
 mod drain;
+mod gates;
 mod memory;
 mod notices;
 mod split;

@@ -1,11 +1,15 @@
 //! What a rank does with news about gates of other nodes: it writes them into mirrors of its own, and
 //! answers with news about its gates.
 
+#[cfg(target_os = "linux")]
+use super::fire;
 use super::{
     far::{self, News},
     own::OwnGates,
     record::{At, Field, Units, is_later, pack, previous, slot, unpack},
 };
+#[cfg(target_os = "linux")]
+use crate::shm::endpoint::Endpoint;
 use crate::shm::memory::word::Word;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use rdma_fabric::{Rank, barrier::GateId};
@@ -83,5 +87,28 @@ impl OwnGates {
             _ => outputs,
         };
         far::news(units, at, news.wire, from)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Endpoint {
+    /// Notes news about a gate of another node that was fired or freed, and executes what they
+    /// complete.
+    pub(crate) fn hear_of_gate(&self, news: &News) {
+        let units = self.units();
+        let changed = self.own_gates().hear(&units, self.me(), news, false);
+        fire::run(&units, self.me(), changed.into_iter().collect());
+    }
+
+    /// Notes news about a gate of another node that was set, or an answer to those of this rank.
+    /// Nothing is executed, as when gates of this node are set: that the other end of a wire is not
+    /// set yet is no fault before a gate is started.
+    pub(crate) fn hear_of_setting(&self, news: &News, is_answer: bool) {
+        self.own_gates().hear(&self.units(), self.me(), news, is_answer);
+    }
+
+    /// Returns the news to be sent back to whoever has sent these.
+    pub(crate) fn answer_about_gate(&self, news: &News) -> Option<News> {
+        self.own_gates().answer(&self.units(), self.me(), news)
     }
 }

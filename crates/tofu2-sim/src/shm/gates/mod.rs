@@ -141,20 +141,6 @@ impl Endpoint {
         own.outstanding(at).map(|round| (end, round)).ok_or_else(|| GateError::Idle(gate).into())
     }
 
-    /// Notes news about a gate of another node, and executes what they complete.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn hear_of_gate(&self, news: &News, is_answer: bool) {
-        let units = self.units();
-        let changed = self.own_gates().hear(&units, self.me(), news, is_answer);
-        fire::run(&units, self.me(), changed.into_iter().collect());
-    }
-
-    /// Returns the news to be sent back to whoever has sent these.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn answer_about_gate(&self, news: &News) -> Option<News> {
-        self.own_gates().answer(&self.units(), self.me(), news)
-    }
-
     /// Returns the outcome of the operation of `gate`, if it has completed.
     fn outcome(&self, gate: GateId, deps: &Deps<'_>) -> Result<Option<Progress>> {
         let mut own = self.own_gates();
@@ -183,7 +169,18 @@ impl BarrierUnit for Endpoint {
 
     fn take(&self, relays: usize) -> Result<Vec<GateId>> {
         let gone = |rank: Rank| self.job().control.state(rank.index()) > super::job::control::State::Running;
-        Ok(self.own_gates().take(&self.units(), self.me(), relays, gone)?)
+        let units = self.units();
+        let taken = self.own_gates().take(&units, self.me(), relays, gone);
+        let waits = match &taken {
+            Ok(_) => Vec::new(),
+            Err(_) => self.own_gates().undrained(&units, self.me(), gone),
+        };
+        if waits.is_empty() {
+            return Ok(taken?);
+        }
+        // What has been read elsewhere may not have been told yet.
+        units.confirm(&waits)?;
+        Ok(self.own_gates().take(&units, self.me(), relays, gone)?)
     }
 
     fn free(&self, gates: &[GateId]) {

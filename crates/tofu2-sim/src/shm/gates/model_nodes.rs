@@ -82,11 +82,11 @@ impl Both {
         Both { ranks: [0, 1].map(rank), mutation }
     }
 
-    /// Hears news, as the node that they are for.
-    fn hear(&self, by: Rank, news: &News, is_answer: bool) {
+    /// Hears news of a gate that was fired, as the node that they are for.
+    fn hear(&self, by: Rank, news: &News) {
         let node = Node { both: self, here: news.to.rank(), by };
         let own = &self.ranks[node.here.index()].own;
-        let changed = own.lock().unwrap().hear(&node, node.here, news, is_answer);
+        let changed = own.lock().unwrap().hear(&node, node.here, news, false);
         if self.mutation != Mutation::NotLookedAt {
             fire::run(&node, node.here, changed.into_iter().collect());
         }
@@ -125,7 +125,7 @@ impl Units for Node<'_> {
             Mutation::PacketLeftOut if news.fired.is_multiple_of(2) => news.packets[0].clear(),
             _ => {}
         }
-        self.both.hear(self.by, &news, false);
+        self.both.hear(self.by, &news);
     }
 }
 
@@ -151,10 +151,12 @@ fn member(both: &Both, me: Rank) -> GateId {
     drop(own);
     assert_eq!((told.len(), records(&node)), (2, 3));
     for news in told {
-        both.hear(me, &news, false);
         let there = Node { both, here: news.to.rank(), by: me };
-        let answer = both.ranks[there.here.index()].own.lock().unwrap().answer(&there, there.here, &news).unwrap();
-        both.hear(me, &answer, true);
+        let mut theirs = both.ranks[there.here.index()].own.lock().unwrap();
+        theirs.hear(&there, there.here, &news, false);
+        let answer = theirs.answer(&there, there.here, &news).unwrap();
+        drop(theirs);
+        both.ranks[me.index()].own.lock().unwrap().hear(&node, me, &answer, true);
     }
     ids[0]
 }

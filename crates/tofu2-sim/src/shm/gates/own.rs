@@ -124,6 +124,16 @@ impl OwnGates {
         Ok(ids)
     }
 
+    /// Returns news for ranks of other nodes whose answers may show that freed gates can be used again:
+    /// their destinations may have read what they signalled.
+    pub(crate) fn undrained(&self, units: &impl Units, me: Rank, gone: impl Fn(Rank) -> bool) -> Vec<News> {
+        let outputs = (0..self.gates.len()).filter(|&index| self.gates[index].life.is_multiple_of(2));
+        let waits = outputs.filter_map(|index| At::new(units, me, index)).filter(|&at| !is_drained(units, at, &gone));
+        let listeners =
+            waits.flat_map(|at| far::wires(units, at)).filter(|(_, wire, _)| *wire == Field::DestinationRemote);
+        listeners.filter_map(|(at, wire, to)| far::news(units, at, wire, to)).collect()
+    }
+
     /// Gives gates back. Returns their records.
     pub(crate) fn free(&mut self, units: &impl Units, me: Rank, gates: &[GateId]) -> Vec<At> {
         let mut freed = Vec::with_capacity(2 * gates.len());

@@ -17,8 +17,8 @@ impl Part {
     ///
     /// `tell` passes on news to a rank, which then calls [`Part::gate`]: late and in any order if need
     /// be, but all of them. `confirm` passes on the news of gates that are being set, and returns when
-    /// each of these ranks that is not lost has called [`Part::gate`] with them, and this one
-    /// [`Part::gate_answer`] with what [`Part::about_gate`] has returned there.
+    /// each of these ranks that is not lost has called [`Part::gate_set`] with them, and this one
+    /// [`Part::gate_answer`] with what that has returned.
     pub fn on_gates(
         &self,
         tell: impl Fn(Rank, Vec<u8>) + Send + Sync + 'static,
@@ -32,25 +32,25 @@ impl Part {
     /// Notes news of a gate of another node, and executes the gates of this one that can fire now.
     /// Bytes that are no news have no effect.
     pub fn gate(&self, news: &[u8]) {
-        self.hear(news, false);
+        if let Some(news) = self.read(news) {
+            self.endpoint.hear_of_gate(&news);
+        }
     }
 
-    /// Notes what [`Part::about_gate`] has returned elsewhere for news of a gate of this rank that is
-    /// being set.
-    pub fn gate_answer(&self, news: &[u8]) {
-        self.hear(news, true);
-    }
-
-    /// Returns news of the gate for which these news are, for their sender. None if there is no such
-    /// gate.
-    pub fn about_gate(&self, news: &[u8]) -> Vec<u8> {
-        let answer = self.read(news).and_then(|news| self.endpoint.answer_about_gate(&news));
+    /// Notes news of a gate of another node that is being set. Returns, for their sender, those of the
+    /// gate that they are for; nothing if there is no such gate.
+    pub fn gate_set(&self, news: &[u8]) -> Vec<u8> {
+        let answer = self.read(news).and_then(|news| {
+            self.endpoint.hear_of_setting(&news, false);
+            self.endpoint.answer_about_gate(&news)
+        });
         answer.map_or_else(Vec::new, |news| bytes_of(&news))
     }
 
-    fn hear(&self, news: &[u8], is_answer: bool) {
+    /// Notes what [`Part::gate_set`] has returned elsewhere for news of this rank.
+    pub fn gate_answer(&self, news: &[u8]) {
         if let Some(news) = self.read(news) {
-            self.endpoint.hear_of_gate(&news, is_answer);
+            self.endpoint.hear_of_setting(&news, true);
         }
     }
 

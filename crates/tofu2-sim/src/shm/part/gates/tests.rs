@@ -35,8 +35,7 @@ impl Nodes {
             let confirm = move |news: Post| {
                 let all = all.get().expect("set before any gate is");
                 for (to, news) in news {
-                    all[to.index()].gate(&news);
-                    all[rank].gate_answer(&all[to.index()].about_gate(&news));
+                    all[rank].gate_answer(&all[to.index()].gate_set(&news));
                 }
                 Ok(())
             };

@@ -1,0 +1,188 @@
+//! Gates whose wires lead to other nodes: their news as messages, and the barrier unit of a fabric.
+//!
+//! Ranks of a gate's node execute it, and tell what becomes of it to the ranks whose gates it is wired
+//! to ([`Part::on_gates`](tofu2_sim::shm::part::Part::on_gates)). What news complete is executed by
+//! whoever has received them, and told in turn. So news are worked off when the lock is free again
+//! ([`Net::hear_gates`]): under it, nobody could tell anything.
+
+use super::{
+    core::{Core, State},
+    flight::{Flight, Job},
+    message::{Answer, Head, Kind},
+    mistake::Mistake,
+    net::Net,
+    outbox::answer_tag,
+    provider::Cluster,
+};
+use core::task::{Context, Poll};
+use rdma_fabric::{
+    Deps, FabricError, Rank, RegionKey, Result,
+    barrier::{BarrierLimits, GateId, Progress, Values, Wiring},
+    provider::{BarrierUnit, Slot},
+};
+use std::sync::TryLockError;
+use tofu2_sim::shm::part::Part;
+
+const _: () = assert!(Part::GATE_BYTES <= super::link::PAYLOAD, "news fit into a message");
+
+/// In the head of news: their sender waits for those of the gate that they are for.
+const ASKS: u8 = 1;
+
+/// News that came, and the head of their message.
+pub(super) type GateNews = (Head, Vec<u8>);
+
+impl Core {
+    /// Notes news that came.
+    pub(super) fn gate_came(&mut self, head: Head, news: &[u8]) {
+        self.gate_news.push_back((head, news.to_vec()));
+    }
+}
+
+impl State {
+    /// Answers news that were worked off, and returns the next.
+    fn next_gate_news(&mut self, answered: Option<GateNews>) -> Option<GateNews> {
+        if let Some((head, bytes)) = answered {
+            let answer = head.answer(self.core.me, Answer::Good, 0, 0);
+            self.core.send_soon(head.from, answer_tag(head.from), answer, bytes);
+            self.flush_outbox();
+        }
+        self.core.gate_news.pop_front()
+    }
+}
+
+impl Net {
+    fn gate_head(&self) -> Head {
+        Head::ask(Kind::Gate, self.me.number(), RegionKey::from_bits(0))
+    }
+
+    /// Works off the news that came, unless another thread does.
+    pub(super) fn hear_gates(&self) {
+        loop {
+            let turn = match self.gate_turn.try_lock() {
+                Ok(turn) => turn,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                // Whoever has the turn looks again when it is over.
+                Err(TryLockError::WouldBlock) => return,
+            };
+            let mut answered = None;
+            while let Some((head, news)) = self.with(|state| state.next_gate_news(answered.take())) {
+                let answer = match head.detail {
+                    ASKS => self.part.gate_set(&news),
+                    _ => {
+                        self.part.gate(&news);
+                        Vec::new()
+                    }
+                };
+                answered = Some((head, answer));
+            }
+            drop(turn);
+            if self.lock().core.gate_news.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Sends news of a gate.
+    pub(super) fn tell_gate(&self, to: Rank, news: Vec<u8>) {
+        self.with(|state| {
+            state.core.tell(to.number(), self.gate_head(), news);
+            state.flush_outbox();
+        });
+    }
+
+    /// Sends news of gates that this rank is setting, and waits until they were worked off, and the
+    /// answers too. Lost ranks need none.
+    ///
+    /// # Errors
+    /// [`FabricError::Aborted`], [`FabricError::System`].
+    pub(super) fn confirm_gates(&self, all: Vec<(Rank, Vec<u8>)>) -> Result<()> {
+        let head = Head { detail: ASKS, ..self.gate_head() };
+        let mut asked = Vec::new();
+        for (rank, news) in all {
+            let flight = || Flight { wanted: true, ..Flight::new(rank.number(), Job::Gate) };
+            let id = none_if_lost(self.wait(rank, |state| state.ask(flight(), head, &news)))?;
+            asked.extend(id.map(|id| (rank, id)));
+        }
+        if self.lock().core.errs(Mistake::SetsUnconfirmed) {
+            return Ok(());
+        }
+        for (rank, id) in asked {
+            let over = self.wait(rank, |state| Ok(state.core.flights.is_over(id).then_some(())));
+            let flight = self.with(|state| state.core.flights.remove(id));
+            none_if_lost(over)?;
+            let Some(Flight { outcome: Some(outcome), bytes, .. }) = flight else { continue };
+            if none_if_lost(outcome)?.is_some() {
+                self.part.gate_answer(&bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the news that come from being worked off, as long as the returned value lives.
+    #[cfg(test)]
+    pub(super) fn hear_no_gates(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.gate_turn.lock().unwrap()
+    }
+}
+
+fn none_if_lost<T>(outcome: Result<T>) -> Result<Option<T>> {
+    match outcome {
+        Err(FabricError::PeerLost { .. }) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+impl Cluster {
+    /// Returns the unit of the own node, which executes all gates of its ranks.
+    fn unit(&self) -> Result<&dyn BarrierUnit> {
+        self.below.provider().gates().ok_or(FabricError::Unsupported { feature: &"a barrier unit" })
+    }
+}
+
+impl BarrierUnit for Cluster {
+    fn limits(&self) -> BarrierLimits {
+        self.unit().map_or(BarrierLimits::NONE, |unit| unit.limits())
+    }
+
+    fn take(&self, relays: usize) -> Result<Vec<GateId>> {
+        // What destinations elsewhere have read makes room.
+        self.net.look();
+        self.unit()?.take(relays)
+    }
+
+    fn free(&self, gates: &[GateId]) {
+        if let Ok(unit) = self.unit() {
+            unit.free(gates);
+        }
+    }
+
+    fn set(&self, wirings: &[Wiring]) -> Result<()> {
+        self.unit()?.set(wirings)
+    }
+
+    fn start(&self, gate: GateId, values: Values) -> Result<()> {
+        self.unit()?.start(gate, values)
+    }
+
+    fn test(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
+        self.net.look();
+        self.unit()?.test(gate, deps)
+    }
+
+    fn poll(
+        &self,
+        slot: &mut Slot,
+        gate: GateId,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Values>>> {
+        self.net.look();
+        self.unit()?.poll(slot, gate, deps, cx)
+    }
+
+    fn end_wait(&self, slot: &mut Slot) {
+        if let Ok(unit) = self.unit() {
+            unit.end_wait(slot);
+        }
+    }
+}
