@@ -278,5 +278,7 @@ impl Core {
         for id in self.flights.those(|_| true) {
             self.end(id, Err(error.clone()));
         }
+        // Who waits for a gate looks.
+        self.part.wake();
     }
 }

@@ -165,8 +165,12 @@ impl BarrierUnit for Cluster {
     }
 
     fn test(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
-        self.net.look();
-        self.unit()?.test(gate, deps)
+        let whole = self.net.looking(|state| state.core.is_whole());
+        match self.unit()?.test(gate, deps)? {
+            // Nobody would hear what this rank's gates do.
+            Progress::NotCompleted => whole.map(|()| Progress::NotCompleted),
+            completed => Ok(completed),
+        }
     }
 
     fn poll(
@@ -176,8 +180,11 @@ impl BarrierUnit for Cluster {
         deps: Deps<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Values>>> {
-        self.net.look();
-        self.unit()?.poll(slot, gate, deps, cx)
+        let whole = self.net.looking(|state| state.core.is_whole());
+        match self.unit()?.poll(slot, gate, deps, cx) {
+            Poll::Pending => whole.map_or_else(|error| Poll::Ready(Err(error)), |()| Poll::Pending),
+            ready => ready,
+        }
     }
 
     fn end_wait(&self, slot: &mut Slot) {

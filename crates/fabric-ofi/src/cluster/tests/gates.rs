@@ -143,3 +143,17 @@ fn garbage_has_no_effect() {
     assert_eq!(round(&fabrics, &gates, 3), [Ok(Some(sum(7))), Ok(Some(sum(7)))]);
     assert!(ranks.members[0].settle(LONG), "it is answered like other news");
 }
+
+#[test]
+fn a_rank_whose_endpoint_has_failed_does_not_wait_for_ever() {
+    let ranks = Ranks::new(2);
+    let (fabrics, [mine, _theirs]) = pair(&ranks);
+    let (fabric, gate) = (fabrics[0].clone(), mine.start());
+    fabric.start_gate(gate, sum(1)).unwrap();
+    let (early, waits) = done_within(SHORT, move || block_on(fabric.await_gate(gate, Deps::All)));
+    assert!(!early, "the other has not come");
+    ranks.with(0, |state| state.core.give_up(&network_error()));
+    assert!(becomes(|| waits.is_finished()));
+    assert!(matches!(waits.join().unwrap(), Err(FabricError::System { .. })));
+    assert!(matches!(fabrics[0].poll_gate(gate, Deps::All), Err(FabricError::System { .. })));
+}

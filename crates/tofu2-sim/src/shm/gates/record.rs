@@ -182,6 +182,7 @@ pub(crate) fn previous(round: u64) -> u64 {
 }
 
 /// Returns whether `a` is a later round than `b`.
+#[cfg(any(target_os = "linux", test))]
 pub(crate) fn is_later(a: u64, b: u64) -> bool {
     (1..ROUNDS / 2).contains(&(a.wrapping_sub(b) % ROUNDS))
 }
