@@ -51,23 +51,22 @@ pub(crate) struct News {
 }
 
 /// Returns the outputs of a source of the gate whose inputs are at `at`.
+#[inline]
 pub(crate) fn source<U: Units>(units: &U, at: At, wire: Field, source: GateId) -> Known {
-    match units.is_far(source.rank()) {
-        false => At::outputs(units, source).map_or(Known::Nowhere, Known::At),
-        true => mirror(units, at, wire, source),
-    }
+    At::outputs(units, source).map_or_else(|| mirror(units, at, wire, source), Known::At)
 }
 
 /// Returns the inputs of a destination of the gate whose outputs are at `at`.
+#[inline]
 pub(crate) fn destination<U: Units>(units: &U, at: At, wire: Field, destination: GateId) -> Known {
-    match units.is_far(destination.rank()) {
-        false => At::inputs(units, destination).map_or(Known::Nowhere, Known::At),
-        true => mirror(units, at, wire, destination),
-    }
+    At::inputs(units, destination).map_or_else(|| mirror(units, at, wire, destination), Known::At)
 }
 
+/// Returns the mirror of a gate that has no record on this node.
+#[inline(never)]
 fn mirror<U: Units>(units: &U, at: At, wire: Field, gate: GateId) -> Known {
-    if !matches!(wire, Field::SourceRemote | Field::DestinationRemote) || gate.index() as usize >= units.gates() {
+    let is_remote = matches!(wire, Field::SourceRemote | Field::DestinationRemote);
+    if !is_remote || !units.is_far(gate.rank()) || gate.index() as usize >= units.gates() {
         return Known::Nowhere;
     }
     let mirror = at.mirror(units, wire);
@@ -95,12 +94,21 @@ pub(crate) fn wires<U: Units>(units: &U, at: At) -> impl Iterator<Item = (At, Fi
 }
 
 /// Returns whether a gate of another node reads the record's packets.
+#[inline]
 pub(crate) fn has_listener<U: Units>(units: &U, at: At) -> bool {
-    wires(units, at).any(|(_, wire, _)| wire == Field::DestinationRemote)
+    units.has_far() && wires(units, at).any(|(_, wire, _)| wire == Field::DestinationRemote)
 }
 
 /// Tells the neighbours of other nodes about the gate whose record is at `at`.
+#[inline]
 pub(crate) fn tell<U: Units>(units: &U, at: At) {
+    if units.has_far() {
+        tell_all(units, at);
+    }
+}
+
+#[inline(never)]
+fn tell_all<U: Units>(units: &U, at: At) {
     for (at, wire, to) in wires(units, at) {
         // Who sets the gate meanwhile tells of it.
         if let Some(news) = news(units, at, wire, to).filter(|news| news.leads == to) {

@@ -58,6 +58,7 @@ pub(super) const NOTHING: u64 = 0xff;
 /// Looks at these gates, executes those that can fire, and continues with what that completes. The
 /// caller has already written what it signals to them.
 pub(crate) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
+    work.reserve(6);
     // F5, for the caller's own writes.
     units.fence(SeqCst);
     while let Some(at) = work.pop() {

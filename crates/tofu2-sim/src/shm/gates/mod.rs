@@ -44,13 +44,19 @@ impl JobUnits<'_> {
         layout::GATE_RECORDS + at.node() * layout::GATE_RECORD
     }
 
+    #[inline]
     fn at(&self, at: At, offset: usize) -> &AtomicU64 {
-        let mirrors = at.node().checked_sub(records(self));
-        match mirrors {
-            // Every `At` was made for one of this job's ranks.
-            None => self.0.segment(at.rank()).expect("a rank of this job").word(Self::offset(at) + offset),
-            Some(number) => self.mirrors(at.rank()).word(layout::gate_mirror(number) + offset),
+        if at.node() >= records(self) {
+            return self.in_mirror(at, offset);
         }
+        // Every `At` was made for one of this job's ranks.
+        self.0.segment_of(at.rank()).expect("a rank of this job").word(Self::offset(at) + offset)
+    }
+
+    #[inline(never)]
+    fn in_mirror(&self, at: At, offset: usize) -> &AtomicU64 {
+        let number = at.node() - records(self);
+        self.mirrors(at.rank()).word(layout::gate_mirror(number) + offset)
     }
 
     /// Waits until ranks of other nodes have confirmed the news.
@@ -108,14 +114,22 @@ impl Units for JobUnits<'_> {
 
     fn ended(&self, at: At) {
         let word = Self::offset(at) + 8 * Field::State as usize;
-        if let Ok(segment) = self.0.segment(at.rank()) {
+        if let Some(segment) = self.0.segment_of(at.rank()) {
             segment.ring_for_word(word);
         }
     }
 
     #[inline]
+    fn has_far(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.0.elsewhere().is_some();
+        #[cfg(not(target_os = "linux"))]
+        false
+    }
+
+    #[inline]
     fn is_far(&self, rank: Rank) -> bool {
-        self.0.segment(rank).is_ok_and(|segment| segment.is_absent())
+        self.has_far() && self.0.segment_of(rank).is_some_and(|segment| segment.is_absent())
     }
 
     fn tell(&self, news: News) {

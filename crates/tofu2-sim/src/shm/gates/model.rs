@@ -121,6 +121,9 @@ impl Units for Tiny {
         }
     }
     fn ended(&self, _: At) {}
+    fn has_far(&self) -> bool {
+        false
+    }
     fn is_far(&self, _: Rank) -> bool {
         false
     }

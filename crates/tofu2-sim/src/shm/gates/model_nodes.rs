@@ -116,6 +116,9 @@ impl Units for Node<'_> {
         fence(order);
     }
     fn ended(&self, _: At) {}
+    fn has_far(&self) -> bool {
+        true
+    }
     fn is_far(&self, rank: Rank) -> bool {
         rank != self.here
     }

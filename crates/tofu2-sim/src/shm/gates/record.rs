@@ -75,6 +75,8 @@ pub(crate) trait Units {
     fn fence(&self, order: Ordering);
     /// Wakes the host of an end half that has fired.
     fn ended(&self, at: At);
+    /// Returns whether there may be other nodes.
+    fn has_far(&self) -> bool;
     /// Returns whether the records of a rank are on another node.
     fn is_far(&self, rank: Rank) -> bool;
     /// Passes news on to the rank of another node whose gate they are for.
