@@ -3,7 +3,7 @@
 //! [`super::epoch`].
 
 use super::{
-    commands::Arrival,
+    arrivals::Arrival,
     directory::Directory,
     far_rank::{FarRank, QueuedNotice, Window},
     flight::{Flights, Job},
@@ -90,7 +90,7 @@ pub(super) struct Core {
     pub(super) revoking: Vec<Head>,
     /// Our own door: messages for another one are dropped.
     pub(super) door: u64,
-    /// What there is to do for control queues.
+    /// What there is to do for control queues and gates.
     pub(super) arrivals: VecDeque<Arrival>,
     pub(super) counters: Counters,
 }
@@ -276,5 +276,7 @@ impl Core {
         for id in self.flights.those(|_| true) {
             self.end(id, Err(error.clone()));
         }
+        // Who waits for a gate looks.
+        self.part.wake();
     }
 }

@@ -35,7 +35,7 @@ impl Core {
         self.clear_outbox();
         let lost = self.lost.clone();
         self.revoking.retain(|head| !lost.contains(&head.from));
-        self.drop_commands(&lost);
+        self.drop_arrivals(&lost);
     }
 
     /// Ends what was under way with lost ranks. What came of them before counts: notices that wait
@@ -112,7 +112,7 @@ impl Net {
     /// Tells the loss of ranks on this node and to whoever waits for them, and lets operations begin
     /// again.
     pub(super) fn resume(&self, lost: &[Rank]) {
-        self.forget_commands(lost);
+        self.forget_arrivals(lost);
         self.part.lost(lost, true);
         self.with(|state| {
             let core = &mut state.core;
@@ -131,7 +131,7 @@ impl Net {
     /// Tells the loss of ranks that have said it of themselves, when nothing of theirs was under way:
     /// the endpoint stays open, and an epoch under way goes on.
     pub(super) fn lost(&self, lost: &[Rank]) {
-        self.forget_commands(lost);
+        self.forget_arrivals(lost);
         self.part.lost(lost, false);
         self.with(|state| {
             state.core.lose(lost);

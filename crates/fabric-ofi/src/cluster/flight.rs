@@ -18,6 +18,8 @@ pub(super) enum Job {
     GetInto(Place),
     /// A message that asks for something.
     Ask,
+    /// A message with news of a gate, which asks for those of another, which the flight keeps.
+    Gate,
     /// A message that asks where this region is, which is kept as soon as the answer is here: the next
     /// message may revoke it.
     Locate(RegionKey),

@@ -24,6 +24,8 @@ pub(super) enum Kind {
     /// A command of a control queue: it follows, and behind it its bytes, or, if `detail` is
     /// [`LONG`], they stay in the sender's heap from `offset` on.
     Command = 8,
+    /// News of a gate, for a gate of the receiver: they follow.
+    Gate = 9,
 }
 
 /// The bytes of a put with a notice come with the message.
@@ -107,8 +109,8 @@ impl Head {
         let (head, rest) = message.split_first_chunk::<{ Self::BYTES }>()?;
         let (words, _) = head.as_chunks::<8>();
         let [door, small, id, region, offset, a, b] = <[[u8; 8]; 7]>::try_from(words).ok()?.map(u64::from_le_bytes);
-        use Kind::{Card, Command, Credit, Done, Locate, Notice, Revoke, Word};
-        let kinds = [Locate, Word, Notice, Credit, Revoke, Card, Done, Command];
+        use Kind::{Card, Command, Credit, Done, Gate, Locate, Notice, Revoke, Word};
+        let kinds = [Locate, Word, Notice, Credit, Revoke, Card, Done, Command, Gate];
         let kind = kinds.into_iter().find(|kind| *kind as u8 == small as u8)?;
         let (detail, width, from) = ((small >> 8) as u8, (small >> 16) as u8, (small >> 32) as u32);
         let region = RegionKey::from_bits(region);
@@ -163,9 +165,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_lead_back(door: u64, kind in 0_usize..7, detail: u8, width: u8, from: u32, id: u64, a: u64, b: u64,
+        fn bytes_lead_back(door: u64, kind in 0_usize..8, detail: u8, width: u8, from: u32, id: u64, a: u64, b: u64,
             offset: u64, region: u64, rest: Vec<u8>) {
-            let kinds = [Kind::Locate, Kind::Word, Kind::Notice, Kind::Credit, Kind::Revoke, Kind::Card, Kind::Done];
+            use Kind::{Card, Credit, Done, Gate, Locate, Notice, Revoke, Word};
+            let kinds = [Locate, Word, Notice, Credit, Revoke, Card, Done, Gate];
             let (kind, region) = (kinds[kind], RegionKey::from_bits(region));
             let head = Head { door, kind, detail, width, from, id, region, offset, a, b };
             let message = [&head.to_bytes()[..], &rest].concat();

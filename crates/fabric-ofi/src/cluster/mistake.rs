@@ -14,4 +14,6 @@ pub(super) enum Mistake {
     DropsUnmet,
     /// A command that keeps the order is begun while bytes of an earlier one are being moved.
     OvertakesMoves,
+    /// Who sets gates goes on before ranks of other nodes know.
+    SetsUnconfirmed,
 }

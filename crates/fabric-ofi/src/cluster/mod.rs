@@ -12,6 +12,7 @@
 //! * A put with a notice is a message, too; long ones put their bytes first.
 //! * A region is looked up when it is first resolved. Its owner knows who has done so, and revokes
 //!   before it gives the memory to anybody else: no rank that lives ever uses a key that is gone.
+//! * Gates are executed on their own node, which tells others what they signal.
 //! * A loss is told when nothing of the lost rank can take effect any more ([`Member::drain`]).
 //!
 //! Whoever starts the job brings the ranks together: it exchanges what [`Member::join`] returns, and
@@ -21,13 +22,16 @@
 // messages, in `outbox`. `transfer` is what its program posts and `polling` what it asks for later, `serve` what it does for others, as
 // `message` and `directory` say. `net` puts
 // a lock around it, for the program's threads and the one in `thread`; `provider` is what a fabric
-// sees, and `queues` the control queues, whose `commands` go to other nodes. `epoch` is about losses.
+// sees, `queues` the control queues, whose `commands` go to other nodes, `gates` the barrier unit; what they
+// have to do is in `arrivals`. `epoch` is about losses.
+mod arrivals;
 mod commands;
 mod core;
 mod directory;
 mod epoch;
 mod far_rank;
 mod flight;
+mod gates;
 mod heap;
 mod link;
 mod message;
@@ -93,6 +97,15 @@ impl Member {
                 net.tell_card(&firsts, &card.to_bytes());
             }
         });
+        let (tells, confirms) = (Arc::downgrade(&net), Arc::downgrade(&net));
+        net.part.on_gates(
+            move |to, news| {
+                if let Some(net) = tells.upgrade() {
+                    net.tell_gate(to, news);
+                }
+            },
+            move |news| confirms.upgrade().map_or(Ok(()), |net| net.confirm_gates(news)),
+        );
         let discards = Arc::downgrade(&net);
         net.part.on_discard(move |region| match discards.upgrade() {
             Some(net) => drop(region::SharedRegion::over(&net, region)),

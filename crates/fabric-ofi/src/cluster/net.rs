@@ -39,7 +39,7 @@ pub(super) struct Net {
     pub(super) heap: Heap,
     pub(super) domain: Domain,
     state: Mutex<State>,
-    /// Locked by whoever works on what there is to do for control queues. Taken before `state`.
+    /// Locked by whoever works on arrivals. Taken before `state`.
     pub(super) bench: Mutex<Bench>,
     council: Box<dyn Council>,
     begun: Instant,
@@ -91,15 +91,15 @@ impl Net {
         let done = work(&mut state);
         let (woken, shed) = (core::mem::take(&mut state.core.woken), core::mem::take(&mut state.core.shed));
         let drained = state.core.has_drained();
-        let commands = !state.core.arrivals.is_empty();
+        let has_come = !state.core.arrivals.is_empty();
         drop(state);
         drop(shed);
         woken.into_iter().for_each(core::task::Waker::wake);
         if let Some(epoch) = drained {
             self.council.drained(epoch);
         }
-        if commands {
-            self.work_on_commands();
+        if has_come {
+            self.work_on_arrivals();
         }
         done
     }

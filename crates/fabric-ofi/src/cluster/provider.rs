@@ -9,7 +9,8 @@ use core::{
 use rdma_fabric::{
     Amo, Fabric, FabricError, Notice, OwnedMemory, Pact, Rank, Region, RegionKey, RemoteAddr, Result, Time, Uses,
     provider::{
-        Boxed, Ended, Goal, HelperTask, Keyless, Leftover, Place, Posted, Provider, Queues, Sink, Slot, Source, Token,
+        BarrierUnit, Boxed, Ended, Goal, HelperTask, Keyless, Leftover, Place, Posted, Provider, Queues, Sink, Slot,
+        Source, Token,
     },
 };
 use std::{future::poll_fn, sync::Arc};
@@ -212,6 +213,10 @@ impl Provider for Cluster {
         let error = self.below.provider().abort(text, code);
         self.net.aborted(text, code);
         error
+    }
+
+    fn gates(&self) -> Option<&dyn BarrierUnit> {
+        Some(self)
     }
 
     fn keyless(&self) -> Option<&dyn Keyless> {

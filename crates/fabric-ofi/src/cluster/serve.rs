@@ -1,7 +1,7 @@
 //! What a rank does for ranks of other nodes, with its CPU and in its own memory.
 
 use super::{
-    commands::Arrival,
+    arrivals::Arrival,
     core::Core,
     directory::FarRegion,
     far_rank::{HeldNotice, NOTICES},
@@ -27,6 +27,7 @@ impl Core {
         self.counters.served += u64::from(head.kind != Kind::Done);
         let answer = match head.kind {
             Kind::Done => return self.answered(&head, bytes),
+            Kind::Gate => return self.arrivals.push_back(Arrival::Gate { head, news: bytes.to_vec() }),
             Kind::Locate => self.locate(&head),
             Kind::Word => self.word(&head).map(|old| (Answer::Good, old, 0)),
             Kind::Notice => self.notice(&head, bytes).map(|answer| (answer, 0, 0)),
@@ -162,8 +163,8 @@ impl Core {
     /// Ends the request that a message answers.
     fn answered(&mut self, head: &Head, bytes: &[u8]) {
         let asked = |flight: &&mut Flight| {
-            use Job::{Ask, Command, Locate, Notice, WordInto};
-            let asks = matches!(flight.job, Ask | Locate(_) | WordInto(_) | Notice | Command(_));
+            use Job::{Ask, Command, Gate, Locate, Notice, WordInto};
+            let asks = matches!(flight.job, Ask | Gate | Locate(_) | WordInto(_) | Notice | Command(_));
             flight.rank == head.from && flight.outcome.is_none() && asks
         };
         let Some(flight) = self.flights.get(head.id).filter(asked) else { return };
@@ -171,6 +172,7 @@ impl Core {
         let (mut into, mut wanted, mut room) = (None, None, 0);
         match &flight.job {
             Job::WordInto(place) => into = Some(place.clone()),
+            Job::Gate => flight.bytes = bytes.to_vec(),
             Job::Locate(key) => wanted = Some(*key),
             Job::Command(_) => flight.bytes = bytes.to_vec(),
             Job::Notice => {

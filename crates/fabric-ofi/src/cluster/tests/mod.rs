@@ -2,6 +2,7 @@
 
 mod commands;
 mod drain;
+mod gates;
 mod memory;
 mod notices;
 mod split;

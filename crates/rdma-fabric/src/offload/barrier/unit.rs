@@ -87,15 +87,17 @@ impl Fabric {
     }
 
     /// Sets wires of this rank's own gates, all or none, and restarts the count of their rounds.
-    /// Local; peers set their own gates. Members synchronise between setting the last gate and
-    /// starting the first.
+    /// Peers set their own gates. Members synchronise between setting the last gate and starting the
+    /// first. Local, except where wires lead to other nodes, or led there: then this waits until the
+    /// ranks there that are not lost know, whatever these do meanwhile.
     ///
     /// Local wires are checked here. Of remote wires only the rank is checked; where such a wire
     /// leads is checked whenever it is used.
     ///
     /// # Errors
     /// As [`super::check_wirings`], [`GateError::Freed`], [`GateError::NoSuchGate`],
-    /// [`GateError::Outstanding`].
+    /// [`GateError::Outstanding`]; between nodes, [`FabricError::Aborted`] and [`FabricError::System`],
+    /// after which the gates are of no use.
     pub fn set_gates(&self, wirings: &[Wiring]) -> Result<()> {
         self.unit()?.set(wirings)
     }

@@ -11,7 +11,7 @@
 //! F2  claim: state (r − 1, nobody) → (r − 1, me), CAS     one of those who found it ready
 //! F3  combine the sources' packets into the own packet of r
 //! F4  publish: state ← (r, nobody)            release
-//! F5  full barrier
+//! F5  full barrier; tell neighbours on other nodes
 //! F6  look (F1) at the destinations, the sources, and at this gate again
 //! ```
 //! *Nothing is overlooked.* The CPU that completes a gate's last condition has published it (F4)
@@ -31,25 +31,39 @@
 //! *Freed gates.* A freed source keeps its packets until its destinations have fired, and a freed
 //! destination is a fault. A freed source without a packet for this round counts as one that
 //! signals this fault.
+//!
+//! *Other nodes.* Only ranks of a gate's node execute it. What other nodes know of it are mirrors
+//! ([`far`]), which follow it: whoever has published a round tells it to the neighbours there. Their
+//! rank, or whoever listens for it, writes it into the mirror, as F4 does, and goes on with F5 and F6.
+//! So a mirror only grows, too, and a condition that is true of a mirror is true of the gate. A packet is
+//! read from the mirror; it is overwritten there by the packet of two rounds later, which its gate
+//! fires only when the mirror of the reader shows that this one was read. Whoever dies
+//! after F4, before it has told, leaves nodes that do not hear of the round: again, those who depend
+//! on the dead learn of it through their waits.
 
-use super::record::{At, Field, Half, Units, ahead, next, pack, slot, unpack};
+use super::{
+    far::{self, Known},
+    record::{At, Field, Half, Units, ahead, next, pack, slot, unpack},
+};
 use crate::shm::memory::word::Word;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use rdma_fabric::{
     Rank,
-    barrier::{GateId, RoundFault, Values, Wave},
+    barrier::{GateId, RoundFault, Wave},
 };
 
 /// The first word in the packet of an end half without sources.
-const NOTHING: u64 = 0xff;
+pub(super) const NOTHING: u64 = 0xff;
 
 /// Looks at these gates, executes those that can fire, and continues with what that completes. The
 /// caller has already written what it signals to them.
 pub(crate) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
+    work.reserve(6);
     // F5, for the caller's own writes.
-    units.fence();
+    units.fence(SeqCst);
     while let Some(at) = work.pop() {
         if fire(units, me, at) {
+            far::tell(units, at);
             // F6; this gate last, so that it is looked at first.
             work.extend(neighbours(units, at));
             work.push(at);
@@ -57,7 +71,7 @@ pub(crate) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
     }
 }
 
-/// Returns the records that an event at `at` may affect.
+/// Returns the records of this node that an event at `at` may affect.
 pub(crate) fn neighbours<U: Units>(units: &U, at: At) -> impl Iterator<Item = At> {
     let half = at.half(units);
     let wire = |field| GateId::from_bits(units.word(at, field).load(Relaxed)).gate();
@@ -110,8 +124,13 @@ fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
             // The gate was freed, and perhaps allocated anew. Others that found it claimed
             // meanwhile rely on this CPU.
             state.store(seen, Release);
-            units.fence();
+            units.fence(SeqCst);
             continue;
+        }
+        if far::has_listener(units, at) {
+            // Pairs with the fence of `far::news`: who reads a word of the new packet sees the round
+            // before it, too.
+            units.fence(Release);
         }
         let wave = combine(units, gate, ready);
         // Release: pairs with the fence in `read`.
@@ -122,7 +141,7 @@ fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
         // F4. Release: pairs with the acquire in `look` and `outcome`.
         state.store(pack(round, 0), Release);
         // F5.
-        units.fence();
+        units.fence(SeqCst);
         if at.half(units) == Half::End {
             units.ended(at);
         }
@@ -156,7 +175,8 @@ fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> 
     if half != Half::Start {
         for (input, field) in ready.inputs.iter_mut().zip(Field::SOURCES) {
             if let Some(source) = GateId::from_bits(units.word(at, field).load(Relaxed)).gate() {
-                *input = Some(arrival(units, gate, source, field, round)?);
+                let from = far::source(units, at, field, source);
+                *input = Some(arrival(units, gate, (source, from), field, round)?);
             }
         }
         if half == Half::Relay && ready.inputs.iter().all(Option::is_none) {
@@ -168,7 +188,8 @@ fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> 
     if half != Half::End {
         for field in Field::DESTINATIONS {
             if let Some(destination) = GateId::from_bits(units.word(at, field).load(Relaxed)).gate() {
-                let fault = room(units, gate, destination, field, round)?;
+                let to = far::destination(units, at, field, destination);
+                let fault = room(units, gate, (destination, to), field, round)?;
                 is_heard |= fault.is_none();
                 ready.fault = ready.fault.into_iter().chain(fault).min();
             }
@@ -183,7 +204,7 @@ fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> 
 fn is_driven<U: Units>(units: &U, input: Input) -> bool {
     match input {
         Input::Fault(_) => false,
-        Input::Packet { at, .. } if at.half(units) == Half::Start => true,
+        Input::Packet { of, .. } if (of.index() as usize) < units.starts() => true,
         Input::Packet { at, slot, .. } => {
             let wave = Wave::decode(|index| units.packet(at, slot, index).load(Relaxed));
             matches!(wave, Some(Wave::Values(_) | Wave::Sums(_)))
@@ -198,9 +219,17 @@ fn age<U: Units>(units: &U, at: At, gate: GateId) -> Option<u64> {
 }
 
 /// Returns the contribution of `source` to `gate` in `round`; `None` if it may still come.
-fn arrival<U: Units>(units: &U, gate: GateId, source: GateId, field: Field, round: u64) -> Option<Input> {
-    let Some(from) = At::outputs(units, source) else {
-        return Some(Input::Fault(RoundFault::Corrupt(gate.rank())));
+fn arrival<U: Units>(
+    units: &U,
+    gate: GateId,
+    (source, from): (GateId, Known),
+    field: Field,
+    round: u64,
+) -> Option<Input> {
+    let from = match from {
+        Known::At(from) => from,
+        Known::NotYet => return None,
+        Known::Nowhere => return Some(Input::Fault(RoundFault::Corrupt(gate.rank()))),
     };
     let Some(age) = age(units, from, source) else { return Some(Input::Fault(RoundFault::Freed(source))) };
     if units.word(from, field.opposite()).load(Relaxed) != gate.to_bits() {
@@ -221,12 +250,14 @@ fn arrival<U: Units>(units: &U, gate: GateId, source: GateId, field: Field, roun
 fn room<U: Units>(
     units: &U,
     gate: GateId,
-    destination: GateId,
+    (destination, to): (GateId, Known),
     field: Field,
     round: u64,
 ) -> Option<Option<RoundFault>> {
-    let Some(to) = At::inputs(units, destination) else {
-        return Some(Some(RoundFault::Corrupt(gate.rank())));
+    let to = match to {
+        Known::At(to) => to,
+        Known::NotYet => return None,
+        Known::Nowhere => return Some(Some(RoundFault::Corrupt(gate.rank()))),
     };
     if age(units, to, destination) != Some(0) {
         return Some(Some(RoundFault::Freed(destination)));
@@ -251,7 +282,7 @@ fn combine<U: Units>(units: &U, gate: GateId, ready: Ready) -> Option<Wave> {
             let wave = Wave::decode(|index| units.packet(at, slot, index).load(Relaxed));
             // If the place of this gate is in use again, it may have other packets by now.
             match age(units, at, of) {
-                Some(_) => wave.unwrap_or(Wave::Fault(RoundFault::Corrupt(at.rank()))),
+                Some(_) => wave.unwrap_or(Wave::Fault(RoundFault::Corrupt(of.rank()))),
                 None => Wave::Fault(RoundFault::Freed(of)),
             }
         }
@@ -266,23 +297,4 @@ fn combine<U: Units>(units: &U, gate: GateId, ready: Ready) -> Option<Wave> {
         }
     });
     inputs.chain(sent).chain(ready.fault.map(Wave::Fault)).reduce(|a, b| a.merge(b, gate))
-}
-
-/// Returns whether the end half `end` has fired `round`.
-pub(crate) fn is_over<U: Units>(units: &U, end: At, round: u64) -> bool {
-    // Acquire: pairs with F4.
-    unpack(units.word(end, Field::State).load(Acquire)).0 == round
-}
-
-/// Returns the result of the end half in `round`, once that round is over.
-pub(crate) fn outcome<U: Units>(units: &U, end: At, round: u64) -> Option<Result<Option<Values>, RoundFault>> {
-    if !is_over(units, end, round) {
-        return None;
-    }
-    let word = |index| units.packet(end, slot(round), index).load(Relaxed);
-    if word(0) == NOTHING {
-        return Some(Ok(None));
-    }
-    let corrupt = RoundFault::Corrupt(end.rank());
-    Some(Wave::decode(word).ok_or(corrupt).and_then(|wave| wave.leave()).map(Some))
 }

@@ -4,30 +4,37 @@
 //! gate and whatever that completes in turn, in any rank's segment ([`fire`]). Records are reached
 //! through the job's mappings and hold nothing but words, each validated when it is read.
 //!
+//! Gates of ranks of other nodes have no records here, but mirrors: [`far`].
+//!
 //! To be read after [`record`] and [`fire`]. This file is the provider's side; [`own`] keeps track
 //! of the rank's gates and of the rounds it has started.
 
+pub(crate) mod far;
 mod fire;
+#[cfg(any(target_os = "linux", test))]
+mod mirror;
+mod outcome;
 pub(crate) mod own;
-mod record;
+pub(crate) mod record;
 
 use super::{
     endpoint::Endpoint,
     job::Job,
-    memory::layout,
+    memory::{Mapping, layout},
     waiting::{Wait, WaitsFor},
 };
 use core::{
-    sync::atomic::{AtomicU64, Ordering::SeqCst, fence},
+    sync::atomic::{AtomicU64, Ordering, fence},
     task::{Context, Poll},
 };
+use far::News;
 use own::OwnGates;
 use rdma_fabric::{
     Deps, FabricError, Rank, Result,
     barrier::{BarrierLimits, GateError, GateId, Progress, Values, Wiring, check_wirings},
     provider::{BarrierUnit, Slot},
 };
-use record::{At, Field, Half, Units};
+use record::{At, Field, Half, Units, records};
 
 /// The job's records.
 pub(crate) struct JobUnits<'a>(pub(crate) &'a Job);
@@ -37,9 +44,41 @@ impl JobUnits<'_> {
         layout::GATE_RECORDS + at.node() * layout::GATE_RECORD
     }
 
+    #[inline]
     fn at(&self, at: At, offset: usize) -> &AtomicU64 {
+        if at.node() >= records(self) {
+            return self.in_mirror(at, offset);
+        }
         // Every `At` was made for one of this job's ranks.
-        self.0.segment(at.rank()).expect("a rank of this job").word(Self::offset(at) + offset)
+        self.0.segment_of(at.rank()).expect("a rank of this job").word(Self::offset(at) + offset)
+    }
+
+    #[inline(never)]
+    fn in_mirror(&self, at: At, offset: usize) -> &AtomicU64 {
+        let number = at.node() - records(self);
+        self.mirrors(at.rank()).word(layout::gate_mirror(number) + offset)
+    }
+
+    /// Waits until ranks of other nodes have confirmed the news.
+    fn confirm(&self, news: &[News]) -> Result<()> {
+        #[cfg(target_os = "linux")]
+        if let (Some(elsewhere), false) = (self.0.elsewhere(), news.is_empty()) {
+            return elsewhere.confirm_gates(news);
+        }
+        debug_assert!(news.is_empty(), "there are no other nodes");
+        Ok(())
+    }
+
+    /// Returns the mirrors that a rank of this node keeps.
+    #[cfg(target_os = "linux")]
+    fn mirrors(&self, rank: Rank) -> &Mapping {
+        // Only where there are other nodes, any gate is on another node.
+        self.0.elsewhere().and_then(|elsewhere| elsewhere.mirrors(rank)).expect("a rank of this node")
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn mirrors(&self, _: Rank) -> &Mapping {
+        unreachable!("there are no other nodes")
     }
 }
 
@@ -69,15 +108,37 @@ impl Units for JobUnits<'_> {
     }
 
     #[inline]
-    fn fence(&self) {
-        fence(SeqCst);
+    fn fence(&self, order: Ordering) {
+        fence(order);
     }
 
     fn ended(&self, at: At) {
         let word = Self::offset(at) + 8 * Field::State as usize;
-        if let Ok(segment) = self.0.segment(at.rank()) {
+        if let Some(segment) = self.0.segment_of(at.rank()) {
             segment.ring_for_word(word);
         }
+    }
+
+    #[inline]
+    fn has_far(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.0.elsewhere().is_some();
+        #[cfg(not(target_os = "linux"))]
+        false
+    }
+
+    #[inline]
+    fn is_far(&self, rank: Rank) -> bool {
+        self.has_far() && self.0.segment_of(rank).is_some_and(|segment| segment.is_absent())
+    }
+
+    fn tell(&self, news: News) {
+        #[cfg(target_os = "linux")]
+        if let Some(elsewhere) = self.0.elsewhere() {
+            elsewhere.tell_gate(&news);
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = news;
     }
 }
 
@@ -98,7 +159,7 @@ impl Endpoint {
     fn outcome(&self, gate: GateId, deps: &Deps<'_>) -> Result<Option<Progress>> {
         let mut own = self.own_gates();
         let (end, round) = self.under_way(&own, gate)?;
-        let Some(outcome) = fire::outcome(&self.units(), end, round) else { return Ok(None) };
+        let Some(outcome) = outcome::outcome(&self.units(), end, round) else { return Ok(None) };
         own.is_over(gate);
         match outcome {
             Ok(values) => Ok(Some(Progress::Completed(values))),
@@ -122,25 +183,40 @@ impl BarrierUnit for Endpoint {
 
     fn take(&self, relays: usize) -> Result<Vec<GateId>> {
         let gone = |rank: Rank| self.job().control.state(rank.index()) > super::job::control::State::Running;
-        Ok(self.own_gates().take(&self.units(), self.me(), relays, gone)?)
+        let units = self.units();
+        let taken = self.own_gates().take(&units, self.me(), relays, gone);
+        let waits = match &taken {
+            Ok(_) => Vec::new(),
+            Err(_) => self.own_gates().undrained(&units, self.me(), gone),
+        };
+        if waits.is_empty() {
+            return Ok(taken?);
+        }
+        // What has been read elsewhere may not have been told yet.
+        units.confirm(&waits)?;
+        Ok(self.own_gates().take(&units, self.me(), relays, gone)?)
     }
 
     fn free(&self, gates: &[GateId]) {
         let units = self.units();
         let freed = self.own_gates().free(&units, self.me(), gates);
         // Gates that wait for the freed ones, or will signal them, must learn of it.
+        freed.iter().for_each(|&at| far::tell(&units, at));
         let concerned = freed.iter().flat_map(|&at| fire::neighbours(&units, at));
         fire::run(&units, self.me(), concerned.collect());
     }
 
     fn set(&self, wirings: &[Wiring]) -> Result<()> {
-        let (units, mut own) = (self.units(), self.own_gates());
+        let units = self.units();
+        let mut own = self.own_gates();
         let alive = |gate: GateId| {
             let at = own.gate(&units, self.me(), gate)?;
             Ok((record::wiring(&units, at, gate), at.half(&units) == Half::Start))
         };
         check_wirings(self.me(), self.job().plan.ranks, wirings, alive)?;
-        own.set(&units, self.me(), wirings)
+        let concerned = own.set(&units, self.me(), wirings)?;
+        drop(own);
+        units.confirm(&concerned)
     }
 
     fn start(&self, gate: GateId, values: Values) -> Result<()> {
@@ -185,7 +261,7 @@ impl BarrierUnit for Endpoint {
         let at = self.own_gates().start_gate(&units, self.me(), gate)?;
         let end = At::end_of(&units, at);
         let word = WaitsFor::Gate(JobUnits::offset(end) + 8 * Field::State as usize);
-        while !fire::is_over(&units, end, round) {
+        while !outcome::is_over(&units, end, round) {
             match Wait::in_slot(self, slot, |wait| wait.until_looked(cx, word, &deps)) {
                 Poll::Pending => {
                     slot.0[ROUND] = round + 1;
@@ -193,7 +269,7 @@ impl BarrierUnit for Endpoint {
                 }
                 Poll::Ready(Ok(())) => {}
                 // What happened before the error counts.
-                Poll::Ready(Err(_)) if fire::is_over(&units, end, round) => {}
+                Poll::Ready(Err(_)) if outcome::is_over(&units, end, round) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             }
         }
@@ -214,5 +290,7 @@ const ROUND: usize = 3;
 
 #[cfg(all(test, not(miri)))]
 mod model;
+#[cfg(all(test, not(miri)))]
+mod model_nodes;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,8 @@
 //! interleaving within a bound on preemptions; and mistakes that it must find.
 
 use super::{
-    fire,
+    far::News,
+    fire, outcome,
     own::OwnGates,
     record::{At, Field, Half, Units, pack, unpack},
 };
@@ -75,7 +76,7 @@ impl Word for Cell {
 
 /// Two ranks, each with a start/end gate (records 0 and 2) and a relay gate (1).
 struct Tiny {
-    fields: Vec<[Cell; 7]>,
+    fields: Vec<[Cell; 8]>,
     packets: Vec<[[Cell; 3]; 2]>,
     null: Cell,
     mutation: Mutation,
@@ -85,7 +86,7 @@ impl Tiny {
     fn new(mutation: Mutation) -> Self {
         let null = Cell::new(Mutation::None, false);
         null.word.store(u64::MAX, Ordering::Relaxed);
-        let fields = |_| [0, 1, 2, 3, 4, 5, 6].map(|field| Cell::new(mutation, field == Field::State as usize));
+        let fields = |_| [0, 1, 2, 3, 4, 5, 6, 7].map(|field| Cell::new(mutation, field == Field::State as usize));
         let packet = || [0, 1, 2].map(|_| Cell::new(mutation, false));
         let (fields, packets) = ((0..6).map(fields).collect(), (0..6).map(|_| [packet(), packet()]).collect());
         Tiny { fields, packets, null, mutation }
@@ -114,12 +115,19 @@ impl Units for Tiny {
     fn packet(&self, at: At, slot: usize, index: usize) -> &Cell {
         &self.packets[Tiny::number(at)][slot][index]
     }
-    fn fence(&self) {
-        if self.mutation != Mutation::NoFence {
-            fence(SeqCst);
+    fn fence(&self, order: Ordering) {
+        if self.mutation != Mutation::NoFence || order != Ordering::SeqCst {
+            fence(order);
         }
     }
     fn ended(&self, _: At) {}
+    fn has_far(&self) -> bool {
+        false
+    }
+    fn is_far(&self, _: Rank) -> bool {
+        false
+    }
+    fn tell(&self, _: News) {}
 }
 
 /// Allocates and wires a member's gates as recursive doubling of two members does.
@@ -153,7 +161,7 @@ fn rounds(units: &Tiny, me: Rank, (mut own, gate): (OwnGates, GateId), rounds: u
         fire::run(units, me, vec![at]);
         let end = At::end_of(units, at);
         let outcome = loop {
-            match fire::outcome(units, end, round) {
+            match outcome::outcome(units, end, round) {
                 Some(outcome) => break outcome,
                 None => thread::yield_now(),
             }

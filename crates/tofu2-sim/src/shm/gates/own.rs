@@ -1,6 +1,9 @@
 //! A rank's gates, and the rounds it has started; private to the rank.
 
-use super::record::{At, Field, Half, Units, ahead, next, pack, slot, unpack};
+use super::{
+    far::{self, Known, News},
+    record::{At, Field, Half, Units, ahead, next, pack, slot, unpack},
+};
 use crate::shm::memory::word::Word;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rdma_fabric::{
@@ -43,6 +46,12 @@ impl OwnGates {
             generation if generation < life && generation % 2 == 1 => Err(GateError::Freed(gate).into()),
             _ => Err(none.into()),
         }
+    }
+
+    /// Returns the value of [`Field::Life`] of one of the rank's gates.
+    #[cfg(any(target_os = "linux", test))]
+    pub(super) fn life(&self, at: At) -> u32 {
+        self.gates.get(at.node()).map_or(0, |own| own.life)
     }
 
     /// Returns the rank's own live start/end gate of this name.
@@ -104,6 +113,7 @@ impl OwnGates {
             *own = OwnGate { life: own.life + 1, ..OwnGate::default() };
             let life = own.life;
             for at in halves(units, at) {
+                far::forget(units, at);
                 Field::WIRES.iter().for_each(|wire| units.word(at, *wire).store(GateId::NULL.to_bits(), Relaxed));
                 units.word(at, Field::Posted).store(0, Relaxed);
                 // Release: pairs with the acquire in `fire` and `age`.
@@ -112,6 +122,16 @@ impl OwnGates {
             ids.push(GateId::new(me, index as u32, life));
         }
         Ok(ids)
+    }
+
+    /// Returns news for ranks of other nodes whose answers may show that freed gates can be used again:
+    /// their destinations may have read what they signalled.
+    pub(crate) fn undrained(&self, units: &impl Units, me: Rank, gone: impl Fn(Rank) -> bool) -> Vec<News> {
+        let outputs = (0..self.gates.len()).filter(|&index| self.gates[index].life.is_multiple_of(2));
+        let waits = outputs.filter_map(|index| At::new(units, me, index)).filter(|&at| !is_drained(units, at, &gone));
+        let listeners =
+            waits.flat_map(|at| far::wires(units, at)).filter(|(_, wire, _)| *wire == Field::DestinationRemote);
+        listeners.filter_map(|(at, wire, to)| far::news(units, at, wire, to)).collect()
     }
 
     /// Gives gates back. Returns their records.
@@ -130,8 +150,9 @@ impl OwnGates {
         freed
     }
 
-    /// Sets wires, which have been checked.
-    pub(crate) fn set(&mut self, units: &impl Units, me: Rank, wirings: &[Wiring]) -> Result<()> {
+    /// Sets wires, which have been checked. Returns the news that ranks of other nodes must have
+    /// confirmed before any gate is started: those the wires lead to, and those they led to.
+    pub(crate) fn set(&mut self, units: &impl Units, me: Rank, wirings: &[Wiring]) -> Result<Vec<News>> {
         let mut places = Vec::with_capacity(wirings.len());
         for wiring in wirings {
             let at = self.gate(units, me, wiring.gate)?;
@@ -141,6 +162,7 @@ impl OwnGates {
             }
             places.push(at);
         }
+        let mut concerned = Vec::new();
         for (wiring, at) in wirings.iter().zip(places) {
             let own = &mut self.gates[at.node()];
             (own.set, own.posted) = (true, 0);
@@ -151,15 +173,31 @@ impl OwnGates {
                 (Field::DestinationRemote, wiring.destination_remote),
             ];
             for at in halves(units, at) {
+                concerned.extend(far::wires(units, at));
+                let setting = units.word(at, Field::Setting).load(Relaxed) | 1;
+                units.word(at, Field::Setting).store(setting, Relaxed);
+                // Pairs with the fence of `far::news`: who sees what follows sees the odd number.
+                units.fence(Release);
+                far::forget(units, at);
                 for (field, gate) in ends {
                     units.word(at, field).store(gate.unwrap_or(GateId::NULL).to_bits(), Relaxed);
                 }
                 units.word(at, Field::Posted).store(0, Relaxed);
                 // Release: a rank that sees the new round sees the new wires.
                 units.word(at, Field::State).store(pack(0, 0), Release);
+                // Release: pairs with the acquire in `far::news`.
+                units.word(at, Field::Setting).store(setting.wrapping_add(1), Release);
+                concerned.extend(far::wires(units, at));
             }
         }
-        Ok(())
+        let mut told = Vec::new();
+        concerned.retain(|concerned| {
+            !told.contains(concerned) && {
+                told.push(*concerned);
+                true
+            }
+        });
+        Ok(concerned.into_iter().filter_map(|(at, wire, to)| far::news(units, at, wire, to)).collect())
     }
 
     /// Writes the host's values for its next round. Returns the record that may fire as a result.
@@ -201,11 +239,12 @@ fn reset(units: &impl Units, at: At) -> bool {
 fn is_drained(units: &impl Units, at: At, gone: impl Fn(Rank) -> bool) -> bool {
     // Acquire: pairs with F4 of `fire`.
     let state = |at| unpack(units.word(at, Field::State).load(Acquire));
-    let read = |destination: GateId| {
-        let Some(to) = At::inputs(units, destination) else { return true };
+    let read = |(wire, destination): (Field, GateId)| {
+        let Known::At(to) = far::destination(units, at, wire, destination) else { return true };
         let lives = units.word(to, Field::Life).load(Acquire) == u64::from(destination.generation());
         !lives || gone(destination.rank()) || ahead(state(to).0, state(at).0).is_none_or(|ahead| ahead >= 0)
     };
-    let wires = Field::DESTINATIONS.map(|wire| GateId::from_bits(units.word(at, wire).load(Relaxed)));
-    halves(units, at).all(|at| state(at).1 == 0) && wires.into_iter().filter_map(GateId::gate).all(read)
+    let leads = |wire| GateId::from_bits(units.word(at, wire).load(Relaxed)).gate();
+    let mut destinations = Field::DESTINATIONS.into_iter().filter_map(|wire| Some((wire, leads(wire)?)));
+    halves(units, at).all(|at| state(at).1 == 0) && destinations.all(read)
 }

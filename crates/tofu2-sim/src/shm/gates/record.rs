@@ -1,20 +1,27 @@
 //! A gate's record, and how words of shared memory are validated into places of records.
 //!
 //! ```text
-//! record: | life | state | four wires | posted | … | packet of even rounds | packet of odd rounds |
+//! record: | life | state | four wires | posted | setting | packet of even rounds | packet of odd rounds |
 //! ```
 //! * *life*: odd while the gate is allocated; grows by one whenever that changes. A gate's name
 //!   contains this number.
 //! * *state*: the round fired last (39 bits), and who executes the next one now: rank + 1 (25
 //!   bits), or 0.
-//! * *posted*: in a start half, the last round for which its host has given values.
+//! * *posted*: in a start half, the last round for which its host has given values; in a mirror, the
+//!   name of the gate that it mirrors.
+//! * *setting*: grows by two whenever the gate is set, and is odd meanwhile. It tells the rounds of
+//!   one setting from those of the next.
 //! * A *packet* is the signal of a round, as [`Wave`](rdma_fabric::barrier::Wave) encodes it.
 //!
 //! A relay gate has one record, a start/end gate two: its *start half*, whose destinations count,
 //! and its *end half*, whose sources do. The end half's packet of a round is the result; until that
 //! round is over, the other packet, whose result the host has already taken, holds the host's
 //! values for the round.
+//!
+//! A gate of another node has no record here. What is known of it is a *mirror*, a record that belongs
+//! to the one at the other end of the wire: see [`far`](super::far).
 
+use super::far::News;
 use crate::shm::memory::word::Word;
 use core::sync::atomic::Ordering;
 use rdma_fabric::{
@@ -32,6 +39,7 @@ pub(crate) enum Field {
     DestinationLocal = 4,
     DestinationRemote = 5,
     Posted = 6,
+    Setting = 7,
 }
 
 impl Field {
@@ -63,10 +71,16 @@ pub(crate) trait Units {
     fn word(&self, at: At, field: Field) -> &Self::Word;
     /// Returns word `index` of packet `slot`, 0 or 1.
     fn packet(&self, at: At, slot: usize, index: usize) -> &Self::Word;
-    /// Makes a full barrier.
-    fn fence(&self);
+    /// Makes a barrier.
+    fn fence(&self, order: Ordering);
     /// Wakes the host of an end half that has fired.
     fn ended(&self, at: At);
+    /// Returns whether there may be other nodes.
+    fn has_far(&self) -> bool;
+    /// Returns whether the records of a rank are on another node.
+    fn is_far(&self, rank: Rank) -> bool;
+    /// Passes news on to the rank of another node whose gate they are for.
+    fn tell(&self, news: News);
 }
 
 /// The kind of a record.
@@ -77,7 +91,7 @@ pub(crate) enum Half {
     End,
 }
 
-/// The place of a record of the job. The record always exists.
+/// The place of a record of this node, or of a mirror. It always exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct At {
     rank: u32,
@@ -86,9 +100,9 @@ pub(crate) struct At {
 
 impl At {
     /// Returns the record with the outputs of gate `index` of a rank; `None` if there is no such
-    /// rank or gate.
+    /// rank or gate on this node.
     pub(crate) fn new(units: &impl Units, rank: Rank, index: usize) -> Option<At> {
-        let exists = rank.index() < units.ranks() && index < units.gates();
+        let exists = rank.index() < units.ranks() && index < units.gates() && !units.is_far(rank);
         exists.then_some(At { rank: rank.number(), node: index as u16 })
     }
 
@@ -113,6 +127,14 @@ impl At {
         At { node: end.node - units.gates() as u16, ..end }
     }
 
+    /// Returns the mirror of the gate of another node that the record's remote wire leads to: its
+    /// source, or its destination.
+    pub(crate) fn mirror(self, units: &impl Units, wire: Field) -> At {
+        let kinds = if wire == Field::SourceRemote { 1 } else { 2 };
+        At { node: self.node + kinds * records(units) as u16, ..self }
+    }
+
+    /// Returns the kind of a record that is no mirror.
     pub(crate) fn half(self, units: &impl Units) -> Half {
         match usize::from(self.node) {
             node if node < units.starts() => Half::Start,
@@ -125,7 +147,8 @@ impl At {
         Rank::new(self.rank)
     }
 
-    /// Returns the number of the record.
+    /// Returns the number of the record; mirrors of sources have those behind all records, and mirrors
+    /// of destinations those behind these.
     pub(crate) fn node(self) -> usize {
         self.node.into()
     }
@@ -137,9 +160,14 @@ impl At {
     }
 }
 
+/// Returns the number of a rank's records.
+pub(crate) fn records(units: &impl Units) -> usize {
+    units.gates() + units.starts()
+}
+
 const RANK_BITS: u32 = 25;
 /// The number of rounds before they wrap.
-const ROUNDS: u64 = 1 << (u64::BITS - RANK_BITS);
+pub(crate) const ROUNDS: u64 = 1 << (u64::BITS - RANK_BITS);
 
 /// Returns the round fired last, and which rank executes the next: rank + 1, or 0.
 pub(crate) fn unpack(state: u64) -> (u64, u32) {
@@ -148,6 +176,17 @@ pub(crate) fn unpack(state: u64) -> (u64, u32) {
 
 pub(crate) fn pack(fired: u64, claimant: u32) -> u64 {
     fired << RANK_BITS | u64::from(claimant)
+}
+
+/// Returns the previous round.
+pub(crate) fn previous(round: u64) -> u64 {
+    round.wrapping_sub(1) % ROUNDS
+}
+
+/// Returns whether `a` is a later round than `b`.
+#[cfg(any(target_os = "linux", test))]
+pub(crate) fn is_later(a: u64, b: u64) -> bool {
+    (1..ROUNDS / 2).contains(&(a.wrapping_sub(b) % ROUNDS))
 }
 
 /// Returns the next round.
@@ -192,6 +231,8 @@ mod unit_tests {
         assert_eq!(next(ROUNDS - 1), 0);
         assert_eq!((ahead(1, ROUNDS - 1), ahead(ROUNDS - 1, 1), ahead(5, 5)), (Some(2), Some(-2), Some(0)));
         assert_eq!((ahead(9, 1), ahead(1, 9)), (None, None));
+        assert_eq!((previous(0), is_later(1, ROUNDS - 1), is_later(ROUNDS - 1, 1)), (ROUNDS - 1, true, false));
+        assert!(!is_later(4, 4));
         assert_eq!(unpack(pack(ROUNDS - 1, (1 << 24) + 1)), (ROUNDS - 1, (1 << 24) + 1));
         // A round bit instead of a number would take a neighbour that is two ahead for one of this
         // round.

@@ -233,8 +233,14 @@ impl Job {
         self.segments.iter().enumerate().any(inside)
     }
 
+    /// Returns the segment of a rank of the job.
+    #[inline]
+    pub(crate) fn segment_of(&self, rank: Rank) -> Option<&Arc<Mapping>> {
+        self.segments.get(rank.index())
+    }
+
     pub(crate) fn segment(&self, rank: Rank) -> Result<&Arc<Mapping>, FabricError> {
-        self.segments.get(rank.index()).ok_or(FabricError::NoSuchRank { rank, ranks: self.plan.ranks })
+        self.segment_of(rank).ok_or(FabricError::NoSuchRank { rank, ranks: self.plan.ranks })
     }
 
     pub(crate) fn start(&self) -> Instant {

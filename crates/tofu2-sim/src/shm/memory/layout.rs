@@ -180,6 +180,25 @@ fields! {
     CARDS: 0, 3 * CACHE_LINE;
 }
 
+// ----- the mirrors of gates of other nodes, which a rank keeps in a job of several nodes -----
+
+/// A rank's records of gates, start/end gates having two.
+const RECORDS: usize = GATES + START_GATES;
+
+/// Returns where mirror `number` is: those of each record's source, and then those of each record's
+/// destination, which have no packets. A source has no mirror for a start half, nor a destination for
+/// an end half; their places would overlap others.
+pub(crate) const fn gate_mirror(number: usize) -> usize {
+    match number {
+        ..RECORDS => CACHE_LINE + number.saturating_sub(START_GATES) * GATE_RECORD,
+        _ => CACHE_LINE + GATES * GATE_RECORD + (number - RECORDS) * CACHE_LINE,
+    }
+}
+
+/// Bytes of a rank's mirrors.
+pub(crate) const GATE_MIRRORS: usize = gate_mirror(RECORDS + GATES);
+const _: () = assert!(GATE_MIRRORS.is_multiple_of(CACHE_LINE), "mirrors of several ranks follow each other");
+
 const _: () = on_own_lines([MAGIC, CHANGES, ARRIVALS, CARDS, CARD]);
 
 // ----- a card, and what a rank says in a phase of symmetric allocation -----

@@ -1,10 +1,12 @@
-//! What ranks of other nodes are told of a symmetric allocation: the card that a rank holds up in
-//! each of its phases.
+//! What ranks of other nodes are told: of a symmetric allocation, the card that a rank holds up in
+//! each of its phases; of gates, their [`News`].
 
+use super::gates::bytes_of;
 use crate::shm::{
     endpoint::Endpoint,
+    gates::far::News,
     job::Job,
-    memory::layout,
+    memory::{Mapping, layout},
     queues::far::{Cargo, FarCommand},
 };
 use core::{
@@ -12,7 +14,7 @@ use core::{
     sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use rdma_fabric::{FabricError, Rank, Region, Result};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// What a rank says in one phase of a symmetric allocation, for the ranks of other nodes, which do
 /// not see its control block.
@@ -58,6 +60,12 @@ type Discard = Box<dyn Fn(Region) + Send + Sync>;
 /// Takes a command to another node.
 type Carry = Box<dyn Fn(FarCommand, Cargo) + Send + Sync>;
 
+/// Passes news of a gate on to a rank of another node.
+type TellGate = Box<dyn Fn(Rank, Vec<u8>) + Send + Sync>;
+
+/// Has news of gates confirmed by ranks of other nodes.
+type ConfirmGates = Box<dyn Fn(Vec<(Rank, Vec<u8>)>) -> Result<()> + Send + Sync>;
+
 /// A node's connection to the others: whoever moves bytes between nodes sets it, once.
 pub(crate) struct Elsewhere {
     /// By rank, whether it is on another node.
@@ -65,6 +73,9 @@ pub(crate) struct Elsewhere {
     tell: OnceLock<Tell>,
     discard: OnceLock<Discard>,
     carrier: OnceLock<Carrier>,
+    gates: OnceLock<(TellGate, ConfirmGates)>,
+    /// The mirrors of gates of other nodes that each rank of this node keeps, in rank order.
+    mirrors: Box<[(Rank, Arc<Mapping>)]>,
 }
 
 /// Whoever takes commands to other nodes.
@@ -84,9 +95,10 @@ impl fmt::Debug for Elsewhere {
 
 impl Elsewhere {
     /// The connection of a node that has the ranks of `local`, of so many.
-    pub(crate) fn new(ranks: usize, local: &[Rank]) -> Self {
+    pub(crate) fn new(ranks: usize, local: &[Rank], mirrors: Box<[(Rank, Arc<Mapping>)]>) -> Self {
         let far = (0..ranks).map(|rank| !local.contains(&Rank::new(rank as u32))).collect();
-        Elsewhere { far, tell: OnceLock::new(), discard: OnceLock::new(), carrier: OnceLock::new() }
+        let (tell, discard, carrier, gates) = (OnceLock::new(), OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Elsewhere { far, tell, discard, carrier, gates, mirrors }
     }
 
     /// Returns whether a rank is on another node.
@@ -123,6 +135,30 @@ impl Elsewhere {
         if let Some(carrier) = self.carrier.get() {
             (carrier.work)();
         }
+    }
+
+    /// Returns the mirrors of gates that a rank of this node keeps.
+    pub(crate) fn mirrors(&self, rank: Rank) -> Option<&Mapping> {
+        let index = self.mirrors.binary_search_by_key(&rank, |(rank, _)| *rank).ok()?;
+        self.mirrors.get(index).map(|(_, mapping)| &**mapping)
+    }
+
+    /// Sets who passes on news of gates, and has them confirmed. The first counts.
+    pub(super) fn set_gates(&self, tell: TellGate, confirm: ConfirmGates) {
+        let _ = self.gates.set((tell, confirm));
+    }
+
+    /// Passes news of a gate on.
+    pub(crate) fn tell_gate(&self, news: &News) {
+        if let Some((tell, _)) = self.gates.get() {
+            tell(news.to.rank(), bytes_of(news));
+        }
+    }
+
+    /// Waits until ranks of other nodes have confirmed these news.
+    pub(crate) fn confirm_gates(&self, news: &[News]) -> Result<()> {
+        let all = || news.iter().map(|news| (news.to.rank(), bytes_of(news))).collect();
+        self.gates.get().map_or(Ok(()), |(_, confirm)| confirm(all()))
     }
 
     /// Sets who passes on cards. The first counts.

@@ -52,7 +52,9 @@ impl PartPlan {
 
     fn file_bytes(&self, plan: &Plan) -> Result<usize> {
         let most = isize::MAX as usize / 2;
-        let bytes = plan.part_bytes(self.local.len()).filter(|bytes| *bytes <= most);
+        let mirrors = self.local.len().checked_mul(layout::GATE_MIRRORS);
+        let bytes = plan.part_bytes(self.local.len()).zip(mirrors).and_then(|(all, mirrors)| all.checked_add(mirrors));
+        let bytes = bytes.and_then(|bytes| bytes.checked_next_multiple_of(layout::PAGE)).filter(|bytes| *bytes <= most);
         bytes.ok_or_else(|| FabricError::setting("segment_bytes", "must not be so large that it can't be mapped"))
     }
 }
@@ -68,6 +70,8 @@ pub(super) fn lead(part: &PartPlan, number: u64, secret: u64) -> Result<Endpoint
         let at = control_bytes + index * plan.segment_bytes();
         memory_file::reserve(&file, at, layout::HEAP).map_err(|error| error.unwrap_or_else(no_pages))?;
     }
+    let (at, mirrors) = (control_bytes + part.local.len() * plan.segment_bytes(), layout::GATE_MIRRORS);
+    memory_file::reserve(&file, at, part.local.len() * mirrors).map_err(|error| error.unwrap_or_else(no_pages))?;
     let whole = MappedFile::new(&file, len)?;
     let control = Control::create(Mapping::of_file(&whole, 0, control_bytes, control_bytes), &plan);
     let set = |at, value: u64| control.word(at).store(value, Relaxed);
@@ -114,11 +118,17 @@ fn attach(
         None => Mapping::in_process(ABSENT, ABSENT),
     };
     let segments = (0..plan.ranks).map(segment).collect::<Result<Box<[_]>>>()?;
+    let mirrors_of = |index: usize| {
+        let at = at(part.local.len()) + index * layout::GATE_MIRRORS;
+        Mapping::of_file(whole, at, layout::GATE_MIRRORS, layout::GATE_MIRRORS)
+    };
+    let mirrors = part.local.iter().enumerate().map(|(index, rank)| (*rank, mirrors_of(index))).collect();
     let age = Duration::from_nanos(monotonic_ns().saturating_sub(plan.start_ns));
     let start = Instant::now().checked_sub(age).unwrap_or_else(Instant::now);
     let index = part.local.iter().position(|local| *local == part.me).unwrap_or(0);
     let pages = Pages::File { file, heap_at: at(index) + layout::HEAP };
-    let job = Job::new(control, plan, segments, start).of_part(Elsewhere::new(plan.ranks, &part.local));
+    let elsewhere = Elsewhere::new(plan.ranks, &part.local, mirrors);
+    let job = Job::new(control, plan, segments, start).of_part(elsewhere);
     Endpoint::new(Arc::new(job), part.me, pages)
 }
 

@@ -10,6 +10,7 @@ mod commands;
 mod cpus;
 pub(crate) mod elsewhere;
 mod file;
+mod gates;
 mod heap;
 mod standstill;
 #[cfg(test)]

@@ -1,0 +1,145 @@
+//! Gates whose wires lead to other nodes: their news as messages, and the barrier unit of a fabric.
+//!
+//! Ranks of a gate's node execute it, and tell what becomes of it to the ranks whose gates it is wired
+//! to ([`Part::on_gates`](tofu2_sim::shm::part::Part::on_gates)). What news complete is executed by
+//! whoever has received them, and told in turn. So news are worked on as [`super::arrivals`] are.
+
+use super::{
+    flight::{Flight, Job},
+    message::{Head, Kind},
+    mistake::Mistake,
+    net::Net,
+    provider::Cluster,
+};
+use core::task::{Context, Poll};
+use rdma_fabric::{
+    Deps, FabricError, Rank, RegionKey, Result,
+    barrier::{BarrierLimits, GateId, Progress, Values, Wiring},
+    provider::{BarrierUnit, Slot},
+};
+use tofu2_sim::shm::part::Part;
+
+const _: () = assert!(Part::GATE_BYTES <= super::link::PAYLOAD, "news fit into a message");
+
+/// In the head of news: their sender waits for those of the gate that they are for.
+const ASKS: u8 = 1;
+
+impl Net {
+    fn gate_head(&self) -> Head {
+        Head::ask(Kind::Gate, self.me.number(), RegionKey::from_bits(0))
+    }
+
+    /// Hears news of a gate; returns what to answer.
+    pub(super) fn hear_gate(&self, head: &Head, news: &[u8]) -> Vec<u8> {
+        if head.detail == ASKS {
+            return self.part.gate_set(news);
+        }
+        self.part.gate(news);
+        Vec::new()
+    }
+
+    /// Sends news of a gate.
+    pub(super) fn tell_gate(&self, to: Rank, news: Vec<u8>) {
+        self.with(|state| {
+            state.core.tell(to.number(), self.gate_head(), news);
+            state.flush_outbox();
+        });
+    }
+
+    /// Sends news of gates that this rank is setting, and waits until they were worked off, and the
+    /// answers too. Lost ranks need none.
+    ///
+    /// # Errors
+    /// [`FabricError::Aborted`], [`FabricError::System`].
+    pub(super) fn confirm_gates(&self, all: Vec<(Rank, Vec<u8>)>) -> Result<()> {
+        let head = Head { detail: ASKS, ..self.gate_head() };
+        let mut asked = Vec::new();
+        for (rank, news) in all {
+            let flight = || Flight { wanted: true, ..Flight::new(rank.number(), Job::Gate) };
+            let id = none_if_lost(self.wait(rank, |state| state.ask(flight(), head, &news)))?;
+            asked.extend(id.map(|id| (rank, id)));
+        }
+        if self.lock().core.errs(Mistake::SetsUnconfirmed) {
+            return Ok(());
+        }
+        for (rank, id) in asked {
+            let over = self.wait(rank, |state| Ok(state.core.flights.is_over(id).then_some(())));
+            let flight = self.with(|state| state.core.flights.remove(id));
+            none_if_lost(over)?;
+            let Some(Flight { outcome: Some(outcome), bytes, .. }) = flight else { continue };
+            if none_if_lost(outcome)?.is_some() {
+                self.part.gate_answer(&bytes);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn none_if_lost<T>(outcome: Result<T>) -> Result<Option<T>> {
+    match outcome {
+        Err(FabricError::PeerLost { .. }) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+impl Cluster {
+    /// Returns the unit of the own node, which executes all gates of its ranks.
+    fn unit(&self) -> Result<&dyn BarrierUnit> {
+        self.below.provider().gates().ok_or(FabricError::Unsupported { feature: &"a barrier unit" })
+    }
+}
+
+impl BarrierUnit for Cluster {
+    fn limits(&self) -> BarrierLimits {
+        self.unit().map_or(BarrierLimits::NONE, |unit| unit.limits())
+    }
+
+    fn take(&self, relays: usize) -> Result<Vec<GateId>> {
+        // What destinations elsewhere have read makes room.
+        self.net.look();
+        self.unit()?.take(relays)
+    }
+
+    fn free(&self, gates: &[GateId]) {
+        if let Ok(unit) = self.unit() {
+            unit.free(gates);
+        }
+    }
+
+    fn set(&self, wirings: &[Wiring]) -> Result<()> {
+        self.unit()?.set(wirings)
+    }
+
+    fn start(&self, gate: GateId, values: Values) -> Result<()> {
+        self.unit()?.start(gate, values)
+    }
+
+    fn test(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
+        let whole = self.net.looking(|state| state.core.is_whole());
+        match self.unit()?.test(gate, deps)? {
+            // Nobody would hear what this rank's gates do.
+            Progress::NotCompleted => whole.map(|()| Progress::NotCompleted),
+            completed => Ok(completed),
+        }
+    }
+
+    fn poll(
+        &self,
+        slot: &mut Slot,
+        gate: GateId,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Values>>> {
+        let whole = self.net.looking(|state| state.core.is_whole());
+        match self.unit()?.poll(slot, gate, deps, cx) {
+            Poll::Pending => whole.map_or_else(|error| Poll::Ready(Err(error)), |()| Poll::Pending),
+            ready => ready,
+        }
+    }
+
+    fn end_wait(&self, slot: &mut Slot) {
+        if let Ok(unit) = self.unit() {
+            unit.end_wait(slot);
+        }
+    }
+}

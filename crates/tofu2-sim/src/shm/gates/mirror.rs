@@ -1,0 +1,114 @@
+//! What a rank does with news about gates of other nodes: it writes them into mirrors of its own, and
+//! answers with news about its gates.
+
+#[cfg(target_os = "linux")]
+use super::fire;
+use super::{
+    far::{self, News},
+    own::OwnGates,
+    record::{At, Field, Units, is_later, pack, previous, slot, unpack},
+};
+#[cfg(target_os = "linux")]
+use crate::shm::endpoint::Endpoint;
+use crate::shm::memory::word::Word;
+use core::sync::atomic::Ordering::{Relaxed, Release};
+use rdma_fabric::{Rank, barrier::GateId};
+
+impl OwnGates {
+    /// Writes news into the mirror at the wire that they are for, if they are later than what it has.
+    /// Returns the record that may fire as a result. They are an answer if this rank has asked for
+    /// them when it set its gate: then they count, whatever they say.
+    pub(crate) fn hear(&mut self, units: &impl Units, me: Rank, news: &News, is_answer: bool) -> Option<At> {
+        // Of a freed gate it still counts what its destinations have read.
+        let outputs = At::outputs(units, news.to).filter(|_| news.to.rank() == me)?;
+        let life = self.life(outputs);
+        if life != news.to.generation() && life != news.to.generation() + 1 {
+            return None;
+        }
+        let at = match news.wire {
+            Field::SourceRemote => At::inputs(units, news.to)?,
+            _ => outputs,
+        };
+        let named = GateId::from_bits(units.word(at, news.wire).load(Relaxed)).gate()?;
+        let is_older = news.life < u64::from(named.generation()) && !is_answer;
+        if (named.rank(), named.index()) != (news.rank, news.index) || is_older {
+            return None;
+        }
+        let mirror = at.mirror(units, news.wire);
+        let word = |field| units.word(mirror, field);
+        // Only this rank writes the mirror, under the endpoint's lock.
+        let is_known = word(Field::Posted).load(Relaxed) == named.to_bits();
+        let (life, setting) = (word(Field::Life).load(Relaxed), word(Field::Setting).load(Relaxed));
+        let fired = unpack(word(Field::State).load(Relaxed)).0;
+        // A life is odd while the gate is allocated, and the next number when it was freed.
+        let run = |life: u64, setting| (life.div_ceil(2), setting);
+        let goes_on = is_known && run(news.life, news.setting) == run(life, setting);
+        if goes_on {
+            if !is_later(news.fired, fired) && news.life <= life {
+                return None;
+            }
+        } else {
+            if is_known && run(news.life, news.setting) < run(life, setting) {
+                return None;
+            }
+            // Until all is here, nothing is known.
+            word(Field::Posted).store(0, Relaxed);
+            units.fence(Release);
+            word(Field::Setting).store(news.setting, Relaxed);
+            word(news.wire.opposite()).store(news.leads.to_bits(), Relaxed);
+        }
+        for (round, packet) in [(previous(news.fired), &news.packets[1]), (news.fired, &news.packets[0])] {
+            // Others may be reading those that are there already.
+            if !goes_on || is_later(round, fired) {
+                let to = |index| units.packet(mirror, slot(round), index);
+                packet.iter().enumerate().for_each(|(index, word)| to(index).store(*word, Relaxed));
+            }
+        }
+        if !goes_on || is_later(news.fired, fired) {
+            // F4. Release: pairs with the acquire in `fire`, for the packets.
+            word(Field::State).store(pack(news.fired, 0), Release);
+        }
+        if !goes_on || news.life > life {
+            // Release: pairs with the acquire in `age`, for what was fired before.
+            word(Field::Life).store(news.life, Release);
+        }
+        // Release: pairs with the acquire in `far::mirror`.
+        word(Field::Posted).store(named.to_bits(), Release);
+        Some(at)
+    }
+
+    /// Returns the news about the gate that these news are for, to be sent back; `None` if this rank
+    /// has no such gate.
+    pub(crate) fn answer(&self, units: &impl Units, me: Rank, news: &News) -> Option<News> {
+        let outputs = At::new(units, me, news.to.index() as usize).filter(|_| news.to.rank() == me)?;
+        let from = GateId::new(news.rank, news.index, news.life as u32);
+        let at = match news.wire {
+            Field::SourceRemote => At::inputs(units, news.to)?,
+            _ => outputs,
+        };
+        far::news(units, at, news.wire, from)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Endpoint {
+    /// Notes news about a gate of another node that was fired or freed, and executes what they
+    /// complete.
+    pub(crate) fn hear_of_gate(&self, news: &News) {
+        let units = self.units();
+        let changed = self.own_gates().hear(&units, self.me(), news, false);
+        fire::run(&units, self.me(), changed.into_iter().collect());
+    }
+
+    /// Notes news about a gate of another node that was set, or an answer to those of this rank.
+    /// Nothing is executed, as when gates of this node are set: that the other end of a wire is not
+    /// set yet is no fault before a gate is started.
+    pub(crate) fn hear_of_setting(&self, news: &News, is_answer: bool) {
+        self.own_gates().hear(&self.units(), self.me(), news, is_answer);
+    }
+
+    /// Returns the news to be sent back to whoever has sent these.
+    pub(crate) fn answer_about_gate(&self, news: &News) -> Option<News> {
+        self.own_gates().answer(&self.units(), self.me(), news)
+    }
+}

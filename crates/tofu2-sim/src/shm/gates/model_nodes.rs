@@ -1,0 +1,217 @@
+//! The protocol under loom, like [`super::model`], between two nodes: what a member's gates do is
+//! told by whoever executes them to the other node, whose thread that listens is this one, too.
+
+use super::{
+    far::News,
+    fire, outcome,
+    own::OwnGates,
+    record::{At, Field, Units, records, unpack},
+};
+use crate::shm::{memory::word::Word, testing};
+use core::sync::atomic::Ordering;
+use loom::{
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, fence},
+    },
+    thread,
+};
+use rdma_fabric::{
+    Rank,
+    barrier::{GateId, ReduceOp, Values, Wiring},
+};
+use std::sync::Arc;
+
+/// A deliberate mistake.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Mutation {
+    None,
+    /// Who hears news does not look at the gate that they are for.
+    NotLookedAt,
+    /// Nobody but the gate's rank tells that it has executed it.
+    OwnersTell,
+    /// What is told has the packet of the last round only if its number is odd.
+    PacketLeftOut,
+    /// A mirror's state does not release its packets.
+    RelaxedMirror,
+}
+
+/// A word, and whether it is the state of a mirror that a mutation makes relaxed.
+struct Cell(AtomicU64, bool);
+
+impl Word for Cell {
+    fn load(&self, order: Ordering) -> u64 {
+        self.0.load(order)
+    }
+    fn store(&self, value: u64, order: Ordering) {
+        self.0.store(value, if self.1 { Ordering::Relaxed } else { order });
+    }
+    fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64> {
+        self.0.compare_exchange(current, new, success, failure).map(drop)
+    }
+}
+
+/// The records of one rank, and its mirrors.
+struct Records {
+    words: Vec<([Cell; 8], [[Cell; 3]; 2])>,
+    own: Mutex<OwnGates>,
+}
+
+/// Two ranks on nodes of their own, each with a start/end gate (records 0 and 2) and a relay gate (1).
+struct Both {
+    ranks: [Records; 2],
+    mutation: Mutation,
+}
+
+/// What a thread sees that works on a rank's node.
+struct Node<'a> {
+    both: &'a Both,
+    here: Rank,
+    /// Whose thread it is.
+    by: Rank,
+}
+
+impl Both {
+    fn new(mutation: Mutation) -> Self {
+        let record = |number: usize| {
+            let relaxed = |field| mutation == Mutation::RelaxedMirror && number >= 3 && field == Field::State as usize;
+            let words = core::array::from_fn(|field| Cell(AtomicU64::new(0), relaxed(field)));
+            (words, core::array::from_fn(|_| core::array::from_fn(|_| Cell(AtomicU64::new(0), false))))
+        };
+        let rank = |_| Records { words: (0..9).map(record).collect(), own: Mutex::new(OwnGates::default()) };
+        Both { ranks: [0, 1].map(rank), mutation }
+    }
+
+    /// Hears news of a gate that was fired, as the node that they are for.
+    fn hear(&self, by: Rank, news: &News) {
+        let node = Node { both: self, here: news.to.rank(), by };
+        let own = &self.ranks[node.here.index()].own;
+        let changed = own.lock().unwrap().hear(&node, node.here, news, false);
+        if self.mutation != Mutation::NotLookedAt {
+            fire::run(&node, node.here, changed.into_iter().collect());
+        }
+    }
+}
+
+impl Units for Node<'_> {
+    type Word = Cell;
+    fn ranks(&self) -> usize {
+        2
+    }
+    fn starts(&self) -> usize {
+        1
+    }
+    fn gates(&self) -> usize {
+        2
+    }
+    fn word(&self, at: At, field: Field) -> &Cell {
+        assert_eq!(at.rank(), self.here, "memory of another node");
+        &self.both.ranks[at.rank().index()].words[at.node()].0[field as usize]
+    }
+    fn packet(&self, at: At, slot: usize, index: usize) -> &Cell {
+        assert_eq!(at.rank(), self.here, "memory of another node");
+        &self.both.ranks[at.rank().index()].words[at.node()].1[slot][index]
+    }
+    fn fence(&self, order: Ordering) {
+        fence(order);
+    }
+    fn ended(&self, _: At) {}
+    fn has_far(&self) -> bool {
+        true
+    }
+    fn is_far(&self, rank: Rank) -> bool {
+        rank != self.here
+    }
+    fn tell(&self, mut news: News) {
+        match self.both.mutation {
+            Mutation::OwnersTell if self.by != self.here => return,
+            Mutation::PacketLeftOut if news.fired.is_multiple_of(2) => news.packets[0].clear(),
+            _ => {}
+        }
+        self.both.hear(self.by, &news);
+    }
+}
+
+/// Allocates and wires a member's gates as recursive doubling of two members does.
+fn member(both: &Both, me: Rank) -> GateId {
+    let node = Node { both, here: me, by: me };
+    let mut own = both.ranks[me.index()].own.lock().unwrap();
+    let ids = own.take(&node, me, 1, |_| false).unwrap();
+    let theirs = |index| GateId::new(Rank::new(1 - me.number()), index, 1);
+    let start = Wiring {
+        source_local: Some(ids[1]),
+        destination_local: Some(ids[1]),
+        destination_remote: Some(theirs(1)),
+        ..Wiring::none(ids[0])
+    };
+    let relay = Wiring {
+        source_local: Some(ids[0]),
+        destination_local: Some(ids[0]),
+        source_remote: Some(theirs(0)),
+        ..Wiring::none(ids[1])
+    };
+    let told = own.set(&node, me, &[start, relay]).unwrap();
+    drop(own);
+    assert_eq!((told.len(), records(&node)), (2, 3));
+    for news in told {
+        let there = Node { both, here: news.to.rank(), by: me };
+        let mut theirs = both.ranks[there.here.index()].own.lock().unwrap();
+        theirs.hear(&there, there.here, &news, false);
+        let answer = theirs.answer(&there, there.here, &news).unwrap();
+        drop(theirs);
+        both.ranks[me.index()].own.lock().unwrap().hear(&node, me, &answer, true);
+    }
+    ids[0]
+}
+
+/// Runs `rounds` rounds of a member.
+fn rounds(both: &Both, me: Rank, gate: GateId, rounds: u64) {
+    let node = Node { both, here: me, by: me };
+    let own = &both.ranks[me.index()].own;
+    for round in 1..=rounds {
+        let value = |rank: u64| 10 * round + rank;
+        let values = Values::new(ReduceOp::Sum, &[value(me.number().into())]).unwrap();
+        let at = own.lock().unwrap().start(&node, me, gate, &values).unwrap();
+        fire::run(&node, me, vec![at]);
+        let end = At::end_of(&node, at);
+        let outcome = loop {
+            match outcome::outcome(&node, end, round) {
+                Some(outcome) => break outcome,
+                None => thread::yield_now(),
+            }
+        };
+        own.lock().unwrap().is_over(gate);
+        let sum = Values::new(ReduceOp::Sum, &[value(0) + value(1)]).unwrap();
+        assert_eq!(outcome, Ok(Some(sum)), "round {round}");
+        assert_eq!(unpack(node.word(end, Field::State).load(Ordering::Relaxed)).0, round);
+    }
+}
+
+fn explore(mutation: Mutation, number: u64, preemptions: usize) -> usize {
+    println!("{mutation:?}, {number} rounds, {preemptions} preemptions");
+    testing::explore(preemptions, 10_000, move || {
+        let both = Arc::new(Both::new(mutation));
+        let gates = [0, 1].map(|rank| member(&both, Rank::new(rank)));
+        let theirs = both.clone();
+        let peer = thread::spawn(move || rounds(&theirs, Rank::new(1), gates[1], number));
+        rounds(&both, Rank::new(0), gates[0], number);
+        peer.join().unwrap();
+    })
+}
+
+#[test]
+fn two_nodes_meet() {
+    assert!(explore(Mutation::None, 1, 2) > 100);
+}
+
+#[test]
+fn two_nodes_meet_again() {
+    assert!(explore(Mutation::None, 3, 1) > 100);
+}
+
+testing::found! {
+    news_that_nobody_looks_at_are_found: "maximum number of branches", explore(Mutation::NotLookedAt, 1, 1);
+    news_that_only_owners_tell_are_found: "maximum number of branches", explore(Mutation::OwnersTell, 3, 1);
+    a_packet_that_is_left_out_is_found: "round 2", explore(Mutation::PacketLeftOut, 3, 1);
+    a_relaxed_mirror_is_found: "round 1", explore(Mutation::RelaxedMirror, 1, 3);
+}

@@ -1,0 +1,300 @@
+//! Gates of nodes that are parts in this process: news wait until the test delivers them, in whatever
+//! order it likes.
+
+use super::*;
+use crate::shm::{part::PartPlan, testing::Chance};
+use core::time::Duration;
+use rdma_fabric::{
+    Deps, Fabric,
+    barrier::{GateError, GateId, Gates, Progress, ReduceOp, Values, Wiring},
+};
+use std::sync::{
+    Arc, Mutex, OnceLock,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+type Post = Vec<(Rank, Vec<u8>)>;
+
+/// Nodes of one rank each, and the news under way.
+struct Nodes {
+    parts: Arc<OnceLock<Vec<Part>>>,
+    post: Arc<Mutex<Post>>,
+}
+
+impl Nodes {
+    fn new(ranks: usize) -> Self {
+        let parts: Arc<OnceLock<Vec<Part>>> = Arc::default();
+        let post = Arc::<Mutex<Post>>::default();
+        let part = |rank: usize| {
+            static NEXT: AtomicU64 = AtomicU64::new(1);
+            let number = u64::from(std::process::id()) << 32 | 1 << 30 | NEXT.fetch_add(1, Relaxed);
+            let (me, age, segment_bytes) = (Rank::new(rank as u32), Duration::from_secs(1), 1 << 16);
+            let plan = PartPlan { ranks, local: vec![me], me, segment_bytes, age, oversubscribed: true };
+            let part = Part::lead(&plan, number, 5).unwrap();
+            let (posts, all) = (post.clone(), parts.clone());
+            let confirm = move |news: Post| {
+                let all = all.get().expect("set before any gate is");
+                for (to, news) in news {
+                    all[rank].gate_answer(&all[to.index()].gate_set(&news));
+                }
+                Ok(())
+            };
+            part.on_gates(move |to, news| posts.lock().unwrap().push((to, news)), confirm);
+            part
+        };
+        parts.set((0..ranks).map(part).collect()).ok().unwrap();
+        Nodes { parts, post }
+    }
+
+    fn part(&self, rank: usize) -> &Part {
+        &self.parts.get().unwrap()[rank]
+    }
+
+    fn fabrics(&self) -> Vec<Fabric> {
+        self.parts.get().unwrap().iter().map(Part::fabric).collect()
+    }
+
+    /// Delivers the news under way at this place of the line.
+    fn deliver(&self, at: usize) {
+        let (to, news) = self.post.lock().unwrap().remove(at);
+        self.part(to.index()).gate(&news);
+    }
+
+    fn under_way(&self) -> usize {
+        self.post.lock().unwrap().len()
+    }
+
+    /// Delivers all in order.
+    fn settle(&self) {
+        while self.under_way() > 0 {
+            self.deliver(0);
+        }
+    }
+}
+
+fn sum(value: u64) -> Values {
+    Values::new(ReduceOp::Sum, &[value]).unwrap()
+}
+
+/// Wires two members that exchange.
+fn wire_exchange(fabrics: &[Fabric], gates: &[Gates; 2]) {
+    for (me, fabric) in fabrics.iter().take(2).enumerate() {
+        let ([start, relay], theirs) = ([gates[me].ids()[0], gates[me].ids()[1]], gates[1 - me].ids());
+        let start = Wiring {
+            source_local: Some(relay),
+            destination_local: Some(relay),
+            destination_remote: Some(theirs[1]),
+            ..Wiring::none(start)
+        };
+        let relay = Wiring {
+            source_local: Some(start.gate),
+            destination_local: Some(start.gate),
+            source_remote: Some(theirs[0]),
+            ..Wiring::none(relay)
+        };
+        fabric.set_gates(&[start, relay]).unwrap();
+    }
+}
+
+fn gates_of_two(fabrics: &[Fabric], gates: usize) -> [Gates; 2] {
+    [0, 1].map(|rank: usize| fabrics[rank].alloc_gates(gates).unwrap())
+}
+
+/// Rank 0's start/end gate signals a relay gate of rank 1, the owner.
+fn one_way(fabrics: &[Fabric]) -> [Gates; 2] {
+    let gates = [fabrics[0].alloc_gates(1).unwrap(), fabrics[1].alloc_gates(2).unwrap()];
+    let ([from], [start, relay]) = ([gates[0].start()], [gates[1].ids()[0], gates[1].ids()[1]]);
+    fabrics[0].set_gates(&[Wiring { destination_remote: Some(relay), ..Wiring::none(from) }]).unwrap();
+    let own = Wiring { source_local: Some(relay), destination_local: Some(relay), ..Wiring::none(start) };
+    let relay = Wiring {
+        source_local: Some(start),
+        source_remote: Some(from),
+        destination_local: Some(start),
+        ..Wiring::none(relay)
+    };
+    fabrics[1].set_gates(&[own, relay]).unwrap();
+    gates
+}
+
+#[test]
+fn an_exchange_needs_the_news_of_both() {
+    let nodes = Nodes::new(2);
+    let fabrics = nodes.fabrics();
+    let gates = gates_of_two(&fabrics, 2);
+    wire_exchange(&fabrics, &gates);
+    let poll = |me: usize| fabrics[me].poll_gate(gates[me].start(), Deps::All).unwrap();
+    for round in 0..7 {
+        for me in [0, 1] {
+            fabrics[me].start_gate(gates[me].start(), sum(round + me as u64)).unwrap();
+            assert_eq!(poll(me), Progress::NotCompleted);
+        }
+        nodes.settle();
+        for me in [0, 1] {
+            assert_eq!(poll(me), Progress::Completed(Some(sum(2 * round + 1))), "round {round}");
+        }
+    }
+}
+
+#[test]
+fn news_come_in_any_order_and_more_than_once() {
+    let mut chance = Chance::seeded();
+    let nodes = Nodes::new(2);
+    let fabrics = nodes.fabrics();
+    let mut old = Post::new();
+    let mut gates = gates_of_two(&fabrics, 2);
+    for turn in 0..if cfg!(miri) { 2 } else { 60 } {
+        // Set anew, or new gates in the places of old ones.
+        if turn % 3 == 1 {
+            drop(gates);
+            gates = gates_of_two(&fabrics, 2);
+        }
+        wire_exchange(&fabrics, &gates);
+        let rounds = 1 + chance.below(9) as u64;
+        let (mut started, mut ended) = ([0; 2], [0; 2]);
+        while ended != [rounds; 2] {
+            let me = chance.below(2);
+            if started[me] == ended[me] && started[me] < rounds {
+                fabrics[me].start_gate(gates[me].start(), sum(100 * turn + started[me])).unwrap();
+                started[me] += 1;
+            } else if started[me] > ended[me] {
+                match fabrics[me].poll_gate(gates[me].start(), Deps::All).unwrap() {
+                    Progress::NotCompleted => {}
+                    Progress::Completed(values) => {
+                        assert_eq!(values, Some(sum(2 * (100 * turn + ended[me]))), "turn {turn}");
+                        ended[me] += 1;
+                    }
+                }
+            }
+            if nodes.under_way() > 0 && chance.below(2) == 0 {
+                let at = chance.below(nodes.under_way());
+                old.push(nodes.post.lock().unwrap()[at].clone());
+                nodes.deliver(at);
+            }
+            if !old.is_empty() && chance.below(4) == 0 {
+                let (to, news) = chance.one(&old.iter().collect::<Vec<_>>());
+                nodes.part(to.index()).gate(news);
+            }
+        }
+        old.drain(..old.len().saturating_sub(40));
+    }
+}
+
+#[test]
+fn two_rounds_ahead_and_no_further() {
+    let nodes = Nodes::new(2);
+    let fabrics = nodes.fabrics();
+    let gates = one_way(&fabrics);
+    let start = |me: usize, value| fabrics[me].start_gate(gates[me].start(), sum(value)).unwrap();
+    let poll = |me: usize| fabrics[me].poll_gate(gates[me].start(), Deps::All).unwrap();
+    for value in [10, 20] {
+        start(0, value);
+        assert_eq!(poll(0), Progress::Completed(None));
+    }
+    start(0, 30);
+    nodes.settle();
+    assert_eq!(poll(0), Progress::NotCompleted, "a third signal has no room");
+    for value in [10, 20, 30] {
+        start(1, 1);
+        assert_eq!(poll(1), Progress::Completed(Some(sum(value + 1))));
+        if value == 10 {
+            assert_eq!(poll(0), Progress::NotCompleted, "nobody has told");
+            nodes.settle();
+            assert_eq!(poll(0), Progress::Completed(None), "there is room now");
+        }
+    }
+}
+
+#[test]
+fn a_freed_gate_keeps_what_it_signalled() {
+    let nodes = Nodes::new(2);
+    let fabrics = nodes.fabrics();
+    let [mine, theirs] = one_way(&fabrics);
+    let gate = mine.start();
+    fabrics[0].start_gate(gate, sum(7)).unwrap();
+    drop(mine);
+    // It was fired, and freed: the latter says all there is to know.
+    assert_eq!(nodes.under_way(), 2);
+    nodes.deliver(1);
+    nodes.deliver(0);
+    // Its place is not reused before it is told that the signal was read.
+    let again = || fabrics[0].alloc_gates(1).unwrap().start();
+    let progress = |value| {
+        fabrics[1].start_gate(theirs.start(), sum(value)).unwrap();
+        fabrics[1].poll_gate(theirs.start(), Deps::All)
+    };
+    assert_ne!(again().index(), gate.index());
+    assert_eq!(progress(1), Ok(Progress::Completed(Some(sum(8)))));
+    assert_ne!(again().index(), gate.index());
+    nodes.settle();
+    assert_eq!(again().index(), gate.index());
+    // There is no second signal.
+    assert_eq!(progress(1), Err(GateError::Freed(gate).into()));
+}
+
+#[test]
+fn wrong_names_are_told() {
+    let nodes = Nodes::new(2);
+    let fabrics = nodes.fabrics();
+    let gates = gates_of_two(&fabrics, 2);
+    let ends = |to: GateId| {
+        let gate = gates[0].start();
+        fabrics[0].set_gates(&[Wiring { destination_remote: Some(to), ..Wiring::none(gate) }]).unwrap();
+        fabrics[0].start_gate(gate, sum(1)).unwrap();
+        fabrics[0].poll_gate(gate, Deps::All)
+    };
+    let (gate, to) = (gates[0].start(), gates[1].ids()[1]);
+    // It is not set, and later leads elsewhere.
+    let elsewhere = Err(GateError::PointsElsewhere { gate: to, by: gate }.into());
+    assert_eq!(ends(to), elsewhere);
+    let own = gates[1].start();
+    let back = Wiring { source_local: Some(own), destination_local: Some(own), ..Wiring::none(to) };
+    let start = Wiring { source_local: Some(to), destination_local: Some(to), ..Wiring::none(own) };
+    fabrics[1].set_gates(&[back, start]).unwrap();
+    assert_eq!(ends(to), elsewhere);
+    let never = GateId::new(Rank::new(1), 3, 1);
+    assert_eq!(ends(never), Err(GateError::Freed(never).into()));
+    let none = GateId::new(Rank::new(1), 4000, 1);
+    assert!(matches!(ends(none), Err(rdma_fabric::FabricError::Corrupt { .. })));
+    let freed = fabrics[1].alloc_gates(1).unwrap().start();
+    assert_eq!(ends(freed), Err(GateError::Freed(freed).into()));
+    // One that led here, and leads elsewhere now.
+    let fabric = &fabrics[1];
+    fabric.set_gates(&[Wiring { source_remote: Some(gate), ..Wiring::none(own) }]).unwrap();
+    assert_eq!(ends(own), Ok(Progress::Completed(None)));
+    fabric.set_gates(&[Wiring::none(own)]).unwrap();
+    fabrics[0].start_gate(gate, sum(1)).unwrap();
+    let elsewhere = Err(GateError::PointsElsewhere { gate: own, by: gate }.into());
+    assert_eq!(fabrics[0].poll_gate(gate, Deps::All), elsewhere);
+}
+
+#[test]
+fn garbage_is_no_news() {
+    let nodes = Nodes::new(2);
+    let fabrics = nodes.fabrics();
+    let gates = gates_of_two(&fabrics, 2);
+    wire_exchange(&fabrics, &gates);
+    let mut chance = Chance::seeded();
+    let (mut well, mut errors) = (0, 0);
+    for _ in 0..if cfg!(miri) { 50 } else { 20_000 } {
+        let me = chance.below(2);
+        let gate = gates[me].start();
+        let done = match chance.below(2) {
+            0 => fabrics[me].start_gate(gate, sum(1)),
+            _ => fabrics[me].poll_gate(gate, Deps::All).map(drop),
+        };
+        if done.is_ok() {
+            well += 1
+        } else {
+            errors += 1
+        }
+        if nodes.under_way() > 0 {
+            if chance.below(3) == 0 {
+                let mut post = nodes.post.lock().unwrap();
+                let at = chance.below(post[0].1.len());
+                post[0].1[at] = chance.next() as u8;
+            }
+            nodes.deliver(0);
+        }
+    }
+    assert!(well > 10 && errors > 10);
+}
