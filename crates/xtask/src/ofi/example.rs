@@ -32,7 +32,7 @@ const fn of_four(name: &'static str, end: End) -> Example {
 pub(crate) const QUICK: &str = "shared_counter";
 
 /// All that start ranks as their options say.
-pub(crate) const EXAMPLES: [Example; 21] = [
+pub(crate) const EXAMPLES: [Example; 22] = [
     of_four("counter", Well("sees 4")),
     of_four("shared_counter", Well("none lost")),
     of_four("window_lock", Well("none torn")),
@@ -51,6 +51,7 @@ pub(crate) const EXAMPLES: [Example; 21] = [
     of_four("own_protocol", Well(": 6")),
     of_four("crash_recovery", Survived("3 survivors went on")),
     Example { name: "existing_memory", ranks: 2, words: &[], end: Well("take") },
+    of_four("overlapped_sum", Well("3.14159")),
     of_four("session_chain", Well("over 3 hops")),
     of_four("tokio_current_thread", Well("got the lock")),
     of_four("tokio_multi_thread", Well("words each")),
