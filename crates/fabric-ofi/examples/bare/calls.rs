@@ -217,6 +217,29 @@ impl Calls {
         }
         Ok(())
     }
+
+    /// Does an operation, and waits until it is over.
+    fn run_once(&mut self, operation: Operation) -> Result<()> {
+        let mut seen = Seen::default();
+        self.post_and_wait(operation, &mut seen)?;
+        while operation == Operation::PingPong && seen.messages == 0 {
+            self.look(&mut seen)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the queue once, and answers messages.
+    fn answer(&mut self) -> Result<()> {
+        let mut seen = Seen::default();
+        self.look(&mut seen)?;
+        // The next message may come before the answer to this one is over.
+        while seen.messages > 0 {
+            seen.messages -= 1;
+            seen.over = false;
+            self.post_and_wait(Operation::PingPong, &mut seen)?;
+        }
+        Ok(())
+    }
 }
 
 impl Side for Calls {
@@ -239,23 +262,15 @@ impl Side for Calls {
         if inserted == 1 { Ok(()) } else { Err("fi_av_insert".into()) }
     }
 
-    fn run(&mut self, operation: Operation) -> Result<()> {
-        let mut seen = Seen::default();
-        self.post_and_wait(operation, &mut seen)?;
-        while operation == Operation::PingPong && seen.messages == 0 {
-            self.look(&mut seen)?;
-        }
-        Ok(())
+    fn run(&mut self, operation: Operation, count: usize) -> Result<()> {
+        (0..count).try_for_each(|_| self.run_once(operation))
     }
 
-    fn serve(&mut self) -> Result<()> {
-        let mut seen = Seen::default();
-        self.look(&mut seen)?;
-        // The next message may come before the answer to this one is over.
-        while seen.messages > 0 {
-            seen.messages -= 1;
-            seen.over = false;
-            self.post_and_wait(Operation::PingPong, &mut seen)?;
+    fn serve(&mut self, is_over: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
+        while !is_over()? {
+            for _ in 0..256 {
+                self.answer()?;
+            }
         }
         Ok(())
     }
