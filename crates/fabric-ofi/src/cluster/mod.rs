@@ -22,6 +22,7 @@
 // `message` and `directory` say. `net` puts
 // a lock around it, for the program's threads and the one in `thread`; `provider` is what a fabric
 // sees. `epoch` is about losses.
+mod attention;
 mod core;
 mod directory;
 mod epoch;
