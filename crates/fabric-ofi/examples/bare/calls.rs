@@ -7,6 +7,10 @@
 
 use crate::{LONG, Operation, Result, Side, bounded};
 use fabric_ofi_sys as sys;
+use rustix::{
+    fs::{MemfdFlags, ftruncate, memfd_create},
+    mm::{MapFlags, ProtFlags, mmap},
+};
 use std::{
     ffi::CString,
     mem::zeroed,
@@ -84,7 +88,12 @@ impl Calls {
     pub(crate) fn open(provider: &str, domain: &str) -> Result<Self> {
         let info = offer(provider, domain)?;
         let len = FIRST + RECEIVES * MESSAGE;
-        let memory = Vec::leak(vec![0_u8; len]).as_mut_ptr();
+        // Memory as ranks have it: what one of them can map of another's, whose pages take longer.
+        let file = memfd_create("bare", MemfdFlags::CLOEXEC)?;
+        ftruncate(&file, len as u64)?;
+        // SAFETY: a new mapping, of a file that is as long.
+        let memory = unsafe { mmap(null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &file, 0)? };
+        let memory: *mut u8 = memory.cast();
         // SAFETY: zeros are values of contexts.
         let notes = Vec::leak(vec![unsafe { zeroed::<sys::fi_context2>() }; 1 + RECEIVES]).as_mut_ptr();
         let (mut fabric, mut opened, mut region) = (null_mut(), null_mut(), null_mut());

@@ -23,10 +23,10 @@ const STARTING: Duration = Duration::from_secs(60);
 
 /// An operation, how often it is done in a turn, and the goal.
 const OPERATIONS: [(&str, &str, u32, Goal); 4] = [
-    ("put", "put 8 B", 20_000, Goal::More(2.0)),
-    ("fetch-add", "fetch-add 8 B", 20_000, Goal::Times(1.15)),
-    ("notice", "notice, there and back", 400, Goal::Times(1.15)),
-    ("lock", "shared lock, taken and given back", 5_000, Goal::Times(1.15)),
+    ("put", "put 8 B", 200_000, Goal::More(2.0)),
+    ("fetch-add", "fetch-add 8 B", 200_000, Goal::Times(1.15)),
+    ("notice", "notice, there and back", 2_000, Goal::Times(1.15)),
+    ("lock", "shared lock, taken and given back", 50_000, Goal::Times(1.15)),
 ];
 
 /// One job, as it is told what to do.
@@ -64,7 +64,7 @@ pub(super) fn measure(program: &Path, quick: bool, found: &mut Found) -> Result<
         jobs.push(job);
         ranks.push(running);
     }
-    let measured = turns(&mut jobs, if quick { 20 } else { 120 });
+    let measured = turns(&mut jobs, if quick { 10 } else { 100 });
     // The ranks end when nothing more comes.
     drop(jobs);
     for running in ranks {
