@@ -30,7 +30,7 @@ pub(super) fn measure(program: &Path, quick: bool, found: &mut Found) -> Result<
     };
     let mut others = Vec::new();
     let mut ours = NODES.map(|_| Vec::new());
-    for _ in 0..if quick { 1 } else { 5 } {
+    for _ in 0..if quick { 1 } else { 3 } {
         let mut command = installed("mpirun.openmpi")?;
         command.args(["--oversubscribe", "-n", &RANKS.to_string()]);
         if rustix::process::geteuid().is_root() {
