@@ -2,6 +2,8 @@
 
 mod bench;
 #[cfg(target_os = "linux")]
+mod bench_cluster;
+#[cfg(target_os = "linux")]
 mod collectives;
 mod explore;
 #[cfg(target_os = "linux")]
@@ -43,6 +45,10 @@ enum Task {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     BenchRank(bench::RankOptions),
+    /// Measure jobs of several nodes beside bare calls of libfabric, beside shared memory alone and
+    /// beside Open MPI, and judge by goals. Needs libfabric, or is skipped.
+    #[cfg(target_os = "linux")]
+    BenchCluster(bench_cluster::Options),
     /// Measure the lock workloads of the literature (LB, ECSB, SOB, WCSB, WARB, DHT) for every
     /// lock, between processes beside a mutex, or in virtual time.
     #[cfg(target_os = "linux")]
@@ -116,6 +122,8 @@ fn main() -> ExitCode {
         Task::Bench(options) => bench::run(&options),
         #[cfg(target_os = "linux")]
         Task::BenchRank(options) => bench::run_rank(&options),
+        #[cfg(target_os = "linux")]
+        Task::BenchCluster(options) => bench_cluster::run(&options),
         #[cfg(target_os = "linux")]
         Task::BenchLocks(options) => bench::contention::run(&options),
         #[cfg(target_os = "linux")]

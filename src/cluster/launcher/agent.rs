@@ -74,7 +74,7 @@ fn serve(plan: &AgentPlan) -> i32 {
     };
     let variable = records.as_ref().map(observing::Records::variable);
     let (ranks, coordinator) = (plan.ranks, plan.coordinator);
-    let start = Start { ranks, coordinator, secret: &secret, per_node: None, variable };
+    let start = Start { ranks, coordinator, secret: &secret, per_node: None, provider: None, variable };
     let processes = match RankProcesses::start(plan.share.clone(), &start, Some(&home)) {
         Ok(processes) => processes,
         Err((rank, cause)) => return failed(format!("rank {rank} can't be started: {cause}")),

@@ -15,6 +15,7 @@ mod far;
 mod far_input;
 mod frames;
 mod hosts;
+mod libfabric;
 mod plan;
 #[cfg(feature = "ofi")]
 mod quiet;
@@ -81,8 +82,8 @@ fn start_on(
     let (ranks, at) = (launch.ranks, coordinator.address());
     let workers = match shares {
         None => {
-            let start =
-                Start { ranks, coordinator: at, secret: &secret, per_node: launch.ranks_per_node, variable: records };
+            let (per_node, provider) = (launch.ranks_per_node, Some(&*launch.ofi));
+            let start = Start { ranks, coordinator: at, secret: &secret, per_node, provider, variable: records };
             let started = RankProcesses::start(0..ranks as u32, &start, None);
             let mut started =
                 started.map_err(|(rank, cause)| failed(&format_args!("rank {rank} can't be started: {cause}")))?;

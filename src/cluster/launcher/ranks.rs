@@ -1,6 +1,6 @@
 //! The processes of a host's ranks.
 
-use super::{super::NODE_VARIABLE, end::RankEnd, frames::Report, plan::AGENT, relay::Relay};
+use super::{super::NODE_VARIABLE, end::RankEnd, frames::Report, libfabric, plan::AGENT, relay::Relay};
 use bootstrap::{CLUSTER, Cluster, Secret, SecretAt};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -22,6 +22,8 @@ pub(super) struct Start<'a> {
     pub(super) secret: &'a Secret,
     /// How many ranks are taken for those of one node, if not all of a machine are.
     pub(super) per_node: Option<u32>,
+    /// What they ask libfabric for, if that is known.
+    pub(super) provider: Option<&'a str>,
     /// A variable for them.
     pub(super) variable: Option<(&'static str, OsString)>,
 }
@@ -62,6 +64,7 @@ impl RankProcesses {
         let told = Cluster { rank, ranks, coordinator, secret: SecretAt::Stdin };
         let mut command = Command::new(env::current_exe()?);
         command.args(env::args_os().skip(1)).env_remove(AGENT).env(CLUSTER, told.to_string());
+        libfabric::prepare(&mut command, how.provider);
         if let Some((name, value)) = &how.variable {
             command.env(name, value);
         }

@@ -7,6 +7,10 @@
 
 use crate::{LONG, Operation, Result, Side, bounded};
 use fabric_ofi_sys as sys;
+use rustix::{
+    fs::{MemfdFlags, ftruncate, memfd_create},
+    mm::{MapFlags, ProtFlags, mmap},
+};
 use std::{
     ffi::CString,
     mem::zeroed,
@@ -84,7 +88,12 @@ impl Calls {
     pub(crate) fn open(provider: &str, domain: &str) -> Result<Self> {
         let info = offer(provider, domain)?;
         let len = FIRST + RECEIVES * MESSAGE;
-        let memory = Vec::leak(vec![0_u8; len]).as_mut_ptr();
+        // Memory as ranks have it: what one of them can map of another's, whose pages take longer.
+        let file = memfd_create("bare", MemfdFlags::CLOEXEC)?;
+        ftruncate(&file, len as u64)?;
+        // SAFETY: a new mapping, of a file that is as long.
+        let memory = unsafe { mmap(null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &file, 0)? };
+        let memory: *mut u8 = memory.cast();
         // SAFETY: zeros are values of contexts.
         let notes = Vec::leak(vec![unsafe { zeroed::<sys::fi_context2>() }; 1 + RECEIVES]).as_mut_ptr();
         let (mut fabric, mut opened, mut region) = (null_mut(), null_mut(), null_mut());
@@ -217,6 +226,29 @@ impl Calls {
         }
         Ok(())
     }
+
+    /// Does an operation, and waits until it is over.
+    fn run_once(&mut self, operation: Operation) -> Result<()> {
+        let mut seen = Seen::default();
+        self.post_and_wait(operation, &mut seen)?;
+        while operation == Operation::PingPong && seen.messages == 0 {
+            self.look(&mut seen)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the queue once, and answers messages.
+    fn answer(&mut self) -> Result<()> {
+        let mut seen = Seen::default();
+        self.look(&mut seen)?;
+        // The next message may come before the answer to this one is over.
+        while seen.messages > 0 {
+            seen.messages -= 1;
+            seen.over = false;
+            self.post_and_wait(Operation::PingPong, &mut seen)?;
+        }
+        Ok(())
+    }
 }
 
 impl Side for Calls {
@@ -239,23 +271,15 @@ impl Side for Calls {
         if inserted == 1 { Ok(()) } else { Err("fi_av_insert".into()) }
     }
 
-    fn run(&mut self, operation: Operation) -> Result<()> {
-        let mut seen = Seen::default();
-        self.post_and_wait(operation, &mut seen)?;
-        while operation == Operation::PingPong && seen.messages == 0 {
-            self.look(&mut seen)?;
-        }
-        Ok(())
+    fn run(&mut self, operation: Operation, count: usize) -> Result<()> {
+        (0..count).try_for_each(|_| self.run_once(operation))
     }
 
-    fn serve(&mut self) -> Result<()> {
-        let mut seen = Seen::default();
-        self.look(&mut seen)?;
-        // The next message may come before the answer to this one is over.
-        while seen.messages > 0 {
-            seen.messages -= 1;
-            seen.over = false;
-            self.post_and_wait(Operation::PingPong, &mut seen)?;
+    fn serve(&mut self, is_over: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
+        while !is_over()? {
+            for _ in 0..256 {
+                self.answer()?;
+            }
         }
         Ok(())
     }

@@ -42,20 +42,9 @@ impl Layer {
         })?;
         seen.failed.take().map_or(Ok(()), |failed| Err(failed.into()))
     }
-}
 
-impl Side for Layer {
-    fn card(&self) -> Vec<u8> {
-        [&self.region.key().to_bytes()[..], &self.endpoint.name()].concat()
-    }
-
-    fn meet(&mut self, card: &[u8]) -> Result<()> {
-        let (key, name) = card.split_at(RemoteKey::BYTES);
-        self.other = Some((self.endpoint.insert(name)?, RemoteKey::from_bytes(key)?));
-        Ok(())
-    }
-
-    fn run(&mut self, operation: Operation) -> Result<()> {
+    /// Does an operation, and waits until it is over.
+    fn run_once(&mut self, operation: Operation) -> Result<()> {
         let (peer, key) = self.other.ok_or("no other process")?;
         let (begun, mut seen) = (Instant::now(), Seen::default());
         loop {
@@ -79,7 +68,8 @@ impl Side for Layer {
         Ok(())
     }
 
-    fn serve(&mut self) -> Result<()> {
+    /// Lets the endpoint work once, and answers messages.
+    fn answer(&mut self) -> Result<()> {
         let mut seen = Seen::default();
         self.look(&mut seen)?;
         while seen.messages > 0 {
@@ -87,6 +77,31 @@ impl Side for Layer {
             let (peer, _) = self.other.ok_or("no other process")?;
             while !self.endpoint.send(peer, &[&[2; 8]], 0)? {
                 self.look(&mut seen)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Side for Layer {
+    fn card(&self) -> Vec<u8> {
+        [&self.region.key().to_bytes()[..], &self.endpoint.name()].concat()
+    }
+
+    fn meet(&mut self, card: &[u8]) -> Result<()> {
+        let (key, name) = card.split_at(RemoteKey::BYTES);
+        self.other = Some((self.endpoint.insert(name)?, RemoteKey::from_bytes(key)?));
+        Ok(())
+    }
+
+    fn run(&mut self, operation: Operation, count: usize) -> Result<()> {
+        (0..count).try_for_each(|_| self.run_once(operation))
+    }
+
+    fn serve(&mut self, is_over: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
+        while !is_over()? {
+            for _ in 0..256 {
+                self.answer()?;
             }
         }
         Ok(())

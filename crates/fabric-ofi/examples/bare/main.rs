@@ -1,22 +1,28 @@
-//! Measures what `fabric_ofi::Endpoint` costs above bare calls of libfabric, in one run.
+//! Measures what a program over a cluster's `Fabric`, and `fabric_ofi::Endpoint` below it, cost above
+//! bare calls of libfabric, in one run. `cargo xtask bench-cluster` judges what it prints.
 //!
 //! ```text
-//! cargo run --release -p fabric-ofi --features ofi --example bare [-- PROVIDER [DOMAIN]]
+//! cargo run --release -p fabric-ofi --features ofi --example bare [-- [--quick] [--json] [PROVIDER [DOMAIN]]]
 //! ```
 //!
-//! Two processes, each on a core of its own: one measures, the other lets its endpoint work. Rounds
-//! of both sides alternate, and the one that is first. Printed are ns for each operation: what a
+//! Two processes, each on a core of its own: one measures, the other lets its endpoint work or, as a
+//! program over `Fabric`, waits. Rounds
+//! of all sides alternate, and the one that is first. Printed are ns for each operation: what a
 //! tenth of the rounds stays below, since others use the machine, too.
 
 mod calls;
 mod layer;
+mod whole;
 
 use comfy_table::{Table, presets::ASCII_MARKDOWN};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    thread::{CpuSet, sched_getaffinity, sched_setaffinity},
+};
 use std::{
     env,
     error::Error,
-    io::{ErrorKind, Read, Write},
+    io::{Read, Write},
     os::{
         fd::{AsFd, OwnedFd},
         unix::net::UnixStream,
@@ -51,122 +57,176 @@ enum Operation {
     PingPong,
 }
 
+///
+/// Turns of short operations are long enough for a waiting program to park.
 const OPERATIONS: [(&str, Operation, usize); 7] = [
-    ("put 8 B", Operation::PutBytes(8), 20),
-    ("get 8 B", Operation::Get(8), 20),
-    ("fetch-add", Operation::Add, 20),
-    ("message 8 B, there and back", Operation::PingPong, 20),
+    ("put 8 B", Operation::PutBytes(8), 300),
+    ("get 8 B", Operation::Get(8), 300),
+    ("fetch-add", Operation::Add, 300),
+    ("message 8 B, there and back", Operation::PingPong, 300),
     ("put 1 MiB from a region", Operation::Put(LONG), 1),
     ("put 1 MiB of bytes, copied", Operation::PutBytes(LONG), 1),
     ("get 1 MiB into a region", Operation::Get(LONG), 1),
 ];
 
-/// One of the two things that are compared.
+/// One of the things that are compared.
 trait Side {
     /// Returns what the other process has to know.
     fn card(&self) -> Vec<u8>;
     /// Takes the other process's card.
     fn meet(&mut self, card: &[u8]) -> Result<()>;
-    /// Does an operation, and waits until it is over.
-    fn run(&mut self, operation: Operation) -> Result<()>;
-    /// Lets the endpoint work once, and answers messages.
-    fn serve(&mut self) -> Result<()>;
+    /// Does an operation so often, and waits each time until it is over.
+    fn run(&mut self, operation: Operation, count: usize) -> Result<()>;
+    /// Ends a turn, for a side that hears of it by itself.
+    fn end_turn(&mut self) -> Result<()> {
+        Ok(())
+    }
+    /// Does what it does while the other process measures, until the turn is over.
+    fn serve(&mut self, is_over: &mut dyn FnMut() -> Result<bool>) -> Result<()>;
 }
 
+/// What they are called, in the order of [`sides`].
+const SIDES: [&str; 3] = ["fabric", "endpoint", "bare calls"];
+
 fn main() -> Result<()> {
-    let words: Vec<String> = env::args().skip(1).collect();
+    let mut words: Vec<String> = env::args().skip(1).collect();
+    let mut flag = |name: &str| {
+        let before = words.len();
+        words.retain(|word| word != name);
+        words.len() < before
+    };
+    let how = How { json: flag("--json"), limit: if flag("--quick") { LIMIT / 8 } else { LIMIT } };
     match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["serve", provider, domain] => serve(provider, domain),
-        [] => measure("tcp;ofi_rxm", "lo").and_then(|()| measure("shm", "shm")),
-        [provider] => measure(provider, if *provider == "shm" { "shm" } else { "lo" }),
-        [provider, domain] => measure(provider, domain),
-        _ => Err("usage: bare [PROVIDER [DOMAIN]]".into()),
+        [] => measure("tcp;ofi_rxm", "lo", how).and_then(|()| measure("shm", "shm", how)),
+        [provider] => measure(provider, if *provider == "shm" { "shm" } else { "lo" }, how),
+        [provider, domain] => measure(provider, domain, how),
+        _ => Err("usage: bare [--quick] [--json] [PROVIDER [DOMAIN]]".into()),
     }
 }
 
-fn sides(provider: &str, domain: &str) -> Result<[Box<dyn Side>; 2]> {
-    Ok([Box::new(layer::Layer::open(provider, domain)?), Box::new(calls::Calls::open(provider, domain)?)])
+/// How it is measured and told.
+#[derive(Clone, Copy)]
+struct How {
+    /// A line of JSON for each operation instead of a table.
+    json: bool,
+    limit: Duration,
 }
 
-/// Runs on the `nth` of the cores that this process may use.
-fn pin(nth: usize) -> Result<()> {
+fn sides(rank: u32, provider: &str, domain: &str) -> Result<[Box<dyn Side>; 3]> {
+    Ok([
+        Box::new(whole::Whole::open(rank, provider, domain)?),
+        Box::new(layer::Layer::open(provider, domain)?),
+        Box::new(calls::Calls::open(provider, domain)?),
+    ])
+}
+
+/// Runs on the `nth` of the cores that this process may use, which it returns.
+fn pin(nth: usize) -> Result<CpuSet> {
     let allowed = sched_getaffinity(None)?;
     let core = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).nth(nth);
     let mut set = CpuSet::new();
     set.set(core.ok_or("there are not two cores")?);
-    Ok(sched_setaffinity(None, &set)?)
+    sched_setaffinity(None, &set)?;
+    Ok(allowed)
 }
 
-fn measure(provider: &str, domain: &str) -> Result<()> {
+fn measure(provider: &str, domain: &str, how: How) -> Result<()> {
     let (mut socket, theirs) = UnixStream::pair()?;
     let mut server = Command::new(env::current_exe()?)
         .args(["serve", provider, domain])
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .spawn()?;
-    pin(0)?;
-    let mut sides = sides(provider, domain)?;
+    let allowed = pin(0)?;
+    let mut sides = sides(0, provider, domain)?;
     swap_cards(&mut sides, &mut socket)?;
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
-    table.set_header([provider, "endpoint, ns", "bare calls, ns", "ratio"]);
+    table.set_header([provider, "fabric, ns", "endpoint, ns", "bare calls, ns", "fabric / bare", "endpoint / bare"]);
     for (name, operation, count) in OPERATIONS {
-        let mut times = [Vec::new(), Vec::new()];
-        let first = Instant::now();
-        for round in 0..=ROUNDS {
-            for turn in 0..2 {
-                let index = (round + turn) % 2;
-                socket.write_all(&[index as u8])?;
-                socket.read_exact(&mut [0])?;
-                let begun = Instant::now();
-                for _ in 0..count {
-                    sides[index].run(operation)?;
-                }
-                // The first round connects.
-                if round > 0 {
-                    times[index].push(begun.elapsed().as_nanos() as f64 / count as f64);
-                }
-            }
-            if round > 20 && first.elapsed() > LIMIT {
-                break;
-            }
+        let [fabric, endpoint, bare] = compare(&mut sides, &mut socket, operation, count, how.limit)?;
+        if how.json {
+            let [fabric, endpoint, bare] =
+                [fabric, endpoint, bare].map(|ns| ns.map_or("null".into(), |ns| format!("{ns:.1}")));
+            println!(
+                r#"{{"provider":"{provider}","operation":"{name}","fabric":{fabric},"endpoint":{endpoint},"bare":{bare}}}"#
+            );
+            continue;
         }
-        let [ours, bare] = times.map(|mut times| {
-            times.sort_by(f64::total_cmp);
-            times[times.len() / 10]
-        });
-        table.add_row([name.to_owned(), format!("{ours:.0}"), format!("{bare:.0}"), format!("{:.3}", ours / bare)]);
+        let shown = |ns: Option<f64>, digits: usize| ns.map_or("–".to_owned(), |ns| format!("{ns:.digits$}"));
+        let ratio = |ns: Option<f64>| shown(ns.zip(bare).map(|(ns, bare)| ns / bare), 3);
+        let cells = [shown(fabric, 0), shown(endpoint, 0), shown(bare, 0), ratio(fabric), ratio(endpoint)];
+        table.add_row([name.to_owned()].into_iter().chain(cells));
     }
-    socket.write_all(&[2])?;
+    socket.write_all(&[u8::MAX])?;
     server.wait()?;
-    println!("{table}");
+    // Dropping memory that a rank has resolved waits for the rank, which has ended.
+    core::mem::forget(sides);
+    sched_setaffinity(None, &allowed)?;
+    if !how.json {
+        println!("{table}");
+    }
     Ok(())
 }
 
-/// Lets the endpoint work that the other process asks for, until it asks for neither.
+/// Returns the ns of an operation by each side that has it.
+fn compare(
+    sides: &mut [Box<dyn Side>; 3],
+    socket: &mut UnixStream,
+    operation: Operation,
+    count: usize,
+    limit: Duration,
+) -> Result<[Option<f64>; 3]> {
+    let mut times = SIDES.map(|_| Vec::new());
+    // A fabric has no messages.
+    let takers: Vec<usize> = (0..SIDES.len()).filter(|side| *side > 0 || operation != Operation::PingPong).collect();
+    let first = Instant::now();
+    for round in 0..=ROUNDS {
+        for turn in 0..takers.len() {
+            let index = takers[(round + turn) % takers.len()];
+            socket.write_all(&[index as u8])?;
+            socket.read_exact(&mut [0])?;
+            // What the turn before has left behind is not its own.
+            sides[index].run(operation, 1)?;
+            let begun = Instant::now();
+            sides[index].run(operation, count)?;
+            // The first round connects.
+            if round > 0 {
+                times[index].push(begun.elapsed().as_nanos() as f64 / count as f64);
+            }
+            sides[index].end_turn()?;
+        }
+        if round > 20 && first.elapsed() > limit {
+            break;
+        }
+    }
+    Ok(times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times.get(times.len() / 10).copied()
+    }))
+}
+
+/// Serves as the side that the other process asks for, until it asks for none.
 fn serve(provider: &str, domain: &str) -> Result<()> {
     pin(1)?;
     let mut socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
-    let mut sides = sides(provider, domain)?;
+    let mut sides = sides(1, provider, domain)?;
     swap_cards(&mut sides, &mut socket)?;
-    socket.set_nonblocking(true)?;
-    let mut current = 0;
+    let mut next = [0];
     loop {
-        for _ in 0..256 {
-            sides[current].serve()?;
+        if socket.read(&mut next)? == 0 {
+            return Ok(());
         }
-        let mut next = [0];
-        match socket.read(&mut next) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Ok(1) if usize::from(next[0]) < sides.len() => {
-                current = next[0].into();
-                socket.write_all(&[0])?;
-            }
-            _ => return Ok(()),
-        }
+        let Some(side) = sides.get_mut(usize::from(next[0])) else {
+            core::mem::forget(sides);
+            return Ok(());
+        };
+        socket.write_all(&[0])?;
+        side.serve(&mut || Ok(poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&Timespec::default()))? > 0))?;
     }
 }
 
-fn swap_cards(sides: &mut [Box<dyn Side>; 2], socket: &mut UnixStream) -> Result<()> {
+fn swap_cards(sides: &mut [Box<dyn Side>], socket: &mut UnixStream) -> Result<()> {
     for side in sides {
         let card = side.card();
         socket.write_all(&(card.len() as u32).to_le_bytes())?;

@@ -78,6 +78,10 @@ pub(super) struct Core {
     pub(super) grace: Duration,
     /// Made on purpose, by tests.
     pub(super) mistake: Option<Mistake>,
+    /// Whether a put has failed and nobody was told.
+    pub(super) untold_error: bool,
+    /// Whether notices of others wait for room.
+    pub(super) holds: bool,
     /// Those who wait for room, or for puts to be visible.
     pub(super) waiters: Vec<Waker>,
     /// Those to be woken when the lock is given back.
@@ -145,6 +149,8 @@ impl Core {
             looked_at: Instant::now(),
             grace: GRACE,
             mistake: None,
+            untold_error: false,
+            holds: false,
             waiters: Vec::new(),
             woken: Vec::new(),
             shed: Vec::new(),
@@ -172,6 +178,11 @@ impl Core {
     pub(super) fn end_put(&mut self, rank: u32, (number, among_all): (u64, u64)) {
         self.far(rank).puts.end(number);
         self.puts.end(among_all);
+    }
+
+    /// Returns whether a put is not visible, or has failed and nobody was told.
+    pub(super) fn owes(&self) -> bool {
+        self.untold_error || !self.puts.is_past(self.puts.next())
     }
 
     pub(super) fn far(&mut self, rank: u32) -> &mut FarRank {
@@ -207,6 +218,7 @@ impl Core {
             self.end_put(rank, put);
             if let (Some(error), false) = (failed, wanted) {
                 self.far(rank).error.get_or_insert(error);
+                self.untold_error = true;
             }
         }
         if !wanted && let Some(flight) = self.flights.remove(id) {

@@ -115,12 +115,16 @@ impl BarrierUnit for Cluster {
     }
 
     fn test(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
-        let whole = self.net.looking(|state| state.core.is_whole());
-        match self.unit()?.test(gate, deps)? {
-            // Nobody would hear what this rank's gates do.
-            Progress::NotCompleted => whole.map(|()| Progress::NotCompleted),
-            completed => Ok(completed),
+        let unit = self.unit()?;
+        let over = || match unit.test(gate, deps)? {
+            Progress::NotCompleted => Ok(None),
+            completed => Ok(Some(completed)),
+        };
+        if let Some(completed) = self.net.find(over)? {
+            return Ok(completed);
         }
+        // Nobody would hear what this rank's gates do.
+        self.net.lock().core.is_whole().map(|()| Progress::NotCompleted)
     }
 
     fn poll(
@@ -130,10 +134,15 @@ impl BarrierUnit for Cluster {
         deps: Deps<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Values>>> {
-        let whole = self.net.looking(|state| state.core.is_whole());
+        self.net.look_while_waiting();
         match self.unit()?.poll(slot, gate, deps, cx) {
-            Poll::Pending => whole.map_or_else(|error| Poll::Ready(Err(error)), |()| Poll::Pending),
-            ready => ready,
+            Poll::Pending => {
+                self.net.lock().core.is_whole().map_or_else(|error| Poll::Ready(Err(error)), |()| Poll::Pending)
+            }
+            ready => {
+                self.net.attention.found();
+                ready
+            }
         }
     }
 

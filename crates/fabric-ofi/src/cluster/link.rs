@@ -2,7 +2,6 @@
 
 use super::{heap, message::Head, wait::random};
 use crate::{Domain, Endpoint, EndpointOptions, Peer, Region, RemoteKey, Result};
-use std::collections::HashMap;
 use tofu2_sim::shm::part::Heap;
 
 /// The longest message, head included.
@@ -42,8 +41,8 @@ pub(super) struct Link {
     pub(super) longest: usize,
     /// Of each rank; `None` if it is of this node, or lost. Nothing until they are known.
     contacts: Option<Vec<Option<Contact>>>,
-    /// Those that were needed.
-    peers: HashMap<u32, Peer>,
+    /// Those that were needed, by rank.
+    peers: Vec<Option<Peer>>,
 }
 
 impl Link {
@@ -54,7 +53,7 @@ impl Link {
         let endpoint = Endpoint::open(domain, options)?;
         let door = random()?;
         let longest = (endpoint.limits().transfer & !7).max(8);
-        Ok(Link { endpoint, heap, door, longest, contacts: None, peers: HashMap::new() })
+        Ok(Link { endpoint, heap, door, longest, contacts: None, peers: Vec::new() })
     }
 
     /// Returns what to tell the others.
@@ -64,8 +63,8 @@ impl Link {
 
     /// Learns of the others.
     pub(super) fn meet(&mut self, contacts: Vec<Option<Contact>>) {
+        self.peers = vec![None; contacts.len()];
         self.contacts = Some(contacts);
-        self.peers.clear();
     }
 
     /// Returns whether it knows the others.
@@ -78,13 +77,10 @@ impl Link {
         let Some(Some(contact)) = self.contacts.as_ref().and_then(|all| all.get(rank as usize)) else {
             return Ok(None);
         };
-        let peer = match self.peers.get(&rank) {
+        let Some(known) = self.peers.get_mut(rank as usize) else { return Ok(None) };
+        let peer = match known {
             Some(peer) => *peer,
-            None => {
-                let peer = self.endpoint.insert(&contact.name)?;
-                self.peers.insert(rank, peer);
-                peer
-            }
+            None => *known.insert(self.endpoint.insert(&contact.name)?),
         };
         Ok(Some((peer, contact.key, contact.door)))
     }

@@ -25,6 +25,7 @@
 // sees, `queues` the control queues, whose `commands` go to other nodes, `gates` the barrier unit; what they
 // have to do is in `arrivals`. `epoch` is about losses.
 mod arrivals;
+mod attention;
 mod commands;
 mod core;
 mod directory;

@@ -2,6 +2,7 @@
 //! works while these compute or sleep.
 
 use super::{
+    attention::Attention,
     commands::Bench,
     core::{Core, Counters, Phase, State},
     directory::FarRegion,
@@ -11,16 +12,23 @@ use super::{
     wait::Patience,
 };
 use crate::Domain;
-use core::{fmt, time::Duration};
+use core::{
+    fmt,
+    task::{Context, Poll},
+    time::Duration,
+};
 use rdma_fabric::{FabricError, Rank, RegionKey, Result, provider::Anchor};
-use std::{
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, TryLockError,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
-    },
-    time::Instant,
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, TryLockError,
+    atomic::{AtomicBool, Ordering::Relaxed},
 };
 use tofu2_sim::shm::part::{Heap, Part};
+
+/// Takes all out: most often there is one, and the vector keeps its memory.
+fn taken<T>(all: &mut Vec<T>) -> (Option<T>, Vec<T>) {
+    let one = all.pop();
+    (one, if all.is_empty() { Vec::new() } else { core::mem::take(all) })
+}
 
 /// What a rank tells those who bring it the news of other ranks, from any thread of the rank.
 pub trait Council: fmt::Debug + Send + Sync {
@@ -42,9 +50,9 @@ pub(super) struct Net {
     /// Locked by whoever works on arrivals. Taken before `state`.
     pub(super) bench: Mutex<Bench>,
     council: Box<dyn Council>,
-    begun: Instant,
-    /// When a thread of the program last looked, in ns since `begun`.
-    looked: AtomicU64,
+    pub(super) attention: Attention,
+    /// Whether a put is not visible, or has failed and nobody was told.
+    owes: AtomicBool,
     pub(super) closing: AtomicBool,
 }
 
@@ -66,9 +74,9 @@ impl Net {
         let link = Link::open(&domain, &heap)?;
         let core = Core::new(part.clone(), link.door);
         let state = Mutex::new(State { link: Some(link), core });
-        let (begun, looked, closing) = (Instant::now(), AtomicU64::new(0), AtomicBool::new(false));
-        let bench = Mutex::default();
-        Ok(Net { me: fabric.rank(), part, here, heap, domain, state, bench, council, begun, looked, closing })
+        let (attention, owes, closing) = (Attention::default(), AtomicBool::new(false), AtomicBool::new(false));
+        let (me, bench) = (fabric.rank(), Mutex::default());
+        Ok(Net { me, part, here, heap, domain, state, bench, council, attention, owes, closing })
     }
 
     /// Returns whether a rank runs on another node.
@@ -89,12 +97,16 @@ impl Net {
 
     fn finish<T>(&self, mut state: MutexGuard<'_, State>, work: impl FnOnce(&mut State) -> T) -> T {
         let done = work(&mut state);
-        let (woken, shed) = (core::mem::take(&mut state.core.woken), core::mem::take(&mut state.core.shed));
+        let (woken, shed) = (taken(&mut state.core.woken), taken(&mut state.core.shed));
         let drained = state.core.has_drained();
         let has_come = !state.core.arrivals.is_empty();
+        if state.core.owes() != self.owes.load(Relaxed) {
+            // Only who has the lock stores it.
+            self.owes.store(state.core.owes(), Relaxed);
+        }
         drop(state);
         drop(shed);
-        woken.into_iter().for_each(core::task::Waker::wake);
+        woken.0.into_iter().chain(woken.1).for_each(core::task::Waker::wake);
         if let Some(epoch) = drained {
             self.council.drained(epoch);
         }
@@ -117,26 +129,66 @@ impl Net {
 
     /// Works like [`Net::progress`], for a thread of the program.
     pub(super) fn look(&self) {
-        self.looked.store(self.now(), Relaxed);
+        self.attention.attend();
         self.progress();
     }
 
     /// Works a little, for a thread of the program that has something to do with what comes of it.
     pub(super) fn looking<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        self.looked.store(self.now(), Relaxed);
+        self.attention.attend();
         self.with(|state| {
             state.progress();
             work(state)
         })
     }
 
-    fn now(&self) -> u64 {
-        self.begun.elapsed().as_nanos() as u64
+    /// Works a little for a wait that memory of this rank ends, if it is time to.
+    pub(super) fn look_while_waiting(&self) {
+        if self.attention.waits() {
+            self.progress();
+        }
     }
 
-    /// Returns how long no thread of the program has looked.
-    pub(super) fn unattended(&self) -> Duration {
-        Duration::from_nanos(self.now().saturating_sub(self.looked.load(Relaxed)))
+    /// Returns what `look` finds in memory of this rank, if need be after some work.
+    ///
+    /// # Errors
+    /// Those of `look`.
+    pub(super) fn find<T>(&self, look: impl Fn() -> Result<Option<T>>) -> Result<Option<T>> {
+        let mut found = look()?;
+        if found.is_none() && self.attention.wants() && self.progress() > 0 {
+            found = look()?;
+        }
+        if found.is_some() {
+            self.attention.found();
+        }
+        Ok(found)
+    }
+
+    /// Polls something that the network brings: `work` sees what has come of it, and first works a
+    /// little if that is up to this thread, of which it is told. `first` says that it was just posted.
+    pub(super) fn polling<T>(
+        &self,
+        cx: &mut Context<'_>,
+        first: bool,
+        work: impl FnOnce(&mut State, &mut Context<'_>, bool) -> Poll<T>,
+    ) -> Poll<T> {
+        if first {
+            self.attention.found();
+        }
+        let looks = self.attention.wants();
+        let stands = self.with(|state| work(state, cx, looks));
+        if stands.is_ready() {
+            self.attention.found();
+        }
+        Part::gets_on(cx, first || stands.is_ready(), looks && stands.is_pending());
+        stands
+    }
+
+    /// Returns whether a put that was posted before is not visible, or has failed and nobody was told.
+    #[inline]
+    pub(super) fn owes(&self) -> bool {
+        // Whoever has posted a put has seen it stored.
+        self.owes.load(Relaxed)
     }
 
     /// Returns whether nothing of this rank is under way.
@@ -269,10 +321,11 @@ impl Net {
         self.state.try_lock().is_ok()
     }
 
-    /// Lets the thread that works for peers rest.
+    /// Lets the thread that works for peers rest until what it returns is dropped.
     #[cfg(test)]
-    pub(super) fn keep_attended(&self) {
-        self.looked.store(u64::MAX, Relaxed);
+    pub(super) fn keep_attended(&self) -> super::attention::Kept<'_> {
+        let kept = self.attention.keep();
         std::thread::sleep(Duration::from_millis(50));
+        kept
     }
 }

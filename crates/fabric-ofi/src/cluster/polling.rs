@@ -1,8 +1,12 @@
 //! What a program asks for again and again: whether an operation is over, puts are visible, or there
 //! is room.
 
-use super::{far_rank::NOTICES, net::Net};
-use core::task::{Context, Poll};
+use super::{
+    core::{Core, State},
+    far_rank::NOTICES,
+    net::Net,
+};
+use core::task::{Context, Poll, Waker};
 use rdma_fabric::{
     FabricError, Rank, Result,
     provider::{Sink, Slot, Token},
@@ -12,14 +16,25 @@ use tofu2_sim::shm::part::Fate;
 /// Polls an operation.
 pub(super) fn operation(net: &Net, token: Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
     let id = token.0.get();
-    net.looking(|state| {
+    net.polling(cx, false, |state, cx, looks| {
         let unknown = FabricError::Unsupported { feature: &"an operation of another provider" };
+        // Who polls need not be woken by what it finds itself.
+        let waker = state.core.flights.get(id).and_then(|flight| flight.waker.take());
+        if looks {
+            state.progress();
+        }
         let core = &mut state.core;
-        let Some(flight) = core.flights.get(id) else { return Poll::Ready(Err(unknown)) };
+        let Some(flight) = core.flights.get(id) else {
+            core.shed.extend(waker);
+            return Poll::Ready(Err(unknown));
+        };
         if flight.outcome.is_none() {
-            core.shed.extend(flight.waker.replace(cx.waker().clone()));
+            let (kept, shed) = keep(waker, cx.waker());
+            flight.waker = Some(kept);
+            core.shed.extend(shed);
             return Poll::Pending;
         }
+        core.shed.extend(waker);
         let Some(flight) = state.core.flights.remove(id) else { return Poll::Ready(Err(unknown)) };
         let outcome = flight.outcome.unwrap_or(Ok(0));
         if let (Sink::Bytes(to), Ok(word)) = (into, &outcome) {
@@ -36,10 +51,22 @@ pub(super) fn operation(net: &Net, token: Token, into: Sink<'_>, cx: &mut Contex
     })
 }
 
+/// Returns the waker to leave, and what was left before if that is another one.
+fn keep(left: Option<Waker>, now: &Waker) -> (Waker, Option<Waker>) {
+    match left {
+        Some(left) if left.will_wake(now) => (left, None),
+        other => (now.clone(), other),
+    }
+}
+
 /// Polls whether the puts that were posted to a rank of another node, or to all, before the first
 /// poll are visible.
 pub(super) fn flush(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-    net.looking(|state| {
+    if slot.is_empty() && !net.owes() {
+        return Poll::Ready(rank.and_then(|rank| net.objection(rank)).map_or(Ok(()), Err));
+    }
+    net.polling(cx, slot.is_empty(), |state, cx, looks| {
+        state.look_without(cx.waker(), looks);
         let core = &mut state.core;
         let puts = match rank {
             Some(rank) => &core.far(rank.number()).puts,
@@ -60,19 +87,44 @@ pub(super) fn flush(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Con
             core.wait(cx.waker());
             return Poll::Pending;
         }
-        let ranks: Vec<u32> = rank.map_or_else(|| core.ranks.keys().copied().collect(), |rank| vec![rank.number()]);
-        let error = ranks.iter().find_map(|&number| {
-            let lost = core.lost.contains(&number);
-            core.far(number).error.take().filter(|_| !lost)
-        });
-        Poll::Ready(error.map_or(Ok(()), Err))
+        Poll::Ready(core.tell_error(rank).map_or(Ok(()), Err))
     })
+}
+
+impl State {
+    /// Works a little if wanted, without a waker of who polls, who leaves it again if need be.
+    fn look_without(&mut self, waker: &Waker, wanted: bool) {
+        if !wanted {
+            return;
+        }
+        if let Some(left) = self.core.waiters.iter().position(|waiter| waiter.will_wake(waker)) {
+            let left = self.core.waiters.swap_remove(left);
+            self.core.shed.push(left);
+        }
+        self.progress();
+    }
+}
+
+impl Core {
+    /// Takes what a put to a rank, or to any, met that nobody was told of. Of lost ranks it is dropped.
+    fn tell_error(&mut self, rank: Option<Rank>) -> Option<FabricError> {
+        if !self.untold_error {
+            return None;
+        }
+        let lost = &self.lost;
+        let mut asked = self.ranks.iter_mut().filter(|(number, _)| rank.is_none_or(|rank| rank.number() == **number));
+        let error = asked.find_map(|(number, far)| far.error.take().filter(|_| !lost.contains(number)));
+        self.untold_error = self.ranks.values().any(|far| far.error.is_some());
+        error
+    }
 }
 
 /// Polls whether an operation may begin and, if a rank is given, a put with a notice to it.
 pub(super) fn room(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    let first = slot.is_empty();
     slot.0[0] = 1;
-    net.looking(|state| {
+    net.polling(cx, first, |state, cx, looks| {
+        state.look_without(cx.waker(), looks);
         if let Some(error) = rank.and_then(|rank| net.objection(rank)).or_else(|| net.objection(net.me)) {
             return Poll::Ready(Err(error));
         }

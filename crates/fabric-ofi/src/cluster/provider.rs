@@ -156,8 +156,22 @@ impl Provider for Cluster {
         });
     }
 
+    fn is_flushed(&self) -> bool {
+        // What was put on this node is visible when it is posted, by whatever processor does not
+        // reorder stores; elsewhere flushing takes a barrier.
+        cfg!(target_arch = "x86_64") && !self.net.owes()
+    }
+
     fn try_notice(&self, waiting: bool) -> Result<Option<Notice>> {
-        self.net.look();
+        let found = self.below.provider().try_notice(waiting)?;
+        if found.is_some() {
+            self.net.attention.found();
+        }
+        // Who waits polls the wait next, which looks.
+        if found.is_some() || waiting || !self.net.attention.wants() {
+            return Ok(found);
+        }
+        self.net.progress();
         self.below.provider().try_notice(waiting)
     }
 
@@ -172,13 +186,14 @@ impl Provider for Cluster {
             Goal::Room(Some(rank)) if self.net.is_far(rank) => polling::room(&self.net, slot, Some(rank), cx),
             Goal::Busy(_) | Goal::Charge(..) => Poll::Ready(Ok(())),
             _ => {
-                self.net.look();
+                self.net.look_while_waiting();
                 self.below.provider().poll_wait(slot, goal, cx)
             }
         }
     }
 
     fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
+        self.net.attention.found();
         let own = match goal {
             Goal::Flush(rank) | Goal::Room(rank) => rank.is_none_or(|rank| self.net.is_far(rank)),
             _ => false,

@@ -67,25 +67,25 @@ impl Queue for ClusterQueue {
     }
 
     fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        self.net.look();
+        self.net.look_while_waiting();
         self.below.poll_post(slot, posting, deps, cx)
     }
 
     fn poll_tcq(&self) -> Result<Option<Completion>> {
-        self.net.look();
-        self.below.poll_tcq()
+        self.net.find(|| self.below.poll_tcq())
     }
 
     fn poll_mrq(&self) -> Result<Option<MrqNotice>> {
-        self.net.look();
-        self.below.poll_mrq()
+        self.net.find(|| self.below.poll_mrq())
     }
 
     fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.net.look_while_waiting();
         self.below.poll_wait(slot, side, deps, cx)
     }
 
     fn end_wait(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended) {
+        self.net.attention.found();
         self.below.end_wait(slot, side, ended);
     }
 

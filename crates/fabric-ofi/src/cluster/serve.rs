@@ -115,6 +115,7 @@ impl Core {
             return Ok(Answer::Good);
         }
         self.far(head.from).held.push_back(notice);
+        self.holds = true;
         Ok(Answer::Held)
     }
 
@@ -124,6 +125,9 @@ impl Core {
 
     /// Leaves notices that waited, as far as there is room, and tells their posters.
     pub(super) fn offer_held(&mut self) {
+        if !self.holds {
+            return;
+        }
         let waiting: Vec<u32> =
             self.ranks.iter().filter(|(_, far)| !far.held.is_empty()).map(|(rank, _)| *rank).collect();
         for rank in waiting {
@@ -139,6 +143,7 @@ impl Core {
                 self.credit(rank, left);
             }
         }
+        self.holds = self.ranks.values().any(|far| !far.held.is_empty());
     }
 
     /// Gives a poster room back.

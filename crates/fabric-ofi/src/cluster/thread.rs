@@ -9,10 +9,14 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// A thread of the program that looked within this time looks again soon.
-const ATTENDED: Duration = Duration::from_micros(300);
+/// How long the thread rests while threads of the program look: at first, and at most.
+const REST: [Duration; 2] = [Duration::from_micros(150), Duration::from_millis(1)];
+/// Looks of the program's threads, since the last comparison, by which they count as looking.
+const ATTENDED: u64 = 8;
 /// Looks without an event before the thread sleeps.
-const LOOKS: u32 = 20;
+const LOOKS: u32 = 64;
+/// Looks without an event before it lets others have the CPU.
+const SPINS: u32 = 8;
 /// The longest sleep on the endpoint's descriptor: some providers have work that it does not tell.
 const SLEEP: Duration = Duration::from_millis(20);
 /// The longest sleep where there is no descriptor.
@@ -46,24 +50,34 @@ impl Drop for ProgressThread {
 }
 
 fn run(net: &Net) {
+    let attention = &net.attention;
+    attention.serve_by(&thread::current());
     let (mut vain, mut naps) = (0, 0);
+    let (mut rest, mut seen) = (REST[0], attention.looks());
     // Acquire: pairs with the release in `drop`.
     while !net.closing.load(Acquire) {
-        if net.unattended() < ATTENDED {
+        let looks = attention.looks();
+        let attended = !attention.is_handed_over() && looks.wrapping_sub(seen) >= ATTENDED;
+        if attended || attention.is_kept() {
             // The program's own thread works, and finds things sooner.
-            thread::park_timeout(ATTENDED / 2);
-            vain = 0;
+            (vain, naps, seen) = (0, 0, looks);
+            thread::park_timeout(rest);
+            rest = (rest * 2).min(REST[1]);
             continue;
         }
+        rest = REST[0];
         if net.progress() > 0 {
             (vain, naps) = (0, 0);
             continue;
         }
         vain += 1;
         if vain < LOOKS {
-            thread::yield_now();
+            if vain.is_multiple_of(SPINS) {
+                thread::yield_now();
+            }
             continue;
         }
+        seen = attention.looks();
         if !sleep(net) {
             naps = (naps + 1).min(8);
             thread::park_timeout(NAP.min(Duration::from_micros(20) * (1 << naps)));

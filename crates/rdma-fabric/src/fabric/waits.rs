@@ -83,6 +83,13 @@ impl Fabric {
         GoalFuture::new(self, || Goal::Flush(None))
     }
 
+    /// Returns whether it is sure that every put posted so far is visible and none has met an error that
+    /// nobody was told of, so that nothing has to be flushed. `false` says nothing.
+    #[inline]
+    pub fn is_flushed(&self) -> bool {
+        self.provider().is_flushed()
+    }
+
     /// Waits until a word of this rank's own memory satisfies `until`, and returns its value.
     ///
     /// What was visible when the writer wrote that value is visible to the caller (acquire).

@@ -270,6 +270,12 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     fn test(&self, token: &Token) -> bool;
     /// Gives up the result of an operation; the operation itself continues.
     fn forget(&self, token: Token);
+    /// Returns whether it is sure that all puts posted so far are visible and none has met an error
+    /// that nobody was told of: [`Goal::Flush`] would be reached at once, unless a rank is lost. A
+    /// provider that does not know says no.
+    fn is_flushed(&self) -> bool {
+        false
+    }
 
     // ----- waiting and time ------------------------------------------------------------------
 

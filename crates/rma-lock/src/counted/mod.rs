@@ -177,6 +177,9 @@ pub(crate) struct Core {
     queue: Queue,
     table: CountedTable,
     count: RemoteWord<u64>,
+    /// Whether this rank's processor works on the home's words itself: then a reader that nobody is in
+    /// the way of takes the short path on any fabric, and leaves by it if nothing is to be flushed.
+    is_in_place: bool,
     /// Created when this rank first writes, which most ranks of a large job never do.
     writers: OnceLock<Box<Writers>>,
     /// What the writer inside must remember ([`guard::Writing`]), while it is one of this rank's.
@@ -213,17 +216,19 @@ impl<S: Scheme> CountedLock<S> {
     fn with(fabric: &Fabric, memory: GroupMemory, home: Rank, link: EpochLink) -> Result<Self> {
         let count = fabric.remote_word(memory.at(home, Home::Count as u64)?)?;
         let queue = Queue::over(fabric, memory, home, S::RULES.recoverable)?;
+        let is_in_place = fabric.get_word_now(&count).is_some();
         let table = CountedTable {
             rules: S::RULES,
             ranks: fabric.ranks(),
             ordered_here: queue.ordered_here,
             passing: fabric.caps().immediate,
-            looks: if fabric.get_word_now(&count).is_some() { barge::LOOKS } else { 0 },
+            looks: if is_in_place { barge::LOOKS } else { 0 },
         };
         let core = Core {
             queue,
             table,
             count,
+            is_in_place,
             writers: OnceLock::new(),
             held: AtomicU64::new(0),
             seen: Seen::default(),

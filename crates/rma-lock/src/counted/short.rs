@@ -113,7 +113,7 @@ impl<S: Scheme> CountedLock<S> {
     #[inline(always)]
     pub(super) fn read_now(&self, tries: bool, deadline: Time) -> Result<(), Went> {
         let (core, rules) = (&self.core, &S::RULES);
-        if !core.is_fast() || !core.broken.is_whole() {
+        if !(core.is_fast() || core.is_in_place) || !core.broken.is_whole() {
             return Err(read_on(core, tries, Err(None), deadline));
         }
         match core.announced(rules, Transition::READER_ARRIVES, &core.count, COUNT_ME) {
@@ -131,7 +131,7 @@ impl<S: Scheme> CountedLock<S> {
     #[inline(always)]
     pub(super) fn leave_read(&self) -> Went {
         let (core, rules) = (&self.core, &S::RULES);
-        if !core.is_fast() {
+        if !(core.is_fast() || core.is_in_place && core.is_flushed()) {
             return leave_read_on(core, At::Flush, Err(None));
         }
         match core.announced(rules, Transition::READER_LEAVES, &core.count, UNCOUNT_ME) {

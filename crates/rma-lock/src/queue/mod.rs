@@ -115,6 +115,12 @@ impl Queue {
         self.ordered_everywhere
     }
 
+    /// Returns whether a short path may end here: nothing needs to be flushed now.
+    #[inline(always)]
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.ordered_everywhere || self.fabric.is_flushed()
+    }
+
     #[inline(always)]
     pub(crate) fn publish(&self, step: Transition) -> Result<(), FabricError> {
         self.published.step(&self.fabric, &self.memory, step)

@@ -16,7 +16,7 @@ pub(crate) mod named;
 pub(crate) mod peers;
 mod placement;
 mod progress;
-mod report;
+pub(crate) mod report;
 mod rows;
 mod sampling;
 mod table;

@@ -19,9 +19,9 @@ pub(super) struct Report {
 
 /// The machine that was measured. Fields are empty where the system does not report them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Machine {
-    pub(super) processor: String,
-    pub(super) kernel: String,
+pub(crate) struct Machine {
+    pub(crate) processor: String,
+    pub(crate) kernel: String,
     /// Cores the ranks were bound to.
     pub(super) cores: Vec<usize>,
     /// Load averages over 1, 5 and 15 minutes before the run.
@@ -47,7 +47,7 @@ pub(super) struct Run {
 }
 
 impl Machine {
-    pub(super) fn here(cores: Vec<usize>) -> Self {
+    pub(crate) fn here(cores: Vec<usize>) -> Self {
         let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let field = |name: &str| {
             let line = cpus.lines().find_map(|line| line.strip_prefix(name));
@@ -60,13 +60,13 @@ impl Machine {
 }
 
 /// Returns the load averages.
-pub(super) fn load() -> String {
+pub(crate) fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').take(3).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the commit this was built from, as far as git knows.
-pub(super) fn commit() -> String {
+pub(crate) fn commit() -> String {
     let git = |args: &[&str]| {
         let output = Command::new("git").args(args).output().ok().filter(|output| output.status.success())?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -77,7 +77,7 @@ pub(super) fn commit() -> String {
 }
 
 /// Formats seconds since 1970 as a date and a time of day.
-pub(super) fn date(seconds: u64) -> String {
+pub(crate) fn date(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     // Civil from days (proleptic Gregorian): eras of 400 years that begin on 1 March.
     let shifted = days + 719_468;

@@ -16,8 +16,17 @@ pub(crate) fn missing() -> Option<&'static str> {
 
 /// Builds these examples; returns the folder where they are.
 pub(crate) fn examples(names: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
+    built("onesided-examples", "onesided/ofi", names, &[])
+}
+
+/// Builds examples of a package with a feature, for a release; returns the folder where they are.
+pub(crate) fn for_release(package: &str, feature: &str, names: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
+    built(package, feature, names, &["--release"])
+}
+
+fn built(package: &str, feature: &str, names: &[&str], options: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
     let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--package", "onesided-examples", "--features", "onesided/ofi"]);
+    cargo.args(["build", "--package", package, "--features", feature]).args(options);
     cargo.args(names.iter().flat_map(|name| ["--example", name]));
     cargo.args(["--message-format", "json-render-diagnostics"]);
     let output = cargo.stderr(Stdio::inherit()).output().map_err(|error| format!("cargo: {error}"))?;

@@ -5,11 +5,11 @@
 //! reach each other over its loopback. What runs here is not proven for a network.
 
 mod bounded;
-mod build;
+pub(crate) mod build;
 mod combination;
 mod example;
 mod interrupt;
-mod launcher;
+pub(crate) mod launcher;
 mod leftover;
 mod report;
 mod slurm;

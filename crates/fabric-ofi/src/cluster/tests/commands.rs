@@ -187,7 +187,7 @@ fn commands_for_a_lost_rank_end() {
     let (here, there) = (Desk::at(&ranks, 0, NORMAL), Desk::at(&ranks, 1, NORMAL));
     let to = there.queue.id();
     // Nobody serves at rank 1 any more.
-    ranks.members[1].net.keep_attended();
+    let _kept = ranks.members[1].net.keep_attended();
     for len in [8, LEN as u32] {
         here.post(Posting::new(Command::put(to, here.at, there.at, len)).local(1).tcq(1));
     }

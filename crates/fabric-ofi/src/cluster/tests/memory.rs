@@ -155,7 +155,7 @@ fn wakers_are_called_and_dropped_without_the_lock() {
     let ranks = Ranks::new(2);
     let (member, locked) = (ranks.members[0].clone(), Arc::new(AtomicBool::new(false)));
     // So that nobody else has the lock.
-    member.net.keep_attended();
+    let kept = member.net.keep_attended();
     let region = ranks.region(1, 64);
     let waker = || Waker::from(Arc::new(Looks(member.clone(), locked.clone())));
     for forgets in [true, false] {
@@ -177,6 +177,7 @@ fn wakers_are_called_and_dropped_without_the_lock() {
         }
         ranks.over_now(0, id);
     }
+    drop(kept);
     assert!(!locked.load(Relaxed));
 }
 

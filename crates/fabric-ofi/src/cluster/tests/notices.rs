@@ -108,7 +108,7 @@ fn notices_of_a_lost_rank_that_wait_for_room_are_taken() {
     let ranks = Ranks::new(2);
     let region = ranks.region(0, 64);
     let mut left = 0;
-    ranks.members[0].net.keep_attended();
+    let _kept = ranks.members[0].net.keep_attended();
     while ranks.members[0].part().notify(Rank::new(1), left, region.key(), 0).unwrap() {
         left += 1;
     }

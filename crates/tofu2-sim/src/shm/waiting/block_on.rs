@@ -58,6 +58,9 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         }
         idle = idle.saturating_add(1);
         let spins = if requests.oversubscribed { SPINS_OVERSUBSCRIBED } else { SPINS };
+        if requests.keen {
+            idle = idle.min(spins + 1);
+        }
         if idle <= spins {
             core::hint::spin_loop();
         } else if signal.woken.swap(false, SeqCst) || idle <= spins + YIELDS {
@@ -75,7 +78,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
                 return out;
             }
             let next = Frame::take_requests();
-            if next.fresh {
+            if next.fresh || next.keen {
                 idle = 0;
                 report.end();
             } else if !signal.woken.load(SeqCst) && watch == next.watch {
@@ -119,6 +122,18 @@ pub(crate) fn note(cx: &Context<'_>, request: PollRequest<'_>) -> bool {
         }
         _ => false,
     })
+}
+
+/// Notes, for the [`block_on`] whose waker is in `cx`, that the rank has made progress and, if `keen`, that what it
+/// waits for now comes soon and rings no doorbell: the thread looks again rather than to park.
+pub(crate) fn gets_on(cx: &Context<'_>, has_got_on: bool, keen: bool) {
+    FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
+        Some(frame) if frame.waker.will_wake(cx.waker()) => {
+            frame.requests.fresh |= has_got_on;
+            frame.requests.keen |= keen;
+        }
+        _ => {}
+    });
 }
 
 /// Returns the number of CPUs this process may use.
@@ -185,6 +200,8 @@ struct Requests {
     /// Whether leaf futures wait on several doorbells; only one can be parked on.
     several: bool,
     fresh: bool,
+    /// Whether not to park.
+    keen: bool,
     oversubscribed: bool,
     longest: Option<Duration>,
     until: Option<Instant>,

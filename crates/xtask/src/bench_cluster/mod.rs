@@ -1,0 +1,140 @@
+//! `cargo xtask bench-cluster`: what a job on several nodes costs, beside what it is compared with in
+//! the same run, and whether that meets its goal. All nodes are this machine.
+//!
+//! What is measured is in two programs: the example `bare` of `fabric-ofi` (operations between nodes,
+//! beside bare calls of libfabric) and `in_cluster` (everything else).
+
+mod far;
+mod here;
+mod memory;
+mod row;
+mod scene;
+mod start;
+mod waits;
+
+use crate::{bench::report, ofi::build, page};
+use clap::Args;
+use row::Row;
+use serde::Serialize;
+use std::{
+    error::Error,
+    fs,
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Less of everything, in half a minute; the figures say little.
+    #[arg(long)]
+    quick: bool,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Rewrite the part of this page that the table stands in.
+    #[arg(long, value_name = "PAGE")]
+    markdown: Option<PathBuf>,
+    /// Measure only these parts.
+    #[arg(long, value_name = "PART", value_enum)]
+    only: Vec<Part>,
+}
+
+/// What is measured, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Part {
+    /// Operations between nodes.
+    Far,
+    /// Operations within a node.
+    Here,
+    /// Atomics at a rank that sleeps.
+    Asleep,
+    /// CPU of a rank that waits.
+    Idle,
+    /// From the launch to the first barrier.
+    Start,
+    /// Memory per peer.
+    Memory,
+}
+
+/// The providers of libfabric that work between processes of one machine, and their interface.
+const PROVIDERS: [(&str, Option<&str>); 2] = [("tcp;ofi_rxm", Some("lo")), ("shm", None)];
+
+/// What came of a run.
+#[derive(Debug, Default, Serialize)]
+struct Found {
+    rows: Vec<Row>,
+    /// What was not measured, and why.
+    skipped: Vec<String>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
+    if let Some(why) = build::missing() {
+        println!("bench-cluster: SKIPPED: {why}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let page = options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?)));
+    let page = page.transpose()?;
+    if let Some((_, page)) = &page {
+        page::rewritten(page, page::measured("bench-cluster"), "")?;
+    }
+    let bare = build::for_release("fabric-ofi", "ofi", &["bare"])?.join("bare");
+    let program = build::for_release("onesided-examples", "onesided/ofi", &["in_cluster"])?.join("in_cluster");
+    let (begun, load) = (Instant::now(), report::load());
+    let date = report::date(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs());
+    let (mut found, quick) = (Found::default(), options.quick);
+    for part in [Part::Far, Part::Here, Part::Asleep, Part::Idle, Part::Start, Part::Memory] {
+        if !options.only.is_empty() && !options.only.contains(&part) {
+            continue;
+        }
+        let before = (found.rows.len(), Instant::now());
+        match part {
+            Part::Far => far::measure(&bare, quick, &mut found),
+            Part::Here => here::measure(&program, quick, &mut found),
+            Part::Asleep => waits::asleep(&program, quick, &mut found),
+            Part::Idle => waits::idle(&program, quick, &mut found),
+            Part::Start => start::measure(&program, quick, &mut found),
+            Part::Memory => memory::measure(&program, quick, &mut found),
+        }?;
+        eprintln!("{part:?}: {} rows, {:.0} s", found.rows.len() - before.0, before.1.elapsed().as_secs_f64());
+    }
+    let machine = report::Machine::here(Vec::new());
+    let said = format!(
+        "{}`cargo xtask bench-cluster`, {date}, {:.0} s, commit {}.\n{}, {} CPUs, kernel {}.\nLoad average before the run {load}, after it {}.\n{}",
+        if quick { "QUICK RUN, its figures say little: " } else { "" },
+        begun.elapsed().as_secs_f64(),
+        report::commit(),
+        machine.processor,
+        std::thread::available_parallelism()?,
+        machine.kernel,
+        report::load(),
+        found.in_short(),
+    );
+    if let Some((path, page)) = page {
+        let text = format!("{said}\n{}\n", page::markdown(row::table(&found.rows)));
+        fs::write(path, page::rewritten(&page, page::measured("bench-cluster"), &text)?)?;
+    }
+    let mut out = io::stdout().lock();
+    if options.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&found)?)?;
+    } else {
+        writeln!(out, "{}\n\n{said}", page::terminal(row::table(&found.rows)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Found {
+    /// Notes aloud that something is not measured.
+    fn skip(&mut self, what: &str, why: impl core::fmt::Display) {
+        let line = format!("SKIPPED: {what}: {why}");
+        eprintln!("{line}");
+        self.skipped.push(line);
+    }
+
+    fn in_short(&self) -> String {
+        let met = self.rows.iter().filter(|row| row.met).count();
+        let lines = [format!("Goals met: {met} of {}.\n", self.rows.len())];
+        lines.into_iter().chain(self.skipped.iter().map(|line| format!("{line}.\n"))).collect()
+    }
+}

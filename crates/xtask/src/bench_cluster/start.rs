@@ -1,0 +1,71 @@
+//! From the launch of a job until its first barrier is passed, beside Open MPI's.
+
+use super::{
+    Found, PROVIDERS,
+    row::{Goal, Row, Unit, median},
+    scene::{lines_of, on_nodes, scene},
+};
+use crate::ofi::launcher::installed;
+use std::{
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+const RANKS: usize = 64;
+/// The numbers of nodes.
+const NODES: [usize; 2] = [2, 8];
+/// What it is compared with.
+const BARRIER: &str = include_str!("barrier.c");
+
+pub(super) fn measure(program: &Path, quick: bool, found: &mut Found) -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let mpi = match compiled(folder.path()) {
+        Ok(mpi) => mpi,
+        Err(why) => {
+            found.skip(&format!("{RANKS} ranks, beside Open MPI"), why);
+            return Ok(());
+        }
+    };
+    let mut others = Vec::new();
+    let mut ours = NODES.map(|_| Vec::new());
+    for _ in 0..if quick { 1 } else { 3 } {
+        let mut command = installed("mpirun.openmpi")?;
+        command.args(["--oversubscribe", "-n", &RANKS.to_string()]);
+        if rustix::process::geteuid().is_root() {
+            command.arg("--allow-run-as-root");
+        }
+        command.arg(&mpi);
+        others.push(passed(command)?);
+        for (nodes, ours) in NODES.iter().zip(&mut ours) {
+            let mut command = scene(program, &["barrier"]);
+            on_nodes(&mut command, RANKS, RANKS / nodes, PROVIDERS[0]);
+            ours.push(passed(command)?);
+        }
+    }
+    let Some(other) = median(others) else { return Ok(()) };
+    for (nodes, ours) in NODES.iter().zip(ours) {
+        let Some(ours) = median(ours) else { continue };
+        let what = format!("{RANKS} ranks on {nodes} nodes, launch to first barrier, beside Open MPI");
+        found.rows.push(Row::beside(what, Unit::Nanoseconds, ours, other, Goal::Times(1.0)));
+    }
+    Ok(())
+}
+
+/// Compiles the program that is compared with.
+fn compiled(folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    let (source, program) = (folder.join("barrier.c"), folder.join("barrier"));
+    fs::write(&source, BARRIER)?;
+    installed("mpirun.openmpi")?;
+    let mut compiler = installed("mpicc.openmpi")?;
+    let status = compiler.arg("-O2").arg("-o").arg(&program).arg(&source).status()?;
+    if status.success() { Ok(program) } else { Err("mpicc.openmpi can't compile it".into()) }
+}
+
+/// Returns how long it took until rank 0 had passed the barrier, in ns.
+fn passed(command: Command) -> Result<f64, Box<dyn Error>> {
+    let lines = lines_of(command)?;
+    let passed = lines.iter().find(|(line, _)| line == "passed").ok_or("no rank has passed the barrier")?;
+    Ok(passed.1.as_nanos() as f64)
+}

@@ -1,0 +1,43 @@
+//! Counts the bytes that Rust code has allocated and not freed: this project's, and not libfabric's,
+//! which has `malloc` of its own.
+//!
+//! Invariant: each call goes to the system's allocator with the caller's own arguments.
+#![allow(unsafe_code)]
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+#[global_allocator]
+static COUNTED: Counted = Counted;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+struct Counted;
+
+// SAFETY: it is the system's allocator.
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.fetch_add(layout.size(), Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        LIVE.fetch_add(layout.size(), Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(start, layout) }
+    }
+}
+
+/// Returns how many bytes there are now.
+pub(crate) fn live() -> usize {
+    LIVE.load(Relaxed)
+}

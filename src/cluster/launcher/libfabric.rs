@@ -1,0 +1,40 @@
+//! Variables by which libfabric starts sooner in ranks. What the user has set stays.
+
+use std::{env, process::Command};
+
+/// Providers that every libfabric has: no other one need be asked, nor its libraries loaded.
+const ALWAYS_THERE: [&str; 2] = ["tcp;ofi_rxm", "shm"];
+/// Bytes of the buffers of `ofi_rxm`: those of the longest message that ranks send, and room for its head.
+/// Clearing memory is most of what opening an endpoint takes, and by default they have four times as many.
+const BUFFER: &str = "4608";
+
+/// Sets the variables for a rank. `provider` is what it asks for, if that is known.
+pub(super) fn prepare(command: &mut Command, provider: Option<&str>) {
+    let mut set = |name: &str, value: &str| {
+        if env::var_os(name).is_none() {
+            command.env(name, value);
+        }
+    };
+    set("FI_OFI_RXM_BUFFER_SIZE", BUFFER);
+    if let Some(provider) = provider.filter(|provider| ALWAYS_THERE.contains(provider)) {
+        set("FI_PROVIDER", provider);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(provider: Option<&str>) -> Vec<String> {
+        let mut command = Command::new("true");
+        prepare(&mut command, provider);
+        command.get_envs().map(|(name, _)| name.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn only_providers_that_are_there_are_asked_alone() {
+        let is_asked_alone = |provider| variables(provider).iter().any(|name| name == "FI_PROVIDER");
+        assert!(is_asked_alone(Some("tcp;ofi_rxm")) || env::var_os("FI_PROVIDER").is_some());
+        assert!(!is_asked_alone(Some("verbs;ofi_rxm")) && !is_asked_alone(None));
+    }
+}
