@@ -13,7 +13,7 @@ mod heap;
 #[cfg(test)]
 mod tests;
 
-pub use super::processes::signals::Signals;
+pub use super::{processes::signals::Signals, waiting::block_on::gets_on};
 pub use cpus::bind_this_thread;
 pub use elsewhere::Card;
 pub use heap::Heap;
@@ -25,10 +25,9 @@ use super::{
         adopted, place,
         regions::{self, RegionKind, Resolved},
     },
-    waiting::block_on,
 };
 use crate::JobError;
-use core::{fmt, task::Context, time::Duration};
+use core::{fmt, time::Duration};
 use rdma_fabric::{
     Deps, Fabric, FabricError, Program, ProgramResult, Rank, Region, RegionKey, RemoteAddr, Result, provider::Place,
 };
@@ -278,12 +277,6 @@ impl Part {
             Lock::Ring => ring.is_some_and(|ring| ring.opens(region)),
             Lock::Terms(terms) => ring.is_some_and(|ring| ring.local_terms() == terms),
         }
-    }
-
-    /// Tells the [`block_on`](super::block_on) that polls with `cx`, if one does, that the rank has made progress,
-    /// if it `has_got_on`; and if it is `keen`, that it should look again, and not park.
-    pub fn gets_on(cx: &Context<'_>, has_got_on: bool, keen: bool) {
-        block_on::gets_on(cx, has_got_on, keen);
     }
 
     /// Runs `program` as this rank over `fabric`, which is above [`Part::fabric`], and then its
