@@ -89,6 +89,11 @@ impl Domain {
         self.facts.longest
     }
 
+    /// Returns whether threads of the provider move bytes, which then need a CPU of their own.
+    pub fn has_own_threads(&self) -> bool {
+        self.facts.own_threads
+    }
+
     /// Returns how many bytes dropped regions and endpoints still take, for bytes that come late;
     /// pages of this crate are given back. It is 0 when no endpoint of the domain is open.
     pub fn retired_bytes(&self) -> usize {

@@ -22,9 +22,9 @@ use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, TryLockError,
     atomic::{AtomicBool, Ordering::Relaxed},
 };
-use tofu2_sim::shm::part::{Heap, Part};
+use tofu2_sim::shm::part::{Heap, Part, gets_on};
 
-/// Takes all out: most often there is one, and the vector keeps its memory.
+/// Takes all out; of a single one, as there is most often, the vector keeps its memory.
 fn taken<T>(all: &mut Vec<T>) -> (Option<T>, Vec<T>) {
     let one = all.pop();
     (one, if all.is_empty() { Vec::new() } else { core::mem::take(all) })
@@ -74,7 +74,8 @@ impl Net {
         let link = Link::open(&domain, &heap)?;
         let core = Core::new(part.clone(), link.door);
         let state = Mutex::new(State { link: Some(link), core });
-        let (attention, owes, closing) = (Attention::default(), AtomicBool::new(false), AtomicBool::new(false));
+        let (attention, owes, closing) =
+            (Attention::new(domain.has_own_threads()), AtomicBool::new(false), AtomicBool::new(false));
         let (me, bench) = (fabric.rank(), Mutex::default());
         Ok(Net { me, part, here, heap, domain, state, bench, council, attention, owes, closing })
     }
@@ -97,12 +98,12 @@ impl Net {
 
     fn finish<T>(&self, mut state: MutexGuard<'_, State>, work: impl FnOnce(&mut State) -> T) -> T {
         let done = work(&mut state);
-        let (woken, shed) = (taken(&mut state.core.woken), taken(&mut state.core.shed));
-        let drained = state.core.has_drained();
-        let has_come = !state.core.arrivals.is_empty();
-        if state.core.owes() != self.owes.load(Relaxed) {
-            // Only who has the lock stores it.
-            self.owes.store(state.core.owes(), Relaxed);
+        let core = &mut state.core;
+        let (woken, shed, drained) = (taken(&mut core.woken), taken(&mut core.shed), core.has_drained());
+        let has_come = !core.arrivals.is_empty();
+        // Only who has the lock stores it.
+        if core.owes() != self.owes.load(Relaxed) {
+            self.owes.store(core.owes(), Relaxed);
         }
         drop(state);
         drop(shed);
@@ -164,8 +165,8 @@ impl Net {
         Ok(found)
     }
 
-    /// Polls something that the network brings: `work` sees what has come of it, and first works a
-    /// little if that is up to this thread, of which it is told. `first` says that it was just posted.
+    /// Polls something that the network brings, `first` if it was just posted. `work` sees what has
+    /// come of it, and works a little before, if it is told to.
     pub(super) fn polling<T>(
         &self,
         cx: &mut Context<'_>,
@@ -180,14 +181,14 @@ impl Net {
         if stands.is_ready() {
             self.attention.found();
         }
-        Part::gets_on(cx, first || stands.is_ready(), looks && stands.is_pending());
+        gets_on(cx, first || stands.is_ready(), looks && stands.is_pending());
         stands
     }
 
-    /// Returns whether a put that was posted before is not visible, or has failed and nobody was told.
+    /// Returns whether a put that was posted before is not visible, or has failed and nobody was told:
+    /// whoever has posted one has seen that stored.
     #[inline]
     pub(super) fn owes(&self) -> bool {
-        // Whoever has posted a put has seen it stored.
         self.owes.load(Relaxed)
     }
 

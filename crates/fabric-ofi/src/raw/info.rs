@@ -42,6 +42,8 @@ pub(crate) struct Facts {
     pub(crate) depth: usize,
     pub(crate) receives: usize,
     pub(crate) resources: u32,
+    /// Whether threads of its own move bytes.
+    pub(crate) own_threads: bool,
 }
 
 /// One offer, as libfabric wrote it.
@@ -144,6 +146,7 @@ impl Info {
                 depth: send.map_or(0, |attr| attr.size),
                 receives: info.rx_attr.as_ref().map_or(0, |attr| attr.size),
                 resources: domain.map_or(0, |attr| attr.resource_mgmt),
+                own_threads: domain.is_some_and(|attr| attr.data_progress == sys::FI_PROGRESS_AUTO),
             }
         }
     }

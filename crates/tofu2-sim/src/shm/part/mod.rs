@@ -16,7 +16,7 @@ mod standstill;
 #[cfg(test)]
 mod tests;
 
-pub use super::processes::signals::Signals;
+pub use super::{processes::signals::Signals, waiting::block_on::gets_on};
 pub use commands::{Cargo, FarCommand, FarReply, Obeyed};
 pub use cpus::bind_this_thread;
 pub use elsewhere::Card;
@@ -30,10 +30,9 @@ use super::{
         adopted, place,
         regions::{self, RegionKind, Resolved},
     },
-    waiting::block_on,
 };
 use crate::JobError;
-use core::{fmt, task::Context, time::Duration};
+use core::{fmt, time::Duration};
 use rdma_fabric::{
     Deps, Fabric, FabricError, Program, ProgramResult, Rank, Region, RegionKey, RemoteAddr, Result, provider::Place,
 };
@@ -285,14 +284,9 @@ impl Part {
         }
     }
 
-    /// Tells the [`block_on`](super::block_on) that polls with `cx`, if one does, that the rank has made progress,
-    /// if it `has_got_on`; and if it is `keen`, that it should look again, and not park.
-    pub fn gets_on(cx: &Context<'_>, has_got_on: bool, keen: bool) {
-        block_on::gets_on(cx, has_got_on, keen);
-    }
-
     /// Runs `program` as this rank over `fabric`, which is above [`Part::fabric`], and then its
-    /// helpers to their end. The program keeps its fabric to itself. How the rank has ended is published on this node.
+    /// helpers to their end. The program keeps its fabric to itself. How the rank has ended is
+    /// published on this node.
     ///
     /// # Errors
     /// [`JobError::RankFailed`], [`JobError::RankPanicked`].

@@ -124,9 +124,10 @@ pub(crate) fn note(cx: &Context<'_>, request: PollRequest<'_>) -> bool {
     })
 }
 
-/// Notes, for the [`block_on`] whose waker is in `cx`, that the rank has made progress and, if `keen`, that what it
-/// waits for now comes soon and rings no doorbell: the thread looks again rather than to park.
-pub(crate) fn gets_on(cx: &Context<'_>, has_got_on: bool, keen: bool) {
+/// Tells the [`block_on`] that polls with `cx`, if one does, that the rank has made progress, if it
+/// `has_got_on`; and, if it is `keen`, that what it waits for comes soon and rings no doorbell, so that
+/// the thread looks again rather than to park.
+pub fn gets_on(cx: &Context<'_>, has_got_on: bool, keen: bool) {
     FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
         Some(frame) if frame.waker.will_wake(cx.waker()) => {
             frame.requests.fresh |= has_got_on;
