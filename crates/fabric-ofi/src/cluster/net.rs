@@ -22,7 +22,7 @@ use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, TryLockError,
     atomic::{AtomicBool, Ordering::Relaxed},
 };
-use tofu2_sim::shm::part::{Heap, Part, gets_on};
+use tofu2_sim::shm::part::{Heap, Part, Wish, gets_on};
 
 /// Takes all out; of a single one, as there is most often, the vector keeps its memory.
 fn taken<T>(all: &mut Vec<T>) -> (Option<T>, Vec<T>) {
@@ -144,9 +144,12 @@ impl Net {
     }
 
     /// Works a little for a wait that memory of this rank ends, if it is time to.
-    pub(super) fn look_while_waiting(&self) {
+    pub(super) fn look_while_waiting(&self, cx: &Context<'_>) {
         if self.attention.waits() {
             self.progress();
+        }
+        if self.attention.has_own_threads() {
+            gets_on(cx, false, Some(Wish::Park));
         }
     }
 
@@ -181,7 +184,9 @@ impl Net {
         if stands.is_ready() {
             self.attention.found();
         }
-        gets_on(cx, first || stands.is_ready(), looks && stands.is_pending());
+        let wish = if self.attention.has_own_threads() { Wish::Park } else { Wish::Look };
+        let waits = stands.is_pending() && (looks || wish == Wish::Park);
+        gets_on(cx, first || stands.is_ready(), waits.then_some(wish));
         stands
     }
 

@@ -186,7 +186,7 @@ impl Provider for Cluster {
             Goal::Room(Some(rank)) if self.net.is_far(rank) => polling::room(&self.net, slot, Some(rank), cx),
             Goal::Busy(_) | Goal::Charge(..) => Poll::Ready(Ok(())),
             _ => {
-                self.net.look_while_waiting();
+                self.net.look_while_waiting(cx);
                 self.below.provider().poll_wait(slot, goal, cx)
             }
         }

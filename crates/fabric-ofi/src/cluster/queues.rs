@@ -67,7 +67,7 @@ impl Queue for ClusterQueue {
     }
 
     fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        self.net.look_while_waiting();
+        self.net.look_while_waiting(cx);
         self.below.poll_post(slot, posting, deps, cx)
     }
 
@@ -80,7 +80,7 @@ impl Queue for ClusterQueue {
     }
 
     fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        self.net.look_while_waiting();
+        self.net.look_while_waiting(cx);
         self.below.poll_wait(slot, side, deps, cx)
     }
 

@@ -60,6 +60,8 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         let spins = if requests.oversubscribed { SPINS_OVERSUBSCRIBED } else { SPINS };
         if requests.keen {
             idle = idle.min(spins + 1);
+        } else if requests.parks {
+            idle = idle.max(spins + YIELDS + 1);
         }
         if idle <= spins {
             core::hint::spin_loop();
@@ -124,14 +126,23 @@ pub(crate) fn note(cx: &Context<'_>, request: PollRequest<'_>) -> bool {
     })
 }
 
+/// What a wait wants of the [`block_on`] that polls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// To be polled again rather than to park: what it waits for comes soon, and rings no doorbell.
+    Look,
+    /// To park at once: others need the CPU to bring what it waits for.
+    Park,
+}
+
 /// Tells the [`block_on`] that polls with `cx`, if one does, that the rank has made progress, if it
-/// `has_got_on`; and, if it is `keen`, that what it waits for comes soon and rings no doorbell, so that
-/// the thread looks again rather than to park.
-pub fn gets_on(cx: &Context<'_>, has_got_on: bool, keen: bool) {
+/// `has_got_on`, and what its wait wants.
+pub fn gets_on(cx: &Context<'_>, has_got_on: bool, wish: Option<Wish>) {
     FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
         Some(frame) if frame.waker.will_wake(cx.waker()) => {
             frame.requests.fresh |= has_got_on;
-            frame.requests.keen |= keen;
+            frame.requests.keen |= wish == Some(Wish::Look);
+            frame.requests.parks |= wish == Some(Wish::Park);
         }
         _ => {}
     });
@@ -203,6 +214,8 @@ struct Requests {
     fresh: bool,
     /// Whether not to park.
     keen: bool,
+    /// Whether to park at once.
+    parks: bool,
     oversubscribed: bool,
     longest: Option<Duration>,
     until: Option<Instant>,
