@@ -26,8 +26,7 @@ use tofu2_sim::shm::part::{Heap, Part, Wish, gets_on};
 
 /// Takes all out; of a single one, as there is most often, the vector keeps its memory.
 fn taken<T>(all: &mut Vec<T>) -> (Option<T>, Vec<T>) {
-    let one = all.pop();
-    (one, if all.is_empty() { Vec::new() } else { core::mem::take(all) })
+    (all.pop(), if all.is_empty() { Vec::new() } else { core::mem::take(all) })
 }
 
 /// What a rank tells those who bring it the news of other ranks, from any thread of the rank.
