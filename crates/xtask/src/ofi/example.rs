@@ -19,10 +19,8 @@ enum End {
     Well(&'static str),
     /// A rank kills itself, and the others print this.
     Survived(&'static str),
-    /// The ranks refuse by a typed error with this text.
-    Refused(&'static str),
 }
-use End::{Refused, Survived, Well};
+use End::{Survived, Well};
 
 const fn of_four(name: &'static str, end: End) -> Example {
     Example { name, ranks: 4, words: &[], end }
@@ -79,7 +77,6 @@ impl Example {
         if ended.left > 0 {
             return (Outcome::Failed, format!("left {} processes behind", ended.left));
         }
-        let said = |text: &str| line_with(&ended.err, text).or(line_with(&ended.out, text));
         let told = || {
             let line = line_with(&ended.err, "error: ").or(ended.err.lines().last());
             format!("{status}: {}", line.unwrap_or("nothing on standard error"))
@@ -87,13 +84,9 @@ impl Example {
         match self.end {
             Well(text) if status.success() && ended.out.contains(text) => (Outcome::Ran, String::new()),
             Survived(text) if ended.out.contains(text) => (Outcome::Ran, String::new()),
-            Refused(text) if !status.success() && said(text).is_some() => {
-                (Outcome::Refused, said(text).map_or("", without_rank).to_owned())
-            }
             Well(text) | Survived(text) if status.success() => {
                 (Outcome::Failed, format!("ended well, but did not print `{text}`"))
             }
-            Refused(_) if status.success() => (Outcome::Failed, "ran, though it should be refused".to_owned()),
             _ => (Outcome::Failed, told()),
         }
     }
@@ -102,16 +95,6 @@ impl Example {
 /// Returns the first line with this text.
 fn line_with<'a>(lines: &'a str, text: &str) -> Option<&'a str> {
     lines.lines().find(|line| line.contains(text)).map(str::trim)
-}
-
-/// Leaves away what a launcher writes in front of a rank's line, and which rank it was: they differ
-/// from run to run.
-fn without_rank(line: &str) -> &str {
-    let line = line.split_once("error: ").map_or(line, |(_, error)| error);
-    match line.split_once(" failed: ") {
-        Some((rank, error)) if rank.starts_with("rank ") => error,
-        _ => line,
-    }
 }
 
 #[cfg(test)]
@@ -135,14 +118,5 @@ mod tests {
         assert_eq!(judged("crash_recovery", 137, "", "").0, Outcome::Failed);
         let nowhere = "[1] error: libfabric has no provider `x` here; it has tcp\n";
         assert_eq!(judged("counter", 1, "", nowhere).0, Outcome::Skipped);
-    }
-
-    #[test]
-    fn a_refusal_is_named_without_its_rank() {
-        let text = "this provider does not support control queues";
-        let line = format!("[2] error: rank 2 failed: {text}\n");
-        assert_eq!(judged("session_chain", 1, "", &line), (Outcome::Refused, text.to_owned()));
-        assert_eq!(judged("session_chain", 0, "", "").0, Outcome::Failed);
-        assert_eq!(judged("session_chain", 1, "", "error: another").0, Outcome::Failed);
     }
 }

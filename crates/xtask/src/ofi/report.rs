@@ -12,8 +12,6 @@ use serde::Serialize;
 pub(crate) enum Outcome {
     /// As it had to.
     Ran,
-    /// By the error that says what a cluster can't do, as it had to.
-    Refused,
     Failed,
     /// It was not run.
     Skipped,
@@ -47,8 +45,8 @@ impl Run {
 }
 
 /// The outcomes, as columns.
-const COLUMNS: [(Outcome, &str); 4] =
-    [(Outcome::Ran, "ran"), (Outcome::Refused, "refused"), (Outcome::Failed, "FAILED"), (Outcome::Skipped, "skipped")];
+const COLUMNS: [(Outcome, &str); 3] =
+    [(Outcome::Ran, "ran"), (Outcome::Failed, "FAILED"), (Outcome::Skipped, "skipped")];
 
 fn count<'a>(runs: impl IntoIterator<Item = &'a Run>, outcome: Outcome) -> usize {
     runs.into_iter().filter(|run| run.outcome == outcome).count()
@@ -121,17 +119,17 @@ fn by_example(runs: &[Run]) -> Table {
     table
 }
 
-/// Lists each refusal and each reason to skip once, and all failures.
+/// Lists each reason to skip once, and all failures.
 fn reasons(runs: &[Run]) -> String {
     let mut lines: Vec<String> = Vec::new();
-    for (outcome, word) in [(Outcome::Refused, "refused"), (Outcome::Skipped, "skipped"), (Outcome::Failed, "FAILED")] {
+    for outcome in [Outcome::Skipped, Outcome::Failed] {
         for run in runs.iter().filter(|run| run.outcome == outcome) {
             let line = match outcome {
                 Outcome::Failed => format!(
                     "* FAILED: {} over {}, {} ranks a node, by {}: {}",
                     run.example, run.provider, run.ranks_per_node, run.launcher, run.why
                 ),
-                _ => format!("* {word}: {}: {}", run.example, run.why),
+                _ => format!("* skipped: {}: {}", run.example, run.why),
             };
             if !lines.contains(&line) {
                 lines.push(line);
@@ -153,14 +151,14 @@ mod tests {
     fn each_run_is_counted_and_each_reason_told() {
         let runs = [
             run("onesided", "counter", Outcome::Ran, ""),
-            run("onesided", "session_chain", Outcome::Refused, "no queues"),
+            run("onesided", "session_chain", Outcome::Skipped, "no queues"),
             run("openmpi", "counter", Outcome::Failed, "did not end within 9 s"),
-            run("openmpi", "session_chain", Outcome::Refused, "no queues"),
+            run("openmpi", "session_chain", Outcome::Skipped, "no queues"),
         ];
         let text = markdown(&runs);
         assert_eq!(text.matches("no queues").count(), 1, "{text}");
         assert!(text.contains("* FAILED: counter over shm, 1 ranks a node, by openmpi: did not end within 9 s"));
         assert_eq!(text.lines().filter(|line| line.starts_with("| shm")).count(), 2, "{text}");
-        assert_eq!(in_short(&runs[..2]), "1 ran, 1 refused, 1.0 s");
+        assert_eq!(in_short(&runs[..2]), "1 ran, 1 skipped, 1.0 s");
     }
 }
