@@ -20,7 +20,7 @@
 
 // Where to begin: `core` is the state of a rank, and how operations end; they begin in `rma` or, as
 // messages, in `outbox`. `transfer` is what its program posts and `polling` what it asks for later, `serve` what it does for others, as
-// `message` and `directory` say. `net` puts
+// `message` and `directory` say. `looking` and `attention` decide when the program looks. `net` puts
 // a lock around it, for the program's threads and the one in `thread`; `provider` is what a fabric
 // sees, `queues` the control queues, whose `commands` go to other nodes, `gates` the barrier unit; what they
 // have to do is in `arrivals`. `epoch` is about losses.
@@ -35,6 +35,7 @@ mod flight;
 mod gates;
 mod heap;
 mod link;
+mod looking;
 mod message;
 mod mistake;
 mod net;
