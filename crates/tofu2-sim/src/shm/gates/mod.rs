@@ -129,7 +129,7 @@ impl Units for JobUnits<'_> {
 
     #[inline]
     fn is_far(&self, rank: Rank) -> bool {
-        self.has_far() && self.0.segment_of(rank).is_some_and(|segment| segment.is_absent())
+        self.0.is_far(rank)
     }
 
     fn tell(&self, news: News) {

@@ -56,9 +56,7 @@ impl Part {
 
     /// Returns the news that these bytes are, of a gate of another node.
     fn read(&self, bytes: &[u8]) -> Option<News> {
-        let ranks = self.endpoint.job().plan.ranks;
-        let is_far = |news: &News| news.rank.index() < ranks && !self.local.contains(&news.rank);
-        news_of(bytes).filter(is_far)
+        news_of(bytes).filter(|news| self.endpoint.job().is_far(news.rank))
     }
 }
 

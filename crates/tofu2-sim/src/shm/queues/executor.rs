@@ -246,7 +246,9 @@ impl<'a> Executor<'a> {
         queue.enter(position, Phase::Past);
         let entry = |kept, outcome| TcqEntry { position, kept, status: Status::encode(outcome) };
         let unheard = performed.unheard(posting);
-        if let (Some(number), Some(far)) = (performed.later, self.queues.far(queue.id)) {
+        if let Some(number) = performed.later
+            && let Some(far) = self.queues.far(queue.id)
+        {
             far.stand_in(position, number);
         }
         match performed.local {

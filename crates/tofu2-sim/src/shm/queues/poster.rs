@@ -120,8 +120,8 @@ impl Poster {
         if self.delayed_slots + slots > ring::usable(queue.geometry.depth) {
             return Err(Refused::Full(()));
         }
-        let is_full = self.far.as_ref().is_some_and(|far| far.is_full());
-        if is_full && posting.command.target().is_some_and(|to| executor.job.is_far(to.rank())) {
+        let is_far = posting.command.target().is_some_and(|to| executor.job.is_far(to.rank()));
+        if is_far && self.far.as_ref().is_some_and(|far| far.is_full()) {
             return Err(Refused::Full(()));
         }
         self.write += slots;
