@@ -294,3 +294,5 @@ mod model;
 mod model_nodes;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) mod wires;

@@ -6,6 +6,7 @@ use super::{
     fire, outcome,
     own::OwnGates,
     record::{At, Field, Half, Units, pack, unpack},
+    wires::exchange,
 };
 use crate::shm::{memory::word::Word, testing};
 use core::sync::atomic::Ordering;
@@ -15,7 +16,7 @@ use loom::{
 };
 use rdma_fabric::{
     Rank,
-    barrier::{GateId, ReduceOp, RoundFault, Values, Wiring},
+    barrier::{GateId, ReduceOp, RoundFault, Values},
 };
 use std::sync::{
     Arc,
@@ -135,19 +136,8 @@ fn member(units: &Tiny, me: Rank) -> (OwnGates, GateId) {
     let mut own = OwnGates::default();
     let ids = own.take(units, me, 1, |_| false).unwrap();
     let theirs = |index| GateId::new(Rank::new(1 - me.number()), index, 1);
-    let start = Wiring {
-        source_local: Some(ids[1]),
-        destination_local: Some(ids[1]),
-        destination_remote: Some(theirs(1)),
-        ..Wiring::none(ids[0])
-    };
-    let relay = Wiring {
-        source_local: Some(ids[0]),
-        destination_local: Some(ids[0]),
-        source_remote: Some(theirs(0)),
-        ..Wiring::none(ids[1])
-    };
-    own.set(units, me, &[start, relay]).unwrap();
+    let wires = exchange([ids[0], ids[1]], [theirs(0), theirs(1)]);
+    own.set(units, me, &wires).unwrap();
     (own, ids[0])
 }
 

@@ -6,6 +6,7 @@ use super::{
     fire, outcome,
     own::OwnGates,
     record::{At, Field, Units, records, unpack},
+    wires::exchange,
 };
 use crate::shm::{memory::word::Word, testing};
 use core::sync::atomic::Ordering;
@@ -18,7 +19,7 @@ use loom::{
 };
 use rdma_fabric::{
     Rank,
-    barrier::{GateId, ReduceOp, Values, Wiring},
+    barrier::{GateId, ReduceOp, Values},
 };
 use std::sync::Arc;
 
@@ -138,19 +139,8 @@ fn member(both: &Both, me: Rank) -> GateId {
     let mut own = both.ranks[me.index()].own.lock().unwrap();
     let ids = own.take(&node, me, 1, |_| false).unwrap();
     let theirs = |index| GateId::new(Rank::new(1 - me.number()), index, 1);
-    let start = Wiring {
-        source_local: Some(ids[1]),
-        destination_local: Some(ids[1]),
-        destination_remote: Some(theirs(1)),
-        ..Wiring::none(ids[0])
-    };
-    let relay = Wiring {
-        source_local: Some(ids[0]),
-        destination_local: Some(ids[0]),
-        source_remote: Some(theirs(0)),
-        ..Wiring::none(ids[1])
-    };
-    let told = own.set(&node, me, &[start, relay]).unwrap();
+    let wires = exchange([ids[0], ids[1]], [theirs(0), theirs(1)]);
+    let told = own.set(&node, me, &wires).unwrap();
     drop(own);
     assert_eq!((told.len(), records(&node)), (2, 3));
     for news in told {

@@ -4,6 +4,7 @@
 use super::{
     JobUnits,
     record::{At, Field, Units as _, pack},
+    wires::{one_way, wire_exchange},
 };
 use crate::shm::{
     job::{Job, State},
@@ -26,22 +27,7 @@ fn job(ranks: u32) -> (Arc<Job>, Vec<Fabric>) {
 /// Wires two members that exchange, and returns the gates of each.
 fn exchange(endpoints: &[Fabric]) -> [Gates; 2] {
     let gates = [0, 1].map(|rank: usize| endpoints[rank].alloc_gates(2).unwrap());
-    for (me, fabric) in endpoints.iter().take(2).enumerate() {
-        let ([start, relay], theirs) = ([gates[me].ids()[0], gates[me].ids()[1]], gates[1 - me].ids());
-        let start = Wiring {
-            source_local: Some(relay),
-            destination_local: Some(relay),
-            destination_remote: Some(theirs[1]),
-            ..Wiring::none(start)
-        };
-        let relay = Wiring {
-            source_local: Some(start.gate),
-            destination_local: Some(start.gate),
-            source_remote: Some(theirs[0]),
-            ..Wiring::none(relay)
-        };
-        fabric.set_gates(&[start, relay]).unwrap();
-    }
+    wire_exchange(endpoints, &gates);
     gates
 }
 
@@ -64,22 +50,6 @@ fn an_exchange() {
             assert_eq!(poll(me), Ok(Progress::Completed(Some(sum(5 + round as u64)))));
         }
     }
-}
-
-/// Rank 0's start/end gate signals a relay gate of rank 1, the owner.
-fn one_way(endpoints: &[Fabric]) -> [Gates; 2] {
-    let gates = [endpoints[0].alloc_gates(1).unwrap(), endpoints[1].alloc_gates(2).unwrap()];
-    let ([from], [start, relay]) = ([gates[0].start()], [gates[1].ids()[0], gates[1].ids()[1]]);
-    endpoints[0].set_gates(&[Wiring { destination_remote: Some(relay), ..Wiring::none(from) }]).unwrap();
-    let own = Wiring { source_local: Some(relay), destination_local: Some(relay), ..Wiring::none(start) };
-    let relay = Wiring {
-        source_local: Some(start),
-        source_remote: Some(from),
-        destination_local: Some(start),
-        ..Wiring::none(relay)
-    };
-    endpoints[1].set_gates(&[own, relay]).unwrap();
-    gates
 }
 
 #[test]

@@ -2,7 +2,11 @@
 //! order it likes.
 
 use super::*;
-use crate::shm::{part::PartPlan, testing::Chance};
+use crate::shm::{
+    gates::wires::{one_way, wire_exchange},
+    part::PartPlan,
+    testing::Chance,
+};
 use core::time::Duration;
 use rdma_fabric::{
     Deps, Fabric,
@@ -76,44 +80,8 @@ fn sum(value: u64) -> Values {
     Values::new(ReduceOp::Sum, &[value]).unwrap()
 }
 
-/// Wires two members that exchange.
-fn wire_exchange(fabrics: &[Fabric], gates: &[Gates; 2]) {
-    for (me, fabric) in fabrics.iter().take(2).enumerate() {
-        let ([start, relay], theirs) = ([gates[me].ids()[0], gates[me].ids()[1]], gates[1 - me].ids());
-        let start = Wiring {
-            source_local: Some(relay),
-            destination_local: Some(relay),
-            destination_remote: Some(theirs[1]),
-            ..Wiring::none(start)
-        };
-        let relay = Wiring {
-            source_local: Some(start.gate),
-            destination_local: Some(start.gate),
-            source_remote: Some(theirs[0]),
-            ..Wiring::none(relay)
-        };
-        fabric.set_gates(&[start, relay]).unwrap();
-    }
-}
-
 fn gates_of_two(fabrics: &[Fabric], gates: usize) -> [Gates; 2] {
     [0, 1].map(|rank: usize| fabrics[rank].alloc_gates(gates).unwrap())
-}
-
-/// Rank 0's start/end gate signals a relay gate of rank 1, the owner.
-fn one_way(fabrics: &[Fabric]) -> [Gates; 2] {
-    let gates = [fabrics[0].alloc_gates(1).unwrap(), fabrics[1].alloc_gates(2).unwrap()];
-    let ([from], [start, relay]) = ([gates[0].start()], [gates[1].ids()[0], gates[1].ids()[1]]);
-    fabrics[0].set_gates(&[Wiring { destination_remote: Some(relay), ..Wiring::none(from) }]).unwrap();
-    let own = Wiring { source_local: Some(relay), destination_local: Some(relay), ..Wiring::none(start) };
-    let relay = Wiring {
-        source_local: Some(start),
-        source_remote: Some(from),
-        destination_local: Some(start),
-        ..Wiring::none(relay)
-    };
-    fabrics[1].set_gates(&[own, relay]).unwrap();
-    gates
 }
 
 #[test]
