@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::{LONG, Operation, Result, Side, bounded};
+use crate::{LONG, Operation, Result, Side, answer_until, bounded};
 use fabric_ofi_sys as sys;
 use rustix::{
     fs::{MemfdFlags, ftruncate, memfd_create},
@@ -276,11 +276,6 @@ impl Side for Calls {
     }
 
     fn serve(&mut self, is_over: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
-        while !is_over()? {
-            for _ in 0..256 {
-                self.answer()?;
-            }
-        }
-        Ok(())
+        answer_until(is_over, || self.answer())
     }
 }

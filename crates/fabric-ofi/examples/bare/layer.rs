@@ -1,6 +1,6 @@
 //! What is measured: this crate's endpoint.
 
-use crate::{LONG, Operation, Result, Side, bounded};
+use crate::{LONG, Operation, Result, Side, answer_until, bounded};
 use fabric_ofi::{
     Amo, Domain, Endpoint, EndpointOptions, Event, GetInto, Peer, PutFrom, Region, RemoteKey, Wanted, providers,
 };
@@ -99,11 +99,6 @@ impl Side for Layer {
     }
 
     fn serve(&mut self, is_over: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
-        while !is_over()? {
-            for _ in 0..256 {
-                self.answer()?;
-            }
-        }
-        Ok(())
+        answer_until(is_over, || self.answer())
     }
 }

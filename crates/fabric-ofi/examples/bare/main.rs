@@ -85,6 +85,14 @@ trait Side {
     fn serve(&mut self, is_over: &mut dyn FnMut() -> Result<bool>) -> Result<()>;
 }
 
+/// Answers until the turn is over, and asks only now and then whether it is.
+fn answer_until(is_over: &mut dyn FnMut() -> Result<bool>, mut answer: impl FnMut() -> Result<()>) -> Result<()> {
+    while !is_over()? {
+        (0..256).try_for_each(|_| answer())?;
+    }
+    Ok(())
+}
+
 /// What they are called, in the order of [`sides`].
 const SIDES: [&str; 3] = ["fabric", "endpoint", "bare calls"];
 
