@@ -63,6 +63,7 @@ fn run_with(
     let watch = launch.stuck_after.map(|bound| Watch::start(bound, &news, session.speaker()));
     let (ended, settled) = program(&rank);
     drop(watch);
+    news.say_deadlock();
     rank.tell_counters(launch);
     match (rank.part.abort(), &ended) {
         // Where all ranks share memory, nobody else has told the coordinator.

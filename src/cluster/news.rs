@@ -33,6 +33,13 @@ pub(crate) struct Standing {
 }
 
 impl State {
+    /// Says, once, what the rank waited for when all waited.
+    fn say_deadlock(&mut self, waiting: usize) {
+        if let Some(awaited) = self.awaited.take() {
+            crate::report::say(format_args!("error: deadlock: {waiting} ranks wait for each other: {awaited}"));
+        }
+    }
+
     fn standing(&self) -> Option<Standing> {
         let seat = self.seat.as_ref()?;
         let waiting = seat.part().waiting()?;
@@ -83,13 +90,22 @@ impl News {
             let _ = speaker.still(wave, standing.map(|standing| standing.stamp));
             return;
         }
-        if let (Event::Deadlock { waiting }, Some(awaited)) = (&event, &state.awaited) {
-            crate::report::say(format_args!("error: deadlock: {waiting} ranks wait for each other: {awaited}"));
+        if let Event::Deadlock { waiting } = event {
+            state.say_deadlock(waiting);
         }
         state.heard += 1;
         match &state.seat {
             Some(seat) => pass_on(seat, speaker, event),
             None => state.early.push((speaker.clone(), event)),
+        }
+    }
+
+    /// Says what the rank waited for, if it waits no more because all did. Another rank of the node may
+    /// have ended its wait before the news came.
+    pub(crate) fn say_deadlock(&self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(waiting) = state.seat.as_ref().and_then(|seat| seat.part().deadlock()) {
+            state.say_deadlock(waiting);
         }
     }
 

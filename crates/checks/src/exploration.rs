@@ -103,6 +103,11 @@ impl Exploration {
         self.size
     }
 
+    /// Returns whether `cargo test` explores it to the same extent as the command that explores all.
+    pub fn is_tested(&self) -> bool {
+        self.size == Size::Test && !matches!(self.expected, Expected::Sampled { .. })
+    }
+
     /// Returns the result it must have.
     pub fn expected(&self) -> Expected {
         self.expected

@@ -14,8 +14,8 @@ use std::{
 };
 
 const RANKS: usize = 64;
-/// The numbers of nodes.
-const NODES: [usize; 2] = [2, 8];
+/// The numbers of nodes. Open MPI's ranks are on one.
+const NODES: [usize; 3] = [1, 2, 8];
 /// What it is compared with.
 const BARRIER: &str = include_str!("barrier.c");
 
@@ -47,7 +47,8 @@ pub(super) fn measure(program: &Path, quick: bool, found: &mut Found) -> Result<
     let Some(other) = median(others) else { return Ok(()) };
     for (nodes, ours) in NODES.iter().zip(ours) {
         let Some(ours) = median(ours) else { continue };
-        let what = format!("{RANKS} ranks on {nodes} nodes, launch to first barrier, beside Open MPI");
+        let nodes = if *nodes == 1 { "one node".to_owned() } else { format!("{nodes} nodes") };
+        let what = format!("{RANKS} ranks on {nodes}, launch to first barrier, beside Open MPI");
         found.rows.push(Row::beside(what, Unit::Nanoseconds, ours, other, Goal::Times(1.0)));
     }
     Ok(())

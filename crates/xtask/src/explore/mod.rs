@@ -28,6 +28,9 @@ pub(crate) struct Options {
     /// Only what takes less than some seconds each.
     #[arg(long)]
     quick: bool,
+    /// Leave out what `cargo test` explores to the same extent.
+    #[arg(long)]
+    untested: bool,
     /// Stop a case at so many states; each takes 16 to 40 bytes.
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     states: u64,
@@ -74,7 +77,9 @@ fn explore(exploration: &Exploration, states: u64, bars: &MultiProgress) -> Row 
 fn wanted(options: &Options) -> Vec<Exploration> {
     let wanted = |exploration: &Exploration| {
         let named = options.only.iter().any(|part| exploration.name().contains(part));
-        (exploration.size() < Size::Full || !options.quick) && (options.only.is_empty() || named)
+        (exploration.size() < Size::Full || !options.quick)
+            && !(options.untested && exploration.is_tested())
+            && (options.only.is_empty() || named)
     };
     explorations().into_iter().filter(wanted).collect()
 }

@@ -224,11 +224,11 @@ impl Job {
         resolved.map_err(|error| self.unreached(error, addr.region))
     }
 
-    /// Returns whether any rank has announced an operation inside the region. Operations of ranks
-    /// that have ended don't count.
+    /// Returns whether any rank of this node has announced an operation inside the region. Operations
+    /// of ranks that have ended don't count.
     pub(crate) fn is_inside(&self, id: RegionId) -> bool {
         let inside = |(rank, segment): (usize, &Arc<Mapping>)| {
-            inside::names(segment.announcements(), id) && !self.control.has_ended(rank)
+            !segment.is_absent() && inside::names(segment.announcements(), id) && !self.control.has_ended(rank)
         };
         self.segments.iter().enumerate().any(inside)
     }

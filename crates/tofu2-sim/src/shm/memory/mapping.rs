@@ -113,10 +113,11 @@ impl Mapping {
     /// Maps `len` zeroed bytes of this process. Pages that nobody touches cost nothing where the
     /// allocator gets large blocks from the system.
     pub(crate) fn in_process(len: usize, heap_at: usize) -> Result<Arc<Self>, FabricError> {
-        // A larger alignment would make the allocator touch every page.
         let refused = || FabricError::System { call: &"alloc", errno: OUT_OF_MEMORY };
-        let padded = len.checked_add(layout::CACHE_LINE).ok_or_else(refused)?;
-        let layout = Layout::from_size_align(padded, 16).map_err(|_| refused())?;
+        // Of many pages, a larger alignment would make the allocator touch every one.
+        let (pad, align) = if len < layout::PAGE { (0, layout::CACHE_LINE) } else { (layout::CACHE_LINE, 16) };
+        let padded = len.checked_add(pad).ok_or_else(refused)?;
+        let layout = Layout::from_size_align(padded, align).map_err(|_| refused())?;
         // SAFETY: the layout's size is not 0.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(refused)?;
         let address = start.addr().get();
@@ -192,10 +193,10 @@ impl Mapping {
         self.len - self.heap_at
     }
 
-    /// Returns whether this stands for the segment of a rank of another node, which has only the
-    /// protocol words in front of the region table.
+    /// Returns whether this stands for the segment of a rank of another node, which has only the first
+    /// line of protocol words.
     pub(crate) fn is_absent(&self) -> bool {
-        self.heap_at <= layout::TABLE && self.heap_len() == 0
+        self.heap_at <= layout::CACHE_LINE && self.heap_len() == 0
     }
 
     /// Returns where the heap starts, and its length in bytes.

@@ -9,7 +9,7 @@ use super::PartPlan;
 use crate::shm::{
     endpoint::Endpoint,
     job::{Control, Job, Plan, State, holder::Holder},
-    memory::{Mapping, allocator::Pages, inside::ANNOUNCEMENTS, layout, mapping::MappedFile},
+    memory::{Mapping, allocator::Pages, layout, mapping::MappedFile},
     part::elsewhere::Elsewhere,
     processes::{
         broker::{Broker, BrokerAddress, Connection},
@@ -25,11 +25,10 @@ use std::{os::fd::OwnedFd, sync::Arc, thread, time::Instant};
 
 /// The name of such a file.
 const FILE_NAME: &str = "onesided-part";
-/// Bytes of the private mapping that stands for a segment of another node: its first protocol words,
-/// which say whether its rank is lost and that it is inside of nothing. Each process has one of each
-/// rank elsewhere, so it is short.
-const ABSENT: usize = layout::INSIDE + 8 * ANNOUNCEMENTS;
-const _: () = assert!(ABSENT <= layout::TABLE, "a segment of another node has no table");
+/// Bytes of the private mapping that stands for a segment of another node: the line of protocol words
+/// that says whether its rank is lost. Each process has one of each rank elsewhere, so it is short.
+const ABSENT: usize = layout::CACHE_LINE;
+const _: () = assert!(layout::LOST < ABSENT && layout::WATCH < ABSENT);
 /// How long a rank looks for the socket of its node's first rank.
 const PATIENCE: Duration = Duration::from_secs(20);
 

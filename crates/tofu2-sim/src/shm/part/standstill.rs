@@ -2,6 +2,7 @@
 
 use super::Part;
 use crate::{Stuck, shm::waiting::watchdog};
+use rdma_fabric::FabricError;
 
 /// A wait of a rank that only other ranks can end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,5 +29,14 @@ impl Part {
     /// Ends all waits of this node's ranks, since `waiting` ranks of the job wait for each other.
     pub fn deadlocked(&self, waiting: usize) {
         self.endpoint.job().give_up(waiting);
+    }
+
+    /// Returns how many ranks wait for each other, once [`Part::deadlocked`] was called by any rank of
+    /// this node.
+    pub fn deadlock(&self) -> Option<usize> {
+        match self.endpoint.job().control.can_go_on() {
+            Err(FabricError::Deadlock { waiting }) => Some(waiting),
+            _ => None,
+        }
     }
 }
