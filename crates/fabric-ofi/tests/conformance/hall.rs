@@ -52,6 +52,8 @@ pub(crate) struct Network {
     /// libfabric's provider.
     pub(crate) provider: String,
     pub(crate) atomics: AtomicsBy,
+    /// Whether the provider chooses keys, and addresses are virtual.
+    pub(crate) provider_keys: bool,
 }
 
 /// One rank's way to the hall, which has the ranks and ends with them.
@@ -100,16 +102,19 @@ pub(crate) fn domain_of(network: &Network) -> Option<Domain> {
     opened.entry(network.clone()).or_insert_with(|| open(network)).clone()
 }
 
-fn open(Network { provider, atomics }: &Network) -> Option<Domain> {
+fn open(Network { provider, atomics, provider_keys }: &Network) -> Option<Domain> {
     let wanted = match atomics {
         AtomicsBy::Cpu => Wanted::default().without_atomics(),
         AtomicsBy::Nic => Wanted::default(),
     };
     let wanted = wanted.provider(provider);
+    let wanted = if *provider_keys { wanted.provider_keys() } else { wanted };
     let offers = |wanted: Wanted| providers(&wanted).unwrap_or_default();
     let over_lo = offers(wanted.clone().domain("lo")).into_iter().chain(offers(wanted));
     let usable = over_lo.into_iter().find(|offer| offer.provider == *provider && offer.is_usable());
-    Some(Domain::open(&usable?).unwrap())
+    let usable = usable?;
+    assert!(!provider_keys || usable.provider_keys && usable.virtual_addresses, "{usable:?}");
+    Some(Domain::open(&usable).unwrap())
 }
 
 impl Hall {

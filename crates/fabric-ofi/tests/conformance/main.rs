@@ -34,8 +34,8 @@ impl TestBed for ByNic {
 }
 
 /// Returns the network for nodes of so many ranks: libfabric's provider is that in
-/// `ONESIDED_TEST_PROVIDER`, and atomics are its own if `ONESIDED_TEST_ATOMICS` is `nic`, where they
-/// can be.
+/// `ONESIDED_TEST_PROVIDER`, atomics are its own if `ONESIDED_TEST_ATOMICS` is `nic`, where they can be,
+/// and keys if `ONESIDED_TEST_KEYS` is `provider`.
 fn network(per_node: usize) -> Network {
     let variable = |name| std::env::var(name).ok();
     let provider = variable("ONESIDED_TEST_PROVIDER").unwrap_or("tcp;ofi_rxm".to_owned());
@@ -44,7 +44,7 @@ fn network(per_node: usize) -> Network {
         None | Some("cpu" | "nic") => AtomicsBy::Cpu,
         Some(other) => panic!("ONESIDED_TEST_ATOMICS is {other}, not cpu or nic"),
     };
-    Network { provider, atomics }
+    Network { provider, atomics, provider_keys: variable("ONESIDED_TEST_KEYS").as_deref() == Some("provider") }
 }
 
 fn by_nic() -> Network {

@@ -25,7 +25,7 @@ impl<const PROVIDER: usize> TestBed for Over<PROVIDER> {
 }
 
 fn network(provider: &str) -> Network {
-    Network { provider: provider.to_owned(), atomics: AtomicsBy::Cpu }
+    Network { provider: provider.to_owned(), atomics: AtomicsBy::Cpu, provider_keys: false }
 }
 
 #[test]

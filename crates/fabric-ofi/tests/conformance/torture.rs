@@ -109,6 +109,12 @@ fn words_are_exact_by_the_networks_atomics() {
 }
 
 #[test]
+fn words_are_exact_where_the_provider_chooses_keys() {
+    torture_over(&Network { provider_keys: true, ..network(2) }, 10, 2);
+    torture_over(&Network { provider_keys: true, ..by_nic() }, 10, 1);
+}
+
+#[test]
 #[ignore = "some minutes"]
 fn words_are_exact_for_long() {
     // Each job within the hall's guard against hangs.
