@@ -2,7 +2,7 @@
 
 use crate::{
     observing,
-    provider::{OnNode, Provider},
+    provider::{AtomicsBy, OnNode, Provider},
     settings::{Amount, Seconds, faults_in, option, setting, variable},
 };
 use rdma_fabric::FabricError;
@@ -20,6 +20,7 @@ use tofu2_sim::{
 /// | `--fabric NAME` | `ONESIDED_FABRIC` | `shm`, `threads`, `cluster` or `virt` | `shm` |
 /// | `--provider NAME` | `ONESIDED_PROVIDER` | cluster: libfabric's provider between nodes | `tcp;ofi_rxm` |
 /// | `--on-node NAME` | | cluster: what ranks of one node use: `shm`, or `ofi` as if each were on a node of its own | `shm` |
+/// | `--atomics NAME` | `ONESIDED_ATOMICS` | cluster with one rank a node: who works on words of other ranks: `cpu`, the target's, or `nic`, libfabric's atomics | `cpu` |
 /// | `--interface NAME` | `ONESIDED_INTERFACE` | cluster: the interface, or its address, that ranks of other nodes reach | the first |
 /// | `--hosts FILE` | `ONESIDED_HOSTS` | cluster: start ranks on these hosts, by ssh; a line is `HOST slots=N`, 1 slot unless it says so | this machine |
 /// | | `ONESIDED_SSH` | cluster: the command that takes the place of ssh, with arguments separated by spaces | `ssh` |
@@ -61,6 +62,8 @@ pub struct Launch {
     pub ofi: String,
     /// What ranks of one node of a cluster use among themselves.
     pub on_node: OnNode,
+    /// Who works on words of other ranks of a cluster, the same for all ranks.
+    pub atomics: AtomicsBy,
     /// The interface, or its address, by which nodes of a cluster reach each other.
     pub interface: Option<String>,
     /// The file that names the hosts of a cluster.
@@ -109,6 +112,7 @@ impl Default for Launch {
             provider: Provider::Shm,
             ofi: "tcp;ofi_rxm".to_owned(),
             on_node: OnNode::Shm,
+            atomics: AtomicsBy::Cpu,
             interface: None,
             hosts: None,
             lease: Duration::from_secs(5),
@@ -149,6 +153,7 @@ Of clusters:
   --hosts FILE         start ranks on these hosts by ssh, or by ONESIDED_SSH: lines of HOST slots=N (this machine; ONESIDED_HOSTS)
   --provider NAME      libfabric's provider between nodes (tcp;ofi_rxm; ONESIDED_PROVIDER)
   --on-node NAME       what ranks of one node use: shm, or ofi as if each were on its own (shm)
+  --atomics NAME       who works on words of other ranks: cpu, the target's, or nic, with one rank a node (cpu; ONESIDED_ATOMICS)
   --interface NAME     the interface between them, or its address (the first; ONESIDED_INTERFACE)
   --ranks-per-node N   without --hosts: take so many ranks of this machine for a node (all)
   --lease SECONDS      how long a rank may be silent before it counts as lost (5)
@@ -201,6 +206,9 @@ impl Launch {
         }
         if let Some(on_node) = option(&mut args, "--on-node", None)? {
             launch.on_node = on_node;
+        }
+        if let Some(atomics) = option(&mut args, "--atomics", Some("ONESIDED_ATOMICS"))? {
+            launch.atomics = atomics;
         }
         launch.interface = option(&mut args, "--interface", Some("ONESIDED_INTERFACE"))?;
         launch.hosts = option(&mut args, "--hosts", Some("ONESIDED_HOSTS"))?;

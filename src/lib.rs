@@ -96,7 +96,7 @@ pub use launch_options::Launch;
 pub use observe;
 #[doc(inline)]
 pub use prdma_offload as prdma;
-pub use provider::{OnNode, Provider, UnknownOnNode, UnknownProvider};
+pub use provider::{AtomicsBy, OnNode, Provider, UnknownAtomicsBy, UnknownOnNode, UnknownProvider};
 pub use rdma_fabric::{
     self as fabric, Amo, AtomicWord, Atomics, Caps, ControlQueue, Deps, Existing, Fabric, FabricError, GetSink, Group,
     GroupMemory, Handle, Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, Node, Notice, Operation, OwnedMemory,

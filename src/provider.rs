@@ -51,6 +51,34 @@ impl FromStr for OnNode {
     }
 }
 
+/// Who works on words of other ranks of a cluster: loads, stores and atomics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum AtomicsBy {
+    /// The target's CPU, which is asked by a message.
+    #[default]
+    Cpu,
+    /// The network, by libfabric's atomics. All nodes have one rank then, and
+    /// [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is false.
+    Nic,
+}
+
+/// The error for a name that is not an [`AtomicsBy`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is none of cpu, nic")]
+pub struct UnknownAtomicsBy;
+
+impl FromStr for AtomicsBy {
+    type Err = UnknownAtomicsBy;
+
+    fn from_str(name: &str) -> Result<Self, UnknownAtomicsBy> {
+        match name {
+            "cpu" => Ok(AtomicsBy::Cpu),
+            "nic" => Ok(AtomicsBy::Nic),
+            _ => Err(UnknownAtomicsBy),
+        }
+    }
+}
+
 impl FromStr for Provider {
     type Err = UnknownProvider;
 

@@ -7,7 +7,7 @@ use super::{
 };
 #[cfg(feature = "ofi")]
 use crate::report::say;
-use crate::{Launch, OnNode, observing, report::LaunchError, settings::setting};
+use crate::{AtomicsBy, Launch, OnNode, observing, report::LaunchError, settings::setting};
 use bootstrap::{Found, Hello, Session};
 use rdma_fabric::{Fabric, Program, ProgramResult, Rank};
 use std::{
@@ -50,7 +50,7 @@ fn run_with(
         rank: met.rank,
         ranks: met.ranks,
         build: build(),
-        provider: launch.ofi.clone(),
+        provider: network(launch),
         host: text_of("/proc/sys/kernel/hostname"),
         node: node(launch, met.rank),
     };
@@ -124,6 +124,7 @@ impl RankOfJob {
         if let Some(nth) = on_machine.iter().position(|rank| *rank == met.rank as usize) {
             bind_this_thread(launch.bind, nth, on_machine.len())?;
         }
+        one_rank_a_node(launch, nodes)?;
         let number = welcome.job.wrapping_add(u64::from(own));
         let secret = secret_of_node(&met.secret.to_hex());
         let leads = plan.local.first() == Some(&plan.me);
@@ -150,7 +151,11 @@ impl RankOfJob {
         let domain = super::network::domain(launch)?;
         let nodes = session.welcome().nodes.clone();
         let voice = news::Voice(session.speaker().clone());
-        let joined = fabric_ofi::cluster::Member::join(part.clone(), domain, nodes, voice);
+        let atomics = match launch.atomics {
+            AtomicsBy::Cpu => fabric_ofi::cluster::AtomicsBy::Cpu,
+            AtomicsBy::Nic => fabric_ofi::cluster::AtomicsBy::Nic,
+        };
+        let joined = fabric_ofi::cluster::Member::join(part.clone(), domain, nodes, atomics, voice);
         let (member, contact) = joined.map_err(|error| failed(&error))?;
         let contacts = session.exchange(&contact, STEP).map_err(|error| failed(&error))?;
         let contacts: Vec<_> = contacts.into_iter().map(Some).collect();
@@ -215,8 +220,12 @@ impl RankOfJob {
         if let Some(member) = self.member.as_ref().filter(|_| observing::wants_counters(launch)) {
             let all = member.counters();
             let (writes, reads, messages, served) = (all.writes, all.reads, all.messages, all.served);
+            let atomics = match launch.atomics {
+                AtomicsBy::Cpu => String::new(),
+                AtomicsBy::Nic => format!(" {} atomics,", all.atomics),
+            };
             say(format_args!(
-                "over libfabric: {writes} fi_write, {reads} fi_read, {messages} messages, {served} requests served"
+                "over libfabric: {writes} fi_write, {reads} fi_read,{atomics} {messages} messages, {served} requests served"
             ));
         }
         #[cfg(not(feature = "ofi"))]
@@ -235,6 +244,28 @@ fn secret_of_node(secret: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     ("memory of a node", secret).hash(&mut hasher);
     hasher.finish()
+}
+
+/// Returns what has to be the same on all ranks, which can't talk to each other otherwise.
+fn network(launch: &Launch) -> String {
+    match launch.atomics {
+        AtomicsBy::Cpu => launch.ofi.clone(),
+        AtomicsBy::Nic => format!("{} with atomics of its own", launch.ofi),
+    }
+}
+
+/// Checks that no two ranks share memory if the network's atomics are used.
+fn one_rank_a_node(launch: &Launch, nodes: &[u32]) -> Result<(), LaunchError> {
+    let first_of = |rank: usize| nodes[..rank].iter().position(|node| *node == nodes[rank]);
+    let twice = (0..nodes.len()).find_map(|rank| Some((first_of(rank)?, rank)));
+    match twice.filter(|_| launch.atomics == AtomicsBy::Nic) {
+        None => Ok(()),
+        Some((first, second)) => Err(failed(&format_args!(
+            "`--atomics nic` needs one rank on each node: ranks {first} and {second} are both on node {}; \
+             `--on-node ofi` makes each rank a node of its own",
+            nodes[second]
+        ))),
+    }
 }
 
 /// Returns what is the same for processes that can share memory: a machine, its boot and its network

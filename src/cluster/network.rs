@@ -1,7 +1,7 @@
 //! Which network a rank uses.
 
 use super::{failed, nearest};
-use crate::{Launch, report::LaunchError};
+use crate::{AtomicsBy, Launch, report::LaunchError};
 use fabric_ofi::{Domain, Offer, Wanted, providers};
 use std::path::Path;
 
@@ -16,7 +16,11 @@ pub(crate) fn domain(launch: &Launch) -> Result<Domain, LaunchError> {
         let offers = providers(&wanted).map_err(|error| failed(&error))?;
         Ok(offers.into_iter().filter(|offer| offer.provider == launch.ofi).collect())
     };
-    let wanted = Wanted::default().without_atomics().provider(&launch.ofi);
+    let wanted = match launch.atomics {
+        AtomicsBy::Cpu => Wanted::default().without_atomics(),
+        AtomicsBy::Nic => Wanted::default(),
+    };
+    let wanted = wanted.provider(&launch.ofi);
     let offers = offers_of(launch.interface.iter().fold(wanted.clone(), Wanted::domain))?;
     if offers.is_empty() {
         return Err(not_offered(launch, &offers_of(wanted)?));

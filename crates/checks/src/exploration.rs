@@ -93,6 +93,25 @@ impl Exploration {
         Exploration { size, ..self }
     }
 
+    /// Returns the same job over a provider that lets a rank's atomics on its own memory be its
+    /// CPU's, though those are not atomic against the network's: something must go wrong.
+    #[must_use]
+    pub fn with_own_atomics_by_cpu(&self) -> Self {
+        let explorer = self.explorer.clone();
+        Exploration {
+            name: format!("{}, own atomics by the CPU", self.name),
+            size: Size::Test,
+            expected: Expected::Violated { saying: "", within: 500_000 },
+            explorer: Rc::new(move || explorer().own_atomics_by_cpu()),
+            program: self.program.clone(),
+        }
+    }
+
+    /// Returns whether the job's explorer promises that atomics are atomic against puts and stores.
+    pub fn promises_coherence(&self) -> bool {
+        (self.explorer)().promises_coherence()
+    }
+
     /// Returns the job's name.
     pub fn name(&self) -> &str {
         &self.name

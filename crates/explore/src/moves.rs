@@ -28,7 +28,7 @@ impl World<'_> {
             let mut number = 0;
             for place in 0..state.items.len() {
                 if state.items[place].by.index() == r as usize {
-                    if state.may_happen(place, self.order) {
+                    if state.may_happen(place, self.order) || self.is_by_own_cpu(state, place) {
                         into.push(Move::Happen(r, number));
                         if self.may_begin(state, place)? {
                             into.push(Move::Begin(r, number));
@@ -158,14 +158,22 @@ impl World<'_> {
     /// later.
     pub(crate) fn may_begin(&mut self, state: &State, place: usize) -> Result<bool, Halt> {
         let item = &state.items[place];
-        if self.coherent || item.kind != ItemKind::Atomic || state.too_late(place).is_some() {
+        let begins = item.kind == ItemKind::Atomic && !self.coherent && !self.is_by_own_cpu(state, place);
+        if !begins || state.too_late(place).is_some() {
             return Ok(false);
         }
-        if !self.reduced || state.is_arriving(item.at) {
+        let of_cpu = |other| self.is_by_own_cpu(state, other) && overlap(state.items[other].at, item.at);
+        if !self.reduced || state.is_arriving(item.at) || (0..state.items.len()).any(of_cpu) {
             return Ok(true);
         }
         let stored = self.automaton.job.cells.borrow().is_stored(item.at.cell);
         Ok(stored && self.may_store_next(state, item.target, item.at)?)
+    }
+
+    /// Returns whether the item at `place` is an atomic that does not wait for the network's.
+    fn is_by_own_cpu(&self, state: &State, place: usize) -> bool {
+        let item = &state.items[place];
+        self.own_by_cpu && item.kind == ItemKind::Atomic && item.by == item.target
     }
 
     /// Returns whether the next act of `rank` may be a store to `word`.

@@ -19,6 +19,9 @@ pub struct Report {
     /// Paths that were not followed to their end because a step of a rank grew too long. The
     /// exploration was exhaustive up to those points.
     pub cut: u64,
+    /// Atomics that read their word at one moment and wrote it at a later one, because something
+    /// could come in the middle and be lost.
+    pub parted: u64,
     /// For each rank with a step that was cut: what it did there again and again, on the first such
     /// path.
     pub endless: Vec<String>,

@@ -30,6 +30,7 @@ pub struct Progress {
     pub ends: u64,
     pub(crate) circles: u64,
     pub(crate) cut: u64,
+    pub(crate) parted: u64,
 }
 
 /// How a search ended.
@@ -95,6 +96,7 @@ impl Search<'_, '_> {
             here.next += 1;
             next.state.clone_from(&here.state);
             self.progress.transitions += 1;
+            self.progress.parted += u64::from(matches!(which, Move::Begin(..)));
             if self.progress.transitions.is_multiple_of(LOOK) {
                 self.progress.depth = depth;
                 if (self.watch)(&self.progress).is_break() {

@@ -57,6 +57,9 @@ pub(crate) struct World<'a> {
     pub(crate) order: PutOrder,
     /// Whether atomics are atomic against puts and stores, too.
     pub(crate) coherent: bool,
+    /// Whether a rank's atomics on its own memory are its CPU's, and so may come in the middle of
+    /// the network's.
+    pub(crate) own_by_cpu: bool,
     /// Whether acts that nobody else notices happen at once. Without this there are more states and
     /// the same outcomes.
     pub(crate) reduced: bool,

@@ -6,6 +6,8 @@ use fabric_ofi_sys as sys;
 /// What an atomic does to a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicKind {
+    /// Loads. There is only the fetching one.
+    Read,
     /// Adds.
     Sum,
     /// Stores.
@@ -22,7 +24,7 @@ pub enum AtomicKind {
 
 impl AtomicKind {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Sum, Self::Swap, Self::CompareSwap, Self::Or, Self::And, Self::Xor];
+    pub const ALL: [Self; 7] = [Self::Read, Self::Sum, Self::Swap, Self::CompareSwap, Self::Or, Self::And, Self::Xor];
 
     /// Returns what an atomic does.
     pub fn of<W>(amo: Amo<W>) -> Self {
@@ -39,6 +41,7 @@ impl AtomicKind {
     /// Returns its name, as tables show it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Read => "read",
             Self::Sum => "sum",
             Self::Swap => "swap",
             Self::CompareSwap => "compare-swap",
@@ -80,6 +83,7 @@ impl WordKind {
 /// Returns libfabric's number for what an atomic does.
 pub(crate) fn operation(kind: AtomicKind) -> sys::fi_op {
     match kind {
+        AtomicKind::Read => sys::FI_ATOMIC_READ,
         AtomicKind::Sum => sys::FI_SUM,
         AtomicKind::Swap => sys::FI_ATOMIC_WRITE,
         AtomicKind::CompareSwap => sys::FI_CSWAP,
@@ -105,7 +109,7 @@ pub struct Atomics(u64);
 
 impl Atomics {
     fn bit(word: WordKind, kind: AtomicKind, fetching: bool) -> u64 {
-        1 << ((word as u32 * 6 + kind as u32) * 2 + u32::from(fetching))
+        1 << ((word as u32 * 7 + kind as u32) * 2 + u32::from(fetching))
     }
 
     /// Returns those that `is_there` finds.
@@ -127,9 +131,18 @@ impl Atomics {
     }
 
     /// Returns whether there is this operation on this kind of word; `fetching` if it has to bring
-    /// back what was there before. A compare-swap always does.
+    /// back what was there before. A read and a compare-swap always do.
     pub fn has(self, word: WordKind, kind: AtomicKind, fetching: bool) -> bool {
         self.0 & Self::bit(word, kind, fetching) != 0
+    }
+
+    /// Returns the first that is not there of what words of 4 and 8 bytes need: loads and fetching
+    /// changes, of which a swap is a store as well.
+    pub(crate) fn lacks(self) -> Option<(AtomicKind, usize)> {
+        let both = |kind| [(kind, WordKind::U32, 4), (kind, WordKind::U64, 8)];
+        let missing = |(kind, word, _): &(AtomicKind, WordKind, usize)| !self.has(*word, *kind, true);
+        let missing = AtomicKind::ALL.into_iter().flat_map(both).find(missing);
+        missing.map(|(kind, _, width)| (kind, width))
     }
 
     /// Returns the fetching operations on this kind of word.
@@ -155,7 +168,23 @@ mod tests {
             }
         }
         all.set(WordKind::U64, AtomicKind::Or, true, false);
-        assert_eq!(all.fetching(WordKind::U64).count(), 5);
-        assert_eq!(all.fetching(WordKind::I64).count(), 6);
+        assert_eq!(all.fetching(WordKind::U64).count(), 6);
+        assert_eq!(all.fetching(WordKind::I64).count(), 7);
+    }
+    #[test]
+    fn each_that_words_need_is_asked_for_by_itself() {
+        let all = Atomics::found(|_, _, _| true);
+        assert_eq!(all.lacks(), None);
+        for (word, width) in [(WordKind::U32, 4), (WordKind::U64, 8)] {
+            for kind in AtomicKind::ALL {
+                let mut less = all;
+                less.set(word, kind, true, false);
+                assert_eq!(less.lacks(), Some((kind, width)));
+            }
+        }
+        let mut less = all;
+        less.set(WordKind::I64, AtomicKind::Sum, true, false);
+        less.set(WordKind::U64, AtomicKind::Sum, false, false);
+        assert_eq!(less.lacks(), None, "of those that nobody uses, none is missed");
     }
 }

@@ -1,7 +1,7 @@
 //! Endpoints, and operations on memory of peers.
 
 use crate::{
-    AtomicKind, Atomics, Domain, Event, Region, WordKind,
+    Atomics, Domain, Event, Region,
     error::{OfiError, Result},
     key::RemoteKey,
     name::Name,
@@ -10,7 +10,6 @@ use crate::{
     raw::{self, Access, Bytes, Failed, Holds, LONGEST_ADDRESS, Memory, Remote, Sizes, Work},
 };
 use core::{cell::Cell, marker::PhantomData, ops::Range};
-use rdma_fabric::Amo;
 use std::{
     os::fd::BorrowedFd,
     sync::{
@@ -45,10 +44,10 @@ const NAMES: usize = 16;
 /// ever, since over `shm` the peer may still write it.
 #[derive(Debug)]
 pub struct Endpoint {
-    raw: raw::Endpoint,
+    pub(crate) raw: raw::Endpoint,
     domain: Domain,
-    name: Name,
-    atomics: Atomics,
+    pub(crate) name: Name,
+    pub(crate) atomics: Atomics,
     limits: Limits,
     number: u64,
     /// It is `Send` and not `Sync`.
@@ -205,37 +204,6 @@ impl Endpoint {
         Ok(self.raw.post(Work::Get(len), holds, remote, tag))
     }
 
-    /// Posts an atomic on a word of `width` bytes, 4 or 8, in a peer's region. It brings the word's
-    /// value before; of operands of 4 bytes the upper half is not used.
-    ///
-    /// # Errors
-    /// As for [`Endpoint::put`]; [`OfiError::Misaligned`], also for another width;
-    /// [`OfiError::NoAtomic`].
-    pub fn change(
-        &mut self,
-        peer: Peer,
-        word: RemoteKey,
-        offset: u64,
-        width: usize,
-        amo: Amo<u64>,
-        tag: u64,
-    ) -> Result<bool> {
-        let kind = AtomicKind::of(amo);
-        let words = match width {
-            4 => WordKind::U32,
-            8 => WordKind::U64,
-            _ => return Err(OfiError::Misaligned { key: word.key, offset, width }),
-        };
-        if !offset.is_multiple_of(width as u64) {
-            return Err(OfiError::Misaligned { key: word.key, offset, width });
-        }
-        if !self.atomics.has(words, kind, true) {
-            return Err(OfiError::NoAtomic { provider: self.name.provider.clone(), kind, width });
-        }
-        let remote = self.remote(peer, word.key, word.address(offset, width)?)?;
-        Ok(self.raw.post(Work::Change(amo, width), Holds::Slot, remote, tag))
-    }
-
     /// Lets the provider work, for peers' operations too, and tells what is over and what has
     /// arrived: some events at a time, of which it returns the number.
     ///
@@ -267,7 +235,7 @@ impl Endpoint {
         OfiError::call(failed, &self.name.provider)
     }
 
-    fn remote(&self, peer: Peer, key: u64, address: u64) -> Result<Remote> {
+    pub(crate) fn remote(&self, peer: Peer, key: u64, address: u64) -> Result<Remote> {
         if peer.endpoint == self.number { Ok(Remote { peer, address, key }) } else { Err(FOREIGN_PEER) }
     }
 

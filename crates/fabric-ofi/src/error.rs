@@ -111,6 +111,17 @@ pub enum OfiError {
         /// The word's size in bytes.
         width: usize,
     },
+    /// Atomics of the network for words of ranks that share memory, whose CPUs use the same words.
+    #[error(
+        "atomics by the network need one rank on each node: ranks {} and {} are both on node {node}",
+        ranks[0], ranks[1]
+    )]
+    SharedNode {
+        /// The node.
+        node: u32,
+        /// Two ranks of it.
+        ranks: [u32; 2],
+    },
     /// More bytes than a message or a put or get may have.
     #[error("{len} bytes by one operation, which may have at most {limit}")]
     TooLong {

@@ -38,6 +38,7 @@ mod raw;
 mod region;
 mod slots;
 mod verdict;
+mod words;
 
 pub use {
     atomics::{AtomicKind, Atomics, WordKind},

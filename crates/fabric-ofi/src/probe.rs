@@ -26,6 +26,7 @@ pub struct Wanted {
     domain: Option<String>,
     every_endpoint: bool,
     no_atomics: bool,
+    provider_keys: bool,
 }
 
 impl Wanted {
@@ -57,6 +58,14 @@ impl Wanted {
         self
     }
 
+    /// Asks for offers where the provider chooses keys and peers give addresses in the target's
+    /// address space (`FI_MR_BASIC`), as many NICs have it; providers in software let callers choose.
+    #[must_use]
+    pub fn provider_keys(mut self) -> Self {
+        self.provider_keys = true;
+        self
+    }
+
     /// Returns libfabric's bits of what is needed.
     fn needed(&self) -> u64 {
         if self.no_atomics { NEEDED & !u64::from(sys::FI_ATOMIC) } else { NEEDED }
@@ -70,7 +79,7 @@ impl Wanted {
         Ok(Hints {
             reliable_datagrams: !self.every_endpoint,
             mode: MODE,
-            registration: REGISTRATION | OTHER_REGISTRATION,
+            registration: if self.provider_keys { sys::FI_MR_BASIC } else { REGISTRATION | OTHER_REGISTRATION },
             provider: name(&self.provider)?,
             domain: name(&self.domain)?,
             ..Hints::default()

@@ -123,6 +123,18 @@ impl Caps {
             max_transfer: 16_777_215,
         }
     }
+
+    /// Returns whether control queues carry out atomics. Where CPUs execute queues
+    /// ([`Caps::session_queues`] is false), and the network's own atomics are not coherent with a
+    /// CPU's, they refuse atomics as [`crate::FabricError::Unsupported`]: these would not be atomic
+    /// against the network's.
+    pub const fn queue_atomics(&self) -> bool {
+        match self.atomics {
+            Atomics::None => false,
+            Atomics::Software => true,
+            Atomics::Hardware => self.session_queues || self.coherent_atomics,
+        }
+    }
 }
 
 /// A job as all its ranks see it. It never changes.

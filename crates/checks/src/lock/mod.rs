@@ -12,6 +12,7 @@ mod locked;
 mod mortal;
 pub mod mutation;
 mod nodes;
+mod own_by_cpu;
 pub mod program;
 mod queued;
 mod record;
@@ -43,5 +44,8 @@ pub fn explorations() -> Vec<(&'static str, Vec<Exploration>)> {
         ("recovery's mistakes", recovery_mistakes::explorations()),
         ("windows", window::explorations()),
     ];
-    queued.into_iter().chain(others).collect()
+    let mut all: Vec<_> = queued.into_iter().chain(others).collect();
+    let over_a_mistake = own_by_cpu::explorations(&all);
+    all.push(("own atomics by the CPU", over_a_mistake));
+    all
 }

@@ -14,6 +14,22 @@ use crate::{
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 impl Explorer<'_> {
+    /// Lets a rank's atomics on its own memory be its CPU's. Where
+    /// [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, they then
+    /// come in the middle of other ranks' atomics, and are lost: a provider that does so breaks the
+    /// contract (O6), and protocols over it must go wrong. This shows that a check can fail.
+    /// Only exhaustive explorations know this mistake, not [random runs](Explorer::sample).
+    #[must_use]
+    pub fn own_atomics_by_cpu(mut self) -> Self {
+        self.own_by_cpu = true;
+        self
+    }
+
+    /// Returns whether atomics are promised to be atomic against puts and stores, too.
+    pub fn promises_coherence(&self) -> bool {
+        self.caps.coherent_atomics
+    }
+
     pub(super) fn world<'s>(&self, start: &'s Start<'s>) -> World<'s> {
         let cells = Rc::new(RefCell::new(Cells::named(&self.names)));
         cells.borrow_mut().contested.all = !self.reduced;
@@ -28,6 +44,7 @@ impl Explorer<'_> {
             automaton: Automaton::new(job, self.patience),
             order: self.caps.put_order,
             coherent: self.caps.coherent_atomics,
+            own_by_cpu: self.own_by_cpu,
             reduced: self.reduced,
             set_up: self.set_up,
             timeline: None,
@@ -70,6 +87,7 @@ impl Explorer<'_> {
             ends: progress.ends,
             circles: progress.circles,
             cut: progress.cut,
+            parted: progress.parted,
             endless,
             local_states: world.automaton.len() as u64,
             runs: world.automaton.runs,

@@ -106,6 +106,25 @@ fn of_two_atomics_and_a_store_only_the_store_is_lost() {
     assert_eq!(ends(false), BTreeSet::from([2, 10, 11, 12]));
 }
 
+/// Atomics of a CPU on its own memory and those of the network are atomic against each other only if
+/// they are coherent; otherwise a provider that mixes them loses one.
+#[test]
+fn of_two_atomics_of_which_a_cpu_does_one_that_is_lost() {
+    let ends = |explorer: Explorer<'static>| {
+        seen(explorer, word, |fabric| async move {
+            let region = fabric.alloc_symmetric(8).await?;
+            let there = fabric.remote_word::<u64>(region.at(B, 0))?;
+            fabric.fetch_add(&there, 1 << (8 * fabric.rank().number())).await?;
+            Ok(())
+        })
+    };
+    let (all, lost) = (BTreeSet::from([0x01_01_01]), BTreeSet::from([0x01_00_01]));
+    assert_eq!(ends(explorer(3, false)), all);
+    assert_eq!(ends(explorer(3, true).own_atomics_by_cpu()), all);
+    assert_eq!(ends(explorer(3, false).own_atomics_by_cpu()), &all | &lost);
+    assert_eq!(ends(explorer(3, false).own_atomics_by_cpu().unreduced()), &all | &lost);
+}
+
 /// Two ranks write one word each, at two ranks; two others get both words, in opposite orders. Each
 /// of these records twice what it got first plus what it got second.
 fn iriw() -> BTreeSet<[u64; 2]> {

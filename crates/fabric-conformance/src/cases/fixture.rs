@@ -3,8 +3,8 @@
 
 use crate::ensure;
 use rdma_fabric::{
-    ControlQueue, Deps, Fabric, FabricError, Group, ProgramResult, Region, Result,
-    control_queue::{Command, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd},
+    Amo, ControlQueue, Deps, Fabric, FabricError, Group, ProgramResult, Refused, Region, Result,
+    control_queue::{Command, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
 };
 use std::time::Duration;
 
@@ -67,6 +67,21 @@ impl Fixture {
             ids.push(QueueId::from_bits(bits).ok_or("Q1: bits that are no queue's")?);
         }
         Ok(Some(Fixture { queue, sender, ids, region, at, from, world, fabric }))
+    }
+
+    /// Returns whether queues carry out atomics; if they don't, checks that they say so, and post
+    /// what comes before one.
+    pub(super) fn has_atomics(&self) -> ProgramResult<bool> {
+        let command = Command::Atomic { to: self.own(), at: self.at, width: Width::Eight, amo: Amo::Add(1) };
+        if self.fabric.caps().queue_atomics() {
+            return Ok(true);
+        }
+        let refused = self.sender.try_post(Posting::new(command));
+        ensure!(
+            matches!(refused, Err(Refused::Failed(FabricError::Unsupported { .. }, _))),
+            "O18: caps() deny atomics of control queues: {refused:?}"
+        );
+        Ok(false)
     }
 
     pub(super) fn me(&self) -> usize {

@@ -2,19 +2,21 @@
 //! bare calls of libfabric, in one run. `cargo xtask bench-cluster` judges what it prints.
 //!
 //! ```text
-//! cargo run --release -p fabric-ofi --features ofi --example bare [-- [--quick] [--json] [PROVIDER [DOMAIN]]]
+//! cargo run --release -p fabric-ofi --features ofi --example bare [-- [--quick] [--json] [--nic] [PROVIDER [DOMAIN]]]
 //! ```
 //!
 //! Two processes, each on a core of its own: one measures, the other lets its endpoint work or, as a
 //! program over `Fabric`, waits. Rounds
 //! of all sides alternate, and the one that is first. Printed are ns for each operation: what a
-//! tenth of the rounds stays below, since others use the machine, too.
+//! tenth of the rounds stays below, since others use the machine, too. With `--nic` the program's
+//! words are changed by libfabric's atomics, otherwise by the other rank's CPU.
 
 mod calls;
 mod layer;
 mod whole;
 
 use comfy_table::{Table, presets::ASCII_MARKDOWN};
+use fabric_ofi::cluster::AtomicsBy;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     thread::{CpuSet, sched_getaffinity, sched_setaffinity},
@@ -103,13 +105,17 @@ fn main() -> Result<()> {
         words.retain(|word| word != name);
         words.len() < before
     };
-    let how = How { json: flag("--json"), limit: if flag("--quick") { LIMIT / 8 } else { LIMIT } };
+    let how = How {
+        json: flag("--json"),
+        limit: if flag("--quick") { LIMIT / 8 } else { LIMIT },
+        atomics: if flag("--nic") { AtomicsBy::Nic } else { AtomicsBy::Cpu },
+    };
     match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["serve", provider, domain] => serve(provider, domain),
+        ["serve", provider, domain] => serve(provider, domain, how.atomics),
         [] => measure("tcp;ofi_rxm", "lo", how).and_then(|()| measure("shm", "shm", how)),
         [provider] => measure(provider, if *provider == "shm" { "shm" } else { "lo" }, how),
         [provider, domain] => measure(provider, domain, how),
-        _ => Err("usage: bare [--quick] [--json] [PROVIDER [DOMAIN]]".into()),
+        _ => Err("usage: bare [--quick] [--json] [--nic] [PROVIDER [DOMAIN]]".into()),
     }
 }
 
@@ -119,11 +125,13 @@ struct How {
     /// A line of JSON for each operation instead of a table.
     json: bool,
     limit: Duration,
+    /// Who works on words of the other rank, for the program over `Fabric`.
+    atomics: AtomicsBy,
 }
 
-fn sides(rank: u32, provider: &str, domain: &str) -> Result<[Box<dyn Side>; 3]> {
+fn sides(rank: u32, provider: &str, domain: &str, atomics: AtomicsBy) -> Result<[Box<dyn Side>; 3]> {
     Ok([
-        Box::new(whole::Whole::open(rank, provider, domain)?),
+        Box::new(whole::Whole::open(rank, provider, domain, atomics)?),
         Box::new(layer::Layer::open(provider, domain)?),
         Box::new(calls::Calls::open(provider, domain)?),
     ])
@@ -143,10 +151,11 @@ fn measure(provider: &str, domain: &str, how: How) -> Result<()> {
     let (mut socket, theirs) = UnixStream::pair()?;
     let mut server = Command::new(env::current_exe()?)
         .args(["serve", provider, domain])
+        .args((how.atomics == AtomicsBy::Nic).then_some("--nic"))
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .spawn()?;
     let allowed = pin(0)?;
-    let mut sides = sides(0, provider, domain)?;
+    let mut sides = sides(0, provider, domain, how.atomics)?;
     swap_cards(&mut sides, &mut socket)?;
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
@@ -215,10 +224,10 @@ fn compare(
 }
 
 /// Serves as the side that the other process asks for, until it asks for none.
-fn serve(provider: &str, domain: &str) -> Result<()> {
+fn serve(provider: &str, domain: &str, atomics: AtomicsBy) -> Result<()> {
     pin(1)?;
     let mut socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
-    let mut sides = sides(1, provider, domain)?;
+    let mut sides = sides(1, provider, domain, atomics)?;
     swap_cards(&mut sides, &mut socket)?;
     let mut next = [0];
     loop {

@@ -4,7 +4,7 @@ use crate::{LONG, Operation, Result, Side};
 use core::time::Duration;
 use fabric_ofi::{
     Domain, Wanted,
-    cluster::{Council, Member},
+    cluster::{AtomicsBy, Council, Member},
     providers,
 };
 use rdma_fabric::{
@@ -58,14 +58,14 @@ pub(crate) struct Whole {
 
 impl Whole {
     /// Becomes one of two ranks, each on a node of its own.
-    pub(crate) fn open(me: u32, provider: &str, domain: &str) -> Result<Self> {
+    pub(crate) fn open(me: u32, provider: &str, domain: &str, atomics: AtomicsBy) -> Result<Self> {
         let offers = providers(&Wanted::default().provider(provider).domain(domain))?;
         let offer = offers.iter().find(|offer| offer.is_usable()).ok_or("no usable offer")?;
         let me = Rank::new(me);
         let age = Duration::from_millis(1);
         let plan = PartPlan { ranks: 2, local: vec![me], me, segment_bytes: SEGMENT, age, oversubscribed: false };
         let part = Part::lead(&plan, u64::from(process::id()), 1)?;
-        let (member, contact) = Member::join(part, Domain::open(offer)?, [0, 1].into(), Alone)?;
+        let (member, contact) = Member::join(part, Domain::open(offer)?, [0, 1].into(), atomics, Alone)?;
         let fabric = member.fabric();
         let region = fabric.alloc(BYTES)?;
         let own_turn = fabric.local_word(region.at(me, TURN as u64))?;

@@ -4,6 +4,7 @@
 
 use super::{
     arrivals::Arrival,
+    counters::Counters,
     directory::Directory,
     far_rank::{FarRank, QueuedNotice, Window},
     flight::{Flights, Job},
@@ -12,12 +13,14 @@ use super::{
     mistake::Mistake,
     outbox::{Outbox, SENT},
     trouble::{GRACE, Outlived},
+    watched::Watched,
 };
 use crate::{Event, OfiError};
 use core::{fmt, time::Duration};
 use rdma_fabric::{Fabric, FabricError, Result};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    sync::Arc,
     task::Waker,
     time::Instant,
 };
@@ -34,20 +37,6 @@ pub(super) enum Phase {
     Draining,
     /// The endpoint could not be opened or failed: nothing begins any more.
     Broken,
-}
-
-/// What was done by which means, for those who want to know.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counters {
-    /// Puts of libfabric.
-    pub writes: u64,
-    /// Gets of libfabric.
-    pub reads: u64,
-    /// Messages sent.
-    pub messages: u64,
-    /// Requests of peers that were served.
-    pub served: u64,
 }
 
 /// Everything but the endpoint.
@@ -97,6 +86,8 @@ pub(super) struct Core {
     /// What there is to do for control queues and gates.
     pub(super) arrivals: VecDeque<Arrival>,
     pub(super) counters: Counters,
+    /// What is waited for, if libfabric's atomics work on words.
+    watched: Option<Arc<Watched>>,
 }
 
 /// A rank's share.
@@ -129,7 +120,7 @@ impl fmt::Display for Core {
 }
 
 impl Core {
-    pub(super) fn new(part: Part, door: u64) -> Self {
+    pub(super) fn new(part: Part, door: u64, watched: Option<Arc<Watched>>) -> Self {
         let below = part.fabric();
         Core {
             me: below.rank().number(),
@@ -159,6 +150,7 @@ impl Core {
             door,
             arrivals: VecDeque::new(),
             counters: Counters::default(),
+            watched,
         }
     }
 
@@ -247,7 +239,8 @@ impl State {
             Event::Data(_) => bells = true,
             Event::Fault(_) => {}
         });
-        if bells {
+        // An atomic of a peer tells nothing.
+        if bells || core.watched.as_ref().is_some_and(|watched| watched.has_news(&core.below)) {
             core.part.wake();
         }
         core.offer_held();

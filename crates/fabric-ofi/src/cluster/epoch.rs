@@ -89,7 +89,8 @@ impl Net {
     /// Learns how to reach the others: of each rank what it told, or nothing if it is lost.
     pub(super) fn meet(&self, contacts: &[Option<Vec<u8>>]) -> crate::Result<()> {
         let read = |(rank, contact): (usize, &Option<Vec<u8>>)| {
-            let Some(contact) = contact.as_ref().filter(|_| self.is_far(Rank::new(rank as u32))) else {
+            let reached = |rank| self.is_far(rank) || self.watched.is_some() && rank == self.me;
+            let Some(contact) = contact.as_ref().filter(|_| reached(Rank::new(rank as u32))) else {
                 return Ok(None);
             };
             Contact::from_bytes(contact).map(Some).ok_or(OfiError::Key { len: contact.len() })

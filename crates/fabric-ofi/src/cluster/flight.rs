@@ -25,6 +25,9 @@ pub(super) enum Job {
     Locate(RegionKey),
     /// A message that asks for a word, which goes into this rank's own memory.
     WordInto(Place),
+    /// An atomic of libfabric, or a word's load or store. What it brings goes into this rank's own
+    /// memory, if there is a place.
+    Word(Option<Place>),
     /// A message with a notice, for which there is room at the target as long as it is not over, and
     /// longer if it is held there.
     Notice,

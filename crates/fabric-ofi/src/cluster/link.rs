@@ -39,7 +39,8 @@ pub(super) struct Link {
     pub(super) door: u64,
     /// The most bytes that are put or got at a time: a multiple of 8, so that no word is in two parts.
     pub(super) longest: usize,
-    /// Of each rank; `None` if it is of this node, or lost. Nothing until they are known.
+    /// Of each rank; `None` if it is of this node, or lost, but this rank itself if its atomics go
+    /// through the network too. Nothing until they are known.
     contacts: Option<Vec<Option<Contact>>>,
     /// Those that were needed, by rank.
     peers: Vec<Option<Peer>>,

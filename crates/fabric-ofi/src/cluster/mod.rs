@@ -8,7 +8,9 @@
 //!   visible, and its target is woken if it is parked.
 //! * What has to stay whole (words, atomics, puts of 4 or 8 aligned bytes) is a message. The
 //!   processor of the target does it, on its rank's own thread or on one that works for the rank
-//!   while it computes or sleeps. So atomics on one word are atomic whichever way they come.
+//!   while it computes or sleeps. So atomics on one word are atomic whichever way they come. If
+//!   all nodes have one rank, [`AtomicsBy::Nic`] leaves all of it to libfabric's atomics instead,
+//!   those of a rank on its own memory included.
 //! * A put with a notice is a message, too; long ones put their bytes first.
 //! * A region is looked up when it is first resolved. Its owner knows who has done so, and revokes
 //!   before it gives the memory to anybody else: no rank that lives ever uses a key that is gone.
@@ -23,11 +25,13 @@
 // `message` and `directory` say. `looking` and `attention` decide when the program looks. `net` puts
 // a lock around it, for the program's threads and the one in `thread`; `provider` is what a fabric
 // sees, `queues` the control queues, whose `commands` go to other nodes, `gates` the barrier unit; what they
-// have to do is in `arrivals`. `epoch` is about losses.
+// have to do is in `arrivals`. `epoch` is about losses. `words` is what libfabric's atomics do, if they do
+// it; what waits for their effects is in `watched`.
 mod arrivals;
 mod attention;
 mod commands;
 mod core;
+mod counters;
 mod directory;
 mod epoch;
 mod far_rank;
@@ -54,8 +58,10 @@ mod thread;
 mod transfer;
 mod trouble;
 mod wait;
+mod watched;
+mod words;
 
-pub use self::{core::Counters, net::Council, settling::Settling};
+pub use self::{counters::Counters, net::Council, settling::Settling, words::AtomicsBy};
 
 use self::{net::Net, provider::Cluster, thread::ProgressThread, wait::Patience};
 use crate::{Domain, OfiError, Result};
@@ -78,19 +84,26 @@ pub struct Member {
 
 impl Member {
     /// Becomes the rank of `part`, whose memory other nodes reach through `domain`. `nodes` is the
-    /// node of each rank. Also returns what the others must be told, by [`Member::meet`], before any
-    /// rank's program begins.
+    /// node of each rank, and `atomics` says, the same on all ranks, who works on words of other
+    /// ranks. Also returns what the others must be told, by [`Member::meet`], before any rank's
+    /// program begins.
     ///
     /// # Errors
     /// Those of [`Domain::region_over`] and [`Endpoint::open`](crate::Endpoint::open);
-    /// [`OfiError::Call`] if no thread could be started.
+    /// [`OfiError::Call`] if no thread could be started. With [`AtomicsBy::Nic`]
+    /// [`OfiError::SharedNode`] if a node has several ranks, [`OfiError::NoAtomic`] if the domain
+    /// lacks an atomic, or was opened without them.
     pub fn join(
         part: Part,
         domain: Domain,
         nodes: Arc<[u32]>,
+        atomics: AtomicsBy,
         council: impl Council + 'static,
     ) -> Result<(Self, Vec<u8>)> {
-        let net = Arc::new(Net::new(part, domain, Box::new(council))?);
+        if atomics == AtomicsBy::Nic {
+            words::one_rank_a_node(&nodes)?;
+        }
+        let net = Arc::new(Net::new(part, domain, atomics, Box::new(council))?);
         let contact = net.contact();
         let firsts = first_of_others(&nodes, net.me);
         let told = Arc::downgrade(&net);
@@ -142,6 +155,9 @@ impl Member {
         caps.third_party_copy = false;
         caps.multicasts = Multicasts::None;
         caps.atomics = Atomics::Software;
+        if self.net.watched.is_some() {
+            (caps.atomics, caps.coherent_atomics) = (Atomics::Hardware, false);
+        }
         caps.immediate = false;
         caps.locked_memory = LockedMemory::Copies;
         caps.max_transfer = self.net.domain.longest() as u64;
@@ -157,8 +173,8 @@ impl Member {
     /// Returns a number that changes whenever anything is sent or comes, if nothing is under way.
     pub fn at_rest(&self) -> Option<u64> {
         let state = self.net.lock();
-        let Counters { writes, reads, messages, served } = state.core.counters;
-        state.core.is_idle().then(|| writes + reads + messages + served)
+        let Counters { writes, reads, atomics, messages, served } = state.core.counters;
+        state.core.is_idle().then(|| writes + reads + atomics + messages + served)
     }
 
     /// Ends all waits of this node's ranks, since `waiting` ranks of the job wait for each other.

@@ -4,12 +4,15 @@
 use super::{
     attention::Attention,
     commands::Bench,
-    core::{Core, Counters, Phase, State},
+    core::{Core, Phase, State},
+    counters::Counters,
     directory::FarRegion,
     flight::{Flight, Job},
     link::Link,
     message::{Head, Kind},
     wait::Patience,
+    watched::Watched,
+    words::{self, AtomicsBy},
 };
 use crate::Domain;
 use core::{fmt, time::Duration};
@@ -49,6 +52,8 @@ pub(super) struct Net {
     /// Whether a put is not visible, or has failed and nobody was told.
     owes: AtomicBool,
     pub(super) closing: AtomicBool,
+    /// What is waited for, if libfabric's atomics work on words.
+    pub(super) watched: Option<Arc<Watched>>,
 }
 
 impl fmt::Debug for Net {
@@ -62,17 +67,26 @@ impl fmt::Debug for Net {
 }
 
 impl Net {
-    pub(super) fn new(part: Part, domain: Domain, council: Box<dyn Council>) -> crate::Result<Self> {
+    pub(super) fn new(
+        part: Part,
+        domain: Domain,
+        atomics: AtomicsBy,
+        council: Box<dyn Council>,
+    ) -> crate::Result<Self> {
         let fabric = part.fabric();
         let here = (0..fabric.ranks() as u32).map(|rank| part.local().contains(&Rank::new(rank))).collect();
         let heap = part.heap();
         let link = Link::open(&domain, &heap)?;
-        let core = Core::new(part.clone(), link.door);
+        let watched = match atomics {
+            AtomicsBy::Cpu => None,
+            AtomicsBy::Nic => Some(Arc::new(words::watched(&link.endpoint)?)),
+        };
+        let core = Core::new(part.clone(), link.door, watched.clone());
         let state = Mutex::new(State { link: Some(link), core });
         let (attention, owes, closing) =
             (Attention::new(domain.has_own_threads()), AtomicBool::new(false), AtomicBool::new(false));
         let (me, bench) = (fabric.rank(), Mutex::default());
-        Ok(Net { me, part, here, heap, domain, state, bench, council, attention, owes, closing })
+        Ok(Net { me, part, here, heap, domain, state, bench, council, attention, owes, closing, watched })
     }
 
     /// Returns whether a rank runs on another node.

@@ -78,7 +78,9 @@ impl Provider for Cluster {
 
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<Place> {
         if !self.net.is_far(addr.rank) {
-            return self.below.provider().resolve(addr, len, align, width);
+            let place = self.below.provider().resolve(addr, len, align, width);
+            // Atomics don't go past the network then.
+            return if self.net.watched.is_some() { place.map(Place::hidden) } else { place };
         }
         let (region, anchor) = self.net.region(addr.rank, addr.region)?;
         if !Part::opens(&self.below, addr.region, region.lock) {
@@ -89,7 +91,11 @@ impl Provider for Cluster {
     }
 
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()> {
-        self.below.provider().read(from, into, waiting)
+        self.below.provider().read(from, into, waiting)?;
+        if waiting && let Some(watched) = &self.net.watched {
+            watched.saw(&self.net.part, from, into);
+        }
+        Ok(())
     }
 
     fn write(&self, to: &Place, from: &[u8], waited: bool) -> Result<()> {
@@ -126,7 +132,10 @@ impl Provider for Cluster {
 
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
         if !self.net.is_far(word.rank()) {
-            return self.below.provider().atomic(word, amo);
+            return match self.net.own_by_nic(word) {
+                Some(own) => posted(Transfer::new(&self.net, &self.below, &own, word).and_then(|own| own.atomic(amo))),
+                None => self.below.provider().atomic(word, amo),
+            };
         }
         posted(self.transfer(word).and_then(|transfer| transfer.atomic(amo)))
     }
@@ -186,6 +195,9 @@ impl Provider for Cluster {
             Goal::Room(Some(rank)) if self.net.is_far(rank) => polling::room(&self.net, slot, Some(rank), cx),
             Goal::Busy(_) | Goal::Charge(..) => Poll::Ready(Ok(())),
             _ => {
+                if let (Some(watched), Goal::Word(word, _), true) = (&self.net.watched, goal, slot.is_empty()) {
+                    watched.begin(word);
+                }
                 self.net.look_while_waiting(cx);
                 self.below.provider().poll_wait(slot, goal, cx)
             }
@@ -194,6 +206,9 @@ impl Provider for Cluster {
 
     fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
         self.net.attention.found();
+        if let (Some(watched), Goal::Word(word, _), false) = (&self.net.watched, goal, slot.is_empty()) {
+            watched.end(word);
+        }
         let own = match goal {
             Goal::Flush(rank) | Goal::Room(rank) => rank.is_none_or(|rank| self.net.is_far(rank)),
             _ => false,

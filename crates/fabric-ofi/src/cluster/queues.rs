@@ -5,7 +5,7 @@ use super::{net::Net, provider::Cluster, region::SharedRegion};
 use core::task::{Context, Poll};
 use rdma_fabric::{
     Deps, FabricError, Refused, Region, Result,
-    control_queue::{Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd},
+    control_queue::{Command, Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd},
     provider::{Ended, Queue, QueueSide, Queues, Slot},
 };
 use std::sync::Arc;
@@ -31,6 +31,16 @@ impl Queues for Cluster {
     fn open(&self, spec: QueueSpec) -> Result<Box<dyn Queue>> {
         let below = self.queues_below()?.open(spec)?;
         Ok(Box::new(ClusterQueue { net: self.net.clone(), below }))
+    }
+}
+
+impl ClusterQueue {
+    /// Returns why a command can't be posted: this rank's and its peers' CPUs would carry out its
+    /// atomic, while the network's atomics change the same words.
+    fn refused(&self, posting: &Posting) -> Option<FabricError> {
+        let by_cpu = matches!(posting.command, Command::Atomic { .. });
+        let feature = &"a control queue's atomic beside atomics by the network";
+        (by_cpu && self.net.watched.is_some()).then_some(FabricError::Unsupported { feature })
     }
 }
 
@@ -63,10 +73,17 @@ impl Queue for ClusterQueue {
     }
 
     fn try_post(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>) {
-        self.below.try_post(postings)
+        let possible = postings.iter().position(|posting| self.refused(posting).is_some());
+        let Some(at) = possible else { return self.below.try_post(postings) };
+        let (posted, ended) = self.below.try_post(&postings[..at]);
+        let refused = || self.refused(&postings[at]).map_or(Ok(()), |error| Err(Refused::Failed(error, ())));
+        (posted, ended.and_then(|()| refused()))
     }
 
     fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if let Some(error) = self.refused(posting) {
+            return Poll::Ready(Err(error));
+        }
         self.net.look_while_waiting(cx);
         self.below.poll_post(slot, posting, deps, cx)
     }

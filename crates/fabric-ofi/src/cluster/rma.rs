@@ -96,7 +96,7 @@ impl State {
     }
 
     /// Begins what `post` posts; that returns what is left of it, or `None` if there is no room.
-    fn begin(
+    pub(super) fn begin(
         &mut self,
         mut flight: Flight,
         far: &Arc<FarRegion>,
@@ -204,8 +204,16 @@ impl Core {
         self.outlived(id);
         let Some(flight) = self.flights.get(id).filter(|flight| flight.outcome.is_none()) else { return };
         flight.posted = false;
-        if let Brought::Bytes(bytes) = brought {
-            flight.bytes.extend_from_slice(bytes);
+        let mut word = 0;
+        match brought {
+            Brought::Nothing => {}
+            Brought::Bytes(bytes) => flight.bytes.extend_from_slice(bytes),
+            Brought::Word(brought) => word = brought,
+        }
+        if let Job::Word(Some(place)) = &flight.job {
+            let bytes = &word.to_le_bytes()[..place.len().min(8)];
+            let written = self.below.provider().write(place, bytes, true);
+            return self.end(id, written.map(|()| word));
         }
         if flight.rest.is_some() {
             return self.halfway.push_back(id);
@@ -218,7 +226,7 @@ impl Core {
             waiting.into_iter().for_each(|queued| queued.ready = true);
             return self.send_notices(rank);
         }
-        self.end(id, Ok(0));
+        self.end(id, Ok(word));
     }
 
     /// Notes that an operation uses its regions no more.

@@ -81,26 +81,31 @@ fn run(net: &Net) {
             continue;
         }
         seen = attention.looks();
-        if !sleep(net) {
-            naps = (naps + 1).min(8);
-            thread::park_timeout(NAP.min(Duration::from_micros(20) * (1 << naps)));
+        match sleep(net) {
+            // Also an atomic of a peer, which is no event: more of them may follow at once.
+            Some(true) => vain = 0,
+            Some(false) => {}
+            None => {
+                naps = (naps + 1).min(8);
+                thread::park_timeout(NAP.min(Duration::from_micros(20) * (1 << naps)));
+            }
         }
     }
 }
 
-/// Sleeps until the endpoint may have an event, if it has a descriptor.
-fn sleep(net: &Net) -> bool {
+/// Sleeps until the endpoint may have something to do, if it has a descriptor; returns whether it
+/// said so.
+fn sleep(net: &Net) -> Option<bool> {
     let descriptor: Option<OwnedFd> = {
         let mut state = net.lock();
-        let Some(link) = &mut state.link else { return false };
+        let link = state.link.as_mut()?;
         match link.endpoint.may_sleep() {
             Ok(true) => link.endpoint.descriptor().and_then(|fd| fd.as_fd().try_clone_to_owned().ok()),
             _ => None,
         }
     };
-    let Some(descriptor) = descriptor else { return false };
+    let descriptor = descriptor?;
     let timeout = Timespec { tv_sec: 0, tv_nsec: SLEEP.subsec_nanos().into() };
     // What woke it is found by the next look.
-    let _ = poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&timeout));
-    true
+    Some(poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&timeout)).is_ok_and(|ready| ready > 0))
 }

@@ -213,8 +213,7 @@ impl<'a> Transfer<'a> {
             return Ok(Posted::Over(0));
         }
         if let Some(width) = self.width() {
-            let job = own.map_or(Job::Ask, |(place, _)| Job::WordInto(place.clone()));
-            return self.word_by(job, WordWork::Load, width, true);
+            return self.word_into(own.map(|(place, _)| place), WordWork::Load, width, true);
         }
         self.net.with(|state| {
             let (job, landing) = match own {
@@ -235,10 +234,14 @@ impl<'a> Transfer<'a> {
     }
 
     fn word(&self, work: WordWork, width: usize, wanted: bool) -> Result<Posted> {
-        self.word_by(Job::Ask, work, width, wanted)
+        self.word_into(None, work, width, wanted)
     }
 
-    fn word_by(&self, job: Job, work: WordWork, width: usize, wanted: bool) -> Result<Posted> {
+    fn word_into(&self, into: Option<&Place>, work: WordWork, width: usize, wanted: bool) -> Result<Posted> {
+        if self.net.watched.is_some() {
+            return self.word_by_nic(into, work, width, wanted);
+        }
+        let job = into.map_or(Job::Ask, |place| Job::WordInto(place.clone()));
         let mut head = Head::ask(Kind::Word, self.net.me.number(), self.far.key);
         work.write(&mut head);
         (head.offset, head.width) = (self.offset(), width as u8);
@@ -248,6 +251,21 @@ impl<'a> Transfer<'a> {
                 return Ok(state.ask(flight, head, &[])?.map_or(Posted::Full, token));
             }
             self.put_by(state, job, false, |state, flight| state.ask(flight, head, &[]))
+        })
+    }
+}
+
+impl Transfer<'_> {
+    fn word_by_nic(&self, into: Option<&Place>, work: WordWork, width: usize, wanted: bool) -> Result<Posted> {
+        let at = (self.far, self.offset(), width);
+        let job = Job::Word(into.cloned());
+        self.net.with(|state| {
+            if !wanted {
+                return self.put_by(state, job, false, |state, flight| state.word(flight, at, work));
+            }
+            let own = (self.place.rank() == self.net.me).then_some(self.far.key);
+            let flight = Flight { wanted, own, ..Flight::new(self.rank(), job) };
+            Ok(state.word(flight, at, work)?.map_or(Posted::Full, token))
         })
     }
 }

@@ -86,63 +86,109 @@ impl Call {
 
     /// # Safety
     /// As for [`Call::send`], of three words.
-    pub(super) unsafe fn change(
-        self,
-        amo: Amo<u64>,
-        width: usize,
-        Remote { address, key, .. }: Remote,
-    ) -> (&'static str, isize) {
+    pub(super) unsafe fn change(self, amo: Amo<u64>, width: usize, remote: Remote) -> (&'static str, isize) {
         let (value, expected) = match amo {
             Amo::CompareSwap { expected, new } => (new, expected),
             Amo::Add(value) | Amo::Swap(value) | Amo::Or(value) | Amo::And(value) | Amo::Xor(value) => (value, 0),
         };
         let kind = AtomicKind::of(amo);
-        let datatype = if width == 4 { sys::FI_UINT32 } else { sys::FI_UINT64 };
-        let [operand, comparand, old] = WORDS.map(|offset| self.start.wrapping_add(offset));
-        let Self { endpoint, peer, descriptor, note, .. } = self;
-        // SAFETY: as the caller promises; the words are aligned, as slots are.
+        // SAFETY: as the caller promises.
         unsafe {
-            for (word, bits) in [(operand, value), (comparand, expected), (old, 0)] {
-                if width == 4 { word.cast::<u32>().write(bits as u32) } else { word.cast::<u64>().write(bits) }
-            }
-            let (operand, comparand, old) = (operand.cast(), comparand.cast(), old.cast());
-            if kind == AtomicKind::CompareSwap {
-                let returned = sys::fi_compare_atomic(
-                    endpoint,
-                    operand,
-                    1,
-                    descriptor,
-                    comparand,
-                    descriptor,
-                    old,
-                    descriptor,
-                    peer,
-                    address,
-                    key,
-                    datatype,
-                    operation(kind),
-                    note,
-                );
-                ("fi_compare_atomic", returned)
-            } else {
-                let returned = sys::fi_fetch_atomic(
-                    endpoint,
-                    operand,
-                    1,
-                    descriptor,
-                    old,
-                    descriptor,
-                    peer,
-                    address,
-                    key,
-                    datatype,
-                    operation(kind),
-                    note,
-                );
-                ("fi_fetch_atomic", returned)
+            self.set_words(width, value, expected);
+            match kind {
+                AtomicKind::CompareSwap => self.compare(width, remote),
+                _ => self.fetch(kind, width, remote),
             }
         }
     }
+
+    /// # Safety
+    /// As for [`Call::change`].
+    pub(super) unsafe fn load(self, width: usize, remote: Remote) -> (&'static str, isize) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.set_words(width, 0, 0);
+            self.fetch(AtomicKind::Read, width, remote)
+        }
+    }
+
+    /// Returns where the operand, the comparand and the result of an atomic stand.
+    fn words(self) -> [*mut c_void; 3] {
+        WORDS.map(|offset| self.start.wrapping_add(offset).cast())
+    }
+
+    /// Sets operand and comparand, and clears the result.
+    ///
+    /// # Safety
+    /// As for [`Call::change`].
+    unsafe fn set_words(self, width: usize, operand: u64, comparand: u64) {
+        for (word, bits) in self.words().into_iter().zip([operand, comparand, 0]) {
+            // SAFETY: as the caller promises; the words are aligned, as slots are.
+            unsafe { if width == 4 { word.cast::<u32>().write(bits as u32) } else { word.cast::<u64>().write(bits) } }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Call::change`]; the words are set.
+    unsafe fn compare(self, width: usize, Remote { address, key, .. }: Remote) -> (&'static str, isize) {
+        let [operand, comparand, old] = self.words();
+        let Self { endpoint, peer, descriptor, note, .. } = self;
+        // SAFETY: as the caller promises.
+        let returned = unsafe {
+            sys::fi_compare_atomic(
+                endpoint,
+                operand,
+                1,
+                descriptor,
+                comparand,
+                descriptor,
+                old,
+                descriptor,
+                peer,
+                address,
+                key,
+                datatype(width),
+                operation(AtomicKind::CompareSwap),
+                note,
+            )
+        };
+        ("fi_compare_atomic", returned)
+    }
+
+    /// # Safety
+    /// As for [`Call::change`]; the words are set.
+    unsafe fn fetch(
+        self,
+        kind: AtomicKind,
+        width: usize,
+        Remote { address, key, .. }: Remote,
+    ) -> (&'static str, isize) {
+        let [operand, _, old] = self.words();
+        let Self { endpoint, peer, descriptor, note, .. } = self;
+        // SAFETY: as the caller promises.
+        let returned = unsafe {
+            sys::fi_fetch_atomic(
+                endpoint,
+                operand,
+                1,
+                descriptor,
+                old,
+                descriptor,
+                peer,
+                address,
+                key,
+                datatype(width),
+                operation(kind),
+                note,
+            )
+        };
+        ("fi_fetch_atomic", returned)
+    }
+}
+
+/// Returns libfabric's number for words of 4 or 8 bytes.
+fn datatype(width: usize) -> sys::fi_datatype {
+    if width == 4 { sys::FI_UINT32 } else { sys::FI_UINT64 }
 }
 
 /// Returns what an atomic has found.

@@ -189,7 +189,7 @@ impl Endpoint {
             // above, and its calls write one count.
             let answer = unsafe {
                 match (kind, fetching) {
-                    (atomics::AtomicKind::CompareSwap, false) => return false,
+                    (atomics::AtomicKind::CompareSwap | atomics::AtomicKind::Read, false) => return false,
                     (atomics::AtomicKind::CompareSwap, true) => {
                         sys::fi_compare_atomicvalid(endpoint, datatype, operation, &mut count)
                     }

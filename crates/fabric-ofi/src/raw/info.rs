@@ -135,7 +135,7 @@ impl Info {
                 address_format: info.addr_format,
                 caps: info.caps,
                 mode: info.mode | domain.map_or(0, |attr| attr.mode),
-                registration: domain.map_or(0, |attr| attr.mr_mode as u32),
+                registration: domain.map_or(0, |attr| spelt_out(attr.mr_mode as u32)),
                 key_bytes: domain.map_or(0, |attr| attr.mr_key_size),
                 data_bytes: domain.map_or(0, |attr| attr.cq_data_size),
                 order: send.map_or(0, |attr| attr.msg_order) & receive_order,
@@ -149,6 +149,15 @@ impl Info {
                 own_threads: domain.is_some_and(|attr| attr.data_progress == sys::FI_PROGRESS_AUTO),
             }
         }
+    }
+}
+
+/// Returns the ways of registering memory that an older name stands for, and others as they are.
+fn spelt_out(registration: u32) -> u32 {
+    match registration {
+        sys::FI_MR_BASIC => sys::FI_MR_LOCAL | sys::FI_MR_VIRT_ADDR | sys::FI_MR_ALLOCATED | sys::FI_MR_PROV_KEY,
+        sys::FI_MR_SCALABLE => 0,
+        ways => ways,
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) enum Work<'a> {
     Get(usize),
     /// A word of 4 or 8 bytes is changed.
     Change(Amo<u64>, usize),
+    /// Such a word is loaded as a whole.
+    Load(usize),
 }
 
 /// Which bytes an operation sends.
@@ -109,7 +111,7 @@ impl Endpoint {
         let len = match &work {
             Work::Send(bytes) | Work::Put(bytes, _) => bytes.len(),
             Work::Get(len) => *len,
-            Work::Change(..) => WORDS.len() * 8,
+            Work::Change(..) | Work::Load(_) => WORDS.len() * 8,
         };
         let Some(slot) = self.used.slots.vacancy() else {
             self.free(len, holds);
@@ -120,7 +122,11 @@ impl Endpoint {
             Holds::Buffer(buffer) => (buffer.as_ptr(), buffer.len(), buffer),
             Holds::Span(span) => (span.as_ptr(), span.len(), span.registration()),
         };
-        let copies = matches!(work, Work::Send(Bytes::Copied(_)) | Work::Put(Bytes::Copied(_), _) | Work::Change(..));
+        let copies = match work {
+            Work::Send(bytes) | Work::Put(bytes, _) => matches!(bytes, Bytes::Copied(_)),
+            Work::Get(_) => false,
+            Work::Change(..) | Work::Load(_) => true,
+        };
         let shared = matches!(holds, Holds::Span(_));
         let known = self.addresses.get(remote.peer.index).copied();
         let Some(peer) = known.filter(|_| len <= room && !(copies && shared)) else {
@@ -139,13 +145,14 @@ impl Endpoint {
                 Work::Put(bytes, data) => call.put(*bytes, *data, remote),
                 Work::Get(_) => call.get(remote),
                 Work::Change(amo, width) => call.change(*amo, *width, remote),
+                Work::Load(width) => call.load(*width, remote),
             }
         };
         match Failed::check(name, returned as i64) {
             Ok(()) => {
                 let brings = match work {
                     Work::Get(_) if !shared => Brings::Bytes,
-                    Work::Change(_, width) => Brings::Word(width),
+                    Work::Change(_, width) | Work::Load(width) => Brings::Word(width),
                     _ => Brings::Nothing,
                 };
                 self.used.slots.start(Held { call: name, peer: remote.peer, tag, len, brings, holds });

@@ -68,5 +68,5 @@ impl Program for Released {
 
 #[test]
 fn a_neighbour_releases_what_goes_to_another_node() {
-    Hall::run(&network(), 4, 2, &Released, "released by a neighbour").unwrap();
+    Hall::run(&network(2), 4, 2, &Released, "released by a neighbour").unwrap();
 }

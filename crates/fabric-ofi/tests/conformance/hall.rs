@@ -3,14 +3,14 @@
 use core::time::Duration;
 use fabric_ofi::{
     Domain, Wanted,
-    cluster::{Council, Member},
+    cluster::{AtomicsBy, Council, Member},
     providers,
 };
 use rdma_fabric::{Program, Rank};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeSet, HashMap},
     sync::{
-        Arc, Condvar, Mutex, OnceLock, Weak,
+        Arc, Condvar, LazyLock, Mutex, OnceLock, Weak,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     thread,
@@ -44,6 +44,16 @@ struct State {
     lost: BTreeSet<u32>,
     ended: usize,
     aborted: Option<(Rank, String, i32)>,
+}
+
+/// What is between nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Network {
+    /// libfabric's provider.
+    pub(crate) provider: String,
+    pub(crate) atomics: AtomicsBy,
+    /// Whether the provider chooses keys, and addresses are virtual.
+    pub(crate) provider_keys: bool,
 }
 
 /// One rank's way to the hall, which has the ranks and ends with them.
@@ -81,28 +91,36 @@ fn number() -> u64 {
 
 /// Returns a provider, over `lo` if it has that: opened once, and shared by all jobs of the process,
 /// since opening all offers of a provider takes longer than most jobs.
-fn domain(name: &str) -> Domain {
-    domain_of(name).unwrap_or_else(|| panic!("no usable offer of {name}"))
+fn domain(network: &Network) -> Domain {
+    domain_of(network).unwrap_or_else(|| panic!("no usable offer of {network:?}"))
 }
 
 /// Returns a provider as [`domain`] does; `None` if it can't be used here.
-pub(crate) fn domain_of(name: &str) -> Option<Domain> {
-    static OPENED: Mutex<BTreeMap<String, Option<Domain>>> = Mutex::new(BTreeMap::new());
+pub(crate) fn domain_of(network: &Network) -> Option<Domain> {
+    static OPENED: LazyLock<Mutex<HashMap<Network, Option<Domain>>>> = LazyLock::new(Mutex::default);
     let mut opened = OPENED.lock().unwrap();
-    opened.entry(name.to_owned()).or_insert_with(|| open(name)).clone()
+    opened.entry(network.clone()).or_insert_with(|| open(network)).clone()
 }
 
-fn open(name: &str) -> Option<Domain> {
-    let offers = |wanted: Wanted| providers(&wanted.without_atomics().provider(name)).unwrap_or_default();
-    let over_lo = offers(Wanted::default().domain("lo")).into_iter().chain(offers(Wanted::default()));
-    let usable = over_lo.into_iter().find(|offer| offer.provider == name && offer.is_usable());
-    Some(Domain::open(&usable?).unwrap())
+fn open(Network { provider, atomics, provider_keys }: &Network) -> Option<Domain> {
+    let wanted = match atomics {
+        AtomicsBy::Cpu => Wanted::default().without_atomics(),
+        AtomicsBy::Nic => Wanted::default(),
+    };
+    let wanted = wanted.provider(provider);
+    let wanted = if *provider_keys { wanted.provider_keys() } else { wanted };
+    let offers = |wanted: Wanted| providers(&wanted).unwrap_or_default();
+    let over_lo = offers(wanted.clone().domain("lo")).into_iter().chain(offers(wanted));
+    let usable = over_lo.into_iter().find(|offer| offer.provider == *provider && offer.is_usable());
+    let usable = usable?;
+    assert!(!provider_keys || usable.provider_keys && usable.virtual_addresses, "{usable:?}");
+    Some(Domain::open(&usable).unwrap())
 }
 
 impl Hall {
     /// Runs `program` on `ranks` ranks, so many of them on each node.
     pub(crate) fn run<P: Program<Out = ()>>(
-        name: &str,
+        network: &Network,
         ranks: usize,
         per_node: usize,
         program: &P,
@@ -123,7 +141,8 @@ impl Hall {
         let joined: Vec<(Member, Vec<u8>)> = (0..ranks)
             .map(|rank| {
                 let seat = Seat { hall: Arc::downgrade(&hall), me: Rank::new(rank as u32) };
-                Member::join(part(rank).unwrap(), domain(name), nodes.clone(), seat).unwrap()
+                let part = part(rank).unwrap();
+                Member::join(part, domain(network), nodes.clone(), network.atomics, seat).unwrap()
             })
             .collect();
         let (members, contacts): (Vec<Member>, Vec<_>) = joined.into_iter().map(|(m, c)| (m, Some(c))).unzip();

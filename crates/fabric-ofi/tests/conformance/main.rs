@@ -10,21 +10,48 @@ mod page;
 mod torture;
 
 use fabric_conformance::{CaseProgram, JobReport, TestBed, suite};
-use hall::Hall;
+use fabric_ofi::cluster::AtomicsBy;
+use hall::{Hall, Network};
 
 /// So many ranks on each node.
 struct Nodes<const RANKS: usize>;
 
 impl<const RANKS: usize> TestBed for Nodes<RANKS> {
     fn run(program: &CaseProgram, ranks: usize, test: &str, _turn: u64) -> Option<JobReport> {
-        Some(JobReport::of_one_process(program, ranks, |program| Hall::run(&network(), ranks, RANKS, program, test)))
+        Some(JobReport::of_one_process(program, ranks, |program| {
+            Hall::run(&network(RANKS), ranks, RANKS, program, test)
+        }))
     }
 }
 
-/// Returns the provider of libfabric to use.
-fn network() -> String {
-    std::env::var("ONESIDED_TEST_PROVIDER").unwrap_or("tcp;ofi_rxm".to_owned())
+/// Nodes of one rank, with atomics by the network.
+struct ByNic;
+
+impl TestBed for ByNic {
+    fn run(program: &CaseProgram, ranks: usize, test: &str, _turn: u64) -> Option<JobReport> {
+        Some(JobReport::of_one_process(program, ranks, |program| Hall::run(&by_nic(), ranks, 1, program, test)))
+    }
+}
+
+/// Returns the network for nodes of so many ranks: libfabric's provider is that in
+/// `ONESIDED_TEST_PROVIDER`, atomics are its own if `ONESIDED_TEST_ATOMICS` is `nic`, where they can be,
+/// and keys if `ONESIDED_TEST_KEYS` is `provider`.
+fn network(per_node: usize) -> Network {
+    let variable = |name| std::env::var(name).ok();
+    let provider = variable("ONESIDED_TEST_PROVIDER").unwrap_or("tcp;ofi_rxm".to_owned());
+    let atomics = match variable("ONESIDED_TEST_ATOMICS").as_deref() {
+        Some("nic") if per_node == 1 => AtomicsBy::Nic,
+        None | Some("cpu" | "nic") => AtomicsBy::Cpu,
+        Some(other) => panic!("ONESIDED_TEST_ATOMICS is {other}, not cpu or nic"),
+    };
+    Network { provider, atomics, provider_keys: variable("ONESIDED_TEST_KEYS").as_deref() == Some("provider") }
+}
+
+fn by_nic() -> Network {
+    Network { atomics: AtomicsBy::Nic, ..network(1) }
 }
 
 suite!(far, Nodes<1>);
 suite!(mixed, Nodes<2>);
+// All of it with ONESIDED_TEST_ATOMICS=nic.
+suite!(nic, ByNic, wraps);

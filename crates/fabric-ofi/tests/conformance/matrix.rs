@@ -1,13 +1,14 @@
 //! The columns of clusters in `docs/evidence/capabilities.md`, by libfabric's provider between nodes.
 
 use crate::{
-    hall::{Hall, domain_of},
+    hall::{Hall, Network, domain_of},
     page::Part,
 };
 use fabric_conformance::{
     CaseProgram, JobReport, TestBed,
     capabilities::{column, table},
 };
+use fabric_ofi::cluster::AtomicsBy;
 
 const PART: Part = Part { page: "docs/evidence/capabilities.md", name: "clusters" };
 const COMMAND: &str = "cargo xtask matrix";
@@ -18,14 +19,18 @@ struct Over<const PROVIDER: usize>;
 
 impl<const PROVIDER: usize> TestBed for Over<PROVIDER> {
     fn run(program: &CaseProgram, ranks: usize, test: &str, _turn: u64) -> Option<JobReport> {
-        let run = |program: &_| Hall::run(PROVIDERS[PROVIDER], ranks, 1, program, test);
+        let run = |program: &_| Hall::run(&network(PROVIDERS[PROVIDER]), ranks, 1, program, test);
         Some(JobReport::of_one_process(program, ranks, run))
     }
 }
 
+fn network(provider: &str) -> Network {
+    Network { provider: provider.to_owned(), atomics: AtomicsBy::Cpu, provider_keys: false }
+}
+
 #[test]
 fn is_what_was_found() {
-    if let Some(missing) = PROVIDERS.iter().find(|name| domain_of(name).is_none()) {
+    if let Some(missing) = PROVIDERS.iter().find(|name| domain_of(&network(name)).is_none()) {
         println!("SKIPPED: the capability matrix of clusters: {missing} can't be used here");
         return;
     }

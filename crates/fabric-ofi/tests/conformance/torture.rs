@@ -1,6 +1,10 @@
 //! Ranks of one node and of others change the same words, while puts go to the bytes around them.
 
-use crate::{hall::Hall, network};
+use crate::{
+    by_nic,
+    hall::{Hall, Network},
+    network,
+};
 use rdma_fabric::{AtomicWord, Fabric, Group, Program, ProgramResult, Rank, RemoteWord};
 
 const RANKS: usize = 4;
@@ -81,7 +85,11 @@ async fn swap<W: AtomicWord + From<u8> + core::ops::Add<Output = W>>(
 }
 
 fn torture(rounds: u32, per_node: usize) {
-    Hall::run(&network(), RANKS, per_node, &Torture { rounds }, "torture").unwrap();
+    torture_over(&network(per_node), rounds, per_node);
+}
+
+fn torture_over(network: &Network, rounds: u32, per_node: usize) {
+    Hall::run(network, RANKS, per_node, &Torture { rounds }, "torture").unwrap();
 }
 
 #[test]
@@ -92,6 +100,18 @@ fn words_are_exact_between_puts_and_ranks_near_and_far() {
 #[test]
 fn words_are_exact_between_puts_and_ranks_that_are_all_far() {
     torture(25, 1);
+}
+
+/// Among the ranks that change a word is the one whose memory it is in.
+#[test]
+fn words_are_exact_by_the_networks_atomics() {
+    torture_over(&by_nic(), 25, 1);
+}
+
+#[test]
+fn words_are_exact_where_the_provider_chooses_keys() {
+    torture_over(&Network { provider_keys: true, ..network(2) }, 10, 2);
+    torture_over(&Network { provider_keys: true, ..by_nic() }, 10, 1);
 }
 
 #[test]

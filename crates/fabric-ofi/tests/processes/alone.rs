@@ -103,6 +103,8 @@ pub(crate) fn accesses_out_of_bounds_are_refused(offer: &Offer) {
     assert_refused!(change(0, 2), OfiError::Misaligned { width: 2, .. });
     assert_refused!(change(96, 8), OfiError::OutOfBounds { .. });
     assert_refused!(change(100, 4), OfiError::OutOfBounds { .. });
+    assert_refused!(endpoint.load_word(peer, key, 4, 8, 0), OfiError::Misaligned { width: 8, .. });
+    assert_refused!(endpoint.load_word(peer, key, 96, 8, 0), OfiError::OutOfBounds { .. });
     assert_refused!(RemoteKey::from_bytes(&[0; 23]), OfiError::Key { len: 23 });
     assert_refused!(domain.region(0), OfiError::Memory { bytes: 0, .. });
     assert_refused!(domain.region(usize::MAX), OfiError::Memory { .. });
@@ -125,6 +127,11 @@ pub(crate) fn what_is_of_another_endpoint_is_refused(offer: &Offer) {
     let change = one.post(|endpoint, tag| endpoint.change(peer, key, 0, 8, Amo::Swap(3), tag));
     assert_eq!(one.done(change), Ended::Word(0));
     assert_eq!(region.load(0).unwrap(), 3);
+    region.store(8, 5 << 32 | 4).unwrap();
+    for (offset, width, word) in [(8, 8, 5 << 32 | 4), (8, 4, 4), (12, 4, 5)] {
+        let load = one.post(|endpoint, tag| endpoint.load_word(peer, key, offset, width, tag));
+        assert_eq!(one.done(load), Ended::Word(word));
+    }
 }
 
 /// An endpoint has as many operations under way as it says, and room again when they are over.

@@ -19,9 +19,17 @@ use std::{
     time::Instant,
 };
 
-/// The providers that cases are run over, and the interface for each.
-const PROVIDERS: &[(&str, Option<&str>)] =
-    &[("tcp;ofi_rxm", Some("lo")), ("shm", None), ("sockets", Some("lo")), ("udp;ofi_rxd", Some("lo"))];
+/// The providers that cases are run over, and the interface for each; some of them once more with
+/// [`pair::THEIR_KEYS`] behind the name.
+const PROVIDERS: &[(&str, Option<&str>)] = &[
+    ("tcp;ofi_rxm", Some("lo")),
+    ("tcp;ofi_rxm, its keys", Some("lo")),
+    ("shm", None),
+    ("shm, its keys", None),
+    ("sockets", Some("lo")),
+    ("sockets, its keys", Some("lo")),
+    ("udp;ofi_rxd", Some("lo")),
+];
 
 /// A case with its name.
 type Case<F> = (&'static str, F);
@@ -80,7 +88,12 @@ fn main() -> ExitCode {
     for (name, case) in PROBE {
         all.push(((*name).to_owned(), Box::new(case)));
     }
+    let asked = |provider: &str| filters.iter().any(|filter| provider.contains(filter.trim_start_matches("over ")));
     for (provider, domain) in PROVIDERS {
+        // One provider that chooses keys is enough, unless others are asked for.
+        if provider.ends_with(pair::THEIR_KEYS) && !provider.starts_with("tcp") && !asked(provider) {
+            continue;
+        }
         let Some(offer) = pair::usable(provider, *domain) else {
             println!("SKIPPED: all cases over {provider}: {}", pair::why_not(provider));
             continue;

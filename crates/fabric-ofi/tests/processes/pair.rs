@@ -20,19 +20,31 @@ use std::{
 /// What a case may take.
 const CASE: Duration = Duration::from_secs(30);
 
+/// Behind a provider's name: it chooses keys, and addresses are virtual.
+pub(crate) const THEIR_KEYS: &str = ", its keys";
+
+/// Returns a provider's own name, and what to ask for.
+fn wanted(name: &str) -> (&str, Wanted) {
+    match name.strip_suffix(THEIR_KEYS) {
+        Some(provider) => (provider, Wanted::default().provider(provider).provider_keys()),
+        None => (name, Wanted::default().provider(name)),
+    }
+}
+
 /// Returns the first usable offer of a provider.
-pub(crate) fn usable(provider: &str, domain: Option<&str>) -> Option<Offer> {
-    let wanted = Wanted::default().provider(provider);
-    let wanted = domain.into_iter().fold(wanted, Wanted::domain);
-    providers(&wanted)
-        .expect("an answer of libfabric")
-        .into_iter()
-        .find(|offer| offer.provider == provider && offer.is_usable())
+pub(crate) fn usable(name: &str, domain: Option<&str>) -> Option<Offer> {
+    let (provider, wanted) = wanted(name);
+    let offers = providers(&domain.into_iter().fold(wanted, Wanted::domain)).expect("an answer of libfabric");
+    let offer = offers.into_iter().find(|offer| offer.provider == provider && offer.is_usable())?;
+    let theirs = offer.provider_keys && offer.virtual_addresses;
+    assert!(theirs || provider == name, "{name} has offered other keys");
+    Some(offer)
 }
 
 /// Returns why there is no usable offer of a provider.
-pub(crate) fn why_not(provider: &str) -> String {
-    let offers = providers(&Wanted::default().provider(provider)).expect("an answer of libfabric");
+pub(crate) fn why_not(name: &str) -> String {
+    let (provider, wanted) = wanted(name);
+    let offers = providers(&wanted).expect("an answer of libfabric");
     let verdict = offers.into_iter().find(|offer| offer.provider == provider).and_then(|offer| offer.verdict);
     verdict.map_or_else(|| "libfabric has no offer of it here".to_owned(), |reason| reason.to_string())
 }

@@ -58,6 +58,7 @@ parts! {
     ends: "lifetime",
     mortal: "deaths",
     recovery: "recovery",
+    own_by_cpu: "own atomics by the CPU",
     recovery_mistakes: "recovery's mistakes",
     windows: "windows",
 }

@@ -17,9 +17,11 @@ struct Measured {
 }
 
 pub(super) fn measure(bare: &Path, quick: bool, found: &mut Found) -> Result<(), Box<dyn Error>> {
-    for (provider, interface) in PROVIDERS {
+    let networks = PROVIDERS.into_iter().flat_map(|provider| [(provider, false), (provider, true)]);
+    for ((provider, interface), by_nic) in networks {
         let mut command = Command::new(bare);
         command.args(["--json", provider, interface.unwrap_or(provider)]).args(quick.then_some("--quick"));
+        command.args(by_nic.then_some("--nic"));
         let lines = match lines_of(command) {
             Ok(lines) => lines,
             Err(why) => {
@@ -31,8 +33,14 @@ pub(super) fn measure(bare: &Path, quick: bool, found: &mut Found) -> Result<(),
             let Measured { operation, fabric, bare } = serde_json::from_str(&line)?;
             // Messages are none of a fabric's operations.
             let (Some(fabric), Some(bare)) = (fabric, bare) else { continue };
-            let goal = Goal::Times(if operation.contains("MiB") { 1.03 } else { 1.15 });
-            let what = format!("{provider}: {operation}, beside bare calls");
+            let is_long = operation.contains("MiB");
+            if by_nic && is_long {
+                // No words.
+                continue;
+            }
+            let goal = Goal::Times(if is_long { 1.03 } else { 1.15 });
+            let how = if by_nic { " with `--atomics nic`" } else { "" };
+            let what = format!("{provider}: {operation}{how}, beside bare calls");
             found.rows.push(Row::beside(what, Unit::Nanoseconds, fabric, bare, goal));
         }
     }

@@ -14,6 +14,8 @@ pub(super) struct Row {
     pub(super) states: u64,
     pub(super) transitions: u64,
     pub(super) longest_path: usize,
+    /// Atomics that read their word at one moment and wrote it at a later one.
+    pub(super) parted: u64,
     /// States of single ranks, and runs of their programs to learn them; or random runs.
     pub(super) local_states: u64,
     pub(super) runs: u64,
@@ -72,6 +74,7 @@ impl Row {
             states: report.states,
             transitions: report.transitions,
             longest_path: report.longest,
+            parted: report.parted,
             local_states: report.local_states,
             runs: report.runs,
             compared: report.compared,
@@ -136,5 +139,12 @@ pub(super) fn filled(rows: &[Row]) -> Table {
 /// Returns how many rows are as expected, in words.
 pub(super) fn summary(rows: &[Row]) -> String {
     let unexpected = rows.iter().filter(|row| !row.as_expected).count();
-    format!("{} of {} as expected", rows.len() - unexpected, rows.len())
+    let parted = |mutation: bool| rows.iter().filter(|row| row.parted > 0 && row.mutation == mutation).count();
+    format!(
+        "{} of {} as expected; something could come in the middle of an atomic in {} without a mistake, {} with one",
+        rows.len() - unexpected,
+        rows.len(),
+        parted(false),
+        parted(true)
+    )
 }

@@ -4,11 +4,12 @@ mod commands;
 mod drain;
 mod gates;
 mod memory;
+mod nic;
 mod notices;
 mod split;
 
 use super::{
-    Council, Member,
+    AtomicsBy, Council, Member,
     core::State,
     flight::{Flight, Job},
 };
@@ -59,7 +60,11 @@ struct Ranks {
 }
 
 fn domain() -> Domain {
-    let offers = providers(&Wanted::default().without_atomics().provider("tcp;ofi_rxm").domain("lo")).unwrap();
+    domain_of(Wanted::default().without_atomics())
+}
+
+fn domain_of(wanted: Wanted) -> Domain {
+    let offers = providers(&wanted.provider("tcp;ofi_rxm").domain("lo")).unwrap();
     Domain::open(offers.iter().find(|offer| offer.is_usable()).expect("tcp;ofi_rxm over lo")).unwrap()
 }
 
@@ -69,26 +74,31 @@ impl Ranks {
     }
 
     fn over(ranks: usize, domain: impl Fn() -> Domain) -> Self {
+        Self::try_over(ranks, domain, AtomicsBy::Cpu).unwrap()
+    }
+
+    fn try_over(ranks: usize, domain: impl Fn() -> Domain, atomics: AtomicsBy) -> crate::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let nodes: Arc<[u32]> = (0..ranks as u32).collect();
-        let join = |rank: u32| {
+        let join = |rank: u32| -> crate::Result<(Arc<Member>, Told, Option<Vec<u8>>)> {
             let me = Rank::new(rank);
             let age = Duration::from_millis(1);
             let plan = PartPlan { ranks, local: vec![me], me, segment_bytes: SEGMENT, age, oversubscribed: true };
             let number = u64::from(std::process::id()) << 32 | 1 << 31 | NEXT.fetch_add(1, Relaxed);
             let (part, told) = (Part::lead(&plan, number, 3).unwrap(), Told::default());
-            let (member, contact) = Member::join(part, domain(), nodes.clone(), told.clone()).unwrap();
-            (Arc::new(member), told, Some(contact))
+            let (member, contact) = Member::join(part, domain(), nodes.clone(), atomics, told.clone())?;
+            Ok((Arc::new(member), told, Some(contact)))
         };
         let mut all = Ranks { members: Vec::new(), told: Vec::new() };
         let mut contacts = Vec::new();
-        for (member, told, contact) in (0..ranks as u32).map(join) {
+        for joined in (0..ranks as u32).map(join) {
+            let (member, told, contact) = joined?;
             all.members.push(member);
             all.told.push(told);
             contacts.push(contact);
         }
         all.members.iter().for_each(|member| member.meet(&contacts).unwrap());
-        all
+        Ok(all)
     }
 
     fn with<T>(&self, rank: usize, work: impl FnOnce(&mut State) -> T) -> T {

@@ -1,0 +1,65 @@
+//! Operations of an endpoint on words of peers: they stay whole, and are atomic against each other.
+
+use crate::{
+    AtomicKind, Endpoint, Peer, RemoteKey, WordKind,
+    error::{OfiError, Result},
+    raw::{Holds, Work},
+};
+use rdma_fabric::Amo;
+
+impl Endpoint {
+    /// Posts an atomic on a word of `width` bytes, 4 or 8, in a peer's region. It brings the word's
+    /// value before; of operands of 4 bytes the upper half is not used. A swap, which is
+    /// `FI_ATOMIC_WRITE`, is also the way to store a word as a whole: libfabric 1.17's `shm` gives
+    /// its buffer back twice if the old value is not asked for. Unlike puts, atomics tell the peer
+    /// nothing.
+    ///
+    /// # Errors
+    /// As for [`Endpoint::put`]; [`OfiError::Misaligned`], also for another width;
+    /// [`OfiError::NoAtomic`].
+    pub fn change(
+        &mut self,
+        peer: Peer,
+        word: RemoteKey,
+        offset: u64,
+        width: usize,
+        amo: Amo<u64>,
+        tag: u64,
+    ) -> Result<bool> {
+        self.on_word(peer, word, (offset, width), AtomicKind::of(amo), Work::Change(amo, width), tag)
+    }
+
+    /// Posts a load of a word of `width` bytes, 4 or 8, in a peer's region: `FI_ATOMIC_READ`. It
+    /// brings the word as a whole.
+    ///
+    /// # Errors
+    /// As for [`Endpoint::change`].
+    pub fn load_word(&mut self, peer: Peer, word: RemoteKey, offset: u64, width: usize, tag: u64) -> Result<bool> {
+        self.on_word(peer, word, (offset, width), AtomicKind::Read, Work::Load(width), tag)
+    }
+
+    fn on_word(
+        &mut self,
+        peer: Peer,
+        word: RemoteKey,
+        (offset, width): (u64, usize),
+        kind: AtomicKind,
+        work: Work<'_>,
+        tag: u64,
+    ) -> Result<bool> {
+        let misaligned = OfiError::Misaligned { key: word.key, offset, width };
+        let words = match width {
+            4 => WordKind::U32,
+            8 => WordKind::U64,
+            _ => return Err(misaligned),
+        };
+        if !offset.is_multiple_of(width as u64) {
+            return Err(misaligned);
+        }
+        if !self.atomics.has(words, kind, true) {
+            return Err(OfiError::NoAtomic { provider: self.name.provider.clone(), kind, width });
+        }
+        let remote = self.remote(peer, word.key, word.address(offset, width)?)?;
+        Ok(self.raw.post(work, Holds::Slot, remote, tag))
+    }
+}
