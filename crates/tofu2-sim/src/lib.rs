@@ -10,6 +10,7 @@ mod ends;
 mod helper_failed;
 mod host_memory;
 mod job_error;
+mod poll_apart;
 pub mod shm;
 pub mod virt;
 

@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use super::{huge_pages::in_huge_pages, prefetch::prefetch};
+use crate::poll_apart::poll_apart;
 use rdma_fabric::{Fabric, ProgramResult};
 use std::{
     future::Future,
@@ -88,7 +89,7 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Table for Tasks<Fut, T> {
         // SAFETY: the task is not moved from now until it ends, and it ends in place: nothing is
         // added to the vector after `new`, and nothing here gives a task away or skips its drop.
         let task = unsafe { Pin::new_unchecked(task) };
-        Some(task.poll(cx).map_ok(|out| self.out = Some(out)))
+        Some(poll_apart(task, cx).map_ok(|out| self.out = Some(out)))
     }
 
     fn end(&mut self, rank: u32) {

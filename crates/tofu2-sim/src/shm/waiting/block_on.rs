@@ -9,7 +9,7 @@
 //! polled again; it leaves that waker with [`super::wakers`].
 
 use super::{doorbell::Watch, report::ParkReport, watchdog::Awaiting};
-use crate::shm::memory::Mapping;
+use crate::{poll_apart::poll_apart, shm::memory::Mapping};
 use core::{
     cell::RefCell,
     future::Future,
@@ -39,6 +39,11 @@ const YIELDS: u32 = 300;
 /// thread.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
+    run(&mut |cx| poll_apart(future.as_mut(), cx))
+}
+
+/// Polls until that is ready. Compiled for each kind of output, not for each program again.
+fn run<T>(poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     let signal = Arc::new(Signal { woken: AtomicBool::new(false), bell: Mutex::new(None), thread: thread::current() });
     let waker = Waker::from(signal.clone());
     let mut cx = Context::from_waker(&waker);
@@ -48,7 +53,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut report = ParkReport::default();
     let mut idle = 0u32;
     loop {
-        if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
+        if let Poll::Ready(out) = poll(&mut cx) {
             return out;
         }
         let requests = Frame::take_requests();
@@ -76,7 +81,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             signal.listen(&bell);
             let watch = requests.watch;
             let parking = bell.prepare_park(watch);
-            if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
+            if let Poll::Ready(out) = poll(&mut cx) {
                 return out;
             }
             let next = Frame::take_requests();
