@@ -1,53 +1,96 @@
 //! How soon ranks are told that others are lost, and whether they go on: each of the last `--victims`
-//! ranks waits for ever, to be killed or cut off by somebody else; the others wait for them.
+//! ranks, or of the first with `--first`, waits for ever, to be killed or cut off by somebody else; the
+//! others wait for them.
 //!
 //! ```text
 //! cargo example loss_delay --release -- --fabric cluster --ranks 4 --victims 1
 //! ```
 //!
 //! Each rank prints `rank R is process P`; those that are told `rank R was told at T`, T in ns of the
-//! system's clock (UNIX time), and then `rank R went on`. `cargo xtask hosts` reads that.
+//! system's clock (UNIX time), and then `rank R went on`. `--log DIRECTORY` writes that to a file of
+//! each rank, too, and `--talk N` prints N MiB in between, which may find nobody who reads them.
+//! `cargo xtask hosts` reads all this.
 
 use onesided::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::{
+    fs::OpenOptions,
+    io::{self, Write},
+    path::PathBuf,
     process::{self, ExitCode},
     time::{SystemTime, UNIX_EPOCH},
 };
 
-async fn loss_delay(fabric: Fabric, victims: u32) -> ProgramResult<()> {
+#[derive(Clone)]
+struct Options {
+    victims: u32,
+    first: bool,
+    log: Option<PathBuf>,
+    talk: usize,
+}
+
+impl Options {
+    fn tell(&self, me: Rank, text: &str) -> io::Result<()> {
+        if let Some(directory) = &self.log {
+            let path = directory.join(me.number().to_string());
+            writeln!(OpenOptions::new().create(true).append(true).open(path)?, "{me} {text}")?;
+        }
+        writeln!(io::stdout(), "{me} {text}")
+    }
+}
+
+async fn loss_delay(fabric: Fabric, options: Options) -> ProgramResult<()> {
     let me = fabric.rank();
-    let first =
-        (fabric.ranks() as u32).checked_sub(victims).filter(|first| *first > 0).ok_or("nobody would survive")?;
+    let survive = (fabric.ranks() as u32)
+        .checked_sub(options.victims)
+        .filter(|first| *first > 0)
+        .ok_or("nobody would survive")?;
+    let (is_victim, victim) = match options.first {
+        true => (me.number() < options.victims, 0),
+        false => (me.number() >= survive, survive),
+    };
     let mut world = Group::world(&fabric).await?;
     let memory = fabric.alloc_symmetric(8).await?;
     let word = memory.word::<u64>(&fabric, 0)?;
-    let survivors = world.split((me.number() < first).then_some(0), 0).await?;
+    let survivors = world.split((!is_victim).then_some(0), 0).await?;
     world.barrier().await?;
-    println!("{me} is process {}", process::id());
+    options.tell(me, &format!("is process {}", process::id()))?;
     let Some(mut survivors) = survivors else {
         fabric.wait_until(&word, Deps::All, |value| value == 1).await?;
         return Ok(());
     };
-    match fabric.wait_until(&word, Deps::One(Rank::new(first)), |value| value == 1).await {
+    match fabric.wait_until(&word, Deps::One(Rank::new(victim)), |value| value == 1).await {
         Err(FabricError::PeerLost { .. }) => {}
         other => return Err(format!("instead of a loss: {other:?}").into()),
     }
-    println!("{me} was told at {}", SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos());
+    options.tell(me, &format!("was told at {}", SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos()))?;
+    for _ in 0..options.talk << 10 {
+        writeln!(io::stdout(), "{:1023}", me)?;
+    }
     // Puts and waits among those that are left.
     for _ in 0..10 {
         survivors.barrier().await?;
     }
-    println!("{me} went on");
+    options.tell(me, "went on")?;
     Ok(survivors.barrier().await?)
 }
 
 fn main() -> ExitCode {
-    let usage = "How soon a loss is told.\n\n  --victims N   ranks that are lost: the last ones (1)\n";
+    let usage = "How soon a loss is told.\n
+  --victims N       ranks that are lost: the last ones (1)
+  --first           the first ones instead
+  --log DIRECTORY   a file for each rank of what it tells
+  --talk N          MiB that each survivor prints (0)\n";
     onesided::launch_with(usage, |rest| {
         let mut args = pico_args::Arguments::from_vec(rest);
-        let victims = args.opt_value_from_str("--victims").map_err(|error| error.to_string())?.unwrap_or(1);
+        let problem = |error: pico_args::Error| error.to_string();
+        let options = Options {
+            victims: args.opt_value_from_str("--victims").map_err(problem)?.unwrap_or(1),
+            first: args.contains("--first"),
+            log: args.opt_value_from_str("--log").map_err(problem)?,
+            talk: args.opt_value_from_str("--talk").map_err(problem)?.unwrap_or(0),
+        };
         match args.finish() {
-            rest if rest.is_empty() => Ok(async move |fabric| loss_delay(fabric, victims).await),
+            rest if rest.is_empty() => Ok(async move |fabric| loss_delay(fabric, options.clone()).await),
             rest => Err(format!("there is no {rest:?}")),
         }
     })

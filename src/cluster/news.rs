@@ -161,11 +161,10 @@ fn pass_on(seat: &Seat, speaker: &Speaker, event: Event) {
         },
         Event::Deadlock { waiting } => deadlock(seat, waiting),
         Event::Aborted { rank, code, text } => end(seat, rank, &text, code),
-        Event::CoordinatorLost => {
-            crate::report::say("error: the job's coordinator is gone, or holds this rank for lost");
-            // The node is not told: its other ranks hear for themselves, and may be well.
-            exit_soon(1);
-        }
+        // The node is not told: its other ranks hear for themselves, and may be well.
+        Event::CoordinatorLost => end_alone(format_args!("the job's coordinator is gone")),
+        Event::CutOff { text } => end_alone(format_args!("this rank is cut off from the job's coordinator: {text}")),
+        Event::Dismissed { text } => end_alone(format_args!("the others hold this rank for lost: {text}")),
         _ => {}
     }
 }
@@ -205,6 +204,12 @@ fn end(seat: &Seat, rank: Option<u32>, text: &str, code: i32) {
         Seat::Among(member) => member.aborted(rank, text, code),
     }
     exit_soon(if (1..=255).contains(&code) { code } else { 1 });
+}
+
+/// Says why this rank can't go on, and ends its process in a moment.
+fn end_alone(why: std::fmt::Arguments<'_>) {
+    crate::report::say(format_args!("error: {why}"));
+    exit_soon(1);
 }
 
 /// Ends this process in a moment, unless it ends by itself until then.

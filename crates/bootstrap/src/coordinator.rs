@@ -7,11 +7,15 @@ mod connection;
 mod ends;
 mod hall;
 mod job;
+mod plan;
 
 pub use ends::{Abort, End, Outcome};
+pub(crate) use job::Roster;
+pub use plan::{Plan, StartError, Succession};
 
 use crate::Secret;
 use hall::Hall;
+use job::Job;
 use std::{
     io,
     net::{SocketAddr, TcpListener},
@@ -22,32 +26,6 @@ use std::{
     thread::{Builder, JoinHandle},
     time::{Duration, Instant},
 };
-
-/// What a coordinator has to know of its job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
-    /// How many ranks the job has.
-    pub ranks: usize,
-    /// Within which time of the coordinator's start all of them have to come.
-    pub join_within: Duration,
-    /// For how long a rank may be silent, or owe an answer, before it is held for lost; and the same
-    /// for the coordinator. At least some tens of milliseconds; seconds where hosts are busy.
-    pub lease: Duration,
-    /// Bytes that are told to every rank when it joins.
-    pub segment: Vec<u8>,
-}
-
-impl Plan {
-    pub(crate) fn check(&self) -> Result<(), StartError> {
-        if !(1..=RANK_LIMIT).contains(&self.ranks) {
-            return Err(StartError::Ranks { ranks: self.ranks, limit: RANK_LIMIT });
-        }
-        if self.segment.len() > SEGMENT_LIMIT {
-            return Err(StartError::Segment { size: self.segment.len(), limit: SEGMENT_LIMIT });
-        }
-        Ok(())
-    }
-}
 
 /// The coordinator of a job, on a thread of its own.
 ///
@@ -60,44 +38,6 @@ pub struct Coordinator {
     commands: Sender<Command>,
     thread: Option<JoinHandle<()>>,
 }
-
-/// A coordinator could not be started.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// A job has 1 to `limit` ranks.
-    #[error("a job has 1 to {limit} ranks, not {ranks}")]
-    Ranks {
-        /// How many were asked for.
-        ranks: usize,
-        /// The most there may be.
-        limit: usize,
-    },
-    /// The segment is more than a message takes.
-    #[error("a segment of {size} bytes is more than the {limit} that are told")]
-    Segment {
-        /// Its bytes.
-        size: usize,
-        /// How many may be.
-        limit: usize,
-    },
-    /// The system refused a call, such as to listen at this address.
-    #[error("{call} for {listen}: {cause}")]
-    System {
-        /// The call.
-        call: &'static str,
-        /// The address.
-        listen: SocketAddr,
-        /// Why.
-        cause: io::Error,
-    },
-}
-
-/// The most ranks of a job.
-const RANK_LIMIT: usize = 1 << 16;
-
-/// The most bytes of a segment.
-const SEGMENT_LIMIT: usize = 1 << 20;
 
 /// What the coordinator's owner asks of its thread.
 enum Command {
@@ -144,15 +84,32 @@ impl Coordinator {
         let listener = TcpListener::bind(listen).map_err(failed("bind"))?;
         // All ranks may come at once, which the standard library's own backlog may not hold.
         rustix::net::listen(&listener, 4096).map_err(|cause| failed("listen")(cause.into()))?;
-        let address = listener.local_addr().map_err(failed("getsockname"))?;
+        let number = u64::from_ne_bytes(crate::secret::random_bytes().map_err(failed("getrandom"))?);
+        let job = Job::new(plan, number, Instant::now());
+        Self::serve(listener, secret, job).map_err(|(call, cause)| failed(call)(cause))
+    }
+
+    /// Starts a standby: it becomes the coordinator of a running job if the larger part of its ranks
+    /// votes for it.
+    pub(crate) fn stand(
+        listener: TcpListener,
+        secret: Secret,
+        plan: Plan,
+        roster: &Roster,
+    ) -> Result<Self, (&'static str, io::Error)> {
+        Self::serve(listener, secret, Job::standby(plan, roster, Instant::now()))
+    }
+
+    fn serve(listener: TcpListener, secret: Secret, job: Job) -> Result<Self, (&'static str, io::Error)> {
+        let address = listener.local_addr().map_err(|cause| ("getsockname", cause))?;
         let flags = rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK;
-        let wake = rustix::event::eventfd(0, flags).map_err(|cause| failed("eventfd")(cause.into()))?;
-        let seen = Mutex::new(Seen { ends: vec![None; plan.ranks], first_lost: None, outcome: None });
+        let wake = rustix::event::eventfd(0, flags).map_err(|cause| ("eventfd", cause.into()))?;
+        let seen = Mutex::new(Seen { ends: job.ends(), first_lost: None, outcome: None });
         let shared = Arc::new(Shared { seen, changed: Condvar::new(), wake });
         let (commands, inbox) = channel();
-        let hall = Hall::open(listener, secret, plan, Arc::clone(&shared), inbox).map_err(failed("epoll"))?;
+        let hall = Hall::open(listener, secret, job, Arc::clone(&shared), inbox).map_err(|cause| ("epoll", cause))?;
         let builder = Builder::new().name("coordinator".into()).stack_size(256 << 10);
-        let thread = builder.spawn(move || hall.run()).map_err(failed("thread"))?;
+        let thread = builder.spawn(move || hall.run()).map_err(|cause| ("thread", cause))?;
         Ok(Self { address, shared, commands, thread: Some(thread) })
     }
 

@@ -8,7 +8,7 @@
 use crate::secret::{Secret, same_proof};
 
 /// The protocol's version.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 const MAGIC: &[u8; 8] = b"onesided";
 

@@ -16,7 +16,7 @@ mod secret_file;
 mod session;
 mod wire;
 
-pub use coordinator::{Abort, Coordinator, End, Outcome, Plan, StartError};
+pub use coordinator::{Abort, Coordinator, End, Outcome, Plan, StartError, Succession};
 pub use detect::{BadNodeList, CLUSTER, Cluster, DetectError, Found, NotACluster, SecretAt, Slurm, detect, node_list};
 pub use error::{Error, Refusal};
 pub use hello::{Hello, Welcome};

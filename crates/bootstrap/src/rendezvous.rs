@@ -10,7 +10,7 @@ pub use error::RendezvousError;
 pub use process::{COORDINATOR, serve_if_asked};
 
 use crate::{
-    Cluster, Found, Plan, SECRET_FILE, Secret, SecretAt, SecretFileError, Slurm,
+    Cluster, Found, Plan, SECRET_FILE, Secret, SecretAt, SecretFileError, Slurm, Succession,
     inherited::{duplicate, read_line},
     launcher::Bootstrap,
     pmi::Pmi1,
@@ -114,7 +114,8 @@ pub fn rendezvous_over(store: &mut dyn Bootstrap, how: &How) -> Result<Rendezvou
 }
 
 fn plan(ranks: usize, how: &How) -> Plan {
-    Plan { ranks, join_within: how.join_within, lease: how.lease, segment: how.segment.clone() }
+    let succession = Succession::AfterAnyEnd;
+    Plan { ranks, join_within: how.join_within, lease: how.lease, segment: how.segment.clone(), succession }
 }
 
 fn of_cluster(cluster: &Cluster, how: &How) -> Result<Rendezvous, RendezvousError> {
@@ -139,7 +140,8 @@ fn at_known_place(rank: u32, ranks: usize, host: &str, port: u16, how: &How) -> 
         let listen = if how.interface.is_none() { any } else { listening_address(how.interface.as_ref())? };
         let mut address = process::start(SocketAddr::new(listen, port), &secret, &plan(ranks, how), how.within)?;
         if address.ip().is_unspecified() {
-            address.set_ip(Ipv4Addr::LOCALHOST.into());
+            // By an address that others reach, too, if there is one: a standby is beside.
+            address.set_ip(listening_address(None)?);
         }
         return Ok(Rendezvous { rank, ranks, address, secret });
     }

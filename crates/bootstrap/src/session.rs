@@ -1,17 +1,26 @@
 //! A process's session: its connection to the coordinator of its job.
 //!
-//! [`join`] connects, [`line`] is the connection once it stands, and [`thread`] are the two threads
-//! of a session: one hears the coordinator and tells it that this process lives, one calls the
-//! program.
+//! [`join`] connects by a [`dial`], [`line`] is the connection once it stands, [`heard`] what came over
+//! it, and [`thread`] are the two threads of a session: one hears the coordinator and tells it that this
+//! process lives, one calls the program. If the coordinator is lost, what the process has in
+//! [`memory`] goes to a [`standby`], which a [`seeker`] chooses.
 
+mod dial;
+mod heard;
 mod join;
 mod line;
+pub(crate) mod memory;
+pub(crate) mod seeker;
+mod speaker;
+mod standby;
 mod thread;
 
-pub use line::Speaker;
+pub use speaker::Speaker;
 
-use crate::{Error, Hello, Secret, Welcome, wire::ITEM_LIMIT, wire::Up};
+use crate::{Error, Hello, Plan, Secret, Welcome, wire::ITEM_LIMIT};
 use line::Line;
+use memory::Memory;
+use standby::Standby;
 use std::{
     net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
@@ -81,9 +90,20 @@ pub enum Event {
     },
     /// Every rank has left or is lost. Nothing follows.
     AllEnded,
-    /// The coordinator ended, cut this process off, or was not heard of for the lease. Nothing
-    /// follows.
+    /// The coordinator ended, or was not heard of for the lease, and no other is sought
+    /// ([`Succession`](crate::Succession)). Nothing follows.
     CoordinatorLost,
+    /// The coordinator was lost, and this process is not in the part of the job that goes on: it is to
+    /// end. Nothing follows.
+    CutOff {
+        /// What was found.
+        text: String,
+    },
+    /// This process is held for lost by the others, and is to end. Nothing follows.
+    Dismissed {
+        /// Why.
+        text: String,
+    },
 }
 
 /// A process's part of its job.
@@ -94,8 +114,8 @@ pub enum Event {
 pub struct Session {
     speaker: Speaker,
     welcome: Welcome,
-    /// The number of the next exchange; locked while one is under way.
-    round: Mutex<u64>,
+    /// Locked while an exchange is under way.
+    exchanging: Mutex<()>,
     hearing: Option<JoinHandle<()>>,
 }
 
@@ -114,12 +134,25 @@ impl Session {
         within: Duration,
         on_event: impl FnMut(&Speaker, Event) + Send + 'static,
     ) -> Result<Self, Error> {
-        let (ranks, rank) = (hello.ranks, hello.rank);
-        let joined = join::join(address, secret, hello, within)?;
-        let line = Arc::new(Line::new(address, rank, ranks, joined.stream, joined.welcome.lease)?);
+        let joined = join::join(address, secret, &hello, within)?;
+        let welcome = joined.welcome;
+        let (lease, segment) = (welcome.lease, welcome.segment.clone());
+        let (succession, addresses) = (joined.succession, joined.standbys);
+        let standby = joined.listener.map(|listener| Standby {
+            listener,
+            addresses,
+            secret: secret.clone(),
+            plan: Plan { ranks: hello.ranks, join_within: lease, lease, segment, succession },
+            number: welcome.job,
+            host: None,
+            own: None,
+            kept: Vec::new(),
+        });
+        let memory = Memory::new(hello.rank, Arc::clone(&welcome.nodes));
+        let line = Arc::new(Line::new(address, memory, joined.stream, lease, standby.is_some())?);
         let speaker = Speaker::new(Arc::clone(&line));
-        let hearing = thread::start(speaker.clone(), joined.inbox, Box::new(on_event))?;
-        Ok(Self { speaker, welcome: joined.welcome, round: Mutex::new(0), hearing: Some(hearing) })
+        let hearing = thread::start(speaker.clone(), joined.inbox, standby, Box::new(on_event))?;
+        Ok(Self { speaker, welcome, exchanging: Mutex::new(()), hearing: Some(hearing) })
     }
 
     /// Returns what this process was told when all ranks had come.
@@ -142,11 +175,10 @@ impl Session {
         if item.len() > ITEM_LIMIT {
             return Err(Error::TooLarge { size: item.len(), limit: ITEM_LIMIT });
         }
-        let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.exchanging.lock().unwrap_or_else(PoisonError::into_inner);
         let line = self.speaker.line();
-        line.say_while_running(&Up::Item { round: *round, within, bytes: item.to_vec() })?;
-        *round += 1;
-        line.wait_round(*round - 1, within)
+        let number = line.bring(within, item)?;
+        line.wait_round(number, within)
     }
 
     /// Answers [`Event::Drain`]: see [`Speaker::drained`].

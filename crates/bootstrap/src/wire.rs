@@ -5,11 +5,13 @@ mod down;
 mod inbox;
 mod refusal;
 mod up;
+mod vote;
 
 pub(crate) use bytes::{Reader, Writer};
 pub(crate) use down::Down;
 pub(crate) use inbox::Inbox;
 pub(crate) use up::Up;
+pub(crate) use vote::Vote;
 
 use std::sync::Arc;
 
@@ -27,7 +29,12 @@ pub(crate) type Frame = Arc<[u8]>;
 
 /// Returns the most bytes of a message to a session of a job of `ranks` ranks, without its length.
 pub(crate) fn down_limit(ranks: usize, segment: usize) -> usize {
-    ranks.saturating_mul(ITEM_LIMIT + TEXT_LIMIT + 64).saturating_add(segment).saturating_add(UP_LIMIT)
+    ranks.saturating_mul(ITEM_LIMIT + TEXT_LIMIT + 128).saturating_add(segment).saturating_add(UP_LIMIT)
+}
+
+/// Returns the most bytes of a message to a standby, without its length: a vote.
+pub(crate) fn vote_limit(ranks: usize) -> usize {
+    down_limit(ranks, 0).saturating_mul(2)
 }
 
 /// Cuts `text` to [`TEXT_LIMIT`].

@@ -1,14 +1,17 @@
 //! The agent of a host: the process that a launcher starts there by ssh, which starts the host's ranks
 //! and tells the launcher what becomes of them.
 //!
-//! Frames come over standard input and go to standard output. When the input ends, or nothing came for
-//! the time that the launcher has set, the launcher is gone or out of reach, and the ranks are killed.
+//! Frames come over standard input and go to standard output. When the input ends, the launcher has ended,
+//! and the ranks are killed. If nothing came for the time that the launcher has set, it is out of reach,
+//! and its coordinator with it: the agent is *alone* from then on. The ranks decide whether they go on, and
+//! nobody tells them to end any more.
 
 use super::{
     end::RankEnd,
     frames::{BEGIN, Order, Report},
+    home::Home,
     plan::{AGENT, AgentPlan},
-    ranks::{Home, RankProcesses, Start},
+    ranks::{RankProcesses, Start},
 };
 use crate::{cluster::STEP, observing, report::say};
 use bootstrap::Secret;
@@ -16,10 +19,10 @@ use rustix::process::Signal;
 use std::{
     env,
     io::{self, BufReader, Write},
+    mem,
     process::{self, ChildStdin, ExitCode},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread,
@@ -47,17 +50,11 @@ pub(crate) fn serve_if_asked() -> Option<ExitCode> {
 /// Starts the ranks and returns the code of the first that failed, or 0.
 fn serve(plan: &AgentPlan) -> i32 {
     println!("{BEGIN}");
-    let unheard = Arc::new(AtomicBool::new(false));
-    let lost = unheard.clone();
-    // Who is not there to hear reports is noticed here, or by the end of the input.
-    let home: Home = Arc::new(move |report| {
-        if report.write(&mut io::stdout().lock()).is_err() {
-            lost.store(true, Relaxed);
-        }
-    });
+    let home = Home::open(io::stdout(), LAST_MOMENT);
     let orders = hear();
     let failed = |problem: String| {
-        home(Report::Failed(problem));
+        home.send(Report::Failed(problem));
+        Bond::Holds(Instant::now()).until_done(&home, &orders, plan.silence);
         1
     };
     let secret = match orders.recv_timeout(STEP) {
@@ -79,52 +76,99 @@ fn serve(plan: &AgentPlan) -> i32 {
         Ok(processes) => processes,
         Err((rank, cause)) => return failed(format!("rank {rank} can't be started: {cause}")),
     };
-    let agent = Agent { processes, home: home.clone(), heard: Instant::now(), silence: plan.silence, unheard };
+    let bond = Bond::Holds(Instant::now());
+    let mut agent = Agent { processes, home: home.clone(), silence: plan.silence, bond };
     let code = agent.run(&orders);
     for rank in plan.share.clone() {
         if let Some(bytes) = records.as_ref().and_then(|records| records.of(rank)) {
-            home(Report::Record(rank, bytes));
+            home.send(Report::Record(rank, bytes));
         }
     }
-    home(Report::Done);
+    home.send(Report::Done);
+    agent.bond.until_done(&home, &orders, plan.silence);
     code
+}
+
+/// How an agent stands with its launcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bond {
+    /// The launcher was heard then.
+    Holds(Instant),
+    /// It is out of reach. That is so for good, even if it is heard again.
+    Alone,
+    /// It has ended.
+    Ended,
+}
+
+impl Bond {
+    /// Waits a moment for an order, and returns it if it counts.
+    fn hear(&mut self, home: &Home, orders: &Receiver<Order>, silence: Duration) -> Option<Order> {
+        let heard = orders.recv_timeout(LOOK);
+        let Bond::Holds(last) = self else {
+            if heard == Err(RecvTimeoutError::Disconnected) {
+                thread::sleep(LOOK);
+            }
+            return None;
+        };
+        match heard {
+            Ok(order) => {
+                *last = Instant::now();
+                return Some(order);
+            }
+            Err(RecvTimeoutError::Timeout) if home.is_closed() => *self = Bond::Ended,
+            Err(RecvTimeoutError::Timeout) if last.elapsed() > silence => {
+                *self = Bond::Alone;
+                home.set_alone();
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                *self = Bond::Ended;
+                home.set_alone();
+            }
+        }
+        None
+    }
+
+    /// Waits until all is told, for a moment at most if nobody takes it any more.
+    fn until_done(mut self, home: &Home, orders: &Receiver<Order>, silence: Duration) {
+        while !home.is_done() {
+            self.hear(home, orders, silence);
+        }
+    }
 }
 
 struct Agent {
     processes: RankProcesses,
-    home: Home,
-    /// When the launcher was last heard.
-    heard: Instant,
+    home: Arc<Home>,
     silence: Duration,
-    /// Set when a report could not be written.
-    unheard: Arc<AtomicBool>,
+    bond: Bond,
 }
 
 impl Agent {
-    fn run(mut self, orders: &Receiver<Order>) -> i32 {
-        let (mut input, mut first, mut alone) = (self.processes.take_input().map(give), None, false);
+    fn run(&mut self, orders: &Receiver<Order>) -> i32 {
+        let (mut input, mut first) = (self.processes.take_input().map(give), None);
         while !self.processes.have_ended() {
-            let end = match orders.recv_timeout(LOOK) {
-                Ok(order) => self.obey(order, &mut input),
-                Err(RecvTimeoutError::Timeout) => self.heard.elapsed() > self.silence || self.unheard.load(Relaxed),
-                Err(RecvTimeoutError::Disconnected) => true,
-            };
-            if end && !std::mem::replace(&mut alone, true) {
-                self.processes.send(Signal::KILL);
-                // Reports may not find their way any more, and must not keep this process here.
-                thread::spawn(|| {
-                    thread::sleep(LAST_MOMENT);
-                    process::exit(1);
-                });
+            let before = self.bond;
+            if let Some(order) = self.bond.hear(&self.home, orders, self.silence) {
+                self.obey(order, &mut input);
+            }
+            if mem::discriminant(&before) != mem::discriminant(&self.bond) {
+                // Nothing comes any more.
+                input = None;
+                if self.bond == Bond::Ended {
+                    self.processes.send(Signal::KILL);
+                    // Whatever happens, this process does not stay here.
+                    thread::spawn(|| {
+                        thread::sleep(LAST_MOMENT);
+                        process::exit(1);
+                    });
+                }
             }
             for (rank, end) in self.processes.look() {
                 if !end.is_good() {
                     first.get_or_insert(end.clone());
                 }
-                (self.home)(Report::Ended(rank, end));
-            }
-            if alone {
-                thread::sleep(LOOK);
+                self.home.send(Report::Ended(rank, end));
             }
         }
         self.processes.finish();
@@ -132,19 +176,17 @@ impl Agent {
     }
 
     /// Does what the launcher asks.
-    fn obey(&mut self, order: Order, input: &mut Option<Sender<(Vec<u8>, Home)>>) -> bool {
-        self.heard = Instant::now();
+    fn obey(&mut self, order: Order, input: &mut Option<Sender<(Vec<u8>, Arc<Home>)>>) {
         match order {
             Order::Input(bytes) => match input {
                 Some(input) => _ = input.send((bytes, self.home.clone())),
-                None => (self.home)(Report::InputTaken),
+                None => self.home.send(Report::InputTaken),
             },
             Order::InputEnd => *input = None,
             Order::Terminate => self.processes.send(Signal::TERM),
             Order::Kill => self.processes.send(Signal::KILL),
             Order::Secret(_) | Order::Beat => {}
         }
-        false
     }
 }
 
@@ -164,13 +206,49 @@ fn hear() -> Receiver<Order> {
 
 /// Starts to give pieces to the standard input of rank 0, and to tell when each was taken. Pieces that
 /// the rank doesn't want are taken, too.
-fn give(mut to: ChildStdin) -> Sender<(Vec<u8>, Home)> {
-    let (pieces, next) = channel::<(Vec<u8>, Home)>();
+fn give(mut to: ChildStdin) -> Sender<(Vec<u8>, Arc<Home>)> {
+    let (pieces, next) = channel::<(Vec<u8>, Arc<Home>)>();
     thread::spawn(move || {
         while let Ok((piece, home)) = next.recv() {
             let _ = to.write_all(&piece);
-            home(Report::InputTaken);
+            home.send(Report::InputTaken);
         }
     });
     pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SILENCE: Duration = Duration::from_millis(30);
+
+    fn heard(bond: &mut Bond, orders: &Receiver<Order>) -> Option<Order> {
+        bond.hear(&Home::open(io::sink(), SILENCE), orders, SILENCE)
+    }
+
+    #[test]
+    fn the_end_of_the_launcher_is_another_thing_than_its_silence() {
+        let (tell, orders) = channel();
+        let mut bond = Bond::Holds(Instant::now());
+        tell.send(Order::Beat).unwrap();
+        assert_eq!(heard(&mut bond, &orders), Some(Order::Beat));
+        drop(tell);
+        assert_eq!(heard(&mut bond, &orders), None);
+        assert_eq!(bond, Bond::Ended);
+    }
+
+    #[test]
+    fn who_is_alone_obeys_nobody_any_more() {
+        let (tell, orders) = channel();
+        let mut bond = Bond::Holds(Instant::now());
+        thread::sleep(2 * SILENCE);
+        assert_eq!(heard(&mut bond, &orders), None);
+        assert_eq!(bond, Bond::Alone);
+        tell.send(Order::Kill).unwrap();
+        assert_eq!(heard(&mut bond, &orders), None);
+        drop(tell);
+        assert_eq!(heard(&mut bond, &orders), None);
+        assert_eq!(bond, Bond::Alone);
+    }
 }

@@ -100,7 +100,7 @@ impl FarRanks {
             ranks: job.ranks,
             share: share.ranks.clone(),
             coordinator: job.coordinator,
-            silence: 2 * job.lease,
+            silence: job.lease,
             records: job.records.as_ref().map(|(_, value)| observing::what_to_record(value)),
         };
         let mut child = ssh::command(&share.host, &plan, &self.program, CONNECT, job.lease).spawn()?;

@@ -2,7 +2,8 @@
 //! on the hosts that a file names.
 //!
 //! Ranks are told the secret by the first line of their standard input. If the launcher ends, its
-//! coordinator does, and every rank ends a moment later.
+//! coordinator does, and every rank ends a moment later. If ranks of other hosts do not hear of it any
+//! more, the larger part of the job goes on without it.
 //!
 //! [`hosts`] reads the file. [`far`] has an [`ssh`] process for each host, which starts this program
 //! there as an [`agent`], by a [`plan`]; they speak in [`frames`]. An agent, and the launcher of a
@@ -14,6 +15,7 @@ mod error;
 mod far;
 mod far_input;
 mod frames;
+mod home;
 mod hosts;
 mod libfabric;
 mod plan;
@@ -31,7 +33,7 @@ pub(crate) use error::HostsError;
 
 use super::{STEP, failed, interface};
 use crate::{Launch, observing, report::LaunchError};
-use bootstrap::{Coordinator, Plan, Secret, listening_address};
+use bootstrap::{Coordinator, Plan, Secret, Succession, listening_address};
 use far::{FarRanks, Job};
 use hosts::Share;
 use ranks::{RankProcesses, Start};
@@ -70,7 +72,9 @@ fn start_on(
 ) -> Result<i32, LaunchError> {
     let secret = Secret::random().map_err(|error| failed(&error))?;
     let segment = (launch.segment_bytes as u64).to_le_bytes().to_vec();
-    let plan = Plan { ranks: launch.ranks, join_within: 2 * STEP, lease: launch.lease, segment };
+    // One machine is not cut.
+    let succession = if shares.is_some() { Succession::AfterSilence } else { Succession::Never };
+    let plan = Plan { ranks: launch.ranks, join_within: 2 * STEP, lease: launch.lease, segment, succession };
     let address = match shares {
         None => IpAddr::V4(Ipv4Addr::LOCALHOST),
         Some(_) => listening_address(interface(launch).as_ref()).map_err(|error| failed(&error))?,

@@ -16,7 +16,7 @@ pub(super) struct AgentPlan {
     /// Those that it starts.
     pub(super) share: Range<u32>,
     pub(super) coordinator: SocketAddr,
-    /// For how long the launcher may be silent before the agent ends its ranks.
+    /// For how long the launcher may be silent before the agent holds it for out of reach.
     pub(super) silence: Duration,
     /// What ranks record, to be sent home: `stats`, `trace` or nothing.
     pub(super) records: Option<String>,

@@ -1,6 +1,6 @@
 //! The processes of a host's ranks.
 
-use super::{super::NODE_VARIABLE, end::RankEnd, frames::Report, libfabric, plan::AGENT, relay::Relay};
+use super::{super::NODE_VARIABLE, end::RankEnd, frames::Report, home::Home, libfabric, plan::AGENT, relay::Relay};
 use bootstrap::{CLUSTER, Cluster, Secret, SecretAt};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -28,9 +28,6 @@ pub(super) struct Start<'a> {
     pub(super) variable: Option<(&'static str, OsString)>,
 }
 
-/// Takes what ranks of an agent write.
-pub(super) type Home = Arc<dyn Fn(Report) + Send + Sync>;
-
 struct RankProcess {
     rank: u32,
     child: Child,
@@ -51,7 +48,11 @@ impl RankProcesses {
     ///
     /// # Errors
     /// The first rank that could not be started, and why; no process is left behind.
-    pub(super) fn start(share: Range<u32>, how: &Start<'_>, home: Option<&Home>) -> Result<Self, (u32, io::Error)> {
+    pub(super) fn start(
+        share: Range<u32>,
+        how: &Start<'_>,
+        home: Option<&Arc<Home>>,
+    ) -> Result<Self, (u32, io::Error)> {
         let mut started = RankProcesses { all: Vec::new(), input: None };
         for rank in share {
             started.add(rank, how, home).map_err(|cause| (rank, cause))?;
@@ -59,7 +60,7 @@ impl RankProcesses {
         Ok(started)
     }
 
-    fn add(&mut self, rank: u32, how: &Start<'_>, home: Option<&Home>) -> io::Result<()> {
+    fn add(&mut self, rank: u32, how: &Start<'_>, home: Option<&Arc<Home>>) -> io::Result<()> {
         let Start { ranks, coordinator, .. } = *how;
         let told = Cluster { rank, ranks, coordinator, secret: SecretAt::Stdin };
         let mut command = Command::new(env::current_exe()?);
@@ -87,12 +88,12 @@ impl RankProcesses {
             let to = home.cloned();
             let prefix = format!("[{rank}] ");
             relays.push(Relay::lines(stderr, prefix, move |line| match &to {
-                Some(home) => home(Report::Err(line)),
+                Some(home) => home.send(Report::Err(line)),
                 None => _ = io::stderr().lock().write_all(&line),
             }));
         }
         if let (Some(stdout), Some(home)) = (child.stdout.take(), home.cloned()) {
-            relays.push(Relay::bytes(stdout, move |piece| home(Report::Out(piece))));
+            relays.push(Relay::bytes(stdout, move |piece| home.send(Report::Out(piece))));
         }
         Ok(())
     }

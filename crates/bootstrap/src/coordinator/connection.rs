@@ -3,7 +3,7 @@
 use crate::{
     Secret,
     handshake::{self, Challenge, Wrong},
-    wire::{Frame, Inbox, UP_LIMIT, Up},
+    wire::{Frame, Inbox, Up},
 };
 use rustix::io::Errno;
 use std::{
@@ -44,27 +44,44 @@ pub(super) struct Connection {
 
 /// The connection is of no more use.
 #[derive(Debug)]
-pub(super) struct Broken(pub(super) String);
+pub(super) struct Broken {
+    pub(super) why: String,
+    /// The other side's process has not ended, as far as this proves.
+    pub(super) may_live: bool,
+}
+
+impl Broken {
+    /// The other side does what it may not.
+    pub(super) fn misused(why: impl Into<String>) -> Self {
+        Self { why: why.into(), may_live: true }
+    }
+
+    /// Its system has ended the connection, since its process has ended; or this side's has given up.
+    fn of(cause: &io::Error) -> Self {
+        let ended = matches!(cause.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe);
+        Self { why: format!("its connection broke: {cause}"), may_live: !ended }
+    }
+}
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream, until: Instant) -> io::Result<Self> {
+    pub(super) fn new(stream: TcpStream, until: Instant, limit: usize) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        let (inbox, outbox) = (Inbox::new(UP_LIMIT), VecDeque::new());
+        let (inbox, outbox) = (Inbox::new(limit), VecDeque::new());
         Ok(Self { stream, stage: Stage::Greeting, until, asks_to_send: false, inbox, outbox, sent: 0 })
     }
 
     /// Reads what is there, up to the length of `buffer`, and returns whether anything was.
     pub(super) fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, Broken> {
         match self.stream.read(buffer) {
-            Ok(0) => Err(Broken("its connection ended".into())),
+            Ok(0) => Err(Broken { why: "its connection ended".into(), may_live: false }),
             Ok(_) if matches!(self.stage, Stage::Closing) => Ok(true),
             Ok(count) => {
                 self.inbox.push(&buffer[..count]);
                 Ok(true)
             }
             Err(cause) if would_wait(&cause) => Ok(false),
-            Err(cause) => Err(Broken(format!("its connection broke: {cause}"))),
+            Err(cause) => Err(Broken::of(&cause)),
         }
     }
 
@@ -73,7 +90,7 @@ impl Connection {
         if matches!(self.stage, Stage::Greeting)
             && let Some(greeting) = self.inbox.take()
         {
-            let mine = crate::secret::random_bytes().map_err(|cause| Broken(cause.to_string()))?;
+            let mine = crate::secret::random_bytes().map_err(|cause| Broken::misused(cause.to_string()))?;
             let answered = |theirs: &Challenge| handshake::answer(secret, theirs, &mine);
             match handshake::read_greeting(&greeting) {
                 Ok(theirs) => {
@@ -85,14 +102,14 @@ impl Connection {
                     self.queue(Frame::from(answered(&mine)));
                     self.stage = Stage::Closing;
                 }
-                Err(_) => return Err(Broken("garbage".into())),
+                Err(_) => return Err(Broken::misused("garbage")),
             }
         }
         if let Stage::Proof(theirs, mine) = &self.stage
             && let Some(proof) = self.inbox.take()
         {
             if !handshake::proves(secret, theirs, mine, &proof) {
-                return Err(Broken("wrong secret".into()));
+                return Err(Broken::misused("wrong secret"));
             }
             self.stage = Stage::Hello;
         }
@@ -101,7 +118,7 @@ impl Connection {
 
     /// Returns the next message, if it is there. The connection has to be past its proof.
     pub(super) fn message(&mut self) -> Result<Option<Up>, Broken> {
-        let malformed = || Broken("it sent a message that is none".into());
+        let malformed = || Broken::misused("it sent a message that is none");
         match self.inbox.message() {
             Ok(Some(message)) => Up::read(&message).map(Some).ok_or_else(malformed),
             Ok(None) => Ok(None),
@@ -120,7 +137,7 @@ impl Connection {
             match self.stream.write(&frame[self.sent..]) {
                 Ok(count) => self.sent += count,
                 Err(cause) if would_wait(&cause) => return Ok(true),
-                Err(cause) => return Err(Broken(format!("its connection broke: {cause}"))),
+                Err(cause) => return Err(Broken::of(&cause)),
             }
             if self.sent == frame.len() {
                 self.outbox.pop_front();

@@ -1,11 +1,11 @@
 //! The coordinator's thread: it lets connections in, and carries messages between them and the job.
 
 use super::{
-    Command, Plan, Shared,
+    Command, Shared,
     connection::{Broken, Connection, Stage},
     job::{Job, Order},
 };
-use crate::{Secret, wire::Up};
+use crate::Secret;
 use rustix::event::{
     Timespec,
     epoll::{self, EventData, EventFlags},
@@ -19,7 +19,7 @@ use std::{
 };
 
 /// Within which time a connection has to have proved itself and said who it is.
-const PROVE_WITHIN: Duration = Duration::from_secs(2);
+pub(super) const PROVE_WITHIN: Duration = Duration::from_secs(2);
 
 /// How many connections may be unproved at a time, besides one for every rank that is awaited.
 const STRANGERS: usize = 64;
@@ -53,7 +53,7 @@ impl Hall {
     pub(super) fn open(
         listener: TcpListener,
         secret: Secret,
-        plan: Plan,
+        job: Job,
         shared: Arc<Shared>,
         commands: Receiver<Command>,
     ) -> io::Result<Self> {
@@ -61,8 +61,7 @@ impl Hall {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         epoll::add(&epoll, &shared.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        let lease = plan.lease;
-        let job = Job::new(plan, u64::from_ne_bytes(crate::secret::random_bytes()?), Instant::now());
+        let lease = job.lease();
         let (connections, strangers, buffer) = (HashMap::new(), BTreeMap::new(), vec![0; 64 << 10]);
         Ok(Self {
             listener,
@@ -151,7 +150,9 @@ impl Hall {
         for _ in 0..BATCH {
             // Errors are a connection that went away, or no descriptor left: others may come yet.
             let Ok((stream, _)) = self.listener.accept() else { return };
-            let Ok(connection) = Connection::new(stream, now + PROVE_WITHIN) else { continue };
+            let Ok(connection) = Connection::new(stream, now + self.job.patience(), self.job.message_limit()) else {
+                continue;
+            };
             let token = self.next;
             self.next += 1;
             if epoll::add(&self.epoll, &connection.stream, EventData::new_u64(token), EventFlags::IN).is_err() {
@@ -191,14 +192,12 @@ impl Hall {
             match connection.stage {
                 Stage::Greeting | Stage::Proof(..) | Stage::Closing => break,
                 Stage::Hello => match connection.message()? {
-                    Some(Up::Hello(hello)) => {
-                        let rank = hello.rank;
-                        if self.job.join(now, token, hello) {
+                    Some(up) => {
+                        if let Some(rank) = self.job.receive(now, token, up)? {
                             connection.stage = Stage::Rank(rank);
                             self.strangers.remove(&token);
                         }
                     }
-                    Some(_) => return Err(Broken("it did not say who it is".into())),
                     None => break,
                 },
                 Stage::Rank(rank) => match connection.message()? {
@@ -251,7 +250,7 @@ impl Hall {
     fn lose(&mut self, token: u64, broken: Broken, now: Instant) {
         let rank = self.connections.get(&token).map(|connection| &connection.stage);
         if let Some(Stage::Rank(rank)) = rank {
-            self.job.broke(now, *rank, token, broken.0);
+            self.job.broke(now, *rank, token, broken);
         }
         self.forget(token);
         self.carry_out();

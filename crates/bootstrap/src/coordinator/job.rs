@@ -1,25 +1,38 @@
 //! What the coordinator knows of its job, and what it decides.
 //!
-//! [`joining`] gathers the ranks, [`epoch`] tells losses in three steps, [`rounds`] are exchanges,
-//! [`cut`] tells on which side of a cut job the coordinator is, [`standstill`] finds that all wait for
-//! each other.
+//! [`joining`] gathers the ranks, [`hearing`] takes what they say, [`telling`] what they are told;
+//! [`epoch`] tells losses in three steps, [`rounds`] are exchanges, [`cut`] tells on which side of a cut
+//! job the coordinator is, [`standstill`] finds that all wait for each other. A standby begins with an
+//! [`election`] by a [`ballot`].
 
+mod ballot;
 mod cut;
+mod election;
 mod epoch;
+mod hearing;
 mod joining;
+mod mistake;
+#[cfg(test)]
+mod model;
 mod rounds;
 mod standstill;
+mod telling;
 
-use super::{Abort, End, Outcome, Plan, connection::Broken};
+pub(crate) use election::Roster;
+
+use super::{Abort, End, Outcome, Plan, hall::PROVE_WITHIN};
 use crate::{
     Hello, Refusal,
-    wire::{Down, Frame, Up},
+    wire::{Down, Frame, UP_LIMIT, vote_limit},
 };
+use election::Election;
 use epoch::Epoch;
+use mistake::Mistake;
 use rounds::Rounds;
 use standstill::Standstill;
 use std::{
     collections::VecDeque,
+    net::SocketAddr,
     time::{Duration, Instant},
 };
 
@@ -44,8 +57,10 @@ struct Member {
     end: Option<End>,
     /// Its loss has been told, if it is lost.
     told: bool,
-    /// It was lost since nothing was heard from it.
-    silent: bool,
+    /// It was lost, but may go on elsewhere: nothing was heard from it, or it said that it goes.
+    away: bool,
+    /// Where it would listen as a standby.
+    standby: Option<SocketAddr>,
     /// Its next exchange.
     round: u64,
 }
@@ -61,6 +76,8 @@ impl Member {
 #[derive(Debug, PartialEq, Eq)]
 enum Phase {
     Gathering,
+    /// A standby that waits for votes.
+    Standing,
     Running,
     Refused(Refusal),
     Aborted(Abort),
@@ -79,6 +96,9 @@ pub(super) struct Job {
     last_epoch: u64,
     rounds: Rounds,
     standstill: Standstill,
+    /// There if this began as a standby.
+    ballot: Option<Election>,
+    mistake: Option<Mistake>,
     all_ended: bool,
     changed: bool,
     stopped: bool,
@@ -94,7 +114,8 @@ impl Job {
             heard: now,
             end: None,
             told: false,
-            silent: false,
+            away: false,
+            standby: None,
             round: 0,
         };
         Self {
@@ -108,11 +129,31 @@ impl Job {
             epoch: None,
             last_epoch: 0,
             rounds: Rounds::default(),
+            ballot: None,
+            mistake: None,
             all_ended: false,
             changed: false,
             stopped: false,
             orders: VecDeque::new(),
         }
+    }
+
+    pub(super) fn lease(&self) -> Duration {
+        self.plan.lease
+    }
+
+    /// For how long a connection may be nobody's.
+    pub(super) fn patience(&self) -> Duration {
+        if self.ballot.is_some() { PROVE_WITHIN.max(3 * self.plan.lease) } else { PROVE_WITHIN }
+    }
+
+    /// Returns the most bytes of a message, without its length.
+    pub(super) fn message_limit(&self) -> usize {
+        if self.ballot.is_some() { vote_limit(self.plan.ranks) } else { UP_LIMIT }
+    }
+
+    fn mistake(&self) -> Option<Mistake> {
+        self.mistake
     }
 
     pub(super) fn next_order(&mut self) -> Option<Order> {
@@ -131,7 +172,7 @@ impl Job {
     /// Returns how the job ended, if it has.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let (abort, refusal) = match &self.phase {
-            Phase::Gathering => return None,
+            Phase::Gathering | Phase::Standing => return None,
             Phase::Running if !self.all_ended => return None,
             Phase::Running => (None, None),
             Phase::Refused(refusal) => (None, Some(refusal.clone())),
@@ -139,68 +180,6 @@ impl Job {
         };
         let ends = self.ends().into_iter().collect::<Option<_>>()?;
         Some(Outcome { ends, abort, refusal })
-    }
-
-    /// Handles what a rank says.
-    pub(super) fn hear(&mut self, now: Instant, rank: u32, up: Up) -> Result<(), Broken> {
-        self.members[rank as usize].heard = now;
-        if self.phase != Phase::Running {
-            return Ok(());
-        }
-        let index = rank as usize;
-        let runs = self.members[index].end.is_none();
-        match up {
-            Up::Hello(_) => return Err(Broken("it said twice who it is".into())),
-            Up::Beat => {}
-            Up::Item { round, within, bytes } if runs => self.item(now, index, round, within, bytes)?,
-            Up::Drained { epoch } => self.drained(now, index, epoch),
-            Up::Reopened { epoch, card } => self.reopened(now, index, epoch, card),
-            Up::Left if runs => {
-                self.end(index, End::Left);
-                self.tell_others(index, &Down::Left { rank });
-                self.check_rounds();
-                self.check_all_ended();
-                self.check_standstill();
-            }
-            Up::Lost { text } if runs => {
-                self.end(index, End::Lost(text.clone()));
-                self.members[index].told = true;
-                self.tell_others(index, &Down::Lost { rank, text });
-                self.check_rounds();
-                self.check_epoch(now);
-                self.check_all_ended();
-                self.check_standstill();
-            }
-            Up::Abort { code, text } => self.abort(Some(rank), code, text),
-            Up::Waits { stamp } if runs => self.waits(index, stamp),
-            Up::Still { wave, stamp } if runs => self.still(index, wave, stamp),
-            Up::Item { .. } | Up::Left | Up::Lost { .. } | Up::Waits { .. } | Up::Still { .. } => {}
-        }
-        Ok(())
-    }
-
-    /// Handles the end of a rank's connection.
-    pub(super) fn broke(&mut self, now: Instant, rank: u32, token: u64, text: String) {
-        let index = rank as usize;
-        if self.members[index].line != Some(token) {
-            return;
-        }
-        self.members[index].line = None;
-        match self.phase {
-            Phase::Gathering => self.refuse_died(index, text),
-            Phase::Running => self.lose(now, &[(index, text, false)]),
-            Phase::Refused(_) | Phase::Aborted(_) => {}
-        }
-    }
-
-    /// Handles that the owner knows of a process's end.
-    pub(super) fn gone(&mut self, now: Instant, rank: u32, text: String) {
-        let Some(member) = self.members.get(rank as usize) else { return };
-        match self.phase {
-            Phase::Gathering => self.refuse_died(rank as usize, text),
-            Phase::Running if member.end.is_none() => self.lose(now, &[(rank as usize, text, false)]),
-            _ => {}
-        }
     }
 
     /// Aborts the job, unless that was done or it could not start.
@@ -233,6 +212,7 @@ impl Job {
         match self.phase {
             _ if self.stopped => far,
             Phase::Gathering => self.begun + self.plan.join_within,
+            Phase::Standing => self.decides_at().unwrap_or(far),
             Phase::Refused(_) | Phase::Aborted(_) => far,
             Phase::Running => {
                 let heard = self.members.iter().filter(|member| member.line.is_some()).map(|member| member.heard);
@@ -249,6 +229,7 @@ impl Job {
         match self.phase {
             _ if self.stopped => {}
             Phase::Gathering if now >= self.begun + self.plan.join_within => self.refuse_missing(),
+            Phase::Standing => self.decide(now),
             Phase::Running => {
                 self.lose_silent(now);
                 self.lose_late(now);
@@ -269,50 +250,6 @@ impl Job {
         }
         if let Some(epoch) = &mut self.epoch {
             epoch.until = now + self.plan.lease;
-        }
-    }
-
-    fn end(&mut self, index: usize, end: End) {
-        self.members[index].end = Some(end);
-        self.changed = true;
-        self.disturb();
-    }
-
-    fn check_all_ended(&mut self) {
-        let ended = self.members.iter().all(|member| member.end.is_some());
-        if self.phase == Phase::Running && ended && self.epoch.is_none() && !self.all_ended {
-            self.all_ended = true;
-            self.changed = true;
-            self.tell_all(&Down::AllEnded);
-        }
-    }
-
-    fn send(&mut self, index: usize, frame: Frame) {
-        let line = self.members[index].line;
-        self.orders.extend(line.map(|token| Order::Send(token, frame)));
-    }
-
-    fn tell_all(&mut self, down: &Down) {
-        self.tell_where(down, |_, _| true);
-    }
-
-    fn tell_here(&mut self, down: &Down) {
-        self.tell_where(down, |_, member| member.is_here());
-    }
-
-    /// Tells the ranks that are here, apart from `index`.
-    fn tell_others(&mut self, index: usize, down: &Down) {
-        self.tell_where(down, |other, member| other != index && member.is_here());
-    }
-
-    fn tell_where(&mut self, down: &Down, wanted: impl Fn(usize, &Member) -> bool) {
-        let frame = down.frame();
-        for (index, member) in self.members.iter().enumerate() {
-            if let Some(token) = member.line
-                && wanted(index, member)
-            {
-                self.orders.push_back(Order::Send(token, Frame::clone(&frame)));
-            }
         }
     }
 }

@@ -6,7 +6,7 @@
 //! end of the parent.
 
 use super::RendezvousError;
-use crate::{Coordinator, Plan, Secret, inherited::read_line, pmi::bytes_of};
+use crate::{Coordinator, Plan, Secret, Succession, inherited::read_line, pmi::bytes_of};
 use std::{
     env,
     io::{self, Read, Write, stdin},
@@ -37,7 +37,7 @@ pub(super) fn start(
 ) -> Result<SocketAddr, RendezvousError> {
     plan.check()?;
     let failed = |call| move |cause| RendezvousError::System { call, cause };
-    let Plan { ranks, join_within, lease, segment } = plan;
+    let Plan { ranks, join_within, lease, segment, .. } = plan;
     let text = format!("v1;{listen};{ranks};{};{}", join_within.as_nanos(), lease.as_nanos());
     let mut command = Command::new(env::current_exe().map_err(failed("current_exe"))?);
     command.env(COORDINATOR, text).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -116,5 +116,6 @@ fn read_plan(text: &str) -> Option<(SocketAddr, Plan)> {
     let ["v1", listen, ranks, join_within, lease] = parts[..] else { return None };
     let time = |text: &str| text.parse().ok().map(Duration::from_nanos);
     let (join_within, lease) = (time(join_within)?, time(lease)?);
-    Some((listen.parse().ok()?, Plan { ranks: ranks.parse().ok()?, join_within, lease, segment: Vec::new() }))
+    let (ranks, succession) = (ranks.parse().ok()?, Succession::AfterAnyEnd);
+    Some((listen.parse().ok()?, Plan { ranks, join_within, lease, segment: Vec::new(), succession }))
 }

@@ -3,6 +3,7 @@
 use super::{
     Event, Speaker,
     line::{tick, would_wait},
+    standby::{Standby, Unfound},
 };
 use crate::{
     Error,
@@ -21,14 +22,32 @@ pub(super) type OnEvent = Box<dyn FnMut(&Speaker, Event) + Send>;
 /// For how long a session that is dropped waits for the coordinator to have heard it.
 const LINGER: Duration = Duration::from_secs(1);
 
+/// Why nothing more comes from a coordinator.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Parting {
+    /// Its connection ended.
+    Ended,
+    /// Nothing was heard of it for the lease, or it took nothing.
+    Silent,
+    /// It holds this rank for lost, for this reason.
+    Dismissed(String),
+    /// It sent something that is no message, or this session is to end.
+    Over,
+}
+
 /// Starts the two threads; returns the one that listens.
-pub(super) fn start(speaker: Speaker, inbox: Inbox, on_event: OnEvent) -> Result<JoinHandle<()>, Error> {
+pub(super) fn start(
+    speaker: Speaker,
+    inbox: Inbox,
+    standby: Option<Standby>,
+    on_event: OnEvent,
+) -> Result<JoinHandle<()>, Error> {
     let refused = |cause| Error::System { call: "thread", cause };
     let (events, heard) = channel();
     let calling = speaker.clone();
     Builder::new().name("session events".into()).spawn(move || call(&calling, &heard, on_event)).map_err(refused)?;
     let builder = Builder::new().name("session".into()).stack_size(256 << 10);
-    builder.spawn(move || listen(&speaker, inbox, &events)).map_err(refused)
+    builder.spawn(move || serve(&speaker, inbox, standby, &events)).map_err(refused)
 }
 
 /// Calls the program for each event, until nothing more can come or the session is dropped.
@@ -41,44 +60,83 @@ fn call(speaker: &Speaker, heard: &Receiver<Event>, mut on_event: OnEvent) {
     }
 }
 
-/// Hears the coordinator and beats, until either side ends the connection or the coordinator is
-/// silent for the lease.
-fn listen(speaker: &Speaker, mut inbox: Inbox, events: &Sender<Event>) {
+/// Hears one coordinator after the other, until there is none any more.
+fn serve(speaker: &Speaker, mut inbox: Inbox, mut standby: Option<Standby>, events: &Sender<Event>) {
     let line = speaker.line();
-    let mut buffer = vec![0; 64 << 10];
-    let (mut heard, mut beaten, mut closing) = (Instant::now(), Instant::now(), None);
-    // What came with the welcome may be whole messages already.
-    let mut good = hear(speaker, &mut inbox, events);
-    while good {
-        match (&line.stream).read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => {
-                heard = Instant::now();
-                inbox.push(&buffer[..count]);
-                good = hear(speaker, &mut inbox, events);
-            }
-            Err(cause) if would_wait(&cause) => good = heard.elapsed() < line.lease + tick(line.lease),
-            Err(_) => break,
+    let last = loop {
+        let parting = listen(speaker, &mut inbox, events);
+        if let Parting::Dismissed(text) = parting {
+            break Event::Dismissed { text };
         }
-        if line.is_closed() {
-            good &= closing.get_or_insert_with(Instant::now).elapsed() < LINGER;
-        } else if beaten.elapsed() + tick(line.lease) >= line.lease / 4 {
-            beaten = Instant::now();
-            good &= line.say(&Up::Beat).is_ok();
+        let Some(standby) = standby.as_mut().filter(|standby| standby.seeks_after(line, &parting)) else {
+            break Event::CoordinatorLost;
+        };
+        match standby.find(line, &parting) {
+            Ok(next) => inbox = next,
+            Err(Unfound::Dismissed(text)) => break Event::Dismissed { text },
+            Err(Unfound::Smaller(text)) => break Event::CutOff { text },
         }
-    }
+    };
     if line.note_gone() {
-        let _ = events.send(Event::CoordinatorLost);
+        let _ = events.send(last);
     }
 }
 
-/// Handles all whole messages; tells whether all were good.
-fn hear(speaker: &Speaker, inbox: &mut Inbox, events: &Sender<Event>) -> bool {
+/// Hears the coordinator and beats, until either side ends the connection or the coordinator is
+/// silent for the lease.
+fn listen(speaker: &Speaker, inbox: &mut Inbox, events: &Sender<Event>) -> Parting {
+    let line = speaker.line();
+    let Some(stream) = line.stream() else { return Parting::Over };
+    let mut buffer = vec![0; 64 << 10];
+    let (mut heard, mut beaten, mut closing) = (Instant::now(), Instant::now(), None);
+    let mut late = false;
+    // What came with the welcome may be whole messages already.
+    if let Err(parting) = hear(speaker, inbox, events) {
+        return parting;
+    }
     loop {
-        let Ok(message) = inbox.message() else { return false };
-        let Some(message) = message else { return true };
-        let Some(down) = Down::read(&message) else { return false };
-        speaker.line().note(&down);
+        match (&*stream).read(&mut buffer) {
+            Ok(0) if line.is_stuck() => return Parting::Silent,
+            Ok(0) => return Parting::Ended,
+            Ok(count) => {
+                (heard, late) = (Instant::now(), false);
+                inbox.push(&buffer[..count]);
+                if let Err(parting) = hear(speaker, inbox, events) {
+                    return parting;
+                }
+            }
+            Err(cause) if would_wait(&cause) => {
+                // If this process did not run, what has come meanwhile is read first.
+                if late {
+                    return Parting::Silent;
+                }
+                late = heard.elapsed() >= line.lease;
+            }
+            Err(cause) if cause.kind() == std::io::ErrorKind::ConnectionReset => return Parting::Ended,
+            Err(_) => return Parting::Silent,
+        }
+        if line.is_closed() {
+            if closing.get_or_insert_with(Instant::now).elapsed() >= LINGER {
+                return Parting::Over;
+            }
+        } else if beaten.elapsed() + tick(line.lease) >= line.lease / 4 {
+            beaten = Instant::now();
+            // If that fails, the connection is found to have ended.
+            let _ = line.say(&Up::Beat);
+        }
+    }
+}
+
+/// Handles all whole messages.
+fn hear(speaker: &Speaker, inbox: &mut Inbox, events: &Sender<Event>) -> Result<(), Parting> {
+    loop {
+        let Ok(message) = inbox.message() else { return Err(Parting::Over) };
+        let Some(message) = message else { return Ok(()) };
+        let Some(down) = Down::read(&message) else { return Err(Parting::Over) };
+        if !speaker.line().note(&down, &message) {
+            // A coordinator that has just been found says what the last one may have said.
+            continue;
+        }
         let event = match down {
             Down::Drain { epoch, lost } => Event::Drain { epoch, lost },
             Down::Reopen { epoch } => Event::Reopen { epoch },
@@ -90,7 +148,9 @@ fn hear(speaker: &Speaker, inbox: &mut Inbox, events: &Sender<Event>) -> bool {
             Down::Confirm { wave } => Event::Confirm { wave },
             Down::Deadlock { waiting } => Event::Deadlock { waiting },
             Down::Beat | Down::Gathered { .. } | Down::Incomplete { .. } => continue,
-            Down::Noted { .. } | Down::Refused(_) | Down::Welcome { .. } => return false,
+            Down::Dismissed { text } => return Err(Parting::Dismissed(text)),
+            Down::Noted { .. } | Down::Refused(_) | Down::Welcome { .. } => return Err(Parting::Over),
+            Down::Elected | Down::NotElected { .. } => return Err(Parting::Over),
         };
         // The other thread has ended if the program panicked; answers that it owes are missed.
         let _ = events.send(event);

@@ -1,7 +1,7 @@
 //! Fields of messages as bytes.
 
 use super::{Frame, cut};
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 /// Puts the fields of one message behind each other.
 pub(crate) struct Writer(Vec<u8>);
@@ -123,4 +123,13 @@ impl<'a> Reader<'a> {
     pub(crate) fn end<T>(self, value: T) -> Option<T> {
         self.0.is_empty().then_some(value)
     }
+}
+
+/// Appends an address, as text.
+pub(super) fn write_address(to: Writer, address: SocketAddr) -> Writer {
+    to.text(&address.to_string())
+}
+
+pub(super) fn read_address(from: &mut Reader<'_>) -> Option<SocketAddr> {
+    from.text()?.parse().ok()
 }

@@ -1,8 +1,8 @@
 //! Messages of the coordinator to a session.
 
-use super::{Frame, Reader, Writer, refusal};
-use crate::Refusal;
-use std::time::Duration;
+use super::{Frame, Reader, Writer, bytes, refusal};
+use crate::{Refusal, Succession};
+use std::{net::SocketAddr, time::Duration};
 
 /// What the coordinator says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,9 @@ pub(crate) enum Down {
         job: u64,
         lease: Duration,
         segment: Vec<u8>,
+        succession: Succession,
+        /// Where each rank would listen as a standby.
+        standbys: Vec<Option<SocketAddr>>,
     },
     Beat,
     Gathered {
@@ -63,6 +66,16 @@ pub(crate) enum Down {
     Deadlock {
         waiting: usize,
     },
+    /// You are held for lost.
+    Dismissed {
+        text: String,
+    },
+    /// This standby is your coordinator now.
+    Elected,
+    /// This standby is nobody's coordinator.
+    NotElected {
+        text: String,
+    },
 }
 
 impl Down {
@@ -70,13 +83,15 @@ impl Down {
         match self {
             Self::Noted { ranks, segment } => Writer::new(1).size(*ranks).size(*segment),
             Self::Refused(why) => refusal::write(Writer::new(2), why),
-            Self::Welcome { nodes, hosts, age, job, lease, segment } => Writer::new(3)
+            Self::Welcome { nodes, hosts, age, job, lease, segment, succession, standbys } => Writer::new(3)
                 .many(nodes, |to, node| to.u32(*node))
                 .many(hosts, |to, host| to.text(host))
                 .duration(*age)
                 .u64(*job)
                 .duration(*lease)
-                .bytes(segment),
+                .bytes(segment)
+                .u32(*succession as u32)
+                .many(standbys, |to, standby| to.maybe(*standby, bytes::write_address)),
             Self::Beat => Writer::new(4),
             Self::Gathered { round, items } => Writer::new(5).u64(*round).many(items, |to, item| to.bytes(item)),
             Self::Incomplete { round, absent, ended } => {
@@ -96,6 +111,9 @@ impl Down {
             Self::AllEnded => Writer::new(13),
             Self::Confirm { wave } => Writer::new(14).u64(*wave),
             Self::Deadlock { waiting } => Writer::new(15).size(*waiting),
+            Self::Dismissed { text } => Writer::new(16).text(text),
+            Self::Elected => Writer::new(17),
+            Self::NotElected { text } => Writer::new(18).text(text),
         }
         .frame()
     }
@@ -113,6 +131,8 @@ impl Down {
                 job: from.u64()?,
                 lease: from.duration()?,
                 segment: from.bytes()?,
+                succession: read_succession(&mut from)?,
+                standbys: from.many(|from| from.maybe(bytes::read_address))?,
             },
             4 => Self::Beat,
             5 => Self::Gathered { round: from.u64()?, items: from.many(Reader::bytes)? },
@@ -130,6 +150,9 @@ impl Down {
             13 => Self::AllEnded,
             14 => Self::Confirm { wave: from.u64()? },
             15 => Self::Deadlock { waiting: from.size()? },
+            16 => Self::Dismissed { text: from.text()? },
+            17 => Self::Elected,
+            18 => Self::NotElected { text: from.text()? },
             _ => return None,
         };
         from.end(down)
@@ -142,4 +165,10 @@ fn write_ends(to: Writer, ends: &[(u32, String)]) -> Writer {
 
 fn read_ends(from: &mut Reader<'_>) -> Option<Vec<(u32, String)>> {
     from.many(|from| Some((from.u32()?, from.text()?)))
+}
+
+fn read_succession(from: &mut Reader<'_>) -> Option<Succession> {
+    let all = [Succession::Never, Succession::AfterSilence, Succession::AfterAnyEnd];
+    let number = from.u32()?;
+    all.into_iter().find(|succession| *succession as u32 == number)
 }

@@ -1,13 +1,14 @@
 //! Messages of a session to the coordinator.
 
-use super::{Frame, Reader, Writer};
+use super::{Frame, Reader, Vote, Writer, bytes, vote};
 use crate::Hello;
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 /// What a session says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Up {
-    Hello(Hello),
+    /// Who it is, and where it would listen as a standby.
+    Hello(Hello, Option<SocketAddr>),
     Beat,
     Item {
         round: u64,
@@ -38,18 +39,23 @@ pub(crate) enum Up {
         wave: u64,
         stamp: Option<u64>,
     },
+    /// It has lost its coordinator, and is for this standby.
+    Vote(Vote),
+    /// It does not hear its coordinator, or has given up waiting for this standby, and goes elsewhere.
+    Deserts,
 }
 
 impl Up {
     pub(crate) fn frame(&self) -> Frame {
         match self {
-            Self::Hello(hello) => Writer::new(1)
+            Self::Hello(hello, standby) => Writer::new(1)
                 .u32(hello.rank)
                 .size(hello.ranks)
                 .text(&hello.build)
                 .text(&hello.provider)
                 .text(&hello.host)
-                .text(&hello.node),
+                .text(&hello.node)
+                .maybe(*standby, bytes::write_address),
             Self::Beat => Writer::new(2),
             Self::Item { round, within, bytes } => Writer::new(3).u64(*round).duration(*within).bytes(bytes),
             Self::Drained { epoch } => Writer::new(4).u64(*epoch),
@@ -59,6 +65,8 @@ impl Up {
             Self::Abort { code, text } => Writer::new(8).u32(code.cast_unsigned()).text(text),
             Self::Waits { stamp } => Writer::new(9).maybe(*stamp, Writer::u64),
             Self::Still { wave, stamp } => Writer::new(10).u64(*wave).maybe(*stamp, Writer::u64),
+            Self::Vote(vote) => vote::write(Writer::new(11), vote),
+            Self::Deserts => Writer::new(12),
         }
         .frame()
     }
@@ -67,14 +75,17 @@ impl Up {
         let (kind, fields) = message.split_first()?;
         let mut from = Reader::new(fields);
         let up = match kind {
-            1 => Self::Hello(Hello {
-                rank: from.u32()?,
-                ranks: from.size()?,
-                build: from.text()?,
-                provider: from.text()?,
-                host: from.text()?,
-                node: from.text()?,
-            }),
+            1 => {
+                let hello = Hello {
+                    rank: from.u32()?,
+                    ranks: from.size()?,
+                    build: from.text()?,
+                    provider: from.text()?,
+                    host: from.text()?,
+                    node: from.text()?,
+                };
+                Self::Hello(hello, from.maybe(bytes::read_address)?)
+            }
             2 => Self::Beat,
             3 => Self::Item { round: from.u64()?, within: from.duration()?, bytes: from.bytes()? },
             4 => Self::Drained { epoch: from.u64()? },
@@ -84,6 +95,8 @@ impl Up {
             8 => Self::Abort { code: from.u32()?.cast_signed(), text: from.text()? },
             9 => Self::Waits { stamp: from.maybe(Reader::u64)? },
             10 => Self::Still { wave: from.u64()?, stamp: from.maybe(Reader::u64)? },
+            11 => Self::Vote(vote::read(&mut from)?),
+            12 => Self::Deserts,
             _ => return None,
         };
         from.end(up)

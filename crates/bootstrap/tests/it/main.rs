@@ -8,4 +8,5 @@ mod losing;
 mod secret_files;
 mod standstill;
 mod strangers;
+mod succession;
 mod team;

@@ -29,7 +29,7 @@ fn garbage_and_silence_and_many_connections_are_dropped_and_disturb_nobody() {
         let _ = connect().write_all(&vec![0x5a; length]);
     }
     // The right greeting, then a wrong proof and a huge length.
-    let mut greeting = b"onesided\x01\0\0\0".to_vec();
+    let mut greeting = b"onesided\x02\0\0\0".to_vec();
     greeting.extend_from_slice(&[0; 16]);
     let mut other = connect();
     other.write_all(&greeting).unwrap();
@@ -67,7 +67,7 @@ fn another_version_is_told() {
     });
     let secret = Secret::random().unwrap();
     let error = join(address, &secret, hello(0, 1), answer(0)).err().unwrap();
-    assert!(matches!(error, Error::Version { theirs: 9, ours: 1, .. }), "{error}");
+    assert!(matches!(error, Error::Version { theirs: 9, ours: 2, .. }), "{error}");
     let error = join(address, &secret, hello(0, 1), answer(0)).err().unwrap();
     assert!(matches!(error, Error::NotACoordinator { .. }), "{error}");
     serve.join().unwrap();

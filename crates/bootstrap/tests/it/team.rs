@@ -1,6 +1,6 @@
 //! Jobs whose ranks are threads.
 
-use bootstrap::{Coordinator, Error, Event, Hello, Plan, Secret, Session, Speaker};
+use bootstrap::{Coordinator, Error, Event, Hello, Plan, Secret, Session, Speaker, Succession};
 use std::{
     net::{Ipv4Addr, SocketAddr},
     sync::mpsc::{Receiver, channel},
@@ -14,7 +14,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(8);
 pub(crate) const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 pub(crate) fn plan(ranks: usize) -> Plan {
-    Plan { ranks, join_within: LONG, lease: LONG, segment: b"segment".to_vec() }
+    Plan { ranks, join_within: LONG, lease: LONG, segment: b"segment".to_vec(), succession: Succession::Never }
 }
 
 pub(crate) fn hello(rank: u32, ranks: usize) -> Hello {

@@ -4,10 +4,11 @@ use crate::{
     job::{Start, coordinator, rank, run, run_apart},
     part::LONG,
 };
+use bootstrap::Succession;
 use std::{thread::sleep, time::Duration, time::Instant};
 
 /// A lease so long that only ends of connections can be heard of in time.
-const FOUR: Start<'_> = Start { lease: LONG, nodes: &["a", "a", "b", "b"], hold: &[] };
+const FOUR: Start<'_> = Start { lease: LONG, nodes: &["a", "a", "b", "b"], hold: &[], succession: Succession::Never };
 
 pub(crate) fn survivors_of_a_kill_get_the_same_resume() {
     let (_coordinator, mut parts) = run(&FOUR);

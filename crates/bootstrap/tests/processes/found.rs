@@ -1,7 +1,7 @@
 //! Processes that find each other by what their launcher tells.
 
 use crate::{job::Part, pmi::Launcher};
-use bootstrap::{Bootstrap, Cluster, Coordinator, LauncherError, Plan, Pmi1, Secret, SecretAt};
+use bootstrap::{Bootstrap, Cluster, Coordinator, LauncherError, Plan, Pmi1, Secret, SecretAt, Succession};
 use std::{
     fs,
     net::{SocketAddr, TcpListener, TcpStream},
@@ -66,6 +66,18 @@ pub(crate) fn a_coordinator_of_rank_0_outlives_it() {
     ends(address);
 }
 
+pub(crate) fn a_coordinator_of_rank_0_is_succeeded() {
+    let launcher = Launcher::new(3);
+    let mut parts: Vec<_> = (0..3).map(|rank| of_pmi(&launcher, rank, 3, &["found", "stay"])).collect();
+    let address = address_of(&parts[0]);
+    parts.iter().for_each(|part| drop(part.line_of("exchanged")));
+    parts[0].kill_children();
+    parts.iter().for_each(|part| assert!(part.line_of("resume").ends_with(" []")));
+    ends(address);
+    parts.remove(0).kill();
+    parts.iter().for_each(|part| assert!(part.line_of("resume").contains("[(0, ")));
+}
+
 pub(crate) fn a_rank_0_that_ends_before_it_joins_is_named() {
     let launcher = Launcher::new(2);
     let _first = of_pmi(&launcher, 0, 2, &["found", "go"]);
@@ -112,7 +124,13 @@ pub(crate) fn ranks_find_each_other_by_torchruns_variables() {
 pub(crate) fn ranks_of_this_crates_launcher_get_the_secret_by_a_pipe() {
     let secret = Secret::random().expect("random numbers");
     let second = Duration::from_secs(1);
-    let plan = Plan { ranks: 2, join_within: 20 * second, lease: 20 * second, segment: vec![7, 8] };
+    let plan = Plan {
+        ranks: 2,
+        join_within: 20 * second,
+        lease: 20 * second,
+        segment: vec![7, 8],
+        succession: Succession::Never,
+    };
     let listen = "127.0.0.1:0".parse().expect("an address");
     let launcher = Coordinator::start(listen, secret.clone(), plan).expect("a coordinator");
     let parts = [0, 1].map(|rank| {

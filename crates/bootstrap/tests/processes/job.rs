@@ -1,7 +1,7 @@
 //! A job of processes: starting them, hearing what they print, and ending them.
 
 use crate::part::LONG;
-use bootstrap::{Coordinator, Plan, Secret};
+use bootstrap::{Coordinator, Plan, Secret, Succession};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     env::current_exe,
@@ -83,6 +83,16 @@ impl Part {
     pub(crate) fn kill(&self) {
         self.signal(Signal::KILL);
     }
+
+    /// Kills the processes that it has started.
+    pub(crate) fn kill_children(&self) {
+        let number = self.child.id();
+        let children = std::fs::read_to_string(format!("/proc/{number}/task/{number}/children")).expect("its children");
+        for child in children.split_whitespace() {
+            let pid = child.parse().ok().and_then(Pid::from_raw).expect("a process's number");
+            kill_process(pid, Signal::KILL).expect("a signal");
+        }
+    }
 }
 
 impl Drop for Part {
@@ -99,6 +109,7 @@ pub(crate) struct Start<'a> {
     pub(crate) nodes: &'a [&'a str],
     /// For each rank the epoch whose drain it does not answer; 0 for none.
     pub(crate) hold: &'a [u64],
+    pub(crate) succession: Succession,
 }
 
 /// Starts a rank's process.
@@ -112,7 +123,13 @@ pub(crate) fn rank(start: &Start<'_>, rank: usize, address: SocketAddr, secret: 
 /// Starts a coordinator in this process.
 pub(crate) fn coordinator(start: &Start<'_>) -> (Coordinator, Secret) {
     let secret = Secret::random().expect("random numbers");
-    let plan = Plan { ranks: start.nodes.len(), join_within: LONG, lease: start.lease, segment: Vec::new() };
+    let plan = Plan {
+        ranks: start.nodes.len(),
+        join_within: LONG,
+        lease: start.lease,
+        segment: Vec::new(),
+        succession: start.succession,
+    };
     let listen = "127.0.0.1:0".parse().expect("an address");
     (Coordinator::start(listen, secret.clone(), plan).expect("a coordinator"), secret)
 }
@@ -128,7 +145,8 @@ pub(crate) fn run(start: &Start<'_>) -> (Coordinator, Vec<Part>) {
 pub(crate) fn run_apart(start: &Start<'_>) -> (Part, Vec<Part>) {
     let secret = Secret::random().expect("random numbers");
     let (ranks_text, lease) = (start.nodes.len().to_string(), start.lease.as_millis().to_string());
-    let coordinator = Part::start(&secret, &["coordinator".into(), ranks_text, lease]);
+    let coordinator =
+        Part::start(&secret, &["coordinator".into(), ranks_text, lease, (start.succession as u32).to_string()]);
     let address = coordinator.line().parse().expect("an address");
     (coordinator, ranks(start, address, &secret))
 }

@@ -11,6 +11,7 @@ mod part;
 mod pmi;
 mod ranks_found;
 mod silence;
+mod succession;
 
 use std::{
     env,
@@ -31,9 +32,17 @@ const CASES: &[(&str, fn())] = &[
     ("the_smaller_side_of_a_cut_job_is_aborted", silence::the_smaller_side_of_a_cut_job_is_aborted),
     ("the_side_of_rank_0_goes_on_if_both_are_equal", silence::the_side_of_rank_0_goes_on_if_both_are_equal),
     ("a_coordinator_that_was_stopped_blames_nobody", silence::a_coordinator_that_was_stopped_blames_nobody),
+    ("a_killed_coordinator_is_succeeded", succession::a_killed_coordinator_is_succeeded),
+    ("nobody_succeeds_a_killed_launcher", succession::nobody_succeeds_a_killed_launcher),
+    ("a_silent_coordinator_is_succeeded", succession::a_silent_coordinator_is_succeeded),
+    ("the_larger_part_goes_on_without_the_coordinators_host", succession::the_larger_part_goes_on),
+    ("the_smaller_part_ends_itself", succession::the_smaller_part_ends_itself),
+    ("of_two_halves_that_of_rank_0_goes_on", succession::of_two_halves_that_of_rank_0_goes_on),
+    ("the_job_is_cut_again_after_a_succession", succession::the_job_is_cut_again),
     ("ranks_find_each_other_by_pmi_1", found::ranks_find_each_other_by_pmi_1),
     ("ranks_find_each_other_under_mpiexec", found::ranks_find_each_other_under_mpiexec),
     ("a_coordinator_of_rank_0_outlives_it", found::a_coordinator_of_rank_0_outlives_it),
+    ("a_coordinator_of_rank_0_is_succeeded", found::a_coordinator_of_rank_0_is_succeeded),
     ("a_rank_0_that_ends_before_it_joins_is_named", found::a_rank_0_that_ends_before_it_joins_is_named),
     ("an_unknown_interface_is_told_with_those_there_are", found::an_unknown_interface_is_told_with_those_there_are),
     ("ranks_find_each_other_by_torchruns_variables", found::ranks_find_each_other_by_torchruns_variables),

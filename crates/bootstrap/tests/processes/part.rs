@@ -1,6 +1,6 @@
 //! What the processes of a job do: they print what they hear, a line for each.
 
-use bootstrap::{Coordinator, Event, Hello, Plan, Secret, Session, Speaker};
+use bootstrap::{Coordinator, Event, Hello, Plan, Secret, Session, Speaker, Succession};
 use std::{
     io::{Read, stdin},
     time::Duration,
@@ -9,7 +9,7 @@ use std::{
 /// Ends a process that hangs.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 
-/// Plays what the words say: `coordinator RANKS LEASE_MS`, or `rank RANK RANKS NODE ADDRESS HOLD`.
+/// Plays what the words say: `coordinator RANKS LEASE_MS SUCCESSION`, or `rank RANK RANKS NODE ADDRESS HOLD`.
 /// The secret comes first over the standard input, whose end ends the process.
 pub(crate) fn play(words: &[String]) {
     let mut secret = [0; 64];
@@ -18,7 +18,8 @@ pub(crate) fn play(words: &[String]) {
     let number = |index: usize| words[index].parse::<usize>().expect("a number");
     if words[0] == "coordinator" {
         let lease = Duration::from_millis(number(2) as u64);
-        let plan = Plan { ranks: number(1), join_within: LONG, lease, segment: Vec::new() };
+        let succession = [Succession::Never, Succession::AfterSilence, Succession::AfterAnyEnd][number(3)];
+        let plan = Plan { ranks: number(1), join_within: LONG, lease, segment: Vec::new(), succession };
         let coordinator = Coordinator::start("127.0.0.1:0".parse().expect("an address"), secret, plan).expect("start");
         println!("{}", coordinator.address());
         let _ = stdin().read(&mut [0]);
@@ -60,6 +61,8 @@ pub(crate) fn print_and_answer(rank: u32, hold: u64) -> impl FnMut(&Speaker, Eve
         Event::Resume { epoch, cards, lost } => println!("resume {epoch} {cards:?} {lost:?}"),
         Event::Aborted { code, text, .. } => println!("aborted {code} {text}"),
         Event::CoordinatorLost => println!("coordinator lost"),
+        Event::CutOff { text } => println!("cut off: {text}"),
+        Event::Dismissed { text } => println!("dismissed: {text}"),
         other => println!("{other:?}"),
     }
 }

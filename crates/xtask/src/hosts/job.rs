@@ -70,11 +70,12 @@ impl<'a> Job<'a> {
     /// order in which they came.
     pub(super) fn told(&self, start: &str) -> Vec<(u32, String)> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = lines.iter().filter_map(|line| {
-            let (rank, rest) = line.strip_prefix("rank ")?.split_once(' ')?;
-            Some((rank.parse().ok()?, rest.strip_prefix(start)?.trim().to_owned()))
-        });
-        found.collect()
+        told_in(lines.iter().map(String::as_str), start)
+    }
+
+    /// Kills the launcher.
+    pub(super) fn kill(&mut self) -> Result<()> {
+        Ok(self.launcher.kill()?)
     }
 
     pub(super) fn printed(&self, part: &str) -> bool {
@@ -106,6 +107,15 @@ impl Drop for Job<'_> {
         let _ = self.launcher.kill();
         let _ = self.launcher.wait();
     }
+}
+
+/// Returns what follows `start` in lines that begin with `rank R` and it, with the ranks.
+pub(super) fn told_in<'a>(lines: impl Iterator<Item = &'a str>, start: &str) -> Vec<(u32, String)> {
+    let found = lines.filter_map(|line| {
+        let (rank, rest) = line.strip_prefix("rank ")?.split_once(' ')?;
+        Some((rank.parse().ok()?, rest.strip_prefix(start)?.trim().to_owned()))
+    });
+    found.collect()
 }
 
 fn gather(from: Option<impl Read + Send + 'static>, into: &Arc<Mutex<Vec<String>>>) {

@@ -8,10 +8,10 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-const SLOTS: usize = 2;
-const RANKS: usize = HOSTS * SLOTS;
+pub(super) const SLOTS: usize = 2;
+pub(super) const RANKS: usize = HOSTS * SLOTS;
 /// A guard, not a measure.
-const LONG: Duration = Duration::from_secs(60);
+pub(super) const LONG: Duration = Duration::from_secs(60);
 
 /// The last rank is killed: the others are told, and go on.
 pub(super) fn killed(bed: &Bed) -> Outcome {
@@ -80,12 +80,12 @@ fn cut_off(job: &mut Job<'_>, processes: &[Pid], at: Duration, begun: Instant, b
     Ok(Good { told_after: Some(told_after), note })
 }
 
-fn now() -> Duration {
+pub(super) fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Waits until all ranks have told their processes, and returns these, by ranks.
-fn processes(job: &mut Job<'_>) -> Result<Vec<Pid>, Box<dyn Error>> {
+pub(super) fn processes(job: &mut Job<'_>) -> Result<Vec<Pid>, Box<dyn Error>> {
     let mut told = job.wait(LONG, "a process of every rank", |job| {
         Some(job.told("is process ")).filter(|told| told.len() == RANKS)
     })?;
@@ -98,6 +98,11 @@ fn all_told(job: &mut Job<'_>, survivors: usize, at: Duration, bed: &Bed) -> Res
     let told = job.wait(10 * bed.lease + LONG, "a loss", |job| {
         Some(job.told("was told at ")).filter(|told| told.len() == survivors)
     })?;
+    last_of(told, at)
+}
+
+/// Returns the time from `at` to the last of those that were told.
+pub(super) fn last_of(told: Vec<(u32, String)>, at: Duration) -> Result<Duration, Box<dyn Error>> {
     let mut last = Duration::ZERO;
     for (_, time) in told {
         last = last.max(Duration::from_nanos(time.parse()?).saturating_sub(at));
@@ -113,7 +118,7 @@ fn went_on(job: &Job<'_>, survivors: usize) -> Result<(), Box<dyn Error>> {
 }
 
 /// Waits until these processes have ended.
-fn gone(job: &mut Job<'_>, processes: &[Pid]) -> Result<(), Box<dyn Error>> {
+pub(super) fn gone(job: &mut Job<'_>, processes: &[Pid]) -> Result<(), Box<dyn Error>> {
     job.wait(LONG, "the end of all processes", |_| {
         processes.iter().all(|process| test_kill_process(*process).is_err()).then_some(())
     })

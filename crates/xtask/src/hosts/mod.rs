@@ -2,6 +2,7 @@
 //! namespaces of this machine. In some runs a rank is killed, or a host cut off.
 
 mod job;
+mod launcher;
 mod losses;
 mod network;
 
@@ -98,6 +99,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     row("a rank is killed", 6, &losses::killed);
     row("a host is cut off for less than the lease", 6, &losses::cut_shortly);
     row("a host is cut off", 6, &losses::cut);
+    row("the launcher's host is cut off", 6, &launcher::cut);
+    row("the launcher is killed", 6, &launcher::killed);
     row("after the host has healed", 6, &|bed| whole(bed, 2, "shared_counter", &[], "none lost"));
     let stopped = bed.is_stopped();
     drop(bed);

@@ -79,6 +79,16 @@ impl Network {
         run(&format!("ip -n {} link set port{host} {state}", self.bridge()))
     }
 
+    /// Tells whether a program runs on any host.
+    pub(super) fn runs(&self, program: &Path) -> bool {
+        let mut pids =
+            (0..self.hosts).map(|host| Command::new("ip").args(["netns", "pids", &self.namespace(host)]).output());
+        pids.any(|pids| {
+            let text = pids.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+            text.lines().any(|pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program))
+        })
+    }
+
     fn namespace(&self, host: usize) -> String {
         format!("onesided-{}-{host}", process::id())
     }

@@ -26,15 +26,19 @@ enum Step {
 }
 
 impl Job {
-    /// Loses ranks: for each its index, the reason, and whether it was silent.
+    /// Loses ranks: for each its index, the reason, and whether it may go on elsewhere.
     pub(super) fn lose(&mut self, now: Instant, ranks: &[(usize, String, bool)]) {
         let mut news = false;
-        for (index, text, silent) in ranks {
+        for (index, text, away) in ranks {
             let member = &mut self.members[*index];
-            self.orders.extend(member.line.take().map(Order::Close));
+            if let Some(token) = member.line.take() {
+                // So that it does not take the end of its connection for this coordinator's.
+                self.orders.push_back(Order::Send(token, Down::Dismissed { text: text.clone() }.frame()));
+                self.orders.push_back(Order::Close(token));
+            }
             if member.end.is_none() {
                 member.end = Some(End::Lost(text.clone()));
-                member.silent = *silent;
+                member.away = *away;
                 news = true;
             }
         }
@@ -67,11 +71,11 @@ impl Job {
         let text = format!("it did not {step} within {:?}", self.plan.lease);
         let late = self.members.iter().zip(&epoch.answers).enumerate();
         let late = late.filter(|(_, (member, answer))| member.is_here() && answer.is_none());
-        let late: Vec<_> = late.map(|(index, _)| (index, text.clone(), false)).collect();
+        let late: Vec<_> = late.map(|(index, _)| (index, text.clone(), true)).collect();
         self.lose(now, &late);
     }
 
-    fn begin_epoch(&mut self, now: Instant) {
+    pub(super) fn begin_epoch(&mut self, now: Instant) {
         if let Some(text) = self.smaller_side() {
             self.abort(None, CUT, text);
             return;

@@ -2,7 +2,7 @@
 
 use super::{Job, Order, Phase};
 use crate::{End, Hello, Refusal, wire::Down};
-use std::{collections::HashMap, time::Instant};
+use std::{collections::HashMap, net::SocketAddr, time::Instant};
 
 /// How many of the missing ranks are named.
 const NAMED: usize = 8;
@@ -12,17 +12,18 @@ impl Job {
     pub(in super::super) fn awaited(&self) -> usize {
         match self.phase {
             Phase::Gathering => self.members.iter().filter(|member| member.hello.is_none()).count(),
+            Phase::Standing => self.members.iter().filter(|member| member.line.is_none()).count(),
             _ => 0,
         }
     }
 
     /// Handles a process that says who it is, over the connection `token`, and tells whether it is
     /// one of the job now. If not, its connection has been told why.
-    pub(in super::super) fn join(&mut self, now: Instant, token: u64, hello: Hello) -> bool {
+    pub(super) fn join(&mut self, now: Instant, token: u64, hello: Hello, standby: Option<SocketAddr>) -> bool {
         let refusal = match &self.phase {
             Phase::Refused(refusal) => Some(refusal.clone()),
             Phase::Aborted(abort) => Some(Refusal::Aborted { text: abort.text.clone() }),
-            Phase::Gathering | Phase::Running => self.mismatch(&hello),
+            Phase::Gathering | Phase::Standing | Phase::Running => self.mismatch(&hello),
         };
         let index = hello.rank as usize;
         if let Some(refusal) = refusal {
@@ -39,6 +40,7 @@ impl Job {
         }
         let member = &mut self.members[index];
         (member.hello, member.line, member.heard) = (Some(hello), Some(token), now);
+        member.standby = standby;
         let noted = Down::Noted { ranks: self.plan.ranks, segment: self.plan.segment.len() };
         self.send(index, noted.frame());
         if self.awaited() == 0 {
@@ -90,7 +92,9 @@ impl Job {
         }
         let age = now.saturating_duration_since(self.begun);
         let (lease, segment) = (self.plan.lease, self.plan.segment.clone());
-        self.tell_all(&Down::Welcome { nodes, hosts, age, job: self.number, lease, segment });
+        let (job, succession) = (self.number, self.plan.succession);
+        let standbys = self.members.iter().map(|member| member.standby).collect();
+        self.tell_all(&Down::Welcome { nodes, hosts, age, job, lease, segment, succession, standbys });
     }
 
     /// Ends the gathering: everybody that has come is told why the job can't start.

@@ -47,8 +47,12 @@ impl Job {
     ) -> Result<(), Broken> {
         let count = self.members.len();
         let member = &mut self.members[index];
+        if self.ballot.is_some() && number + 1 == member.round {
+            // It brought that when it had just found this coordinator.
+            return Ok(());
+        }
         if number != member.round {
-            return Err(Broken("its exchanges are out of order".into()));
+            return Err(Broken::misused("its exchanges are out of order"));
         }
         member.round += 1;
         let until = now + within.min(LONGEST);
@@ -64,7 +68,8 @@ impl Job {
         round.items[index] = Some(bytes);
         round.came += 1;
         // Only the last item, or the first after an end, changes anything.
-        if round.came == count || self.members.iter().any(|member| member.end.is_some()) {
+        let passed = |member: &Member| member.round > number + 1;
+        if round.came == count || self.members.iter().any(|member| member.end.is_some() || passed(member)) {
             self.check_rounds();
         }
         Ok(())
@@ -82,9 +87,14 @@ impl Job {
                 continue;
             }
             let missing = self.members.iter().enumerate().filter(|(index, _)| round.items[*index].is_none());
-            let ended: Vec<_> = missing.filter_map(|(index, member)| known_end(index, member)).collect();
-            if !ended.is_empty() {
-                self.fail(*number, round, Vec::new(), ended);
+            let (mut ended, mut absent) = (Vec::new(), Vec::new());
+            for (index, member) in missing {
+                ended.extend(known_end(index, member));
+                // It came to this exchange while there was another coordinator, and brings nothing again.
+                absent.extend((member.end.is_none() && member.round > *number).then_some(index as u32));
+            }
+            if !ended.is_empty() || !absent.is_empty() {
+                self.fail(*number, round, absent, ended);
             }
         }
         self.rounds = rounds;

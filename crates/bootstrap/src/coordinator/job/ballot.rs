@@ -1,0 +1,165 @@
+//! Whether the ranks that have come to a standby are the larger part of their job.
+//!
+//! The rule has to hold for the part of each of several standbys at most, whatever each knows, and not
+//! for any beside the old coordinator's. A host counts for a standby only if *all* its ranks that may
+//! run have come; for a coordinator it counts if any is there. So no host counts twice. What counts are
+//! the hosts that run, by the last epoch that anybody here has resumed. A later one that somebody here
+//! has drained for may have been resumed elsewhere: the part has to be the larger one by that, too.
+
+use super::mistake::Mistake;
+use crate::wire::Vote;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The votes that a standby has got, by ranks.
+#[derive(Debug, Default)]
+pub(super) struct Ballot {
+    pub(super) votes: BTreeMap<u32, Vote>,
+    pub(super) mistake: Option<Mistake>,
+}
+
+/// How a ballot stands.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// All ranks have come that may run, or have left.
+    pub(super) complete: bool,
+    /// These are the larger part.
+    pub(super) larger: bool,
+    /// How many whole hosts have come.
+    pub(super) here: usize,
+    /// Of how many that may run.
+    pub(super) of: usize,
+}
+
+impl Ballot {
+    /// Returns the last epoch that anybody here has resumed.
+    pub(super) fn epoch(&self) -> u64 {
+        self.votes.values().map(|vote| vote.epoch).max().unwrap_or(0)
+    }
+
+    /// Returns the last epoch that anybody here has heard of.
+    pub(super) fn last_epoch(&self) -> u64 {
+        let pending = self.votes.values().flat_map(|vote| &vote.pending).map(|(epoch, _)| *epoch);
+        pending.fold(self.epoch(), u64::max)
+    }
+
+    /// Returns the ranks that have ended: left, or lost for a reason.
+    pub(super) fn ended(&self) -> BTreeMap<u32, Option<String>> {
+        let mut all = BTreeMap::new();
+        for (rank, lost) in self.votes.values().flat_map(|vote| &vote.ended) {
+            let known: &mut Option<String> = all.entry(*rank).or_default();
+            if known.is_none() {
+                known.clone_from(lost);
+            }
+        }
+        all
+    }
+
+    /// Returns the ranks whose processes have certainly ended.
+    pub(super) fn dead(&self) -> BTreeSet<u32> {
+        let all = self.votes.values().flat_map(|vote| &vote.dead).copied();
+        all.filter(|rank| !self.votes.contains_key(rank)).collect()
+    }
+
+    /// Counts hosts; `nodes` has each rank's.
+    pub(super) fn tally(&self, nodes: &[u32]) -> Tally {
+        let epoch = self.epoch();
+        let mut gone = self.dead();
+        gone.extend(self.ended().into_keys());
+        let base = self.side(nodes, &gone, &[]);
+        let pending = self.votes.values().flat_map(|vote| &vote.pending).filter(|(number, _)| *number > epoch);
+        let larger_then = |lost: &[u32]| self.side(nodes, &gone, lost).is_larger(self.mistake);
+        let forgets = self.mistake == Some(Mistake::PendingForgotten);
+        let larger =
+            base.is_larger(self.mistake) && (forgets || pending.map(|(_, lost)| lost).all(|lost| larger_then(lost)));
+        // Who has left is no part of this, but may be communicated with until all have ended.
+        let (dead, ended) = (self.dead(), self.ended());
+        let is_there = |rank: &u32| !dead.contains(rank) && !matches!(ended.get(rank), Some(Some(_)));
+        let complete = (0..nodes.len() as u32).filter(is_there).all(|rank| self.votes.contains_key(&rank));
+        Tally { complete, larger, here: base.here.len(), of: base.running.len() }
+    }
+
+    fn side(&self, nodes: &[u32], gone: &BTreeSet<u32>, lost: &[u32]) -> Side {
+        let (mut running, mut absent, mut some) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for (rank, node) in (0..).zip(nodes) {
+            if gone.contains(&rank) || lost.contains(&rank) {
+                continue;
+            }
+            running.insert(*node);
+            match self.votes.contains_key(&rank) {
+                true => some.insert(*node),
+                false => absent.insert(*node),
+            };
+        }
+        let by_halves = self.mistake == Some(Mistake::HostsByHalves);
+        let here = if by_halves { some } else { &running - &absent };
+        Side { running, here }
+    }
+}
+
+/// Hosts.
+struct Side {
+    /// Those that may run.
+    running: BTreeSet<u32>,
+    /// Those that are here.
+    here: BTreeSet<u32>,
+}
+
+impl Side {
+    /// Tells whether it is the larger part: more than half of the hosts, or half with rank 0's.
+    fn is_larger(&self, mistake: Option<Mistake>) -> bool {
+        let (here, all) = (2 * self.here.len(), self.running.len());
+        here > all || (here == all && (self.here.contains(&0) || all == 0 || mistake == Some(Mistake::AnyHalf)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ballot(votes: impl IntoIterator<Item = Vote>) -> Ballot {
+        Ballot { votes: votes.into_iter().map(|vote| (vote.rank, vote)).collect(), mistake: None }
+    }
+
+    fn plain(rank: u32) -> Vote {
+        Vote { rank, ..Vote::default() }
+    }
+
+    fn is_larger(nodes: &[u32], votes: impl IntoIterator<Item = Vote>) -> bool {
+        ballot(votes).tally(nodes).larger
+    }
+
+    #[test]
+    fn more_than_half_of_the_hosts_or_half_with_rank_0() {
+        let nodes = [0, 0, 1, 1, 2, 3];
+        assert!(is_larger(&nodes, [2, 3, 4, 5].map(plain)));
+        assert!(is_larger(&nodes, [0, 1, 2, 3].map(plain)));
+        assert!(!is_larger(&nodes, [4, 5, 2, 0].map(plain)), "two hosts are here by halves");
+        assert!(!is_larger(&nodes[1..], [4, 3].map(plain)), "half, without the host of number 0");
+        assert!(is_larger(&[], []));
+        let tally = ballot([0, 1, 2].map(plain)).tally(&nodes);
+        assert_eq!(tally, Tally { complete: false, larger: false, here: 1, of: 4 });
+    }
+
+    #[test]
+    fn hosts_of_ranks_that_have_ended_do_not_count() {
+        let nodes = [0, 1, 2, 2];
+        let left = Vote { ended: vec![(0, None)], ..plain(1) };
+        assert!(!is_larger(&nodes, [left.clone()]));
+        assert!(is_larger(&nodes, [left.clone(), Vote { ended: vec![(3, Some("failed".into()))], ..plain(2) }]));
+        assert!(!ballot([left]).tally(&nodes).complete);
+        let dead = Vote { dead: vec![0, 2, 3], ..plain(1) };
+        assert!(ballot([dead]).tally(&nodes).complete);
+    }
+
+    #[test]
+    fn an_epoch_that_may_have_ended_elsewhere_counts_too() {
+        // Rank 2 has drained for the loss of 3 and 4, which 0 and 1 may have resumed from.
+        let drained = Vote { pending: vec![(1, vec![3, 4])], ..plain(2) };
+        let votes = [drained, plain(3), plain(4)];
+        assert!(!is_larger(&[0, 1, 2, 3, 4], votes.clone()));
+        assert_eq!(ballot(votes.clone()).last_epoch(), 1);
+        // If a later one has certainly ended, that one does not count.
+        let resumed = Vote { epoch: 2, ended: vec![(0, Some("killed".into()))], ..plain(3) };
+        assert!(is_larger(&[0, 1, 2, 3, 4], [votes[0].clone(), resumed, plain(4)]));
+    }
+}

@@ -1,0 +1,185 @@
+//! A standby: how it becomes the coordinator of a job that has lost its own.
+//!
+//! Ranks that have lost their coordinator go to a standby and tell it what they know: their *votes*. A
+//! vote is for one standby at a time. When all have come that may run, or the time is over and those
+//! that have come are the larger part by the [ballot](super::ballot), it holds all others for lost and
+//! begins an epoch. If they are not, it lets them go.
+
+use super::{
+    super::Plan,
+    Job, Order, Phase,
+    ballot::{Ballot, Tally},
+};
+use crate::{
+    End,
+    coordinator::connection::Broken,
+    wire::{Down, Frame, Vote},
+};
+use std::{sync::Arc, time::Instant};
+
+/// What a standby knows of its job before anybody has come.
+#[derive(Debug, Clone)]
+pub(crate) struct Roster {
+    /// The standby's own rank.
+    pub(crate) rank: u32,
+    /// The job's number.
+    pub(crate) number: u64,
+    /// The node of each rank.
+    pub(crate) nodes: Arc<[u32]>,
+}
+
+/// An election.
+#[derive(Debug)]
+pub(super) struct Election {
+    roster: Roster,
+    ballot: Ballot,
+    /// When the larger part need not be complete any more.
+    from: Instant,
+    /// When there is something to decide, if anybody has come: then, or at the end.
+    until: Instant,
+    /// When those that have come are let go if they are too few.
+    end: Instant,
+}
+
+impl Job {
+    /// Begins as a standby, which decides a lease from now, or half a lease later if too few have come.
+    pub(in super::super) fn standby(plan: Plan, roster: &Roster, now: Instant) -> Self {
+        let mut this = Self::new(plan, roster.number, now);
+        for (member, node) in this.members.iter_mut().zip(&*roster.nodes) {
+            member.node = *node;
+        }
+        let (from, end) = (now + this.plan.lease, now + this.plan.lease * 3 / 2);
+        let (roster, ballot) = (roster.clone(), Ballot::default());
+        this.ballot = Some(Election { roster, ballot, from, until: from, end });
+        this.phase = Phase::Standing;
+        this
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_mistake(mut self, mistake: Option<super::mistake::Mistake>) -> Self {
+        self.mistake = mistake;
+        if let Some(election) = &mut self.ballot {
+            election.ballot.mistake = mistake;
+        }
+        self
+    }
+
+    /// Takes the vote of a rank, over the connection `token`; returns the rank if it counts.
+    pub(super) fn vote(&mut self, now: Instant, token: u64, vote: Vote) -> Result<Option<u32>, Broken> {
+        let rank = vote.rank;
+        let lease = self.plan.lease;
+        let Some(member) = self.members.get_mut(rank as usize).filter(|member| member.line.is_none()) else {
+            return Err(Broken::misused("it has the number of another rank, or of none"));
+        };
+        match (&self.phase, &mut self.ballot) {
+            (Phase::Standing, Some(election)) => {
+                (member.line, member.heard) = (Some(token), now);
+                if election.ballot.votes.is_empty() {
+                    // Who comes late shall not be told so before others have come as late.
+                    election.end = election.end.max(now + lease / 4);
+                    election.until = if now < election.from { election.from } else { election.end };
+                }
+                election.ballot.votes.insert(rank, vote);
+                self.decide(now);
+                Ok(Some(rank))
+            }
+            _ => {
+                let text = "it came too late to the coordinator that the others have found";
+                self.orders.push_back(Order::Send(token, Down::Dismissed { text: text.into() }.frame()));
+                self.orders.push_back(Order::CloseGently(token));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Forgets the vote of a rank that goes elsewhere, or whose process has ended.
+    pub(super) fn withdraw(&mut self, rank: u32) {
+        if let Some(election) = &mut self.ballot {
+            election.ballot.votes.remove(&rank);
+        }
+    }
+
+    /// Returns when an election is decided.
+    pub(super) fn decides_at(&self) -> Option<Instant> {
+        self.ballot.as_ref().filter(|election| !election.ballot.votes.is_empty()).map(|election| election.until)
+    }
+
+    /// Decides the election, if that is due.
+    pub(super) fn decide(&mut self, now: Instant) {
+        let Some(election) = self.ballot.as_mut().filter(|election| !election.ballot.votes.is_empty()) else { return };
+        let tally = election.ballot.tally(&election.roster.nodes);
+        if !tally.complete && (now < election.from || (!tally.larger && now < election.end)) {
+            if now >= election.from {
+                election.until = election.end;
+            }
+            return;
+        }
+        let (ballot, me) = (std::mem::take(&mut election.ballot), election.roster.rank);
+        if tally.larger {
+            self.take_over(now, ballot, me);
+        } else {
+            self.let_go(&tally);
+        }
+    }
+
+    fn let_go(&mut self, tally: &Tally) {
+        let text = format!("{} of {} hosts have found each other, which must not go on alone", tally.here, tally.of);
+        self.tell_all(&Down::NotElected { text });
+        for member in &mut self.members {
+            self.orders.extend(member.line.take().map(Order::CloseGently));
+        }
+    }
+
+    /// Is the coordinator from now on.
+    fn take_over(&mut self, now: Instant, ballot: Ballot, me: u32) {
+        self.phase = Phase::Running;
+        self.next_beat = now + self.plan.lease / 4;
+        self.last_epoch = ballot.last_epoch();
+        self.changed = true;
+        self.tell_all(&Down::Elected);
+        let ended = ballot.ended();
+        let dead = ballot.dead();
+        let mut dismissed = Vec::new();
+        for (rank, member) in (0..).zip(&mut self.members) {
+            member.heard = now;
+            member.round = ballot.votes.get(&rank).map_or(0, |vote| vote.round);
+            let lost = |text: &str| Some(End::Lost(format!("{text} when rank {me} became the coordinator")));
+            match ended.get(&rank) {
+                Some(None) => member.end = Some(End::Left),
+                Some(Some(text)) => {
+                    (member.end, member.told) = (Some(End::Lost(text.clone())), true);
+                    dismissed.extend(member.line.take().map(|token| (token, text.clone())));
+                }
+                None if dead.contains(&rank) => member.end = lost("its process had ended"),
+                None if member.line.is_none() => (member.end, member.away) = (lost("it was not heard of"), true),
+                None => {}
+            }
+        }
+        for (token, text) in dismissed {
+            self.orders.push_back(Order::Send(token, Down::Dismissed { text }.frame()));
+            self.orders.push_back(Order::CloseGently(token));
+        }
+        self.tell_what_others_know(&ballot);
+        for (rank, lost) in ended {
+            match lost {
+                None => self.tell_here(&Down::Left { rank }),
+                Some(text) => self.tell_here(&Down::Lost { rank, text }),
+            }
+        }
+        self.begin_epoch(now);
+        self.check_epoch(now);
+    }
+
+    /// Tells those that have missed the end of the last epoch what it was.
+    fn tell_what_others_know(&mut self, ballot: &Ballot) {
+        let epoch = ballot.epoch();
+        let Some(vote) = ballot.votes.values().find(|vote| vote.epoch == epoch) else { return };
+        let length = (vote.resume.len() as u32).to_le_bytes();
+        let frame: Frame = [&length[..], &vote.resume].concat().into();
+        for (rank, missed) in &ballot.votes {
+            if missed.epoch < epoch && self.members[*rank as usize].is_here() {
+                self.send(*rank as usize, Frame::clone(&frame));
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What ranks say, and the ends of their connections.
+
+use super::{Job, Order, Phase, mistake::Mistake};
+use crate::{
+    End,
+    coordinator::connection::Broken,
+    wire::{Down, Up},
+};
+use std::time::Instant;
+
+impl Job {
+    /// Handles the first message over the connection `token`: who it is. Returns the rank, if it is
+    /// one of the job now. If not, it has been told why.
+    pub(in super::super) fn receive(&mut self, now: Instant, token: u64, up: Up) -> Result<Option<u32>, Broken> {
+        match up {
+            Up::Hello(hello, standby) if self.ballot.is_none() => {
+                let rank = hello.rank;
+                Ok(self.join(now, token, hello, standby).then_some(rank))
+            }
+            Up::Vote(vote) if self.ballot.is_some() => self.vote(now, token, vote),
+            _ => Err(Broken::misused("it did not say who it is")),
+        }
+    }
+
+    /// Handles what a rank says.
+    pub(in super::super) fn hear(&mut self, now: Instant, rank: u32, up: Up) -> Result<(), Broken> {
+        self.members[rank as usize].heard = now;
+        if up == Up::Deserts {
+            self.deserted(now, rank);
+            return Ok(());
+        }
+        if self.phase != Phase::Running {
+            return Ok(());
+        }
+        let index = rank as usize;
+        let runs = self.members[index].end.is_none();
+        match up {
+            Up::Hello(..) | Up::Vote(_) => return Err(Broken::misused("it said twice who it is")),
+            Up::Beat | Up::Deserts => {}
+            Up::Item { round, within, bytes } if runs => self.item(now, index, round, within, bytes)?,
+            Up::Drained { epoch } => self.drained(now, index, epoch),
+            Up::Reopened { epoch, card } => self.reopened(now, index, epoch, card),
+            Up::Left if runs => {
+                self.end(index, End::Left);
+                self.tell_others(index, &Down::Left { rank });
+                self.check_rounds();
+                self.check_all_ended();
+                self.check_standstill();
+            }
+            Up::Lost { text } if runs => {
+                self.end(index, End::Lost(text.clone()));
+                self.members[index].told = true;
+                self.tell_others(index, &Down::Lost { rank, text });
+                self.check_rounds();
+                self.check_epoch(now);
+                self.check_all_ended();
+                self.check_standstill();
+            }
+            Up::Abort { code, text } => self.abort(Some(rank), code, text),
+            Up::Waits { stamp } if runs => self.waits(index, stamp),
+            Up::Still { wave, stamp } if runs => self.still(index, wave, stamp),
+            Up::Item { .. } | Up::Left | Up::Lost { .. } | Up::Waits { .. } | Up::Still { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Handles the end of a rank's connection.
+    pub(in super::super) fn broke(&mut self, now: Instant, rank: u32, token: u64, broken: Broken) {
+        let index = rank as usize;
+        if self.members[index].line != Some(token) {
+            return;
+        }
+        self.members[index].line = None;
+        match self.phase {
+            Phase::Gathering => self.refuse_died(index, broken.why),
+            Phase::Standing => self.withdraw(rank),
+            Phase::Running => self.lose(now, &[(index, broken.why, broken.may_live)]),
+            Phase::Refused(_) | Phase::Aborted(_) => {}
+        }
+    }
+
+    /// Handles that the owner knows of a process's end.
+    pub(in super::super) fn gone(&mut self, now: Instant, rank: u32, text: String) {
+        let Some(member) = self.members.get(rank as usize) else { return };
+        match self.phase {
+            Phase::Gathering => self.refuse_died(rank as usize, text),
+            Phase::Running if member.end.is_none() => self.lose(now, &[(rank as usize, text, false)]),
+            _ => {}
+        }
+    }
+
+    /// Handles that a rank goes elsewhere.
+    fn deserted(&mut self, now: Instant, rank: u32) {
+        let index = rank as usize;
+        match self.phase {
+            Phase::Standing => {
+                self.orders.extend(self.members[index].line.take().map(Order::Close));
+                self.withdraw(rank);
+            }
+            Phase::Running => {
+                let away = self.mistake() != Some(Mistake::DesertersDead);
+                self.lose(now, &[(index, "it has lost its connection to the coordinator".into(), away)]);
+            }
+            Phase::Gathering | Phase::Refused(_) | Phase::Aborted(_) => {}
+        }
+    }
+}

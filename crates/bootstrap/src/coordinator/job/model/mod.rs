@@ -1,0 +1,220 @@
+//! Jobs that are cut, as a model: real coordinators, standbys and seekers, and what ranks remember, over
+//! connections whose messages come in any order of connections and as late as may be. Hosts are cut
+//! apart and joined at any moment, and processes are killed. What a run does follows from its seed.
+
+mod rank;
+mod run;
+
+use super::{Job, Order, Phase, mistake::Mistake};
+use crate::{
+    Plan, Succession,
+    coordinator::connection::Broken,
+    wire::{Down, Frame, Up},
+};
+use rank::Rank;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::{Duration, Instant},
+};
+
+const LEASE: Duration = Duration::from_millis(1600);
+
+/// What a rank does wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wrong {
+    /// A step of a coordinator.
+    Job(Mistake),
+    /// Who has gone elsewhere still answers the old coordinator.
+    AnswersBoth,
+    /// Who gives up a connection ends it.
+    EndsConnections,
+}
+
+/// A coordinator or a standby.
+struct Place {
+    job: Job,
+    node: u32,
+    /// The rank whose process has it; the first has one of its own.
+    rank: Option<u32>,
+    open: bool,
+}
+
+/// A connection of a rank to a place. `None` is its end.
+struct Wire {
+    place: usize,
+    rank: u32,
+    up: VecDeque<Option<Up>>,
+    down: VecDeque<Option<Frame>>,
+    /// The place has closed it.
+    closed: bool,
+}
+
+/// A job.
+struct World {
+    now: Instant,
+    places: Vec<Place>,
+    ranks: Vec<Rank>,
+    wires: BTreeMap<u64, Wire>,
+    /// To which part each host belongs.
+    parts: Vec<u32>,
+    /// Which place has resumed which epoch, in this order.
+    resumed: Vec<(usize, u64)>,
+    wrong: Option<Wrong>,
+    succession: Succession,
+}
+
+impl World {
+    /// Starts a job with these nodes of ranks, whose coordinator is on one of them or on a host of its own.
+    fn new(nodes: &[u32], host: u32, succession: Succession, wrong: Option<Wrong>) -> Self {
+        let now = Instant::now();
+        let mut job = Job::new(plan(nodes.len(), succession), 7, now).with_mistake(mistake(wrong));
+        job.phase = Phase::Running;
+        job.next_beat = now;
+        let mut wires = BTreeMap::new();
+        for (rank, node) in (0..).zip(nodes) {
+            let token = u64::from(rank) + 1;
+            (job.members[rank as usize].line, job.members[rank as usize].node) = (Some(token), *node);
+            wires.insert(token, Wire { place: 0, rank, up: [].into(), down: [].into(), closed: false });
+        }
+        let ranks = (0..nodes.len() as u32).map(|rank| Rank::new(rank, nodes, now)).collect();
+        let hosts = nodes.iter().copied().max().unwrap_or(0).max(host) + 1;
+        let places = vec![Place { job, node: host, rank: None, open: true }];
+        let parts = vec![0; hosts as usize];
+        Self { now, places, ranks, wires, parts, resumed: Vec::new(), wrong, succession }
+    }
+
+    fn reach(&self, one: u32, other: u32) -> bool {
+        self.parts[one as usize] == self.parts[other as usize]
+    }
+
+    /// Opens a standby for a rank.
+    fn stand(&mut self, rank: u32) {
+        let nodes = self.ranks[rank as usize].memory.nodes.clone();
+        let (node, roster) = (nodes[rank as usize], crate::coordinator::Roster { rank, number: 7, nodes });
+        let plan = plan(roster.nodes.len(), self.succession);
+        let job = Job::standby(plan, &roster, self.now).with_mistake(mistake(self.wrong));
+        self.places.push(Place { job, node, rank: Some(rank), open: true });
+    }
+
+    /// Ends a coordinator or standby: its connections end.
+    fn shut(&mut self, place: usize) {
+        if std::mem::take(&mut self.places[place].open) {
+            for wire in self.wires.values_mut().filter(|wire| wire.place == place && !wire.closed) {
+                wire.closed = true;
+                wire.down.push_back(None);
+            }
+        }
+    }
+
+    /// Ends a rank's process.
+    fn kill(&mut self, rank: u32) {
+        if !self.ranks[rank as usize].end() {
+            return;
+        }
+        for place in 0..self.places.len() {
+            if self.places[place].rank == Some(rank) {
+                self.shut(place);
+            }
+        }
+        self.wires.values_mut().filter(|wire| wire.rank == rank).for_each(|wire| wire.up.push_back(None));
+    }
+
+    /// Returns what can be delivered: a connection, and whether it goes up.
+    fn deliverable(&self) -> Vec<(u64, bool)> {
+        let reachable = self.wires.iter().filter(|(_, wire)| {
+            let node = self.ranks[0].memory.nodes[wire.rank as usize];
+            self.reach(self.places[wire.place].node, node)
+        });
+        let both = reachable
+            .flat_map(|(token, wire)| [(*token, true, wire.up.is_empty()), (*token, false, wire.down.is_empty())]);
+        both.filter(|(.., empty)| !empty).map(|(token, up, _)| (token, up)).collect()
+    }
+
+    fn deliver(&mut self, token: u64, up: bool) {
+        let Some(wire) = self.wires.get_mut(&token) else { return };
+        let (place, rank) = (wire.place, wire.rank);
+        if !up {
+            let frame = wire.down.pop_front().flatten();
+            let down = frame.map(|frame| (Down::read(&frame[4..]).expect("a message"), frame));
+            return self.hear(rank, token, down);
+        }
+        let up = wire.up.pop_front().flatten();
+        if wire.closed || !self.places[place].open {
+            return;
+        }
+        let now = self.now;
+        let job = &mut self.places[place].job;
+        let is_member = job.members[rank as usize].line == Some(token);
+        match up {
+            None if is_member => job.broke(now, rank, token, Broken { why: "ended".into(), may_live: false }),
+            Some(up) if is_member => job.hear(now, rank, up).expect("a good message"),
+            Some(up @ Up::Vote(_)) => _ = job.receive(now, token, up),
+            _ => {}
+        }
+        self.carry_out(place);
+    }
+
+    /// Does what a coordinator has ordered.
+    fn carry_out(&mut self, place: usize) {
+        while let Some(order) = self.places[place].job.next_order() {
+            let (token, frame) = match order {
+                Order::Send(token, frame) => (token, Some(frame)),
+                Order::Close(token) | Order::CloseGently(token) => (token, None),
+            };
+            if let Some(frame) = &frame
+                && let Some(Down::Resume { epoch, .. }) = Down::read(&frame[4..])
+                && !self.resumed.iter().any(|(_, resumed)| *resumed == epoch)
+            {
+                self.resumed.push((place, epoch));
+            }
+            let Some(wire) = self.wires.get_mut(&token).filter(|wire| !wire.closed) else { continue };
+            wire.closed = frame.is_none();
+            wire.down.push_back(frame);
+        }
+    }
+
+    /// Lets a little time pass.
+    fn pass(&mut self, time: Duration) {
+        self.now += time;
+        for place in 0..self.places.len() {
+            if self.places[place].open {
+                self.places[place].job.tick(self.now);
+                self.carry_out(place);
+            }
+        }
+        (0..self.ranks.len() as u32).for_each(|rank| self.tick(rank));
+    }
+
+    /// Returns the coordinators that have ranks which run.
+    fn going_on(&self) -> Vec<usize> {
+        let runs = |place: &Place| {
+            place.open
+                && place.job.phase == Phase::Running
+                && place.job.members.iter().any(|member| member.line.is_some() && member.end.is_none())
+        };
+        (0..self.places.len()).filter(|place| runs(&self.places[*place])).collect()
+    }
+
+    /// Returns what must not be, if it is: a coordinator resumes an epoch after another one has done so
+    /// since it did, or two have one epoch.
+    fn contradiction(&self) -> Option<String> {
+        let mut places: Vec<usize> = self.resumed.iter().map(|(place, _)| *place).collect();
+        places.dedup();
+        let mut sorted = places.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let rises = self.resumed.is_sorted_by_key(|(_, epoch)| *epoch);
+        (sorted.len() < places.len() || !rises).then(|| format!("both have resumed: {:?}", self.resumed))
+    }
+}
+
+fn plan(ranks: usize, succession: Succession) -> Plan {
+    Plan { ranks, join_within: LEASE, lease: LEASE, segment: Vec::new(), succession }
+}
+
+fn mistake(wrong: Option<Wrong>) -> Option<Mistake> {
+    match wrong {
+        Some(Wrong::Job(mistake)) => Some(mistake),
+        _ => None,
+    }
+}

@@ -1,0 +1,231 @@
+//! A rank of the model.
+
+use super::{LEASE, Place, Wire, World, Wrong};
+use crate::{
+    Succession,
+    coordinator::job::Phase,
+    session::{
+        memory::Memory,
+        seeker::{Seeker, Step},
+    },
+    wire::{Down, Frame, Up},
+};
+use std::time::Instant;
+
+/// What a rank is about.
+enum State {
+    /// It has a coordinator, over this connection.
+    Member(u64),
+    Seeking(Box<Search>),
+    Ended,
+}
+
+struct Search {
+    seeker: Seeker,
+    candidates: Vec<u32>,
+    /// Those that were asked and have not answered.
+    asked: Vec<usize>,
+    /// The connection of its vote.
+    vote: Option<(u64, usize)>,
+    dead: Vec<u32>,
+}
+
+/// A rank.
+pub(super) struct Rank {
+    pub(super) memory: Memory,
+    state: State,
+    heard: Instant,
+    beaten: Instant,
+    /// The rank whose process has its coordinator, if it was found.
+    host: Option<u32>,
+}
+
+impl Rank {
+    pub(super) fn new(rank: u32, nodes: &[u32], now: Instant) -> Self {
+        let state = State::Member(u64::from(rank) + 1);
+        Self { memory: Memory::new(rank, nodes.into()), state, heard: now, beaten: now, host: None }
+    }
+
+    /// Ends it; tells whether it ran.
+    pub(super) fn end(&mut self) -> bool {
+        !matches!(std::mem::replace(&mut self.state, State::Ended), State::Ended)
+    }
+
+    pub(super) fn runs(&self) -> bool {
+        !matches!(self.state, State::Ended)
+    }
+
+    pub(super) fn is_member_over(&self) -> Option<u64> {
+        if let State::Member(token) = self.state { Some(token) } else { None }
+    }
+}
+
+impl World {
+    fn say(&mut self, token: u64, up: Up) {
+        self.wires.get_mut(&token).into_iter().for_each(|wire| wire.up.push_back(Some(up.clone())));
+    }
+
+    /// Lets a rank hear a message, or the end of its connection.
+    pub(super) fn hear(&mut self, rank: u32, token: u64, down: Option<(Down, Frame)>) {
+        let this = &mut self.ranks[rank as usize];
+        let wanted = match &this.state {
+            State::Member(own) => *own == token,
+            State::Seeking(search) => search.vote.is_some_and(|(vote, _)| vote == token),
+            State::Ended => false,
+        };
+        if !wanted {
+            if self.wrong == Some(Wrong::AnswersBoth) && this.runs() {
+                self.answer(token, down.map(|(down, _)| down));
+            }
+            return;
+        }
+        this.heard = self.now;
+        if let State::Seeking(search) = &mut this.state {
+            let Some((_, index)) = search.vote else { return };
+            match down {
+                Some((Down::Elected, _)) => {
+                    let host = search.candidates[index];
+                    (this.host, this.state) = (Some(host), State::Member(token));
+                    if host != rank {
+                        self.shut_own(rank);
+                    }
+                }
+                Some((Down::Dismissed { .. }, _)) => self.kill(rank),
+                _ => {
+                    search.seeker.gone(index);
+                    search.vote = None;
+                }
+            }
+            return;
+        }
+        let Some((down, frame)) = down else {
+            let again = this.host.is_some() || self.succession == Succession::AfterAnyEnd;
+            return if again { self.seek(rank, true) } else { self.kill(rank) };
+        };
+        this.memory.note(&down, &frame[4..]);
+        match down {
+            Down::Dismissed { .. } | Down::Aborted { .. } | Down::AllEnded => self.kill(rank),
+            other => self.answer(token, Some(other)),
+        }
+    }
+
+    fn answer(&mut self, token: u64, down: Option<Down>) {
+        match down {
+            Some(Down::Drain { epoch, .. }) => self.say(token, Up::Drained { epoch }),
+            Some(Down::Reopen { epoch }) => self.say(token, Up::Reopened { epoch, card: Vec::new() }),
+            _ => {}
+        }
+    }
+
+    fn shut_own(&mut self, rank: u32) {
+        let own: Vec<usize> = (0..self.places.len()).filter(|it| self.places[*it].rank == Some(rank)).collect();
+        own.into_iter().for_each(|place| self.shut(place));
+    }
+
+    /// Lets a rank that has lost its coordinator seek another.
+    fn seek(&mut self, rank: u32, ended: bool) {
+        let Some(token) = self.ranks[rank as usize].is_member_over() else { return };
+        match self.wrong {
+            Some(Wrong::AnswersBoth) => {}
+            Some(Wrong::EndsConnections) => {
+                self.wires.get_mut(&token).into_iter().for_each(|wire| wire.up.push_back(None))
+            }
+            _ if ended => {}
+            _ => self.say(token, Up::Deserts),
+        }
+        self.shut_own(rank);
+        self.stand(rank);
+        let this = &self.ranks[rank as usize];
+        let nodes = &this.memory.nodes;
+        let (own, host) = (nodes[rank as usize], this.host);
+        let certain = |other: &u32| {
+            let node = nodes[*other as usize];
+            !self.ranks[*other as usize].runs()
+                && (node == own || ended && host == Some(*other) && self.reach(own, node))
+        };
+        let dead = this.memory.running().filter(certain).collect();
+        let candidates = this.memory.candidates();
+        let seeker = Seeker::new(candidates.len(), LEASE, self.now);
+        let search = Search { seeker, candidates, asked: Vec::new(), vote: None, dead };
+        self.ranks[rank as usize].state = State::Seeking(Box::new(search));
+    }
+
+    /// Lets a rank do what is due.
+    pub(super) fn tick(&mut self, rank: u32) {
+        let now = self.now;
+        let this = &mut self.ranks[rank as usize];
+        match &this.state {
+            State::Ended => {}
+            State::Member(token) => {
+                let token = *token;
+                if now - this.heard > LEASE * 9 / 8 {
+                    return self.seek(rank, false);
+                }
+                if now - this.beaten >= LEASE / 4 {
+                    this.beaten = now;
+                    self.say(token, Up::Beat);
+                }
+            }
+            State::Seeking(_) => self.search(rank),
+        }
+    }
+
+    fn search(&mut self, rank: u32) {
+        self.hear_answers(rank);
+        loop {
+            let now = self.now;
+            let State::Seeking(search) = &mut self.ranks[rank as usize].state else { return };
+            match search.seeker.next(now) {
+                Step::Dial(index) => search.asked.push(index),
+                Step::Vote(index) => {
+                    let before = search.vote.take();
+                    let (host, dead) = (search.candidates[index], search.dead.clone());
+                    before.into_iter().for_each(|(token, _)| self.say(token, Up::Deserts));
+                    let Some(place) = self.standby_of(host) else { return };
+                    let token = self.wires.last_key_value().map_or(1, |(last, _)| last + 1);
+                    let vote = Up::Vote(self.ranks[rank as usize].memory.vote(dead, 0));
+                    let up = [Some(vote)].into();
+                    self.wires.insert(token, Wire { place, rank, up, down: [].into(), closed: false });
+                    let State::Seeking(search) = &mut self.ranks[rank as usize].state else { return };
+                    search.vote = Some((token, index));
+                }
+                Step::GiveUp => {
+                    if let Some((token, _)) = search.vote {
+                        self.say(token, Up::Deserts);
+                    }
+                    return self.kill(rank);
+                }
+                Step::Wait(_) => return,
+            }
+        }
+    }
+
+    /// Lets a rank hear the standbys that it has asked and reaches.
+    fn hear_answers(&mut self, rank: u32) {
+        let State::Seeking(search) = &self.ranks[rank as usize].state else { return };
+        let nodes = self.ranks[rank as usize].memory.nodes.clone();
+        let mut answers = Vec::new();
+        for index in &search.asked {
+            let other = search.candidates[*index];
+            if self.reach(nodes[rank as usize], nodes[other as usize]) {
+                let answered = self.standby_of(other).is_some();
+                let gone = !self.ranks[other as usize].runs();
+                answers.extend((answered || gone).then_some((*index, answered)));
+            }
+        }
+        let State::Seeking(search) = &mut self.ranks[rank as usize].state else { return };
+        for (index, answered) in answers {
+            search.asked.retain(|asked| *asked != index);
+            match answered {
+                true => search.seeker.answered(index),
+                false => search.seeker.gone(index),
+            }
+        }
+    }
+
+    /// Returns the standby that a rank has open.
+    fn standby_of(&self, rank: u32) -> Option<usize> {
+        let stands = |place: &Place| place.open && place.rank == Some(rank) && place.job.phase != Phase::Gathering;
+        self.places.iter().rposition(stands)
+    }
+}

@@ -1,0 +1,172 @@
+//! How a rank that has lost its coordinator seeks another: to which standby it goes, and when. It
+//! neither waits nor reads a clock.
+//!
+//! Standbys have an order. The first is asked at once; each later one a little later, or when all before
+//! it are gone, unless one before it has answered. Only a rank that has lost the coordinator answers. Who
+//! has lost it early waits until the others may have noticed, for half a lease, for a standby of lower
+//! order than the one that has answered. It votes for one standby at a time, and takes its vote back for one
+//! of lower order that answers later. A standby decides a lease
+//! after its own loss, or half a lease later.
+
+use std::time::{Duration, Instant};
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Connect to this standby.
+    Dial(usize),
+    /// Vote for this one, which has answered; no more for any other.
+    Vote(usize),
+    /// Nothing until then, unless something comes.
+    Wait(Instant),
+    /// There is no coordinator to be found.
+    GiveUp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Unasked,
+    Asked,
+    Answered,
+    Gone,
+}
+
+/// A search for a coordinator.
+#[derive(Debug)]
+pub(crate) struct Seeker {
+    begun: Instant,
+    lease: Duration,
+    states: Vec<State>,
+    vote: Option<usize>,
+}
+
+impl Seeker {
+    /// Begins to seek among so many standbys.
+    pub(crate) fn new(standbys: usize, lease: Duration, now: Instant) -> Self {
+        Self { begun: now, lease, states: vec![State::Unasked; standbys], vote: None }
+    }
+
+    /// Returns when the search ends without success.
+    pub(crate) fn end(&self) -> Instant {
+        self.begun + self.lease * 7 / 4
+    }
+
+    /// Notes that a standby has answered.
+    pub(crate) fn answered(&mut self, index: usize) {
+        if self.states[index] == State::Asked {
+            self.states[index] = State::Answered;
+        }
+    }
+
+    /// Notes that a standby can't be reached, or is nobody's coordinator.
+    pub(crate) fn gone(&mut self, index: usize) {
+        self.states[index] = State::Gone;
+        self.vote = self.vote.filter(|vote| *vote != index);
+    }
+
+    /// Returns what to do now.
+    pub(crate) fn next(&mut self, now: Instant) -> Step {
+        if now >= self.end() {
+            return Step::GiveUp;
+        }
+        if let Some(vote) = self.vote {
+            let Some(lower) = self.states[..vote].iter().position(|state| *state == State::Answered) else {
+                return Step::Wait(self.end());
+            };
+            self.gone(vote);
+            self.vote = Some(lower);
+            return Step::Vote(lower);
+        }
+        let chosen = self.begun + self.lease / 2;
+        let count = self.states.len() as u32;
+        let mut next = self.end();
+        let mut waits_for_lower = false;
+        for (index, state) in self.states.iter_mut().enumerate() {
+            match state {
+                State::Gone => {}
+                State::Answered if waits_for_lower && now < chosen => return Step::Wait(next.min(chosen)),
+                State::Answered => {
+                    self.vote = Some(index);
+                    return Step::Vote(index);
+                }
+                State::Asked => waits_for_lower = true,
+                State::Unasked => {
+                    let due = self.begun + self.lease * index as u32 / (4 * count);
+                    if !waits_for_lower || now >= due {
+                        *state = State::Asked;
+                        return Step::Dial(index);
+                    }
+                    // Those after it are due later.
+                    return Step::Wait(next.min(due));
+                }
+            }
+        }
+        // Nobody has answered. Who has not until all have to have noticed and decided, does not.
+        if !waits_for_lower || now >= self.begun + self.lease {
+            return Step::GiveUp;
+        }
+        next = next.min(self.begun + self.lease);
+        Step::Wait(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE: Duration = Duration::from_secs(16);
+
+    fn seeker(standbys: usize) -> (Seeker, Instant) {
+        let now = Instant::now();
+        (Seeker::new(standbys, LEASE, now), now)
+    }
+
+    #[test]
+    fn the_first_that_answers_gets_the_vote() {
+        let (mut seeker, now) = seeker(3);
+        assert_eq!(seeker.next(now), Step::Dial(0));
+        assert!(matches!(seeker.next(now), Step::Wait(_)), "nobody else is asked at once");
+        seeker.answered(0);
+        assert_eq!(seeker.next(now), Step::Vote(0));
+        assert_eq!(seeker.next(now), Step::Wait(seeker.end()));
+        assert_eq!(seeker.next(seeker.end()), Step::GiveUp);
+    }
+
+    #[test]
+    fn a_later_one_gets_it_if_those_before_do_not_answer_in_time() {
+        let (mut seeker, now) = seeker(3);
+        assert_eq!(seeker.next(now), Step::Dial(0));
+        let Step::Wait(due) = seeker.next(now) else { panic!("too early") };
+        assert_eq!(seeker.next(due), Step::Dial(1));
+        seeker.answered(1);
+        let Step::Wait(until) = seeker.next(due) else { panic!("0 may answer yet") };
+        assert_eq!(until, now + LEASE / 2);
+        assert_eq!(seeker.next(until), Step::Vote(1));
+        assert_eq!(seeker.next(until), Step::Wait(seeker.end()));
+        seeker.answered(0);
+        assert_eq!(seeker.next(until), Step::Vote(0));
+        assert_eq!(seeker.next(until), Step::Wait(seeker.end()));
+    }
+
+    #[test]
+    fn the_next_is_asked_when_one_is_gone_and_the_end_comes_when_all_are() {
+        let (mut seeker, now) = seeker(2);
+        assert_eq!(seeker.next(now), Step::Dial(0));
+        seeker.gone(0);
+        assert_eq!(seeker.next(now), Step::Dial(1));
+        seeker.answered(1);
+        assert_eq!(seeker.next(now), Step::Vote(1));
+        seeker.gone(1);
+        assert_eq!(seeker.next(now), Step::GiveUp);
+    }
+
+    #[test]
+    fn who_is_silent_for_a_lease_is_not_waited_for() {
+        let (mut seeker, now) = seeker(2);
+        assert_eq!(seeker.next(now), Step::Dial(0));
+        assert_eq!(seeker.next(now + LEASE / 2), Step::Dial(1));
+        seeker.gone(1);
+        assert_eq!(seeker.next(now + LEASE / 2), Step::Wait(now + LEASE));
+        assert_eq!(seeker.next(now + LEASE), Step::GiveUp);
+    }
+}

@@ -1,0 +1,66 @@
+//! What a rank that has lost its coordinator tells a standby: its vote.
+
+use super::{Reader, Writer};
+
+/// What a rank knows of its job when it has lost the coordinator.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Vote {
+    pub(crate) rank: u32,
+    /// The ranks that have ended, as far as it knows, itself included: left, or lost for a reason.
+    pub(crate) ended: Vec<(u32, Option<String>)>,
+    /// The last epoch that it resumed; 0 if none.
+    pub(crate) epoch: u64,
+    /// The message by which it did, without its length.
+    pub(crate) resume: Vec<u8>,
+    /// Later epochs that it has heard the drain of, with the ranks that are lost in them: who began
+    /// one may have ended it.
+    pub(crate) pending: Vec<(u64, Vec<u32>)>,
+    /// Ranks whose processes have certainly ended.
+    pub(crate) dead: Vec<u32>,
+    /// The number of the exchange that it comes to next, or waits for.
+    pub(crate) round: u64,
+}
+
+pub(super) fn write(to: Writer, vote: &Vote) -> Writer {
+    to.u32(vote.rank)
+        .many(&vote.ended, |to, (rank, lost)| to.u32(*rank).maybe(lost.as_deref(), Writer::text))
+        .u64(vote.epoch)
+        .bytes(&vote.resume)
+        .many(&vote.pending, |to, (epoch, lost)| to.u64(*epoch).many(lost, |to, rank| to.u32(*rank)))
+        .many(&vote.dead, |to, rank| to.u32(*rank))
+        .u64(vote.round)
+}
+
+pub(super) fn read(from: &mut Reader<'_>) -> Option<Vote> {
+    Some(Vote {
+        rank: from.u32()?,
+        ended: from.many(|from| Some((from.u32()?, from.maybe(Reader::text)?)))?,
+        epoch: from.u64()?,
+        resume: from.bytes()?,
+        pending: from.many(|from| Some((from.u64()?, from.many(Reader::u32)?)))?,
+        dead: from.many(Reader::u32)?,
+        round: from.u64()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Up;
+
+    #[test]
+    fn a_vote_comes_back() {
+        let vote = Vote {
+            rank: 3,
+            ended: vec![(1, None), (2, Some("killed".into()))],
+            epoch: 4,
+            resume: vec![9, 1],
+            pending: vec![(5, vec![0]), (6, vec![0, 4])],
+            dead: vec![7],
+            round: 8,
+        };
+        let frame = Up::Vote(vote.clone()).frame();
+        assert_eq!(Up::read(&frame[4..]), Some(Up::Vote(vote)));
+        assert_eq!(Up::read(&frame[4..frame.len() - 1]), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! Runs in which the launcher is cut off or killed, and with it the coordinator of the job.
+
+use super::{
+    Bed, Good, Outcome,
+    job::{Job, told_in},
+    losses::{LONG, RANKS, SLOTS, gone, last_of, now, processes},
+};
+use rustix::process::Pid;
+use std::{
+    error::Error,
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+/// The launcher's host is cut off for good: the ranks of the others find a coordinator among themselves,
+/// are told, and go on, though nobody takes what they print. Those of the host end by themselves.
+pub(super) fn cut(bed: &Bed) -> Outcome {
+    let log = tempfile::Builder::new().prefix("log-").tempdir_in(bed.network.directory())?;
+    let (victims, path) = (SLOTS.to_string(), log.path().display().to_string());
+    let mut job =
+        Job::start(bed, SLOTS, "loss_delay", &["--victims", &victims, "--first", "--log", &path, "--talk", "16"])?;
+    let processes = processes(&mut job)?;
+    let (begun, at) = (Instant::now(), now());
+    job.cut(0, true)?;
+    let ended = cut_off(&mut job, log.path(), &processes, at, begun, bed);
+    job.cut(0, false)?;
+    ended
+}
+
+fn cut_off(job: &mut Job<'_>, log: &Path, processes: &[Pid], at: Duration, begun: Instant, bed: &Bed) -> Outcome {
+    let survivors = RANKS - SLOTS;
+    gone(job, &processes[..SLOTS])?;
+    let ended_after = begun.elapsed();
+    job.end(1, LONG)?;
+    gone(job, processes)?;
+    let lines = read(log)?;
+    let told = told_in(lines.lines(), "was told at ");
+    let went_on = told_in(lines.lines(), "went on").len();
+    if told.len() != survivors || went_on != survivors {
+        return Err(format!("{went_on} of {survivors} went on: {lines}").into());
+    }
+    let told_after = last_of(told, at)?;
+    if told_after > 3 * bed.lease {
+        return Err(format!("the loss was told after {told_after:?}, more than 3 leases").into());
+    }
+    // The agents are no rank's process, and must not stay either.
+    job.wait(LONG, "the end of the agents", |_| (!bed.network.runs(&bed.programs.join("loss_delay"))).then_some(()))?;
+    let note = format!(
+        "{survivors} ranks went on; those of the launcher's host ended by themselves within {:.1} s",
+        ended_after.as_secs_f64()
+    );
+    Ok(Good { told_after: Some(told_after), note })
+}
+
+/// The launcher is killed: nobody is left.
+pub(super) fn killed(bed: &Bed) -> Outcome {
+    let mut job = Job::start(bed, SLOTS, "loss_delay", &[])?;
+    let processes = processes(&mut job)?;
+    let begun = Instant::now();
+    job.kill()?;
+    gone(&mut job, &processes)?;
+    let ended_after = begun.elapsed();
+    job.wait(LONG, "the end of the agents", |_| (!bed.network.runs(&bed.programs.join("loss_delay"))).then_some(()))?;
+    Ok(Good { told_after: None, note: format!("all ranks ended within {:.1} s", ended_after.as_secs_f64()) })
+}
+
+/// Returns the lines of all files.
+fn read(log: &Path) -> Result<String, Box<dyn Error>> {
+    let mut all = String::new();
+    for file in fs::read_dir(log)? {
+        all += &fs::read_to_string(file?.path())?;
+    }
+    Ok(all)
+}

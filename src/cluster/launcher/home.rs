@@ -1,0 +1,189 @@
+//! The way home: what an agent has to tell its launcher, written by a thread of its own.
+//!
+//! Output of ranks waits if the launcher does not take it, as it would on a terminal. Once the agent is
+//! alone, what is not taken is thrown away: its ranks must not wait for a launcher that is out of reach.
+
+use super::frames::Report;
+use std::{
+    collections::VecDeque,
+    io::Write,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How much output may wait.
+const LIMIT: usize = 1 << 20;
+/// How often who waits looks at the clock.
+const LOOK: Duration = Duration::from_millis(50);
+
+#[derive(Debug)]
+struct State {
+    reports: VecDeque<Report>,
+    /// Bytes of output among them.
+    output: usize,
+    /// When the last report was taken or written.
+    progress: Instant,
+    /// A report is being written.
+    writes: bool,
+    alone: bool,
+    /// Nobody is there to hear reports.
+    closed: bool,
+}
+
+/// Reports on their way.
+#[derive(Debug)]
+pub(super) struct Home {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// For how long nothing may be taken from an agent that is alone.
+    patience: Duration,
+}
+
+impl Home {
+    /// Starts to write reports.
+    pub(super) fn open(mut to: impl Write + Send + 'static, patience: Duration) -> Arc<Self> {
+        let (reports, progress) = (VecDeque::new(), Instant::now());
+        let state = State { reports, output: 0, progress, writes: false, alone: false, closed: false };
+        let home = Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), patience });
+        let writing = home.clone();
+        thread::spawn(move || {
+            loop {
+                let report = writing.take();
+                if report.write(&mut to).is_err() {
+                    writing.state().closed = true;
+                }
+            }
+        });
+        home
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Takes the next report to be written; the last one is.
+    fn take(&self) -> Report {
+        let mut state = self.state();
+        (state.writes, state.progress) = (false, Instant::now());
+        self.changed.notify_all();
+        loop {
+            if state.closed {
+                state.reports.clear();
+                state.output = 0;
+            }
+            if let Some(report) = state.reports.pop_front() {
+                state.output -= output(&report);
+                (state.writes, state.progress) = (true, Instant::now());
+                self.changed.notify_all();
+                return report;
+            }
+            state = self.wait(state);
+        }
+    }
+
+    /// Sends a report. Output waits for its turn.
+    pub(super) fn send(&self, report: Report) {
+        let size = output(&report);
+        let mut state = self.state();
+        while size > 0 && state.output >= LIMIT && !state.closed {
+            if self.is_stuck(&state) {
+                return;
+            }
+            state = self.wait(state);
+        }
+        if !state.closed {
+            state.output += size;
+            state.reports.push_back(report);
+            self.changed.notify_all();
+        }
+    }
+
+    fn is_stuck(&self, state: &State) -> bool {
+        state.alone && state.progress.elapsed() >= self.patience
+    }
+
+    /// Waits for nobody from now on.
+    pub(super) fn set_alone(&self) {
+        self.state().alone = true;
+        self.changed.notify_all();
+    }
+
+    /// Tells whether nobody is there to hear reports.
+    pub(super) fn is_closed(&self) -> bool {
+        self.state().closed
+    }
+
+    /// Tells whether all has been written, or will not be.
+    pub(super) fn is_done(&self) -> bool {
+        let state = self.state();
+        state.closed || (state.reports.is_empty() && !state.writes) || self.is_stuck(&state)
+    }
+}
+
+fn output(report: &Report) -> usize {
+    match report {
+        Report::Out(bytes) | Report::Err(bytes) => bytes.len(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufReader, Read};
+
+    const PATIENCE: Duration = Duration::from_millis(100);
+
+    fn is_done(home: &Home) {
+        let begun = Instant::now();
+        while !home.is_done() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "still not done");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn reports_come_in_order_however_slowly_they_are_taken() {
+        let (from, to) = std::io::pipe().unwrap();
+        let home = Home::open(to, PATIENCE);
+        let sending = home.clone();
+        thread::spawn(move || (0..64_u8).for_each(|piece| sending.send(Report::Out(vec![piece; 64 << 10]))));
+        let mut from = BufReader::new(from);
+        for piece in 0..64 {
+            thread::sleep(Duration::from_millis(3));
+            assert_eq!(Report::read(&mut from).unwrap(), Some(Report::Out(vec![piece; 64 << 10])));
+        }
+        is_done(&home);
+    }
+
+    #[test]
+    fn who_is_alone_waits_for_nobody() {
+        let (mut from, to) = std::io::pipe().unwrap();
+        let home = Home::open(to, PATIENCE);
+        home.set_alone();
+        for _ in 0..4 * LIMIT / 1000 {
+            home.send(Report::Out(vec![7; 1000]));
+        }
+        home.send(Report::Done);
+        is_done(&home);
+        assert!(!home.is_closed());
+        // What was not thrown away comes if somebody takes it after all.
+        from.read_exact(&mut [0; 64 << 10]).unwrap();
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_noticed() {
+        let (from, to) = std::io::pipe().unwrap();
+        drop(from);
+        let home = Home::open(to, PATIENCE);
+        home.send(Report::Done);
+        is_done(&home);
+        assert!(home.is_closed());
+        (0..4).for_each(|_| home.send(Report::Out(vec![1; LIMIT])));
+    }
+}
