@@ -28,7 +28,7 @@ pub(crate) struct Options {
     /// Only what takes less than some seconds each.
     #[arg(long)]
     quick: bool,
-    /// Leave out what `cargo test` explores to the same extent.
+    /// Leave out what `cargo test` explores, at random a tenth as often.
     #[arg(long)]
     untested: bool,
     /// Stop a case at so many states; each takes 16 to 40 bytes.
