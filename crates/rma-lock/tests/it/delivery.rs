@@ -58,9 +58,9 @@ parts! {
     ends: "lifetime",
     mortal: "deaths",
     recovery: "recovery",
-    own_by_cpu: "own atomics by the CPU",
     recovery_mistakes: "recovery's mistakes",
     windows: "windows",
+    own_by_cpu: "own atomics by the CPU",
 }
 
 #[test]
