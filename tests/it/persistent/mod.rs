@@ -187,4 +187,4 @@ every_case!([threads Bare<Threads>]);
 every_case!([processes Processes]);
 every_case!([virt Bare<Virtual>]);
 every_case!([virt_jittered Jittered<0, 2>]);
-every_case!([#[ignore = "more seeds, which CI runs"] virt_jittered_more Jittered<2, 8>]);
+every_case!([#[ignore = "more seeds: a heavier check"] virt_jittered_more Jittered<2, 8>]);
