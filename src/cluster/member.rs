@@ -124,7 +124,7 @@ impl RankOfJob {
         if let Some(nth) = on_machine.iter().position(|rank| *rank == met.rank as usize) {
             bind_this_thread(launch.bind, nth, on_machine.len())?;
         }
-        one_rank_a_node(launch, nodes)?;
+        alone_on_its_node(launch, own, &plan.local)?;
         let number = welcome.job.wrapping_add(u64::from(own));
         let secret = secret_of_node(&met.secret.to_hex());
         let leads = plan.local.first() == Some(&plan.me);
@@ -254,17 +254,17 @@ fn network(launch: &Launch) -> String {
     }
 }
 
-/// Checks that no two ranks share memory if the network's atomics are used.
-fn one_rank_a_node(launch: &Launch, nodes: &[u32]) -> Result<(), LaunchError> {
-    let first_of = |rank: usize| nodes[..rank].iter().position(|node| *node == nodes[rank]);
-    let twice = (0..nodes.len()).find_map(|rank| Some((first_of(rank)?, rank)));
-    match twice.filter(|_| launch.atomics == AtomicsBy::Nic) {
-        None => Ok(()),
-        Some((first, second)) => Err(failed(&format_args!(
-            "`--atomics nic` needs one rank on each node: ranks {first} and {second} are both on node {}; \
+/// Checks that this rank shares its memory with no other one if the network's atomics are used. Whether the
+/// same is so on other nodes is checked when they join.
+fn alone_on_its_node(launch: &Launch, node: u32, local: &[Rank]) -> Result<(), LaunchError> {
+    match local {
+        [first, second, ..] if launch.atomics == AtomicsBy::Nic => Err(failed(&format_args!(
+            "`--atomics nic` needs one rank on each node: ranks {} and {} are both on node {node}; \
              `--on-node ofi` makes each rank a node of its own",
-            nodes[second]
+            first.number(),
+            second.number()
         ))),
+        _ => Ok(()),
     }
 }
 

@@ -171,6 +171,7 @@ mod tests {
         assert_eq!(all.fetching(WordKind::U64).count(), 6);
         assert_eq!(all.fetching(WordKind::I64).count(), 7);
     }
+
     #[test]
     fn each_that_words_need_is_asked_for_by_itself() {
         let all = Atomics::found(|_, _, _| true);

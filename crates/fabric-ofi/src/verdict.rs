@@ -9,8 +9,8 @@ pub(crate) const REGISTRATION: u32 =
     sys::FI_MR_LOCAL | sys::FI_MR_VIRT_ADDR | sys::FI_MR_ALLOCATED | sys::FI_MR_PROV_KEY;
 /// Further ones, of which the probe tells that they are asked for.
 pub(crate) const OTHER_REGISTRATION: u32 = sys::FI_MR_RAW | sys::FI_MR_ENDPOINT;
-/// What providers may ask of whoever posts:
-/// memory for their notes on an operation; that own memory is registered, as it always is.
+/// What providers may ask of whoever posts: memory for their notes on an operation, and that own
+/// memory is registered, as it always is.
 pub(crate) const MODE: u64 = sys::FI_CONTEXT | sys::FI_CONTEXT2 | sys::FI_LOCAL_MR;
 /// What the contract needs, if the provider's atomics are used.
 pub(crate) const NEEDED: u64 = (sys::FI_MSG | sys::FI_RMA | sys::FI_ATOMIC) as u64;

@@ -44,4 +44,12 @@ mod tests {
         assert!(is_asked_alone(Some("tcp;ofi_rxm")) || env::var_os("FI_PROVIDER").is_some());
         assert!(!is_asked_alone(Some("verbs;ofi_rxm")) && !is_asked_alone(None));
     }
+
+    #[test]
+    fn threads_of_sockets_are_told_not_to_spin() {
+        let name = "FI_SOCKETS_PE_WAITTIME";
+        let is_told = |provider| variables(Some(provider)).iter().any(|set| set == name);
+        assert!(is_told("sockets") || env::var_os(name).is_some());
+        assert!(!is_told("shm"));
+    }
 }

@@ -34,13 +34,15 @@ impl Queues for Cluster {
     }
 }
 
+/// Why such a command is refused.
+const BESIDE_THE_NETWORK: FabricError =
+    FabricError::Unsupported { feature: &"a control queue's atomic beside atomics by the network" };
+
 impl ClusterQueue {
-    /// Returns why a command can't be posted: this rank's and its peers' CPUs would carry out its
+    /// Returns whether a command can't be posted: this rank's and its peers' CPUs would carry out its
     /// atomic, while the network's atomics change the same words.
-    fn refused(&self, posting: &Posting) -> Option<FabricError> {
-        let by_cpu = matches!(posting.command, Command::Atomic { .. });
-        let feature = &"a control queue's atomic beside atomics by the network";
-        (by_cpu && self.net.watched.is_some()).then_some(FabricError::Unsupported { feature })
+    fn refuses(&self, posting: &Posting) -> bool {
+        self.net.watched.is_some() && matches!(posting.command, Command::Atomic { .. })
     }
 }
 
@@ -73,16 +75,16 @@ impl Queue for ClusterQueue {
     }
 
     fn try_post(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>) {
-        let possible = postings.iter().position(|posting| self.refused(posting).is_some());
-        let Some(at) = possible else { return self.below.try_post(postings) };
+        let Some(at) = postings.iter().position(|posting| self.refuses(posting)) else {
+            return self.below.try_post(postings);
+        };
         let (posted, ended) = self.below.try_post(&postings[..at]);
-        let refused = || self.refused(&postings[at]).map_or(Ok(()), |error| Err(Refused::Failed(error, ())));
-        (posted, ended.and_then(|()| refused()))
+        (posted, ended.and(Err(Refused::Failed(BESIDE_THE_NETWORK, ()))))
     }
 
     fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        if let Some(error) = self.refused(posting) {
-            return Poll::Ready(Err(error));
+        if self.refuses(posting) {
+            return Poll::Ready(Err(BESIDE_THE_NETWORK));
         }
         self.net.look_while_waiting(cx);
         self.below.poll_post(slot, posting, deps, cx)

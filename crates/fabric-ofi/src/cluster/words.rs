@@ -10,7 +10,7 @@
 use super::{core::State, directory::FarRegion, flight::Flight, message::WordWork, net::Net, watched::Watched};
 use crate::{Endpoint, OfiError};
 use rdma_fabric::{Amo, Result, provider::Place};
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 /// Who works on words of other ranks: loads, stores and atomics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -24,9 +24,10 @@ pub enum AtomicsBy {
 
 /// Checks that no two ranks share memory.
 pub(super) fn one_rank_a_node(nodes: &[u32]) -> crate::Result<()> {
-    for (rank, node) in nodes.iter().enumerate() {
-        if let Some(first) = nodes[..rank].iter().position(|other| other == node) {
-            return Err(OfiError::SharedNode { node: *node, ranks: [first as u32, rank as u32] });
+    let mut ranks = HashMap::new();
+    for (rank, node) in (0..).zip(nodes) {
+        if let Some(first) = ranks.insert(*node, rank) {
+            return Err(OfiError::SharedNode { node: *node, ranks: [first, rank] });
         }
     }
     Ok(())

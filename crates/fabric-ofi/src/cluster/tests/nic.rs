@@ -36,16 +36,14 @@ fn all_words_but_own_loads_and_stores_go_by_atomics() {
     let done = |rank: usize, what: fn(&Counters) -> u64| what(&ranks.members[rank].counters()) - what(&before[rank]);
     assert!(far.caps().atomics == Atomics::Hardware && !far.caps().coherent_atomics && !far.caps().queue_atomics());
     block_on(async {
-        for (word, own) in [(far.remote_word::<u64>(at(0)), near.remote_word::<u64>(at(0)))] {
-            let (word, own) = (word.unwrap(), own.unwrap());
-            far.put_word(&word, 7).await.unwrap();
-            far.flush(Rank::new(1)).await.unwrap();
-            assert_eq!(far.get_word(&word).await.unwrap(), 7);
-            assert_eq!(far.fetch_add(&word, 1).await.unwrap(), 7);
-            assert_eq!(near.fetch_add(&own, 2).await.unwrap(), 8);
-            assert_eq!(near.atomic_now(&own, Amo::Add(1)), None, "not by this CPU");
-            assert_eq!(near.get_word(&own).await.unwrap(), 10);
-        }
+        let (word, own) = (far.remote_word::<u64>(at(0)).unwrap(), near.remote_word::<u64>(at(0)).unwrap());
+        far.put_word(&word, 7).await.unwrap();
+        far.flush(Rank::new(1)).await.unwrap();
+        assert_eq!(far.get_word(&word).await.unwrap(), 7);
+        assert_eq!(far.fetch_add(&word, 1).await.unwrap(), 7);
+        assert_eq!(near.fetch_add(&own, 2).await.unwrap(), 8);
+        assert_eq!(near.atomic_now(&own, Amo::Add(1)), None, "not by this CPU");
+        assert_eq!(near.get_word(&own).await.unwrap(), 10);
         let narrow = far.remote_word::<u32>(at(12)).unwrap();
         far.put_word(&narrow, u32::MAX).await.unwrap();
         assert_eq!(far.fetch_add(&narrow, 2).await.unwrap(), u32::MAX);
