@@ -12,7 +12,7 @@
 
 use onesided::{
     Fabric, Group, ProgramResult, Rank,
-    lock::{RmaLock, locks::LockKind, with_lock},
+    lock::{RwLock, locks::LockKind},
 };
 use repro::workloads::{
     hashtable::{Hashtable, VolumeSize},
@@ -26,15 +26,11 @@ const KEYS: u64 = 500;
 const SIZE: VolumeSize = VolumeSize { buckets: 400, heap: 4000 };
 
 /// Inserts and looks up keys under locks of this kind.
-async fn distributed_hashtable(fabric: Fabric, lock: LockKind) -> ProgramResult<()> {
-    with_lock!(lock, L, options => insert::<L>(fabric, lock, options).await)
-}
-
-async fn insert<L: RmaLock>(fabric: Fabric, kind: LockKind, options: L::Options) -> ProgramResult<()> {
+async fn distributed_hashtable(fabric: Fabric, kind: LockKind) -> ProgramResult<()> {
     let (me, ranks) = (u64::from(fabric.rank().number()), fabric.ranks() as u64);
     let mut world = Group::world(&fabric).await?;
     // One volume for each rank, in that rank's memory.
-    let table = Hashtable::<L>::symmetric(&mut world, fabric.ranks(), SIZE, options).await?;
+    let table = Hashtable::<RwLock>::symmetric(&mut world, fabric.ranks(), SIZE, kind.into()).await?;
     world.barrier().await?;
 
     let start = fabric.now();

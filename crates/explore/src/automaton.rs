@@ -12,10 +12,10 @@ use crate::{
     act::{Act, Answer},
     cpu::{JobConfig, Outcome},
     dropped::Holding,
-    mix::{Mix, MixMap},
+    mix::{Mix, MixMap, SmallSet},
 };
 use rdma_fabric::Rank;
-use std::{collections::HashSet, hash::Hash, rc::Rc};
+use std::{hash::Hash, rc::Rc};
 
 /// The number of a local state.
 pub(crate) type LocalId = u32;
@@ -134,7 +134,7 @@ impl<'a> Automaton<'a> {
     /// `noticed`.
     pub(crate) fn has_just_reached(&self, id: LocalId, holding: Holding, noticed: impl Fn(&Act) -> bool) -> bool {
         let reached = |told: &[Act]| told.contains(&Act::Reach(holding));
-        let (mut known, mut todo) = (HashSet::from([id]), vec![id]);
+        let (mut known, mut todo) = (SmallSet::from_iter([id]), vec![id]);
         while let Some(id) = todo.pop() {
             let local = &self.locals[id as usize];
             if reached(&local.told) {

@@ -5,7 +5,7 @@
 //! explorer remembers who touches each cell, and how: a cell that only its owner's CPU has ever
 //! touched is *private*, and accesses to it need not be ordered against anything.
 
-use crate::dropped::Contested;
+use crate::{dropped::Contested, mix::SmallMap};
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result, error::Mismatch};
 use std::{collections::HashMap, ops::Range};
 
@@ -62,7 +62,7 @@ struct Cell {
 /// The memory of all ranks of a job, and who has touched it. It only grows.
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
-    numbers: HashMap<(u32, u32, u32), u32>,
+    numbers: SmallMap<(u32, u32, u32), u32>,
     cells: Vec<Cell>,
     /// For each symmetric region, by ordinal: its bytes, and the terms of its pact if it is
     /// keyless, else zeros.

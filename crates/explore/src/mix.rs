@@ -44,6 +44,12 @@ impl Mix {
     }
 }
 
+impl Default for Mix {
+    fn default() -> Self {
+        Mix::new()
+    }
+}
+
 impl Hasher for Mix {
     fn write(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {
@@ -52,6 +58,9 @@ impl Hasher for Mix {
             self.add(u64::from_le_bytes(word));
         }
         self.add(bytes.len() as u64);
+    }
+    fn write_u32(&mut self, value: u32) {
+        self.add(value.into());
     }
     fn write_u64(&mut self, value: u64) {
         self.add(value);
@@ -77,5 +86,9 @@ impl Hasher for Mixed {
     }
 }
 
+/// A map of small keys.
+pub(crate) type SmallMap<K, V> = std::collections::HashMap<K, V, std::hash::BuildHasherDefault<Mix>>;
+/// A set of small keys.
+pub(crate) type SmallSet<K> = std::collections::HashSet<K, std::hash::BuildHasherDefault<Mix>>;
 pub(crate) type MixSet = std::collections::HashSet<u128, std::hash::BuildHasherDefault<Mixed>>;
 pub(crate) type MixMap<V> = std::collections::HashMap<u128, V, std::hash::BuildHasherDefault<Mixed>>;

@@ -9,7 +9,10 @@ use std::{
     time::Instant,
 };
 
-fn explore(bound: Option<usize>, model: impl Fn() + Send + Sync + 'static) -> usize {
+/// A model, whose explorer is compiled here.
+type Model = Box<dyn Fn() + Send + Sync>;
+
+fn explore(bound: Option<usize>, model: Model) -> usize {
     let executions = Arc::new(AtomicUsize::new(0));
     let counter = executions.clone();
     let mut builder = loom::model::Builder::new();
@@ -30,7 +33,7 @@ fn explore(bound: Option<usize>, model: impl Fn() + Send + Sync + 'static) -> us
 /// check no longer covers what it did.
 pub fn check(bound: Option<usize>, at_least: usize, model: impl Fn() + Send + Sync + 'static) {
     let start = Instant::now();
-    let executions = explore(bound, model);
+    let executions = explore(bound, Box::new(model));
     println!("{executions} executions, preemption bound {bound:?}, {:.2} s", start.elapsed().as_secs_f64());
     assert!(executions >= at_least, "{executions} executions explored where {at_least} were recorded");
 }
@@ -41,7 +44,7 @@ pub fn check(bound: Option<usize>, at_least: usize, model: impl Fn() + Send + Sy
 /// If no execution fails, or if the failure's message contains none of those `expected`.
 pub fn check_fails(bound: Option<usize>, expected: &[&str], model: impl Fn() + Send + Sync + 'static) {
     let start = Instant::now();
-    let message = match catch_unwind(AssertUnwindSafe(|| explore(bound, model))) {
+    let message = match catch_unwind(AssertUnwindSafe(|| explore(bound, Box::new(model)))) {
         Ok(executions) => panic!("a broken protocol passed all its {executions} executions"),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();

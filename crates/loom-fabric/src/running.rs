@@ -4,9 +4,10 @@ use crate::{Config, Delivery, Job, fabric::Modelled, job::Actor};
 use loom::thread::{self, Builder, JoinHandle};
 use rdma_fabric::{Fabric, Rank, join::join_all};
 use std::{
+    any::Any,
     cell::RefCell,
     future::Future,
-    pin::pin,
+    pin::{Pin, pin},
     rc::Rc,
     sync::{
         Arc,
@@ -30,13 +31,8 @@ impl Job {
     /// Polls, parks, and polls again until a program or helper and all futures that it detached are
     /// over. A helper is dropped, and yields `None`, where it waits though `is_over` says that its
     /// program has returned.
-    pub(crate) fn block_on<O>(
-        &self,
-        me: Actor,
-        future: impl Future<Output = O>,
-        is_over: impl Fn() -> bool,
-    ) -> Option<O> {
-        let mut future = Some(Box::pin(future));
+    pub(crate) fn block_on<O>(&self, me: Actor, future: Running<O>, is_over: impl Fn() -> bool) -> Option<O> {
+        let mut future = Some(future);
         let again = Arc::new(Again::default());
         let waker = Waker::from(again.clone());
         let mut cx = Context::from_waker(&waker);
@@ -61,7 +57,7 @@ impl Job {
         }
     }
 
-    fn run_rank<O>(&self, rank: Rank, program: impl Future<Output = O>) -> O {
+    fn run_rank(&self, rank: Rank, program: Running<Kept>) -> Kept {
         let me = Actor::program(rank);
         self.states()[me.task].thread = Some(thread::current());
         let out = self.block_on(me, program, || false).expect("nothing ends a program");
@@ -92,7 +88,7 @@ where
     let program = Rc::new(program);
     let part = |fabric: Fabric| {
         let program = program.clone();
-        move || program(fabric)
+        part(move || program(fabric))
     };
     let parts = fabrics(&job).map(part).collect();
     launch(job, parts)
@@ -128,7 +124,7 @@ where
         let program = Rc::new(program);
         let part = |(fabric, made): (Fabric, M::Output)| {
             let program = program.clone();
-            move || program(fabric, made)
+            part(move || program(fabric, made))
         };
         let parts = fabrics.into_iter().zip(made).map(part).collect();
         launch(job, parts);
@@ -153,13 +149,26 @@ fn at_once<T>(future: impl Future<Output = T>) -> T {
     panic!("the set-up did not end within {POLLS} polls")
 }
 
-/// Runs each part as one rank, in order.
-fn launch<G, R>(job: Rc<Job>, parts: Vec<G>) -> Rc<Job>
+/// What a rank runs.
+type Running<O> = Pin<Box<dyn Future<Output = O>>>;
+/// What it returned, kept until the job's end.
+type Kept = Box<dyn Any>;
+/// What makes a rank's future in its thread.
+type Part = Box<dyn FnOnce() -> Running<Kept>>;
+
+fn part<R>(begin: impl FnOnce() -> R + 'static) -> Part
 where
-    G: FnOnce() -> R + 'static,
     R: Future + 'static,
     R::Output: 'static,
 {
+    Box::new(move || {
+        let run = begin();
+        Box::pin(async move { Box::new(run.await) as Kept })
+    })
+}
+
+/// Runs each part as one rank, in order.
+fn launch(job: Rc<Job>, parts: Vec<Part>) -> Rc<Job> {
     let (mut threads, mut nics) = (Vec::new(), Vec::new());
     let ranks = (0..job.config.ranks as u32).map(Rank::new);
     if job.config.delivery == Delivery::Nic {
@@ -174,7 +183,7 @@ where
     let mut parts = ranks.zip(parts).map(|(rank, part)| {
         let (job, outs) = (job.clone(), outs.clone());
         move || {
-            let out = job.run_rank(rank, Box::pin(part()));
+            let out = job.run_rank(rank, part());
             outs.borrow_mut().push(out);
         }
     });

@@ -7,7 +7,7 @@ use super::{
 use checks::lock::mutation::{QueuedMistake, assert_idle, mistaken};
 use onesided::{
     Fabric, Group, Program, ProgramResult, Rank, RegionKey, RemoteAddr, RemoteSpan, Time,
-    lock::{Guard, LockError, RmaLock, with_lock},
+    lock::{Lock, LockError, RwLock, RwLockReadGuard, RwLockWriteGuard},
     observe::{self, RankCounts, Recorder},
     sim::{
         shm::Threads,
@@ -106,17 +106,13 @@ impl<'a> Play<'a> {
     /// Plays one rank's part; its operations are counted at `observed`, which may be below a
     /// mutation.
     async fn part(&self, fabric: Fabric, observed: Fabric) -> ProgramResult<()> {
-        with_lock!(self.scene.lock, L => self.part_with::<L>(fabric, observed).await)
-    }
-
-    async fn part_with<L: RmaLock>(&self, fabric: Fabric, observed: Fabric) -> ProgramResult<()> {
-        let lock = L::symmetric(&observed, HOME).await?;
+        let lock = RwLock::symmetric_with(&observed, HOME, self.scene.lock.into()).await?;
         // Allocated after the lock, which must come first.
         let data = observed.alloc_symmetric(8).await?;
         let other = Rank::new(if fabric.rank().number() == 1 { fabric.ranks() as u32 - 1 } else { 1 });
         let data = observed.remote_span::<u64>(data.at(other, 0), 1)?;
         let mut world = Group::world(&fabric).await?;
-        let mut player = Player::<L> { fabric: &observed, lock: &lock, data, held: Vec::new() };
+        let mut player = Player { fabric: &observed, lock: &lock, data, held: Vec::new() };
         if !self.threads && fabric.now() >= BEGIN {
             return Err(format!("the scene began before all was prepared, at {}", fabric.now()).into());
         }
@@ -183,12 +179,12 @@ impl Program for Play<'_> {
     }
 }
 
-enum HeldGuard<S, E> {
-    Shared(S),
-    Exclusive(E),
+enum HeldGuard<'a> {
+    Shared(RwLockReadGuard<'a>),
+    Exclusive(RwLockWriteGuard<'a>),
 }
 
-impl<S: Guard, E: Guard> HeldGuard<S, E> {
+impl HeldGuard<'_> {
     async fn release(self) -> Result<(), LockError> {
         match self {
             HeldGuard::Shared(guard) => guard.release().await,
@@ -198,15 +194,15 @@ impl<S: Guard, E: Guard> HeldGuard<S, E> {
 }
 
 /// A rank and what it holds.
-struct Player<'a, L: RmaLock> {
+struct Player<'a> {
     fabric: &'a Fabric,
-    lock: &'a L,
+    lock: &'a RwLock,
     /// A word of another rank.
     data: RemoteSpan<u64>,
-    held: Vec<HeldGuard<L::Shared<'a>, L::Exclusive<'a>>>,
+    held: Vec<HeldGuard<'a>>,
 }
 
-impl<L: RmaLock> Player<'_, L> {
+impl Player<'_> {
     async fn act(&mut self, act: Act, begin: Time) -> ProgramResult<()> {
         let lock = self.lock;
         let at = |nanos| begin + Duration::from_nanos(nanos);

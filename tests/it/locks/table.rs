@@ -6,7 +6,7 @@
 
 use crate::page::Part;
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
-use rma_lock::{Guard, Lock, RmaLock, locks::LockKind, with_lock};
+use rma_lock::{Lock, RwLock, locks::LockKind, with_lock};
 use std::{path::Path, time::Duration};
 use tofu2_sim::virt::{Job, OpCounts, Platform};
 
@@ -78,13 +78,10 @@ struct Says {
 }
 
 /// Takes the lock `pairs` times on the rank that measures, while no other rank uses it.
-async fn idle(fabric: Fabric, lock: LockKind, writes: bool, pairs: u32) -> ProgramResult<Says> {
-    with_lock!(lock, L, options => measure::<L>(fabric, options, writes, pairs).await)
-}
-
-async fn measure<L: RmaLock>(fabric: Fabric, options: L::Options, writes: bool, pairs: u32) -> ProgramResult<Says> {
-    let bytes = L::bytes(&options, RANKS);
-    let lock = L::symmetric_with(&fabric, HOME, options).await?;
+async fn idle(fabric: Fabric, kind: LockKind, writes: bool, pairs: u32) -> ProgramResult<Says> {
+    let bytes = RwLock::bytes(&kind.into(), RANKS);
+    let home_words = with_lock!(kind, L => <L as Lock>::HOME_WORDS);
+    let lock = RwLock::symmetric_with(&fabric, HOME, kind.into()).await?;
     fabric.sleep_until(BEGIN).await;
     let begun = fabric.now();
     for _ in 0..if fabric.rank().index() == MEASURES { pairs } else { 0 } {
@@ -96,7 +93,7 @@ async fn measure<L: RmaLock>(fabric: Fabric, options: L::Options, writes: bool, 
     }
     let took = fabric.now().picos_since(begun);
     fabric.sleep_until(BEGIN + Duration::from_millis(10)).await;
-    Ok(Says { fairness: format!("{:?}", <L as Lock>::FAIRNESS), home_words: L::HOME_WORDS, bytes, took })
+    Ok(Says { fairness: format!("{:?}", kind.fairness()), home_words, bytes, took })
 }
 
 /// Returns what the lock reports, and an idle pair's operations, in words, and microseconds.

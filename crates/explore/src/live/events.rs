@@ -38,7 +38,7 @@ impl LiveJob {
         );
         let order = self.caps.put_order;
         // In live jobs, a handle knows as soon as its operation has happened.
-        let news = |place: &usize| live.state.may_happen(*place, order) && !live.state.only_tells(*place);
+        let news = |place: &usize| !live.state.only_tells(*place) && live.state.may_happen(*place, order);
         into.extend((0..live.state.items.len()).filter(news).map(Event::Happen));
         if !self.caps.coherent_atomics {
             into.extend((0..live.state.items.len()).filter(|place| self.may_begin(&live, *place)).map(Event::Begin));

@@ -3,9 +3,8 @@
 use super::{RankFuture, Together};
 use rdma_fabric::{Amo, Fabric, Program, ProgramResult, Rank, Time, op};
 use rma_lock::{
-    Guard, Lock, RmaLock,
+    Guard, Lock, RmaLock, RwLock,
     locks::{LockKind, RpLock},
-    with_lock,
 };
 
 /// Where the lock lives in every workload of the paper, and in waves.
@@ -83,16 +82,11 @@ pub struct Wave {
 /// Returns one rank's part of a wave: all lock at once, hold the lock until `unlock` has come, and
 /// unlock at once.
 pub fn wave(fabric: Fabric, lock: LockKind, together: Together, unlock: Time) -> RankFuture<Wave> {
-    with_lock!(lock, L, options => Box::pin(pass::<L>(fabric, options, together, unlock)))
+    Box::pin(pass(fabric, lock, together, unlock))
 }
 
-async fn pass<L: RmaLock>(
-    fabric: Fabric,
-    options: L::Options,
-    together: Together,
-    unlock: Time,
-) -> ProgramResult<Wave> {
-    let lock = L::symmetric_with(&fabric, HOME, options).await?;
+async fn pass(fabric: Fabric, kind: LockKind, together: Together, unlock: Time) -> ProgramResult<Wave> {
+    let lock = RwLock::symmetric_with(&fabric, HOME, kind.into()).await?;
     let inside = together.enter(&fabric).await?;
     let begun = fabric.now();
     let guard = lock.read().await?;

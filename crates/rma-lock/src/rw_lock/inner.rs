@@ -6,7 +6,7 @@
 use super::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::{
     Guard, Lock, Result, RmaLock,
-    boxed::{boxed, poll_once, poll_or_box, wrapped},
+    boxed::{boxed, poll_or_box, wrapped},
     counted::{Leave, Read, Write, read_rest, write_rest},
     in_place::FastPath,
     locks::{
@@ -14,7 +14,7 @@ use crate::{
         RpLock, WindowLock, WriteGuard, WritersFirstLock,
     },
 };
-use core::{fmt, future::Future, task::Context};
+use core::{fmt, task::Context};
 use rdma_fabric::{Fabric, Rank, Time, provider::Boxed};
 
 #[derive(Debug)]
@@ -110,40 +110,32 @@ macro_rules! kinds {
                 }
             }
 
-            /// Takes the lock shared if that needs no wait. Dropping the future undoes what it has
-            /// done.
-            ///
-            /// # Errors
-            /// As [`RwLock::read`].
-            #[inline]
-            pub fn try_read(&self) -> impl Future<Output = Result<Option<RwLockReadGuard<'_>>>> {
-                poll_once(move |cx| match &self.inner {
+            /// Polls [`RwLock::try_read`]; out of line.
+            #[inline(never)]
+            fn poll_try_read(&self, cx: &mut Context<'_>) -> FirstPoll<'_, Result<Option<RwLockReadGuard<'_>>>> {
+                match &self.inner {
                     Inner::Barging(lock) => {
-                        poll_or_box(wrapped(RmaLock::try_read(lock), |guard| guard.map(in_place_read)), cx)
+                        poll_or_box(wrapped(RmaLock::try_read(lock), perhaps_in_place_read), cx)
                     }
                     $(Inner::$other(lock) => {
                         let boxed = |guard| RwLockReadGuard(Reading::Other(Box::new(OtherReading::$other(guard))));
                         poll_or_box(wrapped(RmaLock::try_read(lock), move |guard| guard.map(boxed)), cx)
                     })*
-                })
+                }
             }
 
-            /// Takes the lock exclusively if that needs no wait. Dropping the future undoes what it
-            /// has done.
-            ///
-            /// # Errors
-            /// As [`RwLock::write`].
-            #[inline]
-            pub fn try_write(&self) -> impl Future<Output = Result<Option<RwLockWriteGuard<'_>>>> {
-                poll_once(move |cx| match &self.inner {
+            /// Polls [`RwLock::try_write`]; out of line.
+            #[inline(never)]
+            fn poll_try_write(&self, cx: &mut Context<'_>) -> FirstPoll<'_, Result<Option<RwLockWriteGuard<'_>>>> {
+                match &self.inner {
                     Inner::Barging(lock) => {
-                        poll_or_box(wrapped(RmaLock::try_write(lock), |guard| guard.map(in_place_write)), cx)
+                        poll_or_box(wrapped(RmaLock::try_write(lock), perhaps_in_place_write), cx)
                     }
                     $(Inner::$other(lock) => {
                         let boxed = |guard| RwLockWriteGuard(Writing::Other(Box::new(OtherWriting::$other(guard))));
                         poll_or_box(wrapped(RmaLock::try_write(lock), move |guard| guard.map(boxed)), cx)
                     })*
-                })
+                }
             }
         }
 
@@ -186,6 +178,14 @@ fn in_place_read(guard: ReadGuard<'_, Barging>) -> RwLockReadGuard<'_> {
 
 fn in_place_write(guard: WriteGuard<'_, Barging>) -> RwLockWriteGuard<'_> {
     RwLockWriteGuard(Writing::Default(guard))
+}
+
+fn perhaps_in_place_read(guard: Option<ReadGuard<'_, Barging>>) -> Option<RwLockReadGuard<'_>> {
+    guard.map(in_place_read)
+}
+
+fn perhaps_in_place_write(guard: Option<WriteGuard<'_, Barging>>) -> Option<RwLockWriteGuard<'_>> {
+    guard.map(in_place_write)
 }
 
 /// What a first poll yields: the result, or the boxed rest.
@@ -238,6 +238,22 @@ fast_path!(WritePath(&'a RwLock, Time) -> Result<RwLockWriteGuard<'a>>, |path, c
         rebuilt!(first.now(cx), in_place_write, |call| write_rest(lock, call))
     }
     _ => path.0.poll_write(path.1, cx),
+});
+
+fast_path!(TryReadPath(&'a RwLock) -> Result<Option<RwLockReadGuard<'a>>>, |path, cx| match &path.0.inner {
+    Inner::Barging(lock) => {
+        let first = Read::<_, Option<ReadGuard<'a, Barging>>>::new(lock, Time::MAX);
+        rebuilt!(first.now(cx), perhaps_in_place_read, |call| read_rest(lock, call))
+    }
+    _ => path.0.poll_try_read(cx),
+});
+
+fast_path!(TryWritePath(&'a RwLock) -> Result<Option<RwLockWriteGuard<'a>>>, |path, cx| match &path.0.inner {
+    Inner::Barging(lock) => {
+        let first = Write::<_, Option<WriteGuard<'a, Barging>>>::new(lock, Time::MAX);
+        rebuilt!(first.now(cx), perhaps_in_place_write, |call| write_rest(lock, call))
+    }
+    _ => path.0.poll_try_write(cx),
 });
 
 fast_path!(ReadReleasePath(Reading<'a>) -> Result<()>, |path, cx| match path.0 {

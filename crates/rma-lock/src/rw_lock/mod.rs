@@ -12,7 +12,9 @@ use crate::{
     locks::RecoverableLock,
 };
 use core::{fmt, future::Future};
-use inner::{Inner, ReadPath, ReadReleasePath, Reading, WritePath, WriteReleasePath, Writing};
+use inner::{
+    Inner, ReadPath, ReadReleasePath, Reading, TryReadPath, TryWritePath, WritePath, WriteReleasePath, Writing,
+};
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
 
 /// A readers-writer lock in one rank's memory, with the [`Policy`] that it was made with.
@@ -148,6 +150,25 @@ impl RwLock {
     #[inline]
     pub fn write(&self) -> impl Future<Output = Result<RwLockWriteGuard<'_>>> {
         self.write_before(Time::MAX)
+    }
+
+    /// Takes the lock shared if that needs no wait. Dropping the future undoes what it has done.
+    ///
+    /// # Errors
+    /// As [`RwLock::read`].
+    #[inline]
+    pub fn try_read(&self) -> impl Future<Output = Result<Option<RwLockReadGuard<'_>>>> {
+        in_place(TryReadPath(self), |rest| rest)
+    }
+
+    /// Takes the lock exclusively if that needs no wait. Dropping the future undoes what it has
+    /// done.
+    ///
+    /// # Errors
+    /// As [`RwLock::write`].
+    #[inline]
+    pub fn try_write(&self) -> impl Future<Output = Result<Option<RwLockWriteGuard<'_>>>> {
+        in_place(TryWritePath(self), |rest| rest)
     }
 
     /// Returns which lock this is, and why.

@@ -5,9 +5,8 @@ use rdma_fabric::{
     join::{Either, race},
 };
 use rma_lock::{
-    Access, AccessLock, Guard, LockError, RmaLock,
+    Access, AccessLock, Guard, Lock, LockError, RmaLock, RwLock,
     locks::{BackOffLock, LockKind, RpLock, WindowLock},
-    with_lock,
 };
 use std::time::Duration;
 use tofu2_sim::{
@@ -30,13 +29,9 @@ async fn wait_for_a_node(fabric: &Fabric, error: LockError) -> Result<(), LockEr
 /// Every rank tries again and again, as reader or writer, with so little patience that many
 /// acquisitions are dropped while they wait; a rank that gets in counts itself in a word that only
 /// the lock protects. Returns how often this rank wrote and how often it lost the race.
-async fn impatient(fabric: Fabric, lock: LockKind, patience: Duration, stay: Duration) -> ProgramResult<(u64, u64)> {
-    with_lock!(lock, L => wait_impatiently::<L>(fabric, patience, stay).await)
-}
-
-async fn wait_impatiently<L: RmaLock>(fabric: Fabric, patience: Duration, stay: Duration) -> ProgramResult<(u64, u64)> {
+async fn impatient(fabric: Fabric, kind: LockKind, patience: Duration, stay: Duration) -> ProgramResult<(u64, u64)> {
     let mut world = Group::world(&fabric).await?;
-    let lock = L::symmetric(&fabric, HOME).await?;
+    let lock = RwLock::symmetric_with(&fabric, HOME, kind.into()).await?;
     let region = fabric.alloc_symmetric(8).await?;
     let count = fabric.remote_word::<u64>(region.at(HOME, 0))?;
     world.barrier().await?;
@@ -138,13 +133,9 @@ fn futures_over_shared_memory_are_send(queues: RpLock, backs_off: BackOffLock, w
 
 /// Acquisitions that are dropped before they have posted anything, because the rank's queue has no
 /// room, leave everything unchanged.
-async fn without_room(fabric: Fabric, lock: LockKind) -> ProgramResult<()> {
-    with_lock!(lock, L => drop_without_room::<L>(fabric).await)
-}
-
-async fn drop_without_room<L: RmaLock>(fabric: Fabric) -> ProgramResult<()> {
+async fn without_room(fabric: Fabric, kind: LockKind) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
-    let lock = L::symmetric(&fabric, HOME).await?;
+    let lock = RwLock::symmetric_with(&fabric, HOME, kind.into()).await?;
     world.barrier().await?;
     if fabric.rank() != HOME {
         for round in 0..6 {

@@ -7,9 +7,8 @@ use rdma_fabric::{
     Fabric, Group, Program, ProgramResult, Rank, Region, RegionKey, RemoteAddr, RemoteWord, join::join_all,
 };
 use rma_lock::{
-    Access, AccessLock, Guard, Lock, LockError, RmaLock,
+    Access, AccessLock, Guard, Lock, LockError, RwLock,
     locks::{EachLock, LockKind, OneLock, PackedLock, PerRankLock, WindowLock},
-    with_lock,
 };
 use std::{
     future::Future,
@@ -61,10 +60,6 @@ fn count_of(lock: LockKind) -> Option<Count> {
     })
 }
 
-async fn over_limit(fabric: Fabric, lock: LockKind, count: Count) -> ProgramResult<()> {
-    with_lock!(lock, L => fill::<L>(fabric, count).await)
-}
-
 /// Returns the counting word in the symmetric region allocated last.
 async fn word_of(fabric: &Fabric, count: Count) -> ProgramResult<(RemoteWord<u64>, Region)> {
     let next = fabric.alloc_symmetric(8).await?;
@@ -83,8 +78,8 @@ async fn is_refused<G: Guard>(count: Count, outcome: Result<Option<G>, LockError
     }
 }
 
-async fn fill<L: RmaLock>(fabric: Fabric, count: Count) -> ProgramResult<()> {
-    let lock = L::symmetric(&fabric, HOME).await?;
+async fn fill(fabric: Fabric, kind: LockKind, count: Count) -> ProgramResult<()> {
+    let lock = RwLock::symmetric_with(&fabric, HOME, kind.into()).await?;
     let (word, kept) = word_of(&fabric, count).await?;
     let mut world = Group::world(&fabric).await?;
     let others = u64::from(count.most - 2);
@@ -160,10 +155,10 @@ fn one_too_many_is_refused_and_takes_itself_back() {
     let counting = LockKind::ALL.into_iter().filter_map(|lock| Some((lock, count_of(lock)?)));
     for (lock, count) in counting {
         println!("{lock}");
-        on_threads(&async |fabric| over_limit(fabric, lock, count).await);
+        on_threads(&async |fabric| fill(fabric, lock, count).await);
         // In virtual time each rank has a node to itself, and counts there.
         if !matches!(lock, LockKind::ByNode | LockKind::Indicator) {
-            in_virtual_time(&async |fabric| over_limit(fabric, lock, count).await);
+            in_virtual_time(&async |fabric| fill(fabric, lock, count).await);
         }
     }
 }

@@ -6,7 +6,6 @@ use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{
     Access, AccessLock, Guard, Lock, RmaLock, RwLock,
     locks::{Aggregated, Choice, EachLock, EachOptions, Hint, IndicatorLock, LockKind, PerRankLock, RpLock},
-    with_lock,
 };
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
@@ -22,10 +21,10 @@ fn additions(recorder: &Recorder) -> u64 {
 
 /// Takes and releases the lock `waves` times on all ranks, with barriers in between or not; returns
 /// this rank's additions at the home.
-async fn waves<L: RmaLock>(fabric: Fabric, options: L::Options, waves: u32, apart: bool) -> ProgramResult<u64> {
+async fn waves(fabric: Fabric, kind: LockKind, waves: u32, apart: bool) -> ProgramResult<u64> {
     let recorder = Recorder::new(fabric.rank(), None);
     let observed = observe::observed(&fabric, recorder.clone());
-    let lock = L::symmetric_with(&observed, HOME, options).await?;
+    let lock = RwLock::symmetric_with(&observed, HOME, kind.into()).await?;
     let mut world = Group::world(&fabric).await?;
     world.barrier().await?;
     let before = additions(&recorder);
@@ -45,15 +44,11 @@ async fn waves<L: RmaLock>(fabric: Fabric, options: L::Options, waves: u32, apar
     Ok(counted)
 }
 
-async fn counted(fabric: Fabric, lock: LockKind, waves_of: u32, apart: bool) -> ProgramResult<u64> {
-    with_lock!(lock, L, options => waves::<L>(fabric, options, waves_of, apart).await)
-}
-
 /// Returns the number of additions at the home in `waves_of` waves of `nodes` x `ranks_per_node`
 /// ranks.
 fn at_home(lock: LockKind, nodes: usize, ranks_per_node: u32, waves_of: u32, apart: bool) -> u64 {
     let job = Job::new(&Platform::fx100(), nodes * ranks_per_node as usize).ranks_per_node(ranks_per_node);
-    job.run(&async |fabric| counted(fabric, lock, waves_of, apart).await).unwrap().outs.iter().sum()
+    job.run(&async |fabric| waves(fabric, lock, waves_of, apart).await).unwrap().outs.iter().sum()
 }
 
 #[test]

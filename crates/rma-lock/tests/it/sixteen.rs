@@ -6,7 +6,7 @@
 use checks::lock::NotFlushed;
 use explore::{Explorer, Sample, mutant::mutant};
 use rdma_fabric::{Deps, Fabric, Group, ProgramResult, Rank};
-use rma_lock::{Guard, LockError, RmaLock, locks::LockKind, with_lock};
+use rma_lock::{Lock, LockError, RwLock, locks::LockKind};
 use std::{
     env,
     time::{Duration, SystemTime},
@@ -19,13 +19,9 @@ const RUNS: [(usize, u64); 2] = [(4, 100), (16, 10)];
 
 /// Two words that writers change together and readers must find equal; a third counts the ranks
 /// inside.
-async fn pairs(fabric: Fabric, lock: LockKind) -> ProgramResult<()> {
-    with_lock!(lock, L => change::<L>(fabric).await)
-}
-
-async fn change<L: RmaLock>(fabric: Fabric) -> ProgramResult<()> {
+async fn pairs(fabric: Fabric, kind: LockKind) -> ProgramResult<()> {
     let home = Rank::new(0);
-    let lock = L::symmetric(&fabric, home).await?;
+    let lock = RwLock::symmetric_with(&fabric, home, kind.into()).await?;
     let region = fabric.alloc_symmetric(24).await?;
     let mut world = Group::world(&fabric).await?;
     let at = |i: u64| fabric.remote_word::<u64>(region.at(home, 8 * i));

@@ -5,7 +5,7 @@
 use crate::job::{launch, outlive};
 use checks::killed::Outcome;
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
-use rma_lock::{Guard, LockError, RmaLock, locks::LockKind, with_lock};
+use rma_lock::{Lock, LockError, RwLock, locks::LockKind};
 use std::time::Duration;
 
 const RANKS: usize = 3;
@@ -25,17 +25,8 @@ fn backs_off(kind: LockKind) -> bool {
 pub(crate) async fn play(fabric: Fabric, lock: &str, held: &str) -> ProgramResult<String> {
     let kind: LockKind = lock.parse()?;
     let patience = PATIENCE[usize::from(backs_off(kind))];
-    with_lock!(kind, L, options => with::<L>(fabric, options, held, patience).await)
-}
-
-async fn with<L: RmaLock>(
-    fabric: Fabric,
-    options: L::Options,
-    held: &str,
-    patience: Duration,
-) -> ProgramResult<String> {
     let mut world = Group::world(&fabric).await?;
-    let lock = L::symmetric_with(&fabric, HOME, options).await?;
+    let lock = RwLock::symmetric_with(&fabric, HOME, kind.into()).await?;
     let region = fabric.alloc_symmetric(8).await?;
     let dies = fabric.rank() == VICTIM;
     let survivors = world.split((!dies).then_some(0), 0).await?;

@@ -13,7 +13,6 @@ use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use rdma_fabric::{Fabric, FabricError, Program, ProgramResult, Rank};
 use std::{
     any::Any,
-    collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Mutex, PoisonError},
     thread,
@@ -94,18 +93,24 @@ impl Threads {
         &self,
         rank: impl Fn(Fabric) -> ProgramResult<T> + Sync,
     ) -> Result<EachRank<T>, JobError> {
-        let outs = Mutex::new(BTreeMap::new());
+        // Loops: what depends on the program is compiled for each program again.
+        let mut outs = Vec::new();
+        for _ in 0..self.options.plan(0)?.ranks {
+            outs.push(None);
+        }
+        let outs = Mutex::new(outs);
         let (ended, first) = self.run_threads(&|fabric| {
             let number = fabric.rank().index();
             let out = rank(fabric)?;
-            outs.lock().unwrap_or_else(PoisonError::into_inner).insert(number, out);
+            outs.lock().unwrap_or_else(PoisonError::into_inner)[number] = Some(out);
             Ok(())
         })?;
+        let mut each = Vec::with_capacity(ended.len());
         let mut outs = outs.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let out = |(rank, ended): (usize, Result<(), JobError>)| {
-            ended.and_then(|()| outs.remove(&rank).ok_or_else(lost_thread))
-        };
-        Ok((ended.into_iter().enumerate().map(out).collect(), first))
+        for (rank, ended) in ended.into_iter().enumerate() {
+            each.push(ended.and_then(|()| outs[rank].take().ok_or_else(lost_thread)));
+        }
+        Ok((each, first))
     }
 
     /// Calls `rank` on each rank's thread. Compiled once, not for each program again.

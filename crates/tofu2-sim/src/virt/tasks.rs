@@ -2,6 +2,9 @@
 //! allocation, and finding the next one to poll takes no look-up.
 //!
 //! A rank's output takes the place of its task.
+//!
+//! What depends on the program is compiled for each program again, so it is kept small: loops, where
+//! adapters of iterators would make many functions of each.
 
 #![allow(unsafe_code)]
 
@@ -54,20 +57,26 @@ pub(super) fn bytes<Fut: Future<Output = ProgramResult<T>>, T>(_: &impl Fn(Fabri
 }
 
 impl<Fut: Future<Output = ProgramResult<T>>, T> Tasks<Fut, T> {
-    pub(super) fn new(futures: impl ExactSizeIterator<Item = Fut>) -> Self {
-        let mut slots = Vec::with_capacity(futures.len());
+    /// Makes a task for each rank below `ranks`.
+    pub(super) fn new(ranks: u32, make: impl Fn(u32) -> Fut) -> Self {
+        let mut slots = Vec::with_capacity(ranks as usize);
         in_huge_pages(&mut slots);
-        slots.extend(futures.map(Task::Running));
+        for rank in 0..ranks {
+            slots.push(Task::Running(make(rank)));
+        }
         Tasks { slots, out: None }
     }
 
     /// Takes the outputs when all tasks are over.
     pub(super) fn take_outs(&mut self) -> Vec<Option<T>> {
-        let out = |task: &mut Task<Fut, T>| match task {
-            Task::Running(_) => None,
-            Task::Over(out) => out.take(),
-        };
-        self.slots.iter_mut().map(out).collect()
+        let mut outs = Vec::with_capacity(self.slots.len());
+        for task in &mut self.slots {
+            outs.push(match task {
+                Task::Running(_) => None,
+                Task::Over(out) => out.take(),
+            });
+        }
+        outs
     }
 }
 
@@ -97,8 +106,10 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Table for Tasks<Fut, T> {
     }
 
     fn clear(&mut self) {
-        if self.slots.iter().any(|task| matches!(task, Task::Running(_))) {
-            self.slots.clear();
+        for rank in 0..self.slots.len() {
+            if self.is_running(rank as u32) {
+                return self.slots.clear();
+            }
         }
     }
 }

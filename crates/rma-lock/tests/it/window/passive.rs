@@ -3,9 +3,8 @@
 use super::everywhere;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{
-    AccessLock, LockMode, Op, Window,
+    AccessLock, LockMode, Op, RwLock, Window, WindowOptions,
     locks::{LockKind, OneLock, WindowLock},
-    with_lock,
 };
 use tofu2_sim::shm::Threads;
 
@@ -13,15 +12,18 @@ const ROUNDS: i64 = if cfg!(miri) { 2 } else { 20 };
 
 async fn count(fabric: Fabric, lock: LockKind) -> ProgramResult<Vec<i64>> {
     match lock {
-        LockKind::TwoLevels => count_with::<WindowLock>(fabric).await,
-        lock => with_lock!(lock, L => count_with::<OneLock<L>>(fabric).await),
+        LockKind::TwoLevels => count_with::<WindowLock>(fabric, WindowOptions::default()).await,
+        kind => {
+            let options = WindowOptions { lock: kind.into(), ..WindowOptions::default() };
+            count_with::<OneLock<RwLock>>(fabric, options).await
+        }
     }
 }
 
 /// The elements: a count under exclusive access; accumulates under shared access; accumulates by
 /// all ranks; a maximum; tickets.
-async fn count_with<L: AccessLock>(fabric: Fabric) -> ProgramResult<Vec<i64>> {
-    let window = Window::<i64, L>::allocate(&fabric, 8).await?;
+async fn count_with<L: AccessLock>(fabric: Fabric, options: WindowOptions<L::Options>) -> ProgramResult<Vec<i64>> {
+    let window = Window::<i64, L>::allocate_with(&fabric, 8, options).await?;
     let (me, ranks) = (fabric.rank().number(), fabric.ranks() as u32);
     for round in 0..ROUNDS {
         let target = Rank::new((me + round as u32) % ranks);

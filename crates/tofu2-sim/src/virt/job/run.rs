@@ -74,7 +74,7 @@ impl Job<'_> {
         let task_bytes = tasks::bytes(&make);
         let world = self.world(task_bytes)?;
         let (fabric, ranks) = (provider::fabrics(&world), world.core().machine.ranks);
-        let mut tasks = Tasks::new((0..ranks).map(|rank| make(fabric(rank))));
+        let mut tasks = Tasks::new(ranks, |rank| make(fabric(rank)));
         let (run, failure) = self.run_tasks(&world, &mut tasks, task_bytes)?;
         Ok((run.with_outs(|_| tasks.take_outs()), failure))
     }
@@ -173,6 +173,12 @@ impl<T> Run<T> {
 impl<T> Run<Option<T>> {
     /// Returns the run of a job whose ranks have all ended well, so that each has an output.
     fn whole(self) -> Run<T> {
-        self.with_outs(|outs| outs.into_iter().flatten().collect())
+        self.with_outs(|outs| {
+            let mut all = Vec::with_capacity(outs.len());
+            for out in outs {
+                all.push(out.expect("a rank that ended well has an output"));
+            }
+            all
+        })
     }
 }

@@ -22,7 +22,7 @@ use crate::{
 };
 use core::{pin::Pin, time::Duration};
 use rdma_fabric::{Fabric, ProgramResult, Time};
-use rma_lock::{locks::LockKind, with_lock};
+use rma_lock::{RwLock, locks::LockKind};
 use serde::{Deserialize, Serialize};
 use tofu2_sim::virt::Platform;
 
@@ -189,9 +189,7 @@ fn client<'a>(
     waited: &'a Waited,
 ) -> Pin<Box<dyn Future<Output = ProgramResult<RankRecord>> + 'a>> {
     match lock {
-        Competitor::Ours(kind) => {
-            with_lock!(kind, L, options => Box::pin(contend_for_many::<L>(fabric, demand, options, waited)))
-        }
+        Competitor::Ours(kind) => Box::pin(contend_for_many::<RwLock>(fabric, demand, kind.into(), waited)),
         Competitor::Peer(peer) => {
             with_peer!(peer, L, options => Box::pin(contend_for_many::<L>(fabric, demand, options, waited)))
         }
