@@ -14,6 +14,9 @@ use std::{
 
 /// How often another key is tried if one is taken.
 const KEYS: usize = 8;
+/// Providers whose queues have descriptors that tell only what has been found, and find nothing unless
+/// they are asked.
+const SILENT: [&str; 1] = ["sockets"];
 
 /// An open domain of a provider. Clones are the same domain, which is closed after all regions,
 /// endpoints and operations of it.
@@ -89,9 +92,9 @@ impl Domain {
         self.facts.longest
     }
 
-    /// Returns whether threads of the provider move bytes, which then need a CPU of their own.
-    pub fn has_own_threads(&self) -> bool {
-        self.facts.own_threads
+    /// Returns whether descriptors of completion queues wake who sleeps on them.
+    pub(crate) fn wakes(&self) -> bool {
+        !SILENT.contains(&self.provider())
     }
 
     /// Returns how many bytes dropped regions and endpoints still take, for bytes that come late;

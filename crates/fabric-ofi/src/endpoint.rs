@@ -89,7 +89,8 @@ impl Endpoint {
         let notes = new(sizes.notes())?;
         let memory = domain.register(new(sizes.bytes())?, Access::Own)?;
         let failed = |failed| OfiError::call(failed, domain.provider());
-        let raw = raw::Endpoint::open(domain.raw(), sizes, notes, memory, options.wait).map_err(failed)?;
+        let raw =
+            raw::Endpoint::open(domain.raw(), sizes, notes, memory, options.wait && domain.wakes()).map_err(failed)?;
         let address = raw.name().map_err(failed)?;
         let Sizes { depth, receives, message } = sizes;
         Ok(Self {

@@ -168,7 +168,6 @@ mod tests {
             depth: 256,
             receives: 256,
             resources: sys::FI_RM_ENABLED,
-            own_threads: false,
         }
     }
 

@@ -7,10 +7,6 @@ const ALWAYS_THERE: [&str; 2] = ["tcp;ofi_rxm", "shm"];
 /// Bytes of the buffers of `ofi_rxm`: those of the longest message that ranks send, and room for its head.
 /// Clearing memory is most of what opening an endpoint takes, and by default they have four times as many.
 const BUFFER: &str = "4608";
-/// The provider whose own threads move the bytes, and how many milliseconds each of these spins before it
-/// sleeps: none, since programs and threads that serve need the CPU, too.
-const SOCKETS: &str = "sockets";
-const SPIN: &str = "0";
 
 /// Sets the variables for a rank. `provider` is what it asks for, if that is known.
 pub(super) fn prepare(command: &mut Command, provider: Option<&str>) {
@@ -22,9 +18,6 @@ pub(super) fn prepare(command: &mut Command, provider: Option<&str>) {
     set("FI_OFI_RXM_BUFFER_SIZE", BUFFER);
     if let Some(provider) = provider.filter(|provider| ALWAYS_THERE.contains(provider)) {
         set("FI_PROVIDER", provider);
-    }
-    if provider == Some(SOCKETS) {
-        set("FI_SOCKETS_PE_WAITTIME", SPIN);
     }
 }
 
@@ -43,13 +36,5 @@ mod tests {
         let is_asked_alone = |provider| variables(provider).iter().any(|name| name == "FI_PROVIDER");
         assert!(is_asked_alone(Some("tcp;ofi_rxm")) || env::var_os("FI_PROVIDER").is_some());
         assert!(!is_asked_alone(Some("verbs;ofi_rxm")) && !is_asked_alone(None));
-    }
-
-    #[test]
-    fn threads_of_sockets_are_told_not_to_spin() {
-        let name = "FI_SOCKETS_PE_WAITTIME";
-        let is_told = |provider| variables(Some(provider)).iter().any(|set| set == name);
-        assert!(is_told("sockets") || env::var_os(name).is_some());
-        assert!(!is_told("shm"));
     }
 }

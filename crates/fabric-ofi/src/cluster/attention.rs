@@ -22,16 +22,10 @@ const WAITS: u32 = OWN_NODE + 1000;
 /// polled for.
 const WANTS: u32 = 4000;
 
-/// Fruitless polls for something from the network before the thread that serves takes over, where
-/// threads of the provider move bytes: they need the CPU.
-const YIELDS: u32 = 2;
-
 /// What the threads of a rank tell each other about their looks. It is advice, which takes no
 /// ordering: a look too many or too late does no harm.
 #[derive(Debug, Default)]
 pub(super) struct Attention {
-    /// Whether threads of the provider move bytes.
-    own_threads: bool,
     /// Looks of the program's threads.
     looks: AtomicU64,
     /// Their fruitless polls since the last fruitful one.
@@ -44,16 +38,6 @@ pub(super) struct Attention {
 }
 
 impl Attention {
-    /// Over a provider that has threads of its own, or has none.
-    pub(super) fn new(own_threads: bool) -> Self {
-        Attention { own_threads, ..Attention::default() }
-    }
-
-    /// Returns whether threads of the provider move bytes.
-    pub(super) fn has_own_threads(&self) -> bool {
-        self.own_threads
-    }
-
     /// Introduces the thread that serves.
     pub(super) fn serve_by(&self, thread: &Thread) {
         let _ = self.server.set(thread.clone());
@@ -61,12 +45,12 @@ impl Attention {
 
     /// Notes a poll of a wait that has found nothing in memory. Returns whether to look at the network.
     pub(super) fn waits(&self) -> bool {
-        self.polls(OWN_NODE, if self.own_threads { OWN_NODE } else { WAITS })
+        self.polls(OWN_NODE, WAITS)
     }
 
     /// Notes a poll for something that comes from the network. Returns whether to look there.
     pub(super) fn wants(&self) -> bool {
-        self.polls(0, if self.own_threads { YIELDS } else { WANTS })
+        self.polls(0, WANTS)
     }
 
     fn polls(&self, patience: u32, most: u32) -> bool {

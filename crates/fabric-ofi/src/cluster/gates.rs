@@ -134,7 +134,7 @@ impl BarrierUnit for Cluster {
         deps: Deps<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Values>>> {
-        self.net.look_while_waiting(cx);
+        self.net.look_while_waiting();
         match self.unit()?.poll(slot, gate, deps, cx) {
             Poll::Pending => {
                 self.net.lock().core.is_whole().map_or_else(|error| Poll::Ready(Err(error)), |()| Poll::Pending)

@@ -3,7 +3,7 @@
 use super::{core::State, net::Net};
 use core::task::{Context, Poll};
 use rdma_fabric::Result;
-use tofu2_sim::shm::part::{Wish, gets_on};
+use tofu2_sim::shm::part::gets_on;
 
 impl Net {
     /// Works like [`Net::progress`], for a thread of the program.
@@ -22,12 +22,9 @@ impl Net {
     }
 
     /// Works a little for a wait that memory of this rank ends, if it is time to.
-    pub(super) fn look_while_waiting(&self, cx: &Context<'_>) {
+    pub(super) fn look_while_waiting(&self) {
         if self.attention.waits() {
             self.progress();
-        }
-        if self.attention.has_own_threads() {
-            gets_on(cx, false, Some(Wish::Park));
         }
     }
 
@@ -62,9 +59,7 @@ impl Net {
         if stands.is_ready() {
             self.attention.found();
         }
-        let wish = if self.attention.has_own_threads() { Wish::Park } else { Wish::Look };
-        let waits = stands.is_pending() && (looks || wish == Wish::Park);
-        gets_on(cx, first || stands.is_ready(), waits.then_some(wish));
+        gets_on(cx, first || stands.is_ready(), stands.is_pending() && looks);
         stands
     }
 }

@@ -83,8 +83,7 @@ impl Net {
         };
         let core = Core::new(part.clone(), link.door, watched.clone());
         let state = Mutex::new(State { link: Some(link), core });
-        let (attention, owes, closing) =
-            (Attention::new(domain.has_own_threads()), AtomicBool::new(false), AtomicBool::new(false));
+        let (attention, owes, closing) = (Attention::default(), AtomicBool::new(false), AtomicBool::new(false));
         let (me, bench) = (fabric.rank(), Mutex::default());
         Ok(Net { me, part, here, heap, domain, state, bench, council, attention, owes, closing, watched })
     }

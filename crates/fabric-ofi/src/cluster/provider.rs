@@ -198,7 +198,7 @@ impl Provider for Cluster {
                 if let (Some(watched), Goal::Word(word, _), true) = (&self.net.watched, goal, slot.is_empty()) {
                     watched.begin(word);
                 }
-                self.net.look_while_waiting(cx);
+                self.net.look_while_waiting();
                 self.below.provider().poll_wait(slot, goal, cx)
             }
         }

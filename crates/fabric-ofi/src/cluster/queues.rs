@@ -86,7 +86,7 @@ impl Queue for ClusterQueue {
         if self.refuses(posting) {
             return Poll::Ready(Err(BESIDE_THE_NETWORK));
         }
-        self.net.look_while_waiting(cx);
+        self.net.look_while_waiting();
         self.below.poll_post(slot, posting, deps, cx)
     }
 
@@ -99,7 +99,7 @@ impl Queue for ClusterQueue {
     }
 
     fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        self.net.look_while_waiting(cx);
+        self.net.look_while_waiting();
         self.below.poll_wait(slot, side, deps, cx)
     }
 

@@ -15,8 +15,6 @@ const REST: [Duration; 2] = [Duration::from_micros(150), Duration::from_millis(1
 const ATTENDED: u64 = 8;
 /// Looks without an event before the thread sleeps.
 const LOOKS: u32 = 64;
-/// The same where threads of the provider move bytes: they need the CPU.
-const FEW_LOOKS: u32 = 2;
 /// Looks without an event before it lets others have the CPU.
 const SPINS: u32 = 8;
 /// The longest sleep on the endpoint's descriptor: some providers have work that it does not tell.
@@ -54,7 +52,6 @@ impl Drop for ProgressThread {
 fn run(net: &Net) {
     let attention = &net.attention;
     attention.serve_by(&thread::current());
-    let most = if attention.has_own_threads() { FEW_LOOKS } else { LOOKS };
     let (mut vain, mut naps) = (0, 0);
     let (mut rest, mut seen) = (REST[0], attention.looks());
     // Acquire: pairs with the release in `drop`.
@@ -74,7 +71,7 @@ fn run(net: &Net) {
             continue;
         }
         vain += 1;
-        if vain < most {
+        if vain < LOOKS {
             if vain.is_multiple_of(SPINS) {
                 thread::yield_now();
             }

@@ -42,8 +42,6 @@ pub(crate) struct Facts {
     pub(crate) depth: usize,
     pub(crate) receives: usize,
     pub(crate) resources: u32,
-    /// Whether threads of its own move bytes.
-    pub(crate) own_threads: bool,
 }
 
 /// One offer, as libfabric wrote it.
@@ -90,6 +88,8 @@ impl Info {
             (*(*info).domain_attr).mr_mode = hints.registration as i32;
             (*(*info).domain_attr).resource_mgmt = hints.resources;
             (*(*info).domain_attr).threading = sys::FI_THREAD_SAFE;
+            // Who calls makes progress: threads of a provider would take the CPU from those that wait.
+            (*(*info).domain_attr).data_progress = sys::FI_PROGRESS_MANUAL;
             (*(*info).domain_attr).name = name(&hints.domain);
             (*(*info).fabric_attr).name = name(&hints.fabric);
             (*(*info).fabric_attr).prov_name = name(&hints.provider);
@@ -146,7 +146,6 @@ impl Info {
                 depth: send.map_or(0, |attr| attr.size),
                 receives: info.rx_attr.as_ref().map_or(0, |attr| attr.size),
                 resources: domain.map_or(0, |attr| attr.resource_mgmt),
-                own_threads: domain.is_some_and(|attr| attr.data_progress == sys::FI_PROGRESS_AUTO),
             }
         }
     }

@@ -91,8 +91,6 @@ impl Site {
         command.args(example.words);
         // libfabric's provider for a network that is not here writes a file when a process aborts.
         command.env("HFI_NO_BACKTRACE", "1").env("IPATH_NO_BACKTRACE", "1");
-        // As the program's own launcher sets it for its ranks.
-        command.env("FI_SOCKETS_PE_WAITTIME", "0");
         Ok(command)
     }
 

@@ -16,10 +16,7 @@ mod standstill;
 #[cfg(test)]
 mod tests;
 
-pub use super::{
-    processes::signals::Signals,
-    waiting::block_on::{Wish, gets_on},
-};
+pub use super::{processes::signals::Signals, waiting::block_on::gets_on};
 pub use commands::{Cargo, FarCommand, FarReply, Obeyed};
 pub use cpus::bind_this_thread;
 pub use elsewhere::Card;

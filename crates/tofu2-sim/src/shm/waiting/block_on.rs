@@ -65,8 +65,6 @@ fn run<T>(poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<T>) -> T {
         let spins = if requests.oversubscribed { SPINS_OVERSUBSCRIBED } else { SPINS };
         if requests.keen {
             idle = idle.min(spins + 1);
-        } else if requests.parks {
-            idle = idle.max(spins + YIELDS + 1);
         }
         if idle <= spins {
             core::hint::spin_loop();
@@ -131,23 +129,14 @@ pub(crate) fn note(cx: &Context<'_>, request: PollRequest<'_>) -> bool {
     })
 }
 
-/// What a wait wants of the [`block_on`] that polls it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
-    /// To be polled again rather than to park: what it waits for comes soon, and rings no doorbell.
-    Look,
-    /// To park at once: others need the CPU to bring what it waits for.
-    Park,
-}
-
 /// Tells the [`block_on`] that polls with `cx`, if one does, that the rank has made progress, if it
-/// `has_got_on`, and what its wait wants.
-pub fn gets_on(cx: &Context<'_>, has_got_on: bool, wish: Option<Wish>) {
+/// `has_got_on`, and that it is to poll again rather than to park, if the wait `is_keen`: what it waits
+/// for comes soon, and rings no doorbell.
+pub fn gets_on(cx: &Context<'_>, has_got_on: bool, is_keen: bool) {
     FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
         Some(frame) if frame.waker.will_wake(cx.waker()) => {
             frame.requests.fresh |= has_got_on;
-            frame.requests.keen |= wish == Some(Wish::Look);
-            frame.requests.parks |= wish == Some(Wish::Park);
+            frame.requests.keen |= is_keen;
         }
         _ => {}
     });
@@ -219,8 +208,6 @@ struct Requests {
     fresh: bool,
     /// Whether not to park.
     keen: bool,
-    /// Whether to park at once.
-    parks: bool,
     oversubscribed: bool,
     longest: Option<Duration>,
     until: Option<Instant>,
