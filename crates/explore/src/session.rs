@@ -274,7 +274,7 @@ impl Session {
     }
 
     pub(crate) fn trail(&self) -> u128 {
-        self.inner.borrow().trail.unwrap_or_else(Mix::new).end()
+        self.inner.borrow().trail.unwrap_or_default().end()
     }
 
     pub(crate) fn own(&self) -> Own {
