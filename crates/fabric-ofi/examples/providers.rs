@@ -6,26 +6,29 @@
 
 use comfy_table::{Table, presets::ASCII_MARKDOWN};
 use fabric_ofi::{AtomicKind, Offer, OfiError, Wanted, WordKind, providers};
-use std::{env, process::ExitCode};
+use std::process::ExitCode;
+
+/// Prints what libfabric offers on this machine, and which offers can be used.
+#[derive(clap::Parser)]
+struct Options {
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Print endpoints that are not reliable datagrams, too.
+    #[arg(long)]
+    all: bool,
+    /// Print the offers of this provider only.
+    provider: Option<String>,
+}
 
 fn main() -> ExitCode {
-    let (mut json, mut wanted) = (false, Wanted::default());
-    for word in env::args().skip(1) {
-        match word.as_str() {
-            "--json" => json = true,
-            "--all" => wanted = wanted.every_endpoint(),
-            "--help" | "-h" => {
-                println!(
-                    "usage: providers [--json] [--all] [PROVIDER]\n--all: endpoints that are not reliable datagrams, too"
-                );
-                return ExitCode::SUCCESS;
-            }
-            option if option.starts_with('-') => {
-                eprintln!("providers: no such option: {option} (--json, --all, --help)");
-                return ExitCode::from(2);
-            }
-            name => wanted = wanted.provider(name),
-        }
+    let Options { json, all, provider } = clap::Parser::parse();
+    let mut wanted = Wanted::default();
+    if all {
+        wanted = wanted.every_endpoint();
+    }
+    if let Some(provider) = provider {
+        wanted = wanted.provider(&provider);
     }
     match print(&wanted, json) {
         Ok(()) => ExitCode::SUCCESS,

@@ -98,35 +98,67 @@ fn answer_until(is_over: &mut dyn FnMut() -> Result<bool>, mut answer: impl FnMu
 /// What they are called, in the order of [`sides`].
 const SIDES: [&str; 3] = ["fabric", "endpoint", "bare calls"];
 
-fn main() -> Result<()> {
-    let mut words: Vec<String> = env::args().skip(1).collect();
-    let mut flag = |name: &str| {
-        let before = words.len();
-        words.retain(|word| word != name);
-        words.len() < before
-    };
-    let how = How {
-        json: flag("--json"),
-        limit: if flag("--quick") { LIMIT / 8 } else { LIMIT },
-        atomics: if flag("--nic") { AtomicsBy::Nic } else { AtomicsBy::Cpu },
-    };
-    match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["serve", provider, domain] => serve(provider, domain, how.atomics),
-        [] => measure("tcp;ofi_rxm", "lo", how).and_then(|()| measure("shm", "shm", how)),
-        [provider] => measure(provider, if *provider == "shm" { "shm" } else { "lo" }, how),
-        [provider, domain] => measure(provider, domain, how),
-        _ => Err("usage: bare [--quick] [--json] [--nic] [PROVIDER [DOMAIN]]".into()),
-    }
+/// Measures what a program over a cluster's fabric costs above bare calls of libfabric.
+#[derive(clap::Parser)]
+struct Options {
+    #[command(flatten)]
+    how: How,
+    /// The provider; without one, `tcp;ofi_rxm` and then `shm`.
+    provider: Option<String>,
+    /// Its domain [default: `shm` of `shm`, else `lo`].
+    domain: Option<String>,
+    /// Be the other process, to which standard input leads.
+    #[arg(long, hide = true)]
+    serve: bool,
 }
 
 /// How it is measured and told.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, clap::Args)]
 struct How {
-    /// A line of JSON for each operation instead of a table.
+    /// Measure for an eighth of the time.
+    #[arg(long)]
+    quick: bool,
+    /// Print a line of JSON for each operation instead of a table.
+    #[arg(long)]
     json: bool,
-    limit: Duration,
-    /// Who works on words of the other rank, for the program over `Fabric`.
-    atomics: AtomicsBy,
+    /// Have the program's words changed by libfabric's atomics.
+    #[arg(long)]
+    nic: bool,
+}
+
+impl How {
+    fn limit(self) -> Duration {
+        if self.quick { LIMIT / 8 } else { LIMIT }
+    }
+
+    /// Returns who works on words of the other rank, for the program over `Fabric`.
+    fn atomics(self) -> AtomicsBy {
+        if self.nic { AtomicsBy::Nic } else { AtomicsBy::Cpu }
+    }
+}
+
+/// What is printed of an operation as JSON: ns.
+#[derive(serde::Serialize)]
+struct Line<'a> {
+    provider: &'a str,
+    operation: &'a str,
+    fabric: Option<f64>,
+    endpoint: Option<f64>,
+    bare: Option<f64>,
+}
+
+fn main() -> Result<()> {
+    let Options { how, provider, domain, serve: serves } = clap::Parser::parse();
+    let providers = provider.map_or(vec!["tcp;ofi_rxm".to_owned(), "shm".to_owned()], |provider| vec![provider]);
+    for provider in providers {
+        let usual = if provider == "shm" { "shm" } else { "lo" };
+        let domain = domain.as_deref().unwrap_or(usual);
+        if serves {
+            return serve(&provider, domain, how.atomics());
+        }
+        measure(&provider, domain, how)?;
+    }
+    Ok(())
 }
 
 fn sides(rank: u32, provider: &str, domain: &str, atomics: AtomicsBy) -> Result<[Box<dyn Side>; 3]> {
@@ -150,24 +182,20 @@ fn pin(nth: usize) -> Result<CpuSet> {
 fn measure(provider: &str, domain: &str, how: How) -> Result<()> {
     let (mut socket, theirs) = UnixStream::pair()?;
     let mut server = Command::new(env::current_exe()?)
-        .args(["serve", provider, domain])
-        .args((how.atomics == AtomicsBy::Nic).then_some("--nic"))
+        .args(["--serve", provider, domain])
+        .args(how.nic.then_some("--nic"))
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .spawn()?;
     let allowed = pin(0)?;
-    let mut sides = sides(0, provider, domain, how.atomics)?;
+    let mut sides = sides(0, provider, domain, how.atomics())?;
     swap_cards(&mut sides, &mut socket)?;
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
     table.set_header([provider, "fabric, ns", "endpoint, ns", "bare calls, ns", "fabric / bare", "endpoint / bare"]);
     for (name, operation, count) in OPERATIONS {
-        let [fabric, endpoint, bare] = compare(&mut sides, &mut socket, operation, count, how.limit)?;
+        let [fabric, endpoint, bare] = compare(&mut sides, &mut socket, operation, count, how.limit())?;
         if how.json {
-            let [fabric, endpoint, bare] =
-                [fabric, endpoint, bare].map(|ns| ns.map_or("null".into(), |ns| format!("{ns:.1}")));
-            println!(
-                r#"{{"provider":"{provider}","operation":"{name}","fabric":{fabric},"endpoint":{endpoint},"bare":{bare}}}"#
-            );
+            println!("{}", serde_json::to_string(&Line { provider, operation: name, fabric, endpoint, bare })?);
             continue;
         }
         let shown = |ns: Option<f64>, digits: usize| ns.map_or("–".to_owned(), |ns| format!("{ns:.digits$}"));
