@@ -32,7 +32,7 @@ const CASES: &[(Case, u64, Size)] = &[
     (DELEGATED_PAIR, 14_000, Size::Quick),
     (ACROSS, 33, Size::Test),
     (DELEGATED, 250, Size::Test),
-    (BOTH, 450_000, Size::Quick),
+    (BOTH, 600_000, Size::Full),
     (ATOMICS, 250, Size::Test),
     (REUSE, 220, Size::Test),
     (REUSE_TWICE, 1_000, Size::Test),

@@ -270,7 +270,7 @@ fn exploration(name: &str, when: When, mistake: Option<Mistake>, expected: Expec
 /// Returns the explorations of slots that are taken over.
 pub(super) fn explorations() -> impl Iterator<Item = Exploration> {
     let right = [
-        ("the owner of a slot may die before another asks", When::Afterwards, Size::Quick, 900_000),
+        ("the owner of a slot may die before another asks", When::Afterwards, Size::Full, 900_000),
         ("the owner of a slot may die", When::AtOnce, Size::Full, 2_000_000),
     ];
     let right = right.into_iter().map(|(name, when, size, at_least)| {

@@ -130,6 +130,7 @@ const SLOW: &[(LockKind, &str)] = &[
     (LockKind::WritersFirst, "nodes: four writes give up"),
     (LockKind::WritersFirst, "dropped: read, read and write x1"),
     (LockKind::Fair, "nodes: four reads give up"),
+    (LockKind::Barging, "nodes: four writes give up"),
 ];
 
 /// `cargo test` runs a quick job, too, unless more than about twice this many states were recorded
@@ -306,10 +307,12 @@ pub(super) fn explorations(lock: LockKind) -> Vec<Exploration> {
         }
     }
     let caps = immediate(PutOrder::AllTargets);
-    let mut in_order = |name: String, expected, roles: &'static [Role], rounds, mistake| {
+    let mut in_order = |name: String, expected, roles: &'static [Role], rounds, mistake: Option<QueuedMistake>| {
         let explorer = move || explorer(roles).caps(caps);
         let name = format!("{of}: {name}{roles:?} x{rounds}, puts in order");
-        all.push(Exploration::new(name, expected, explorer, job(lock, roles, rounds, mistake)));
+        // Of three ranks there are up to five million states.
+        let size = if roles.len() > 2 && mistake.is_none() { Size::Full } else { Size::Test };
+        all.push(Exploration::new(name, expected, explorer, job(lock, roles, rounds, mistake)).of_size(size));
     };
     for (roles, rounds) in IN_ORDER {
         in_order(String::new(), Expected::Exhausted { at_least: 1 }, roles, rounds, None);

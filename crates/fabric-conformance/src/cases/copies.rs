@@ -61,16 +61,16 @@ pub(super) async fn copies_are_gets_and_puts(fabric: Fabric) -> ProgramResult<()
 
 /// The destination has what the source had before.
 async fn overlapping(fabric: &Fabric, region: &Region) -> ProgramResult<()> {
-    const ALL: usize = 200_000;
-    let whole = region.span::<u8>(fabric, 0, ALL)?;
-    let mut seen = vec![0; ALL];
     for len in [5, 8, 9, 33, 64, 65, 700, 70_000, 150_000] {
         for (from, to) in [(100, 101), (101, 100), (100, 100), (64, 104), (4_200, 100), (100, 40_000)] {
-            fabric.write(&whole, &pattern(ALL, len))?;
+            // Some bytes behind both, too.
+            let all = from.max(to) + len + 100;
+            let (whole, before, mut seen) = (region.span::<u8>(fabric, 0, all)?, pattern(all, len), vec![0; all]);
+            fabric.write(&whole, &before)?;
             let part = |offset: usize| fabric.remote_span::<u8>(region.at(fabric.rank(), offset as u64), len);
             fabric.copy(&part(to)?, &part(from)?).await?;
             fabric.read(&whole, &mut seen)?;
-            ensure!(seen == moved(pattern(ALL, len), from, to, len), "O16: {len} bytes from {from} to {to}");
+            ensure!(seen == moved(before, from, to, len), "O16: {len} bytes from {from} to {to}");
         }
     }
     Ok(())

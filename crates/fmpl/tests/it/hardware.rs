@@ -82,7 +82,7 @@ async fn reductions(comm: &Communicator) -> ProgramResult<Vec<u8>> {
 
 #[test]
 fn broadcasts_from_every_root_in_all_sizes() {
-    for members in 1..=9 {
+    for members in [1, 2, 3, 5, 8, 9] {
         for choice in [Choice::Measured, mixed(), Choice::Software] {
             for staging in [64, 5000, 64 << 10] {
                 if staging == 64 && members % 4 != 0 || choice == Choice::Software && staging > 64 {
@@ -101,7 +101,7 @@ fn broadcasts_from_every_root_in_all_sizes() {
 
 #[test]
 fn reductions_give_the_same_bits_by_any_way() {
-    for members in 1..=9 {
+    for members in [1, 2, 3, 5, 8, 9] {
         let bits = |choice: &Choice| {
             everywhere(members, &async |fabric: Fabric| -> ProgramResult<Vec<u8>> {
                 let fmpl = Fmpl::init_with(&fabric, by(choice.clone())).await?;

@@ -21,7 +21,7 @@ use std::{
 use tofu2_sim::shm::Threads;
 
 const RANKS: usize = 3;
-const ROUNDS: u64 = 800;
+const ROUNDS: u64 = 300;
 const STEPS: u64 = 8;
 /// After this time a round is given up.
 const PATIENCE: Duration = Duration::from_millis(25);

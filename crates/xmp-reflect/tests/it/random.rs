@@ -174,7 +174,7 @@ pub(crate) fn for_all(cases: u32, property: impl Fn(Array, Vec<Widths>) -> Resul
 
 #[test]
 fn every_cell_holds_what_the_specification_says() {
-    for_all(2500, |array, widths| {
+    for_all(1000, |array, widths| {
         for corners in [Corners::With, Corners::Orthogonal] {
             check(&array, &widths, corners).map_err(|error| TestCaseError::fail(format!("{corners:?}: {error}")))?;
         }
@@ -186,7 +186,7 @@ fn every_cell_holds_what_the_specification_says() {
 /// carried along.
 #[test]
 fn reflects_of_one_dimension_after_another_fill_corners() {
-    for_all(500, |array, widths| {
+    for_all(300, |array, widths| {
         let mapping = array.mapping().expect("fitting");
         let expected = Expected::new(&array, &widths, Corners::With);
         let mut job = Job::new(&mapping, &expected).map_err(TestCaseError::fail)?;

@@ -102,7 +102,7 @@ fn checked<T, E: std::fmt::Display>(ran: Result<T, E>, how: &str) -> Result<(), 
 
 #[test]
 fn every_cell_holds_what_the_specification_says_in_virtual_time() {
-    for_all(400, |array, widths| {
+    for_all(150, |array, widths| {
         for (at, transport) in TRANSPORTS.into_iter().enumerate() {
             let corners = [Corners::With, Corners::Orthogonal][at % 2];
             let call = [Call::Reflect, Call::Async, Call::Schedule][at % 3];

@@ -113,14 +113,14 @@ fn settle(world: &World) -> Result<Ended, String> {
 #[test]
 fn of_a_cut_job_one_part_goes_on_at_most() {
     let mut count = [0; 3];
-    for seed in 0..5_000 {
+    for seed in 0..2_000 {
         match run(seed, None) {
             Ok(ended) => count[ended as usize] += 1,
             Err(problem) => panic!("seed {seed}: {problem}"),
         }
     }
     println!("{count:?}: as before, elsewhere, nobody");
-    assert!(count.iter().all(|count| *count > 500), "{count:?}");
+    assert!(count.iter().all(|count| *count > 200), "{count:?}");
 }
 
 #[test]
