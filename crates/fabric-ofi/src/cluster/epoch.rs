@@ -74,7 +74,7 @@ impl Net {
             match Link::open(&self.domain, &self.heap) {
                 Ok(link) => {
                     state.core.door = link.door;
-                    let contact = link.contact().to_bytes();
+                    let contact = link.contact();
                     state.link = Some(link);
                     Ok(contact)
                 }
