@@ -19,9 +19,8 @@ fn a_long_one_that_fails_does_not_block_those_behind() {
         let put = Some(core.count_put(1));
         let flight = core.flights.get(id).unwrap();
         (flight.job, flight.put) = (Job::PutThenNotice, put);
-        core.far(1).notices += 1;
         let head = Head::ask(Kind::Notice, 0, region.key());
-        core.far(1).queued.push_back(QueuedNotice { id, ready: false, head, bytes: Vec::new() });
+        core.queue(1, QueuedNotice { id, ready: false, head, bytes: Vec::new() });
     });
     let fabric = ranks.members[0].fabric();
     let to = fabric.remote_span::<u8>(ranks.at(1, &region), 8).unwrap();
@@ -116,7 +115,7 @@ fn notices_of_a_lost_rank_that_wait_for_room_are_taken() {
         let core = &mut state.core;
         let head = Head { door: core.door, a: left, ..Head::ask(Kind::Notice, 1, region.key()) };
         core.receive(&head.to_bytes());
-        assert_eq!(core.far(1).held.len(), 1);
+        assert_eq!(core.held[&1].len(), 1);
     });
     ranks.members[0].lost(Rank::new(1));
     let fabric = ranks.members[0].fabric();
