@@ -49,6 +49,10 @@ impl Inbox {
         let Some(message) = self.bytes.get(self.begin + 4..self.begin + 4 + length) else { return Ok(None) };
         let message = message.to_vec();
         self.begin += 4 + length;
+        if self.begin == self.bytes.len() {
+            // The longest come at a job's start, those of its end much later.
+            (self.bytes, self.begin) = (Vec::new(), 0);
+        }
         Ok(Some(message))
     }
 }
@@ -70,6 +74,7 @@ mod tests {
                 }
             }
             assert_eq!(messages, [vec![1, 2, 3], vec![], vec![9]]);
+            assert_eq!(inbox.bytes.capacity(), 0, "room is given back");
         }
         let mut inbox = Inbox::new(2);
         inbox.push(&stream);

@@ -6,7 +6,7 @@ use super::{
     arrivals::Arrival,
     counters::Counters,
     directory::Directory,
-    far_rank::{FarRank, QueuedNotice, Window},
+    far_rank::{FarRank, HeldNotice, QueuedNotice, Window},
     flight::{Flights, Job},
     link::Link,
     message::Head,
@@ -67,10 +67,12 @@ pub(super) struct Core {
     pub(super) grace: Duration,
     /// Made on purpose, by tests.
     pub(super) mistake: Option<Mistake>,
-    /// Whether a put has failed and nobody was told.
-    pub(super) untold_error: bool,
-    /// Whether notices of others wait for room.
-    pub(super) holds: bool,
+    /// What a put to a rank met that nobody was told of.
+    pub(super) errors: BTreeMap<u32, FabricError>,
+    /// Notices to a rank that have not been sent, in order; those of one at least.
+    pub(super) queued: BTreeMap<u32, VecDeque<QueuedNotice>>,
+    /// Notices of a rank that wait for room, in order; those of one at least.
+    pub(super) held: BTreeMap<u32, VecDeque<HeldNotice>>,
     /// Those who wait for room, or for puts to be visible.
     pub(super) waiters: Vec<Waker>,
     /// Those to be woken when the lock is given back.
@@ -111,11 +113,10 @@ impl fmt::Display for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}, {} messages wait", self.phase, self.unsent())?;
         self.flights.all().try_for_each(|flight| write!(f, ", {:?} at rank {}", flight.job, flight.rank))?;
-        let told = |(rank, far): (&u32, &FarRank)| {
-            let (queued, held) = (far.queued.len(), far.held.len());
-            if queued + held == 0 { Ok(()) } else { write!(f, ", notices: {queued} to and {held} of rank {rank}") }
-        };
-        self.ranks.iter().try_for_each(told)
+        let queued = |(rank, to): (&u32, &VecDeque<_>)| write!(f, ", {} notices to rank {rank}", to.len());
+        self.queued.iter().try_for_each(queued)?;
+        let held = |(rank, of): (&u32, &VecDeque<_>)| write!(f, ", {} notices of rank {rank}", of.len());
+        self.held.iter().try_for_each(held)
     }
 }
 
@@ -140,8 +141,9 @@ impl Core {
             looked_at: Instant::now(),
             grace: GRACE,
             mistake: None,
-            untold_error: false,
-            holds: false,
+            errors: BTreeMap::new(),
+            queued: BTreeMap::new(),
+            held: BTreeMap::new(),
             waiters: Vec::new(),
             woken: Vec::new(),
             shed: Vec::new(),
@@ -174,7 +176,7 @@ impl Core {
 
     /// Returns whether a put is not visible, or has failed and nobody was told.
     pub(super) fn owes(&self) -> bool {
-        self.untold_error || !self.puts.is_past(self.puts.next())
+        !self.errors.is_empty() || !self.puts.is_past(self.puts.next())
     }
 
     pub(super) fn far(&mut self, rank: u32) -> &mut FarRank {
@@ -209,8 +211,7 @@ impl Core {
         if let Some(put) = put {
             self.end_put(rank, put);
             if let (Some(error), false) = (failed, wanted) {
-                self.far(rank).error.get_or_insert(error);
-                self.untold_error = true;
+                self.errors.entry(rank).or_insert(error);
             }
         }
         if !wanted && let Some(flight) = self.flights.remove(id) {
@@ -223,7 +224,9 @@ impl Core {
     fn give_up_notice(&mut self, rank: u32, id: u64) {
         let far = self.far(rank);
         far.notices = far.notices.saturating_sub(1);
-        far.queued.retain(|queued| queued.id != id);
+        if let Some(queued) = self.queued.get_mut(&rank) {
+            queued.retain(|queued| queued.id != id);
+        }
         self.send_notices(rank);
     }
 }
@@ -256,12 +259,22 @@ impl State {
 }
 
 impl Core {
+    /// Queues a notice to a rank behind those that have not been sent.
+    pub(super) fn queue(&mut self, rank: u32, notice: QueuedNotice) {
+        self.far(rank).notices += 1;
+        self.queued.entry(rank).or_default().push_back(notice);
+    }
+
     /// Sends the notices to a rank that wait for nothing.
     pub(super) fn send_notices(&mut self, rank: u32) {
-        while let Some(QueuedNotice { id, head, bytes, .. }) = {
-            let queued = &mut self.far(rank).queued;
-            if queued.front().is_some_and(|front| front.ready) { queued.pop_front() } else { None }
-        } {
+        let Some(mut queued) = self.queued.remove(&rank) else { return };
+        while let Some(front) = queued.pop_front() {
+            if !front.ready {
+                queued.push_front(front);
+                self.queued.insert(rank, queued);
+                return;
+            }
+            let QueuedNotice { id, head, bytes, .. } = front;
             self.send_soon(rank, id | SENT, Head { id, ..head }, bytes);
         }
     }

@@ -43,7 +43,7 @@ impl Core {
     fn end_with_lost(&mut self) {
         let lost = self.lost.clone();
         for rank in &lost {
-            self.far(*rank).queued.clear();
+            self.queued.remove(rank);
         }
         for id in self.flights.those(|flight| lost.contains(&flight.rank)) {
             let rank = self.flights.get(id).map_or(self.me, |flight| flight.rank);
@@ -74,7 +74,7 @@ impl Net {
             match Link::open(&self.domain, &self.heap) {
                 Ok(link) => {
                     state.core.door = link.door;
-                    let contact = link.contact().to_bytes();
+                    let contact = link.contact();
                     state.link = Some(link);
                     Ok(contact)
                 }

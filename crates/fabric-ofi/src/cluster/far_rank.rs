@@ -1,6 +1,6 @@
 //! What is kept of a rank of another node with which something is or was under way.
 
-use rdma_fabric::{FabricError, RegionKey};
+use rdma_fabric::RegionKey;
 use std::collections::VecDeque;
 
 /// The most notices to one rank that have not entered its notice queue yet.
@@ -63,18 +63,12 @@ pub(super) struct HeldNotice {
     pub(super) end: u64,
 }
 
-/// One rank of another node.
+/// One rank of another node. What is there seldom is not here, since there is one of each rank.
 #[derive(Debug, Default)]
 pub(super) struct FarRank {
     pub(super) puts: Window,
-    /// What a put met that nobody has been told of.
-    pub(super) error: Option<FabricError>,
-    /// Notices to it that have not been sent, in order.
-    pub(super) queued: VecDeque<QueuedNotice>,
     /// Notices to it that have not entered its notice queue.
     pub(super) notices: u64,
-    /// Notices of it that wait for room, in order.
-    pub(super) held: VecDeque<HeldNotice>,
 }
 
 #[cfg(test)]

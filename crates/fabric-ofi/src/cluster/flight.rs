@@ -91,9 +91,12 @@ impl Flight {
     }
 }
 
+/// Slots that are kept though none is used.
+const KEPT: usize = 16;
+
 #[derive(Debug, Default)]
 struct Slot {
-    /// Counts the flights that had the slot.
+    /// The number of its flight.
     number: u32,
     flight: Option<Flight>,
 }
@@ -103,6 +106,8 @@ struct Slot {
 pub(super) struct Flights {
     slots: Vec<Slot>,
     free: Vec<u32>,
+    /// Counts the flights, so that a slot that is made anew gives no id again.
+    number: u32,
     /// Flights without an outcome.
     under_way: usize,
 }
@@ -116,14 +121,13 @@ impl Flights {
     /// Adds a flight, and returns its id: never 0, and below 2⁶³.
     pub(super) fn add(&mut self, flight: Flight) -> u64 {
         self.under_way += 1;
+        self.number = (self.number + 1) & 0x7fff_ffff;
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
         });
-        let slot = &mut self.slots[index as usize];
-        slot.number = (slot.number + 1) & 0x7fff_ffff;
-        slot.flight = Some(flight);
-        id_of(slot.number, index)
+        self.slots[index as usize] = Slot { number: self.number, flight: Some(flight) };
+        id_of(self.number, index)
     }
 
     fn slot(&mut self, id: u64) -> Option<(u32, &mut Slot)> {
@@ -156,6 +160,10 @@ impl Flights {
         let flight = slot.flight.take()?;
         self.free.push(index);
         self.under_way -= usize::from(flight.outcome.is_none());
+        if self.slots.len() > KEPT && self.free.len() == self.slots.len() {
+            // Words to all ranks need many at a time, and come seldom.
+            (self.slots, self.free) = (Vec::new(), Vec::new());
+        }
         Some(flight)
     }
 
@@ -194,5 +202,19 @@ mod tests {
         assert_eq!((flights.under_way(), flights.those(|flight| flight.rank == 2)), (1, vec![second]));
         assert!(flights.remove(second).is_some());
         assert_eq!(flights.under_way(), 0);
+    }
+
+    #[test]
+    fn slots_of_a_burst_are_given_back_and_their_ids_are_not_used_again() {
+        let mut flights = Flights::default();
+        let burst = |flights: &mut Flights| (0..100).map(|rank| flights.add(Flight::new(rank, Job::Ask))).collect();
+        let first: Vec<u64> = burst(&mut flights);
+        first[1..].iter().for_each(|id| drop(flights.remove(*id)));
+        assert!(flights.get(first[0]).is_some(), "one is under way");
+        flights.remove(first[0]);
+        assert_eq!(flights.slots.capacity() + flights.free.capacity(), 0);
+        let second: Vec<u64> = burst(&mut flights);
+        assert!(first.iter().all(|id| flights.get(*id).is_none() && flights.remove(*id).is_none()));
+        assert!(second.iter().all(|id| flights.remove(*id).is_some()));
     }
 }

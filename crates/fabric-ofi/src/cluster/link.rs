@@ -10,22 +10,27 @@ pub(super) const MESSAGE: usize = 4096;
 pub(super) const PAYLOAD: usize = MESSAGE - Head::BYTES;
 
 /// What a rank tells all others of its endpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Contact {
-    name: Vec<u8>,
+    whom: Whom,
     key: RemoteKey,
-    pub(super) door: u64,
+    door: u64,
+}
+
+/// A rank's endpoint.
+#[derive(Debug)]
+enum Whom {
+    /// Its name, until it is needed.
+    Named(Box<[u8]>),
+    Peer(Peer),
 }
 
 impl Contact {
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
-        [&self.door.to_le_bytes()[..], &self.key.to_bytes(), &self.name].concat()
-    }
-
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (door, rest) = bytes.split_first_chunk()?;
         let (key, name) = rest.split_at_checked(RemoteKey::BYTES)?;
-        Some(Contact { door: u64::from_le_bytes(*door), key: RemoteKey::from_bytes(key).ok()?, name: name.to_vec() })
+        let (whom, key) = (Whom::Named(name.into()), RemoteKey::from_bytes(key).ok()?);
+        Some(Contact { whom, key, door: u64::from_le_bytes(*door) })
     }
 }
 
@@ -42,8 +47,6 @@ pub(super) struct Link {
     /// Of each rank; `None` if it is of this node, or lost, but this rank itself if its atomics go
     /// through the network too. Nothing until they are known.
     contacts: Option<Vec<Option<Contact>>>,
-    /// Those that were needed, by rank.
-    peers: Vec<Option<Peer>>,
 }
 
 impl Link {
@@ -54,17 +57,16 @@ impl Link {
         let endpoint = Endpoint::open(domain, options)?;
         let door = random()?;
         let longest = (endpoint.limits().transfer & !7).max(8);
-        Ok(Link { endpoint, heap, door, longest, contacts: None, peers: Vec::new() })
+        Ok(Link { endpoint, heap, door, longest, contacts: None })
     }
 
-    /// Returns what to tell the others.
-    pub(super) fn contact(&self) -> Contact {
-        Contact { name: self.endpoint.name(), key: self.heap.key(), door: self.door }
+    /// Returns what to tell the others: bytes of a [`Contact`].
+    pub(super) fn contact(&self) -> Vec<u8> {
+        [&self.door.to_le_bytes()[..], &self.heap.key().to_bytes(), &self.endpoint.name()].concat()
     }
 
     /// Learns of the others.
     pub(super) fn meet(&mut self, contacts: Vec<Option<Contact>>) {
-        self.peers = vec![None; contacts.len()];
         self.contacts = Some(contacts);
     }
 
@@ -75,13 +77,16 @@ impl Link {
 
     /// Returns a rank's peer, the key of its heap, and its door; `None` if it has none.
     pub(super) fn reach(&mut self, rank: u32) -> Result<Option<(Peer, RemoteKey, u64)>> {
-        let Some(Some(contact)) = self.contacts.as_ref().and_then(|all| all.get(rank as usize)) else {
+        let Some(Some(contact)) = self.contacts.as_mut().and_then(|all| all.get_mut(rank as usize)) else {
             return Ok(None);
         };
-        let Some(known) = self.peers.get_mut(rank as usize) else { return Ok(None) };
-        let peer = match known {
-            Some(peer) => *peer,
-            None => *known.insert(self.endpoint.insert(&contact.name)?),
+        let peer = match &contact.whom {
+            Whom::Peer(peer) => *peer,
+            Whom::Named(name) => {
+                let peer = self.endpoint.insert(name)?;
+                contact.whom = Whom::Peer(peer);
+                peer
+            }
         };
         Ok(Some((peer, contact.key, contact.door)))
     }

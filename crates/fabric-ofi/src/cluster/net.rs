@@ -163,7 +163,7 @@ impl Net {
 
     /// Returns what others must know of the endpoint.
     pub(super) fn contact(&self) -> Vec<u8> {
-        self.lock().link.as_ref().map(|link| link.contact().to_bytes()).unwrap_or_default()
+        self.lock().link.as_ref().map(|link| link.contact()).unwrap_or_default()
     }
 
     /// Tells the first ranks of other nodes what this rank says when all allocate together.

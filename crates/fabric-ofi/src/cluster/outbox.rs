@@ -23,6 +23,9 @@ struct Waiting {
     bytes: Vec<u8>,
 }
 
+/// Messages for which there is room though none waits.
+const KEPT: usize = 8;
+
 /// Messages that have not left.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
@@ -149,8 +152,9 @@ impl State {
             }
         }
         if waited {
-            // Those who found no room because of them.
             let core = &mut self.core;
+            core.outbox.waiting.shrink_to(KEPT);
+            // Those who found no room because of them.
             core.woken.append(&mut core.waiters);
         }
     }

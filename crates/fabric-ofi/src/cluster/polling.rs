@@ -108,14 +108,9 @@ impl State {
 impl Core {
     /// Takes what a put to a rank, or to any, met that nobody was told of. Of lost ranks it is dropped.
     fn tell_error(&mut self, rank: Option<Rank>) -> Option<FabricError> {
-        if !self.untold_error {
-            return None;
-        }
-        let lost = &self.lost;
-        let mut asked = self.ranks.iter_mut().filter(|(number, _)| rank.is_none_or(|rank| rank.number() == **number));
-        let error = asked.find_map(|(number, far)| far.error.take().filter(|_| !lost.contains(number)));
-        self.untold_error = self.ranks.values().any(|far| far.error.is_some());
-        error
+        self.errors.retain(|rank, _| !self.lost.contains(rank));
+        let rank = rank.map(Rank::number).or_else(|| self.errors.keys().next().copied())?;
+        self.errors.remove(&rank)
     }
 }
 

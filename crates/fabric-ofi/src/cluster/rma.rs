@@ -222,7 +222,7 @@ impl Core {
             flight.job = Job::Notice;
             let rank = flight.rank;
             self.leave_regions(id);
-            let waiting = self.far(rank).queued.iter_mut().find(|queued| queued.id == id);
+            let waiting = self.queued.get_mut(&rank).and_then(|all| all.iter_mut().find(|queued| queued.id == id));
             waiting.into_iter().for_each(|queued| queued.ready = true);
             return self.send_notices(rank);
         }

@@ -100,7 +100,7 @@ impl Core {
     fn notice(&mut self, head: &Head, bytes: &[u8]) -> Result<Answer> {
         let corrupt = FabricError::Corrupt { rank: Rank::new(head.from), what: &"a notice" };
         let carries = if head.detail == INLINE { head.b } else { 0 };
-        let too_many = self.far(head.from).held.len() as u64 >= NOTICES;
+        let too_many = self.held.get(&head.from).is_some_and(|held| held.len() as u64 >= NOTICES);
         if bytes.len() as u64 != carries || too_many || head.offset.checked_add(head.b).is_none() {
             return Err(corrupt);
         }
@@ -111,11 +111,10 @@ impl Core {
             }
         }
         let notice = HeldNotice { data: head.a, region: head.region, end: head.offset + head.b };
-        if self.far(head.from).held.is_empty() && self.leave(head.from, notice)? {
+        if !self.held.contains_key(&head.from) && self.leave(head.from, notice)? {
             return Ok(Answer::Good);
         }
-        self.far(head.from).held.push_back(notice);
-        self.holds = true;
+        self.held.entry(head.from).or_default().push_back(notice);
         Ok(Answer::Held)
     }
 
@@ -125,25 +124,19 @@ impl Core {
 
     /// Leaves notices that waited, as far as there is room, and tells their posters.
     pub(super) fn offer_held(&mut self) {
-        if !self.holds {
-            return;
-        }
-        let waiting: Vec<u32> =
-            self.ranks.iter().filter(|(_, far)| !far.held.is_empty()).map(|(rank, _)| *rank).collect();
-        for rank in waiting {
+        let mut held = core::mem::take(&mut self.held);
+        held.retain(|rank, notices| {
             let mut left = 0;
-            while let Some(notice) = self.far(rank).held.front().copied() {
-                if !matches!(self.leave(rank, notice), Ok(true)) {
-                    break;
-                }
-                self.far(rank).held.pop_front();
+            while notices.front().is_some_and(|notice| matches!(self.leave(*rank, *notice), Ok(true))) {
+                notices.pop_front();
                 left += 1;
             }
             if left > 0 {
-                self.credit(rank, left);
+                self.credit(*rank, left);
             }
-        }
-        self.holds = self.ranks.values().any(|far| !far.held.is_empty());
+            !notices.is_empty()
+        });
+        self.held = held;
     }
 
     /// Gives a poster room back.

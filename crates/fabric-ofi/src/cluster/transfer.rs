@@ -172,15 +172,13 @@ impl<'a> Transfer<'a> {
             if range.is_none() && len <= PAYLOAD {
                 let head = Head { detail: INLINE, ..head };
                 return self.put_by(state, Job::Notice, false, |state, flight| {
-                    if state.core.far(rank).queued.is_empty() {
+                    if !state.core.queued.contains_key(&rank) {
                         let begun = state.ask(flight, head, here)?;
                         state.core.far(rank).notices += u64::from(begun.is_some());
                         return Ok(begun);
                     }
                     let id = state.core.flights.add(flight);
-                    let far = state.core.far(rank);
-                    far.notices += 1;
-                    far.queued.push_back(QueuedNotice { id, ready: true, head, bytes: here.to_vec() });
+                    state.core.queue(rank, QueuedNotice { id, ready: true, head, bytes: here.to_vec() });
                     Ok(Some(id))
                 });
             }
@@ -191,11 +189,9 @@ impl<'a> Transfer<'a> {
             };
             self.put_by(state, Job::PutThenNotice, wanted, |state, flight| {
                 let Some(id) = state.write(flight, self.far, self.offset(), origin)? else { return Ok(None) };
-                let far = state.core.far(rank);
-                far.notices += 1;
-                far.queued.push_back(QueuedNotice { id, ready: false, head, bytes: Vec::new() });
+                state.core.queue(rank, QueuedNotice { id, ready: false, head, bytes: Vec::new() });
                 if state.core.errs(Mistake::NoticeFirst) {
-                    state.core.far(rank).queued.pop_back();
+                    state.core.queued.remove(&rank);
                     state.core.send_soon(rank, 0, Head { id, ..head }, Vec::new());
                 }
                 Ok(Some(id))

@@ -6,7 +6,7 @@ use crate::cluster::{
     message::{Head, Kind},
     mistake::Mistake,
 };
-use rdma_fabric::{Deps, RemoteSpan};
+use rdma_fabric::{Deps, RegionKey, RemoteSpan};
 
 #[test]
 fn a_long_one_that_fails_does_not_block_those_behind() {
@@ -19,9 +19,8 @@ fn a_long_one_that_fails_does_not_block_those_behind() {
         let put = Some(core.count_put(1));
         let flight = core.flights.get(id).unwrap();
         (flight.job, flight.put) = (Job::PutThenNotice, put);
-        core.far(1).notices += 1;
         let head = Head::ask(Kind::Notice, 0, region.key());
-        core.far(1).queued.push_back(QueuedNotice { id, ready: false, head, bytes: Vec::new() });
+        core.queue(1, QueuedNotice { id, ready: false, head, bytes: Vec::new() });
     });
     let fabric = ranks.members[0].fabric();
     let to = fabric.remote_span::<u8>(ranks.at(1, &region), 8).unwrap();
@@ -35,6 +34,26 @@ fn a_long_one_that_fails_does_not_block_those_behind() {
     assert_eq!(ranks.with(0, |state| state.core.far(1).notices), 0, "their room is given back");
     assert!(block_on(fabric.flush(Rank::new(1))).is_err(), "an error is told by the next flush");
     assert_eq!(block_on(fabric.flush(Rank::new(1))), Ok(()));
+}
+
+#[test]
+fn a_queue_is_there_as_long_as_something_waits_in_it() {
+    let ranks = Ranks::new(2);
+    ranks.with(0, |state| {
+        let core = &mut state.core;
+        let head = Head::ask(Kind::Notice, 0, RegionKey::from_bits(0));
+        for round in 1..=2 {
+            for ready in [false, true] {
+                core.queue(1, QueuedNotice { id: 0, ready, head, bytes: Vec::new() });
+            }
+            core.send_notices(1);
+            assert_eq!(core.queued[&1].len(), 2, "the second waits for the first");
+            core.queued.get_mut(&1).unwrap()[0].ready = true;
+            core.send_notices(1);
+            assert!(core.queued.is_empty());
+            assert_eq!((core.unsent(), core.far(1).notices), (2 * round, 2 * round as u64));
+        }
+    });
 }
 
 #[test]
@@ -116,11 +135,12 @@ fn notices_of_a_lost_rank_that_wait_for_room_are_taken() {
         let core = &mut state.core;
         let head = Head { door: core.door, a: left, ..Head::ask(Kind::Notice, 1, region.key()) };
         core.receive(&head.to_bytes());
-        assert_eq!(core.far(1).held.len(), 1);
+        assert_eq!(core.held[&1].len(), 1);
     });
     ranks.members[0].lost(Rank::new(1));
     let fabric = ranks.members[0].fabric();
     for number in 0..=left {
         assert!(becomes(|| fabric.try_notice().unwrap().is_some_and(|notice| notice.data == number)));
     }
+    assert!(ranks.with(0, |state| state.core.held.is_empty()), "none waits any more");
 }

@@ -45,7 +45,9 @@ impl Job {
         if state == State::Lost {
             self.control.found_gone(rank.index());
             // Before the state: a rank that sees this one lost is refused by its memory too.
-            let _ = segment.word(layout::LOST).compare_exchange(0, abort::LOST, SeqCst, Relaxed);
+            if !segment.is_absent() {
+                let _ = segment.word(layout::LOST).compare_exchange(0, abort::LOST, SeqCst, Relaxed);
+            }
             regions::condemn(segment);
         }
         // No rank waits for another to start running.
@@ -139,7 +141,11 @@ impl Job {
 
     /// Returns whether `rank` is lost.
     pub(crate) fn is_lost(&self, rank: Rank) -> bool {
-        self.segments.get(rank.index()).is_none_or(|segment| segment.word(layout::LOST).load(Relaxed) != 0)
+        self.segments.get(rank.index()).is_none_or(|segment| {
+            // Ranks of other nodes have no word of their own.
+            let said = || segment.is_absent() && self.control.state(rank.index()) == State::Lost;
+            segment.word(layout::LOST).load(Relaxed) != 0 || said()
+        })
     }
 
     /// Checks that a wait of `me` for `deps` can still succeed.

@@ -220,32 +220,34 @@ fields! {
 }
 
 /// In a card: what the rank states in a phase. There are two, for even and odd phases, so that a
-/// rank can go on to the next phase while others still read the last one.
-pub(crate) const CARD_SIDES: [usize; 2] = [CACHE_LINE, CACHE_LINE + SIDE];
+/// rank can go on to the next phase while others still read the last one. They have no lines of
+/// their own: a node of a job on several has a card for each rank of the job.
+pub(crate) const CARD_SIDES: [usize; 2] = [CARD_PARKED + 8, CARD_PARKED + 8 + SIDE];
 /// Bytes of a card.
-pub(crate) const CARD: usize = CARD_SIDES[1] + SIDE;
+pub(crate) const CARD: usize = (CARD_SIDES[1] + SIDE).next_multiple_of(CACHE_LINE);
 const _: () = in_order([(CARD_PARKED, 8), (CARD_SIDES[0], SIDE), (CARD_SIDES[1], SIDE), (CARD, 0)]);
 
 fields! {
     /// `u64` in a side: bytes asked for.
     SIDE_BYTES: 8, 0;
-    /// `u64` in a side: in phase 1 the offset up to which the rank promises room, in phase 2
-    /// whether the rank succeeded (1).
+    /// `u64` in a side: in phase 1 the offset up to which the rank promises room, which is even, and
+    /// 1 more ([`SIDE_RETIRED`]) if the rank has freed regions whose grace period has not ended; in
+    /// phase 2 whether the rank succeeded (1).
     SIDE_VERDICT: 8, 8;
-    /// `u64` in a side: 1 if the rank has freed regions whose grace period has not ended.
-    SIDE_RETIRED: 8, 16;
     /// Three `u64` in a side: the terms of a locked region ([`rdma_fabric::Pact::terms`]), or 0.
-    SIDE_TERMS: 24, 24;
+    SIDE_TERMS: 24, 16;
     /// Bit set in a side: the symmetric slots that the rank has dropped.
-    SIDE_DROPPED: SYMMETRIC_SLOTS / 8, CACHE_LINE;
+    SIDE_DROPPED: SYMMETRIC_SLOTS / 8, 40;
     /// Bytes of a side.
     SIDE: 0, SIDE_DROPPED + SYMMETRIC_SLOTS / 8;
 }
 
-const _: () = on_own_lines([CARD_STATE, CARD_SIDES[0], SIDE_DROPPED]);
+/// The bit of [`SIDE_VERDICT`] that is set in phase 1 if more room will be free in a moment.
+pub(crate) const SIDE_RETIRED: u64 = 1;
+const _: () = assert!(super::heap::GRAIN.is_multiple_of(2), "what is promised is whole grains");
 
 /// Value of [`MAGIC`]: name, version and line length of this layout.
-pub(crate) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x0a\0") | (CACHE_LINE.ilog2() as u64) << 56;
+pub(crate) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x0b\0") | (CACHE_LINE.ilog2() as u64) << 56;
 
 /// Returns whether [`PAGE`] suits a system with pages of `bytes` bytes.
 ///

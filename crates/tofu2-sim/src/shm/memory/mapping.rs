@@ -193,8 +193,8 @@ impl Mapping {
         self.len - self.heap_at
     }
 
-    /// Returns whether this stands for the segment of a rank of another node, which has only the first
-    /// line of protocol words.
+    /// Returns whether this stands for the segments of all ranks of other nodes, which have only the
+    /// first line of protocol words, together.
     pub(crate) fn is_absent(&self) -> bool {
         self.heap_at <= layout::CACHE_LINE && self.heap_len() == 0
     }

@@ -87,8 +87,8 @@ fn propose(endpoint: &Endpoint, asked: Asked) {
     let together = (asked.bytes as u64).saturating_mul(endpoint.job().plan.ranks as u64);
     allocator.symmetric.lacking = if asked.bytes < LARGE { None } else { host_memory::has(together).err() };
     // Holes may still be sufficient.
-    say(layout::SIDE_VERDICT, if allocator.symmetric.lacking.is_some() { 0 } else { promised as u64 });
-    say(layout::SIDE_RETIRED, is_in_grace(allocator).into());
+    let promised = if allocator.symmetric.lacking.is_some() { 0 } else { promised as u64 };
+    say(layout::SIDE_VERDICT, if is_in_grace(allocator) { promised | layout::SIDE_RETIRED } else { promised });
     for (word, dropped) in allocator.symmetric.dropped.iter().enumerate() {
         say(layout::SIDE_DROPPED + 8 * word, *dropped);
     }
@@ -154,7 +154,8 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
         }
         allocator.symmetric.dropped[word] &= !freed;
     }
-    let limit = ranks.clone().map(|rank| card(rank, layout::SIDE_VERDICT)).min().unwrap_or(0);
+    let verdicts = || ranks.clone().map(|rank| card(rank, layout::SIDE_VERDICT));
+    let limit = verdicts().map(|verdict| verdict & !layout::SIDE_RETIRED).min().unwrap_or(0);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let differs = |rank| asked.words().into_iter().find(move |&(field, word)| card(rank, field) != word);
     let other = ranks.clone().find_map(|rank| differs(rank).map(|differs| (rank, differs)));
@@ -171,7 +172,7 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
     }
     // Memory that some rank has dropped may be free in a moment. All ranks read the same cards, so
     // they decide alike.
-    let more_later = ranks.clone().any(|rank| card(rank, layout::SIDE_RETIRED) == 1);
+    let more_later = verdicts().any(|verdict| verdict & layout::SIDE_RETIRED != 0);
     let heap = &mut allocator.heap;
     let taken = if asked.is_apart() { heap.take_locked(bytes, limit) } else { heap.take_symmetric(bytes, limit) };
     let refusal = |available| match allocator.symmetric.lacking {

@@ -25,8 +25,8 @@ use std::{os::fd::OwnedFd, sync::Arc, thread, time::Instant};
 
 /// The name of such a file.
 const FILE_NAME: &str = "onesided-part";
-/// Bytes of the private mapping that stands for a segment of another node: the line of protocol words
-/// that says whether its rank is lost. Each process has one of each rank elsewhere, so it is short.
+/// Bytes of the private mapping that stands for the segments of all other nodes: the line of protocol
+/// words that says whether the job was aborted.
 const ABSENT: usize = layout::CACHE_LINE;
 const _: () = assert!(layout::LOST < ABSENT && layout::WATCH < ABSENT);
 /// How long a rank looks for the socket of its node's first rank.
@@ -112,11 +112,12 @@ fn attach(
         return Err(FabricError::RankTaken { rank: part.me });
     }
     let at = |index: usize| plan.control_bytes() + index * plan.segment_bytes();
+    let absent = Mapping::in_process(ABSENT, ABSENT)?;
     let segment = |rank: usize| match part.local.iter().position(|local| local.index() == rank) {
-        Some(index) => Ok(Mapping::of_file(whole, at(index), plan.segment_bytes(), layout::HEAP)),
-        None => Mapping::in_process(ABSENT, ABSENT),
+        Some(index) => Mapping::of_file(whole, at(index), plan.segment_bytes(), layout::HEAP),
+        None => absent.clone(),
     };
-    let segments = (0..plan.ranks).map(segment).collect::<Result<Box<[_]>>>()?;
+    let segments = (0..plan.ranks).map(segment).collect();
     let mirrors_of = |index: usize| {
         let at = at(part.local.len()) + index * layout::GATE_MIRRORS;
         Mapping::of_file(whole, at, layout::GATE_MIRRORS, layout::GATE_MIRRORS)

@@ -236,9 +236,7 @@ impl Part {
         if let Err(error) = job.control.not_aborted() {
             return Some(error);
         }
-        // A rank of another node has its mark of loss in each process by itself. Another rank of this
-        // node may have published the loss already, so that waits have ended with it.
-        (job.is_lost(rank) || self.fate(rank) == Fate::Lost).then(|| job.loss_of(rank))
+        job.is_lost(rank).then(|| job.loss_of(rank))
     }
 
     /// Checks that a wait for `deps` can still succeed.

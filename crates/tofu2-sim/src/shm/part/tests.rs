@@ -97,11 +97,15 @@ fn a_loss_elsewhere_ends_an_allocation() {
 
 #[test]
 fn whoever_of_the_node_tells_a_loss_elsewhere_tells_all_of_it() {
-    let parts = parts(&[&[0, 1], &[2]]);
+    let parts = parts(&[&[0, 1], &[2], &[3]]);
     parts[0].lost(&[Rank::new(2)], true);
     let lost = FabricError::PeerLost { rank: Rank::new(2) };
     assert_eq!(parts[1].outlook(&Deps::One(Rank::new(2))), Err(lost.clone()), "its waits end");
     assert_eq!(parts[1].objection(Rank::new(2)), Some(lost), "and so do its operations");
+    for part in &parts[..2] {
+        assert_eq!(part.objection(Rank::new(3)), None, "ranks elsewhere are lost one by one");
+        assert_eq!(part.outlook(&Deps::One(Rank::new(3))), Ok(()));
+    }
 }
 
 #[test]
