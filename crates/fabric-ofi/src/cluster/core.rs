@@ -14,6 +14,7 @@ use super::{
     outbox::{Outbox, SENT},
     trouble::{GRACE, Outlived},
     watched::Watched,
+    written,
 };
 use crate::{Event, OfiError};
 use core::{fmt, time::Duration};
@@ -235,15 +236,14 @@ impl State {
     /// Lets the endpoint work, and does what its events ask for. Returns how many there were.
     pub(super) fn progress(&mut self) -> usize {
         let State { link: Some(link), core } = self else { return 0 };
-        let mut bells = false;
         let worked = link.endpoint.progress(&mut |event| match event {
             Event::Message(message) => core.receive(message),
             Event::Over { tag, outcome } => core.over(tag, outcome),
-            Event::Data(_) => bells = true,
+            Event::Data(told) => written::wake(&core.part, told),
             Event::Fault(_) => {}
         });
         // An atomic of a peer tells nothing.
-        if bells || core.watched.as_ref().is_some_and(|watched| watched.has_news(&core.below)) {
+        if core.watched.as_ref().is_some_and(|watched| watched.has_news(&core.below)) {
             core.part.wake();
         }
         core.offer_held();

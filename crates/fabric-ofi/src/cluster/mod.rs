@@ -26,7 +26,7 @@
 // a lock around it, for the program's threads and the one in `thread`; `provider` is what a fabric
 // sees, `queues` the control queues, whose `commands` go to other nodes, `gates` the barrier unit; what they
 // have to do is in `arrivals`. `epoch` is about losses. `words` is what libfabric's atomics do, if they do
-// it; what waits for their effects is in `watched`.
+// it; what waits for their effects is in `watched`, what puts tell of theirs in `written`.
 mod arrivals;
 mod attention;
 mod commands;
@@ -60,6 +60,7 @@ mod trouble;
 mod wait;
 mod watched;
 mod words;
+mod written;
 
 pub use self::{counters::Counters, net::Council, settling::Settling, words::AtomicsBy};
 

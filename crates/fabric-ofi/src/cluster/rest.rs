@@ -1,6 +1,6 @@
 //! What is left of a put or get that is moved in parts.
 
-use super::link::Link;
+use super::{link::Link, written};
 use crate::{GetInto, Peer, PutFrom, RemoteKey};
 use core::ops::Range;
 
@@ -42,12 +42,13 @@ impl What {
     ) -> crate::Result<bool> {
         let (endpoint, heap) = (&mut link.endpoint, &link.heap);
         let front = |range: &Range<usize>| range.start..range.start + len;
+        let told = Some(written::told(at, len));
         match self {
             What::Put(bytes, done) => {
                 let from = PutFrom::Bytes(&bytes[*done..*done + len]);
-                endpoint.put(peer, from, key, at, Some(0), id)
+                endpoint.put(peer, from, key, at, told, id)
             }
-            What::PutOwn(range) => endpoint.put(peer, PutFrom::Region(heap, front(range)), key, at, Some(0), id),
+            What::PutOwn(range) => endpoint.put(peer, PutFrom::Region(heap, front(range)), key, at, told, id),
             What::Get(_) => endpoint.get(peer, GetInto::Own(len), key, at, id),
             What::GetInto(range) => endpoint.get(peer, GetInto::Region(heap, front(range)), key, at, id),
         }

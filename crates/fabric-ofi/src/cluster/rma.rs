@@ -7,6 +7,7 @@ use super::{
     link::Link,
     outbox::SENT,
     rest::{Rest, What},
+    written,
 };
 use crate::{Brought, Peer, PutFrom, RemoteKey};
 use core::ops::Range;
@@ -81,8 +82,10 @@ impl State {
         if bytes.len() > longest {
             return self.transfer(flight, far, offset, What::Put(bytes.to_vec(), 0));
         }
+        let at = far.at + offset;
         self.begin(flight, far, |link, peer, id| {
-            let put = link.endpoint.put(peer.0, PutFrom::Bytes(bytes), peer.1, far.at + offset, Some(0), id)?;
+            let told = Some(written::told(at, bytes.len()));
+            let put = link.endpoint.put(peer.0, PutFrom::Bytes(bytes), peer.1, at, told, id)?;
             Ok(put.then_some(None))
         })
     }

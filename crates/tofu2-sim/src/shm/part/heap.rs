@@ -1,7 +1,14 @@
 //! The memory of a rank that other nodes reach.
 
+use super::Part;
 use crate::shm::memory::Mapping;
-use core::{any::Any, fmt, ptr::NonNull};
+use core::{
+    any::Any,
+    fmt,
+    ops::Range,
+    ptr::NonNull,
+    sync::atomic::{Ordering::SeqCst, fence},
+};
 use std::sync::Arc;
 
 /// The heap of a rank's segment: the memory that all its regions are in.
@@ -29,6 +36,21 @@ impl Heap {
     /// Returns what keeps it mapped, readable and writable.
     pub fn keep(&self) -> Arc<dyn Any + Send + Sync> {
         self.segment.clone()
+    }
+}
+
+impl Part {
+    /// Wakes the rank if it is parked, whatever it waits for: some of its memory was written.
+    pub fn wake(&self) {
+        fence(SeqCst);
+        self.endpoint.segment().ring();
+    }
+
+    /// Wakes the rank if it is parked and waits for one of these bytes of its heap, which were
+    /// written. Any numbers do no harm.
+    pub fn wake_for(&self, written: Range<u64>) {
+        fence(SeqCst);
+        self.endpoint.segment().ring_for_heap(written);
     }
 }
 

@@ -183,12 +183,6 @@ impl Part {
         self.endpoint.notify_for(from, data, region, end)
     }
 
-    /// Wakes the rank if it is parked, whatever it waits for: some of its memory was written.
-    pub fn wake(&self) {
-        core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
-        self.endpoint.segment().ring();
-    }
-
     /// Returns what has become of a rank.
     pub fn fate(&self, rank: Rank) -> Fate {
         match self.endpoint.job().control.state(rank.index()) {

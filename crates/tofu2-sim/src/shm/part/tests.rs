@@ -3,7 +3,7 @@
 mod commands;
 
 use super::*;
-use crate::shm::block_on;
+use crate::shm::{block_on, memory::layout, waiting::doorbell::Watch};
 use std::{
     sync::{Mutex, OnceLock, atomic::AtomicU64, atomic::Ordering::Relaxed},
     thread,
@@ -51,6 +51,18 @@ fn connect(parts: &[Part]) {
         });
     }
     all.set(parts.to_vec()).unwrap();
+}
+
+#[test]
+fn who_waits_for_other_bytes_than_were_written_sleeps_on() {
+    let parts = parts(&[&[0], &[1]]);
+    let parking = parts[0].endpoint.kept_segment().prepare_park(Watch::Word(layout::HEAP + 640));
+    for elsewhere in [0..640, 648..4096, u64::MAX - 8..u64::MAX] {
+        parts[0].wake_for(elsewhere.clone());
+        assert!(!parking.was_rung(), "{elsewhere:?}");
+    }
+    parts[0].wake_for(640..641);
+    assert!(parking.was_rung());
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::shm::{
     waiting::doorbell::{self, Watch},
 };
 use core::{
+    ops::Range,
     ptr::NonNull,
     sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst},
     time::Duration,
@@ -62,6 +63,12 @@ impl Mapping {
     pub(crate) fn ring_for(&self, start: NonNull<u8>, len: usize) {
         let start = start.addr().get().wrapping_sub(self.base.addr().get()) as u64;
         doorbell::ring(&self.bell(), |bits| Watch::covers(bits, start, start.saturating_add(len as u64)));
+    }
+
+    /// Wakes the segment's rank if it is parked and waits for one of these bytes of the heap.
+    pub(crate) fn ring_for_heap(&self, bytes: Range<u64>) {
+        let at = |offset: u64| offset.saturating_add(self.heap_at as u64);
+        doorbell::ring(&self.bell(), |bits| Watch::covers(bits, at(bytes.start), at(bytes.end)));
     }
 
     /// Wakes the segment's rank if it is parked and waits for notices, or for one of the `len`

@@ -1,0 +1,58 @@
+//! What a put of libfabric tells its target when its bytes are there: where they are, so that a rank
+//! that waits for others sleeps on.
+
+use core::ops::Range;
+use tofu2_sim::shm::part::Part;
+
+/// Bytes by which places are counted.
+const GRAIN: u64 = 8;
+/// Bits of the number of the first grain; those above are how many there are.
+const FIRST: u32 = 40;
+
+/// Returns what tells of `len` bytes from offset `at` of a heap on: 0 if there are too many for that.
+pub(super) fn told(at: u64, len: usize) -> u64 {
+    let first = at / GRAIN;
+    let count = at.saturating_add(len as u64).div_ceil(GRAIN) - first;
+    if first >> FIRST == 0 && count >> (u64::BITS - FIRST) == 0 { count << FIRST | first } else { 0 }
+}
+
+/// Wakes a rank that waits for bytes of which it was told so.
+pub(super) fn wake(part: &Part, told: u64) {
+    match bytes(told) {
+        Some(bytes) => part.wake_for(bytes),
+        None => part.wake(),
+    }
+}
+
+/// Returns the bytes of a heap that were written, and perhaps some around them; `None` if it may be
+/// any.
+fn bytes(told: u64) -> Option<Range<u64>> {
+    let (first, count) = (told & ((1 << FIRST) - 1), told >> FIRST);
+    (count > 0).then(|| first * GRAIN..(first + count) * GRAIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn all_bytes_are_told_and_few_others(at in 0_u64..1 << 43, len in 1_usize..100 << 20) {
+            let bytes = bytes(told(at, len)).expect("not too many");
+            prop_assert!(bytes.start <= at && at + len as u64 <= bytes.end);
+            prop_assert!(at - bytes.start < GRAIN && bytes.end - (at + len as u64) < GRAIN);
+        }
+
+        #[test]
+        fn what_anybody_tells_is_some_bytes(any: u64) {
+            prop_assert!(bytes(any).is_none_or(|bytes| bytes.start < bytes.end));
+        }
+    }
+
+    #[test]
+    fn of_too_many_nothing_is_told() {
+        assert_eq!((told(1 << 43, 8), told(0, 128 << 20), told(u64::MAX, 8)), (0, 0, 0));
+        assert_eq!((bytes(0), bytes(told(0, (128 << 20) - 8))), (None, Some(0..(128 << 20) - 8)));
+    }
+}
