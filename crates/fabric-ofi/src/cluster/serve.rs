@@ -124,6 +124,9 @@ impl Core {
 
     /// Leaves notices that waited, as far as there is room, and tells their posters.
     pub(super) fn offer_held(&mut self) {
+        if self.held.is_empty() {
+            return;
+        }
         let mut held = core::mem::take(&mut self.held);
         held.retain(|rank, notices| {
             let mut left = 0;

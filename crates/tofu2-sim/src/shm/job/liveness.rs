@@ -47,8 +47,8 @@ impl Job {
             // Before the state: a rank that sees this one lost is refused by its memory too.
             if !segment.is_absent() {
                 let _ = segment.word(layout::LOST).compare_exchange(0, abort::LOST, SeqCst, Relaxed);
+                regions::condemn(segment);
             }
-            regions::condemn(segment);
         }
         // No rank waits for another to start running.
         if self.control.advance(rank.index(), state) && state > State::Running {
