@@ -59,10 +59,10 @@ pub enum JobError {
         available: u64,
     },
     /// A fault names a node, rank or queue that the job does not have.
-    #[error(transparent)]
+    #[error("{0}")]
     Fault(#[from] BadFault),
     /// The job could not be started.
-    #[error(transparent)]
+    #[error("{0}")]
     Fabric(#[from] FabricError),
 }
 

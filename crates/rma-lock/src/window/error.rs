@@ -9,10 +9,10 @@ use rdma_fabric::{FabricError, Rank};
 #[non_exhaustive]
 pub enum WindowError {
     /// The window's lock failed.
-    #[error(transparent)]
+    #[error("{0}")]
     Lock(#[from] LockError),
     /// The fabric failed underneath.
-    #[error(transparent)]
+    #[error("{0}")]
     Fabric(#[from] FabricError),
     /// This rank is inside an epoch of the window that excludes one of the kind asked for.
     #[error("{asked} begun inside {open} of the same window")]
