@@ -58,6 +58,8 @@
 //! [`Launch`] does what `launch` does, step by step.
 
 #![forbid(unsafe_code)]
+// docs.rs shows which items need which feature.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(target_os = "linux")]
 mod cluster;

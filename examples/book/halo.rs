@@ -27,7 +27,7 @@ async fn halo(fabric: Fabric) -> ProgramResult<()> {
         exchange.wait().await?;
         receive.read(0, &mut got)?;
     }
-    // Nobody frees what a neighbour still sends to.
+    // A buffer may be freed once no neighbour sends to it.
     Ok(hood.group_mut().barrier().await?)
 }
 

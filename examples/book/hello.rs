@@ -18,7 +18,7 @@ async fn hello(fabric: Fabric) -> ProgramResult<()> {
     let got = fabric.wait_until(&own, Deps::All, |value| value != 0).await?;
     println!("{} got {}", fabric.rank(), got - 1);
 
-    // Nobody's memory goes while somebody may still reach for it.
+    // A region is freed after its last access by any rank.
     Ok(world.barrier().await?)
 }
 

@@ -6,7 +6,7 @@
 //! describe them anew. The *Basic Linear Algebra Communication Subprograms*, on which ScaLAPACK is
 //! built, do that once. Here they are in safe Rust, over the matching areas of [`fmpl`].
 //!
-//! ```no_run
+//! ```
 //! use blacs::{Blacs, Matrix, MatrixMut, Order, Scope, Topology};
 //! use rdma_fabric::{Fabric, ProgramResult};
 //!
@@ -29,6 +29,7 @@
 //!     }
 //!     Ok(blacs.exit().await?)
 //! }
+//! # checks::documented::run(4, &program);
 //! ```
 //!
 //! # What a message needs
@@ -51,6 +52,8 @@
 //! which take any [`Memory`] with a [`Shape`] and a [`Precision`]: for bindings to other languages.
 
 #![forbid(unsafe_code)]
+// docs.rs shows which items need which feature.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod blacs;
 mod broadcast;

@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 pub mod acp;
+#[cfg(target_os = "linux")]
+pub mod documented;
 pub mod exchange;
 pub mod exploration;
 pub mod fmpl;

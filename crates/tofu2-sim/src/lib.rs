@@ -5,6 +5,9 @@
 //! * [`virt`]: virtual time. One thread simulates up to a million ranks, deterministically, with a
 //!   timing model of the machine.
 
+// docs.rs shows which items need which feature.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod control_queue;
 mod ends;
 mod helper_failed;

@@ -24,6 +24,21 @@ use std::sync::Arc;
 /// active, the bytes that it sends can only be read, and those that it receives can't be accessed at
 /// all: [`crate::PrdmaError::InUse`]. All other bytes can be, so the inside of an array can be
 /// computed while its border is exchanged.
+///
+/// ```
+/// use prdma_offload::Buffer;
+/// use rdma_fabric::{Fabric, ProgramResult};
+///
+/// async fn fill(fabric: Fabric) -> ProgramResult<()> {
+///     let field = Buffer::<f64>::in_place(&fabric, 8)?;
+///     field.write(6, &[1.0, 2.0])?;
+///     field.view_mut(0..2)?.fill(3.0);
+///     assert_eq!(field.view(0..8)?.iter().sum::<f64>(), 9.0);
+///     assert!(field.write(7, &[0.0; 2]).is_err()); // beyond the end
+///     Ok(())
+/// }
+/// # checks::documented::run(2, &fill);
+/// ```
 pub struct Buffer<T> {
     pub(crate) memory: Memory,
     len: usize,

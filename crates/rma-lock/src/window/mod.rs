@@ -1,20 +1,5 @@
 //! MPI-3 windows in Rust's terms: memory of many ranks, and the epochs in which it may be reached.
 //!
-//! ```
-//! use rdma_fabric::{Fabric, ProgramResult, Rank};
-//! use rma_lock::{LockMode, Op, Window};
-//!
-//! /// Every rank adds its number to an element of rank 0.
-//! async fn sum(fabric: Fabric) -> ProgramResult<()> {
-//!     let window = Window::<f64>::allocate(&fabric, 1).await?;
-//!     let epoch = window.lock(LockMode::Shared, Rank::new(0)).await?;
-//!     epoch.accumulate(0, Op::Sum, &[fabric.rank().number().into()]).await?;
-//!     epoch.unlock().await?;
-//!     window.free().await?;
-//!     Ok(())
-//! }
-//! ```
-//!
 //! Operations are methods of an epoch, or of the [`Target`] that an epoch returns for a rank;
 //! outside epochs there are none. `docs/systems/windows.md` says what is visible when, and which
 //! MPI call corresponds to which method.
@@ -64,6 +49,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// `L` is the lock of passive-target epochs: by default a single reader-preference lock for the
 /// whole window, as on FX100.
+///
+/// ```
+/// use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
+/// use rma_lock::{LockMode, Op, Window};
+///
+/// /// Every rank adds its number to an element of rank 0, and reads the sum.
+/// async fn sum(fabric: Fabric) -> ProgramResult<f64> {
+///     let mut world = Group::world(&fabric).await?;
+///     let window = Window::<f64>::allocate(&fabric, 1).await?;
+///
+///     let epoch = window.lock(LockMode::Shared, Rank::new(0)).await?;
+///     epoch.accumulate(0, Op::Sum, &[fabric.rank().number().into()]).await?;
+///     epoch.unlock().await?;
+///     world.barrier().await?;
+///
+///     let epoch = window.lock(LockMode::Shared, Rank::new(0)).await?;
+///     let sum = epoch.get_one(0).await?;
+///     epoch.unlock().await?;
+///     assert_eq!(sum, 6.0);
+///     window.free().await?;
+///     Ok(sum)
+/// }
+/// # checks::documented::run(4, &sum);
+/// ```
 pub struct Window<T: Pod, L = OneLock<RpLock>> {
     core: Arc<Core>,
     lock: L,
