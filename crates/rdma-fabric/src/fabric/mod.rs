@@ -147,7 +147,8 @@ impl Fabric {
     ///
     /// # Safety
     /// The provider keeps the contract: its atomics are atomic, and what they order is ordered for
-    /// plain accesses to mapped memory, too.
+    /// plain accesses to mapped memory, too. It is the provider of `rank`, of which no other job
+    /// member has the number, and `facts` are those of its job: locks rest on both.
     #[allow(unsafe_code)]
     pub unsafe fn vouched(rank: Rank, facts: Arc<JobFacts>, provider: impl Provider) -> Self {
         Fabric { inner: Arc::new(FabricInner { rank, vouched: true, facts, triggers: Triggers::default(), provider }) }
@@ -167,7 +168,7 @@ impl Fabric {
     /// made.
     ///
     /// # Safety
-    /// As for [`Fabric::vouched`].
+    /// As for [`Fabric::vouched`]; rank and facts of this handle are those of the provider's rank.
     #[allow(unsafe_code)]
     #[must_use]
     pub unsafe fn beside_vouched(&self, provider: impl Provider) -> Self {

@@ -3,6 +3,7 @@
 
 mod control_queues;
 mod exhaustion;
+mod forged;
 mod helpers;
 mod stuck;
 mod threads;
