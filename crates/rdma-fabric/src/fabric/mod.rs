@@ -18,6 +18,7 @@ mod waits;
 mod within;
 
 pub(crate) use direct::DirectOp;
+pub(crate) use memory::whole_words;
 pub use multicast::MulticastSpan;
 pub use prepared::Prepared;
 pub(crate) use wait_future::SlotGuard;
