@@ -1,7 +1,5 @@
 //! Registered memory that requests send from and receive into.
 
-#![deny(clippy::arithmetic_side_effects)]
-
 mod between;
 mod claims;
 mod in_place;
@@ -74,6 +72,7 @@ impl<T> fmt::Debug for Buffer<T> {
     }
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 impl<T: Pod> Buffer<T> {
     /// Allocates `len` elements.
     ///
@@ -159,6 +158,7 @@ impl<T: Pod> Buffer<T> {
     }
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 impl Allocation {
     fn region(&self) -> &Region {
         self.region.as_ref().expect("taken only when it is dropped")
@@ -213,6 +213,7 @@ impl Drop for Allocation {
     }
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 impl Memory {
     /// Allocates zeroed bytes, which are accessed in cells of `width`.
     pub(crate) fn new(fabric: &Fabric, bytes: usize, width: Width) -> Result<Self> {
