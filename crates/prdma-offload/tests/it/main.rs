@@ -11,6 +11,7 @@ mod layouts;
 mod lent;
 mod packing;
 mod partitioned;
+mod sizes;
 mod strided;
 mod transient;
 mod views;

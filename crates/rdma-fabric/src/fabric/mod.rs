@@ -18,6 +18,7 @@ mod waits;
 mod within;
 
 pub(crate) use direct::DirectOp;
+pub(crate) use memory::whole_words;
 pub use multicast::MulticastSpan;
 pub use prepared::Prepared;
 pub(crate) use wait_future::SlotGuard;
@@ -177,7 +178,8 @@ impl Fabric {
     ///
     /// # Safety
     /// The provider keeps the contract: its atomics are atomic, and what they order is ordered for
-    /// plain accesses to mapped memory, too.
+    /// plain accesses to mapped memory, too. It is the provider of `rank`, of which no other job
+    /// member has the number, and `facts` are those of its job: locks rest on both.
     #[allow(unsafe_code)]
     pub unsafe fn vouched(rank: Rank, facts: Arc<JobFacts>, provider: impl Provider) -> Self {
         Fabric { inner: Arc::new(FabricInner { rank, vouched: true, facts, triggers: Triggers::default(), provider }) }
@@ -197,7 +199,7 @@ impl Fabric {
     /// made.
     ///
     /// # Safety
-    /// As for [`Fabric::vouched`].
+    /// As for [`Fabric::vouched`]; rank and facts of this handle are those of the provider's rank.
     #[allow(unsafe_code)]
     #[must_use]
     pub unsafe fn beside_vouched(&self, provider: impl Provider) -> Self {

@@ -5,6 +5,8 @@
 //! [`RemoteAddr`]. A region of a *symmetric* allocation has the same key on every rank, so that no
 //! table of keys is needed.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::{
     AtomicWord, Existing, Fabric, FabricError, LocalSpan, LocalWord, Rank, RemoteSpan, RemoteWord, Result,
     provider::Kept,

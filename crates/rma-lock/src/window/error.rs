@@ -14,8 +14,9 @@ pub enum WindowError {
     /// The fabric failed underneath.
     #[error("{0}")]
     Fabric(#[from] FabricError),
-    /// This rank is inside an epoch of the window that excludes one of the kind asked for.
-    #[error("{asked} begun inside {open} of the same window")]
+    /// This rank is inside an epoch of the window that excludes one of the kind asked for, be it in
+    /// the same task or in another one. Nothing was begun.
+    #[error("{asked} begun while this rank is inside {open} of the same window")]
     EpochOpen {
         /// The epoch that the rank is inside.
         open: EpochKind,

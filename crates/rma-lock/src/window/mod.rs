@@ -3,6 +3,11 @@
 //! Operations are methods of an epoch, or of the [`Target`] that an epoch returns for a rank;
 //! outside epochs there are none. `docs/systems/windows.md` says what is visible when, and which
 //! MPI call corresponds to which method.
+//!
+//! # Tasks of one rank
+//! Epochs belong to the rank, not to a task: an epoch of one task excludes those of another as it
+//! excludes those of its own ([`WindowError::EpochOpen`]). Tasks that use one window take turns, by
+//! an asynchronous mutex, say, or have a window each.
 
 mod core;
 mod epochs;
@@ -164,10 +169,11 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// it. If the future is dropped, the next barrier or fence continues it.
     ///
     /// # Errors
+    /// [`WindowError::EpochOpen`] while another task of this rank is inside a barrier or fence;
     /// [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] for a
     /// member.
     pub async fn barrier(&self) -> WindowResult<()> {
-        Ok(self.core.barrier.meet(&self.core.fabric, &self.core.words).await?)
+        self.core.meet().await
     }
 }
 

@@ -58,4 +58,5 @@ pub use processes::launcher::{JOB_VARIABLE, Launcher, from_env};
 pub use processes::placement::{Bind, Cache, Cpu, Placement, UnknownBind};
 pub use threads::{EachRank, Threads, run_rank, run_rank_with};
 pub use waiting::block_on::block_on;
+pub(crate) use waiting::block_on::depth as blocked_depth;
 pub use waiting::watchdog::{NoBound, StuckAfter};

@@ -5,6 +5,7 @@ mod attached;
 mod errors;
 mod oracle;
 mod passive;
+mod tasks;
 
 use rdma_fabric::Program;
 use tofu2_sim::{
