@@ -10,6 +10,7 @@ pub mod acp;
 pub mod exchange;
 pub mod exploration;
 pub mod fmpl;
+pub mod jobs;
 #[cfg(target_os = "linux")]
 pub mod killed;
 pub mod lock;

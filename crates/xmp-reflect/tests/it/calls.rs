@@ -1,12 +1,10 @@
 //! Calls: what is refused, what may be under way together, what is said of it.
 
+use checks::jobs::{threads, virtual_time};
 use prdma_offload::{Holder, PrdmaError};
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, join};
 use std::fmt::Debug;
-use tofu2_sim::{
-    shm::Threads,
-    virt::{Job, Platform},
-};
+use tofu2_sim::virt::Platform;
 use xmp_reflect::{
     Align, Array, Corners, Format, Mapping, MappingError, NodeSet, Nodes, Order, PlanError, Reflect, Schedule, Shadow,
     Template, Transport, Widths, XmpError,
@@ -17,8 +15,8 @@ fn both<T: PartialEq + Debug + Send + 'static>(
     ranks: usize,
     program: impl AsyncFn(Fabric) -> ProgramResult<T> + Send + Sync,
 ) {
-    let real = Threads::new(ranks).run(&async |fabric: Fabric| program(fabric).await).expect("threads");
-    let job = Job::new(&Platform::fx100(), ranks).shuffle_ties(true);
+    let real = threads(ranks).run(&async |fabric: Fabric| program(fabric).await).expect("threads");
+    let job = virtual_time(&Platform::fx100(), ranks).shuffle_ties(true);
     let simulated = job.run(&async |fabric: Fabric| program(fabric).await).expect("virtual time").outs;
     assert_eq!(real, simulated);
 }
@@ -198,7 +196,7 @@ fn a_call_that_is_dropped_goes_on_with_the_next() {
         }
         Ok(())
     };
-    Threads::new(2).run(&program).unwrap();
+    threads(2).run(&program).unwrap();
 }
 
 #[test]
