@@ -3,6 +3,7 @@
 //! counts of what calls cost.
 
 mod by_node;
+mod claims;
 mod collectives;
 mod delivery;
 mod forged;
