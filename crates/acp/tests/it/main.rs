@@ -15,6 +15,7 @@ mod queue;
 mod raw;
 mod segments;
 mod sequences;
+mod store_buffering;
 mod tables;
 mod tasks;
 mod threads;
