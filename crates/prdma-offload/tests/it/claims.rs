@@ -3,6 +3,7 @@
 
 use crate::{FORMS, both, disturbed, fx100};
 use checks::jobs::threads;
+use core::{future::poll_fn, pin::pin};
 use prdma_offload::{
     Buffer, Claims, Collectives, Edge, Form, Holder, Layout, Neighbourhood, Options, Point, PrdmaError, Request,
     Topology, exchange_init, points_init,
@@ -435,4 +436,55 @@ fn what_a_dropped_request_claims_is_never_lent_again() {
         Ok(())
     };
     threads(1).run(&program).unwrap();
+}
+
+/// Views end one by one, in any order, and each is in the way until its own end.
+#[test]
+fn a_view_that_ends_ends_no_other() {
+    let program = async |fabric: Fabric| {
+        let field = Buffer::<u64>::in_place(&fabric, LEN)?;
+        let parts = [0..2, 2..4, 4..6];
+        for first in 0..parts.len() {
+            for second in (0..parts.len()).filter(|second| *second != first) {
+                let views = parts.each_ref().map(|part| field.view(part.clone()));
+                let mut views = views.into_iter().map(|view| view.map(Some)).collect::<Result<Vec<_>, _>>()?;
+                for ended in [first, second] {
+                    views[ended] = None;
+                    for (at, part) in parts.iter().enumerate() {
+                        let holder = views[at].is_some().then_some(Holder::View);
+                        assert_eq!(in_use(field.view_mut(part.clone())), holder, "{at} when {ended} has ended");
+                        assert_eq!(in_use(field.write(part.start, &[1])), holder, "{at} when {ended} has ended");
+                    }
+                }
+            }
+        }
+        Ok(())
+    };
+    both(1, &program);
+}
+
+/// An exchange without a request claims both its buffers until it is complete.
+#[test]
+fn a_transient_exchange_claims_its_buffers_until_its_end() {
+    let program = async |fabric: Fabric| {
+        let used = Used::new(&fabric, 1, 1)?;
+        let (mut hood, cells) = (own_edges(&fabric).await?, cells());
+        hood.alltoallw(&used.sent[0], &cells, &used.received[0], &cells).await?;
+        let mut exchange = pin!(hood.alltoallw(&used.sent[0], &cells, &used.received[0], &cells));
+        let mut polls = 0;
+        // Virtual time passes between polls.
+        poll_fn(|cx| {
+            let poll = exchange.as_mut().poll(cx);
+            if poll.is_pending() {
+                polls += 1;
+                used.are_claimed("a transient exchange");
+            }
+            poll
+        })
+        .await?;
+        assert!(polls > 0, "it took no time");
+        used.are_free("a transient exchange");
+        Ok(())
+    };
+    fx100(1).run(&program).unwrap();
 }
