@@ -8,7 +8,10 @@ use core::{
 };
 use rdma_fabric::{Fabric, Group, ProgramResult, join};
 use std::sync::{Arc, Mutex, MutexGuard};
-use xmp_reflect::{Align, Array, Format, NodeSet, Nodes, Order, Pending, Reflect, Result, Shadow, Template, XmpError};
+use xmp_reflect::{
+    Align, Array, Format, NodeSet, Nodes, Order, Pending, Reflect, Result, Shadow, Template, Transport, Widths,
+    XmpError,
+};
 
 /// Where a communication stands, and how often it was looked at.
 #[derive(Clone, Default)]
@@ -183,9 +186,7 @@ fn a_wait_with_failures_waits_for_the_others_and_reports_the_first() {
 fn a_reflect_that_is_not_complete_keeps_its_id_from_being() {
     let program = async |fabric: Fabric| {
         let mut set = NodeSet::new(Group::world(&fabric).await?, Nodes::new(&[2], Order::LastFastest)?)?;
-        let template = Template::new(&[0..8], &[Format::Block], set.nodes())?;
-        let mapping = template.align(&[0..8], &[Align::with(0)])?.shadow(&[Shadow::of(1)])?;
-        let array: Array<i32> = set.array(&mapping)?;
+        let array = row(&set)?;
         set.reflect(&array, &Reflect::whole()).await?;
         for reflect_first in [true, false] {
             if !reflect_first {
@@ -207,6 +208,55 @@ fn a_reflect_that_is_not_complete_keeps_its_id_from_being() {
             while !set.test_async(4).await? {
                 fabric.sleep(core::time::Duration::from_micros(1)).await;
             }
+            set.barrier().await?;
+        }
+        Ok(())
+    };
+    threads(2).run(&program).unwrap();
+}
+
+/// Eight elements in a row, with a shadow of one.
+fn row(set: &NodeSet) -> Result<Array<i32>> {
+    let template = Template::new(&[0..8], &[Format::Block], set.nodes())?;
+    set.array(&template.align(&[0..8], &[Align::with(0)])?.shadow(&[Shadow::of(1)])?)
+}
+
+/// What has arrived is added once, however often its id is tested.
+#[test]
+fn a_reduce_that_is_tested_again_adds_nothing_again() {
+    alone(async |set| {
+        let (array, around) = (row(set)?, Reflect::widths(&[Widths::of(1).periodic()]));
+        array.fill(|_| 1)?;
+        set.reflect(&array, &around).await?;
+        set.reduce_shadow_async(&array, &around, |a, b| a + b, 3).await?;
+        let [late] = pend(set, [3]);
+        for _ in 0..4 {
+            assert_eq!(set.test_async(3).await, Ok(false));
+        }
+        late.end(Ok(()));
+        assert_eq!(set.test_async(3).await, Ok(true));
+        assert_eq!([array.get(&[0])?, array.get(&[3])?, array.get(&[7])?], [2, 1, 2]);
+        Ok(())
+    });
+}
+
+/// Whatever moves the cells, a view stops a reflect, and a reflect that is in flight keeps its cells
+/// from being lent.
+#[test]
+fn every_transport_claims_its_cells() {
+    let program = async |fabric: Fabric| {
+        let mut set = NodeSet::new(Group::world(&fabric).await?, Nodes::new(&[2], Order::LastFastest)?)?;
+        let array = row(&set)?;
+        for transport in Transport::ALL {
+            let reflect = Reflect::whole().by(transport);
+            set.reflect(&array, &reflect).await?;
+            let view = array.view()?;
+            assert!(set.reflect(&array, &reflect).await.is_err(), "{transport}");
+            drop(view);
+            set.reflect_async(&array, &reflect, 2).await?;
+            assert!(array.view().is_err(), "{transport}: what is received is lent");
+            set.wait_async(&[2]).await?;
+            assert!(array.view().is_ok(), "{transport}");
             set.barrier().await?;
         }
         Ok(())
