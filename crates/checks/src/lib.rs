@@ -12,7 +12,10 @@ pub mod documented;
 pub mod exchange;
 pub mod exploration;
 pub mod fmpl;
+pub mod jobs;
 #[cfg(target_os = "linux")]
 pub mod killed;
 pub mod lock;
 mod loss;
+
+pub use fabric_conformance::watchdog;

@@ -16,6 +16,7 @@ mod raw;
 mod segments;
 mod sequences;
 mod sizes;
+mod store_buffering;
 mod tables;
 mod tasks;
 mod threads;
