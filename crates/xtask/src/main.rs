@@ -10,6 +10,8 @@ mod explore;
 mod hosts;
 mod install_blacs;
 #[cfg(target_os = "linux")]
+mod leftover;
+#[cfg(target_os = "linux")]
 mod long_transfers;
 #[cfg(target_os = "linux")]
 mod nightly;
@@ -19,6 +21,8 @@ mod page;
 mod progress;
 mod suite;
 mod targets;
+#[cfg(target_os = "linux")]
+mod torture;
 #[cfg(target_os = "linux")]
 mod transports;
 mod twin;
@@ -107,6 +111,14 @@ enum Task {
     Sanitize(nightly::SanitizeOptions),
     /// Type-check the library crates for every target they support.
     Targets(targets::Options),
+    /// Kill, signal, starve and misuse programs of every system, and count what hangs, leaks, ends with
+    /// a wrong code or fails without a name.
+    #[cfg(target_os = "linux")]
+    Torture(torture::Options),
+    /// Take limits upon itself and execute a command.
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    TortureLimit(torture::LimitOptions),
     /// Measure what the transports of a reflect take, by threads of this machine and in virtual time.
     #[cfg(target_os = "linux")]
     Transports(transports::Options),
@@ -151,6 +163,10 @@ fn main() -> ExitCode {
         Task::Reduction => suite::reduction(),
         Task::Sanitize(options) => nightly::sanitize(&options),
         Task::Targets(options) => targets::run(&options),
+        #[cfg(target_os = "linux")]
+        Task::Torture(options) => torture::run(&options),
+        #[cfg(target_os = "linux")]
+        Task::TortureLimit(options) => torture::be_limited(&options),
         #[cfg(target_os = "linux")]
         Task::Transports(options) => transports::run(&options),
         Task::Twin(options) => twin::run(&options),
