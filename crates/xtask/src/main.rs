@@ -19,6 +19,8 @@ mod nightly;
 mod ofi;
 mod page;
 mod progress;
+#[cfg(target_os = "linux")]
+mod quick;
 mod suite;
 mod targets;
 #[cfg(target_os = "linux")]
@@ -104,6 +106,9 @@ enum Task {
     /// and by each launcher that is installed here.
     #[cfg(target_os = "linux")]
     Ofi(ofi::Options),
+    /// Run the quick form of every measuring and checking command that needs nothing to be built.
+    #[cfg(target_os = "linux")]
+    Quick(quick::Options),
     /// Explore random programs with and without the explorer's shortcuts, all that there are: they
     /// end in the same ways.
     Reduction,
@@ -160,6 +165,8 @@ fn main() -> ExitCode {
         Task::Matrix => suite::matrix(),
         #[cfg(target_os = "linux")]
         Task::Ofi(options) => ofi::run(&options),
+        #[cfg(target_os = "linux")]
+        Task::Quick(options) => quick::run(&options),
         Task::Reduction => suite::reduction(),
         Task::Sanitize(options) => nightly::sanitize(&options),
         Task::Targets(options) => targets::run(&options),

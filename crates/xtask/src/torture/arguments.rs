@@ -29,6 +29,8 @@ enum Kind {
     Text,
 }
 
+const CLUSTER: &[&str] = &["--fabric", "cluster", "--ranks", "2"];
+
 /// Options of every program, `torture_rank` among them, with what makes them count.
 const LAUNCH: [(&str, Kind, &[&str]); 17] = [
     ("--ranks", Kind::Number, &[]),
@@ -36,12 +38,12 @@ const LAUNCH: [(&str, Kind, &[&str]); 17] = [
     ("--bind", Kind::Name, &[]),
     ("--stuck-after", Kind::Number, &[]),
     ("--ranks-per-node", Kind::Number, &["--fabric", "virt"]),
-    ("--lease", Kind::Number, &["--fabric", "cluster"]),
-    ("--on-node", Kind::Name, &["--fabric", "cluster"]),
-    ("--atomics", Kind::Name, &["--fabric", "cluster"]),
-    ("--hosts", Kind::File, &["--fabric", "cluster"]),
-    ("--provider", Kind::Text, &["--fabric", "cluster"]),
-    ("--interface", Kind::Text, &["--fabric", "cluster"]),
+    ("--lease", Kind::Number, CLUSTER),
+    ("--on-node", Kind::Name, CLUSTER),
+    ("--atomics", Kind::Name, CLUSTER),
+    ("--hosts", Kind::File, CLUSTER),
+    ("--provider", Kind::Text, CLUSTER),
+    ("--interface", Kind::Text, CLUSTER),
     ("--platform", Kind::Name, &["--fabric", "virt"]),
     ("--faults", Kind::File, &["--fabric", "virt"]),
     ("--seed", Kind::Number, &["--fabric", "virt"]),
@@ -89,7 +91,7 @@ const VALUES: [(&str, Option<&[u8]>); 6] = [
 
 /// Whole command lines: by `onesided` (`$0`), `torture_rank` (`$1`), with the codes that they may end
 /// with, and a word of the message.
-const LINES: [(&str, &[i32], &str); 20] = [
+const LINES: [(&str, &[i32], &str); 21] = [
     ("\"$0\"", &[2], "Usage"),
     ("\"$0\" --version", &[0], ""),
     ("\"$0\" run", &[2], "--ranks"),
@@ -107,6 +109,7 @@ const LINES: [(&str, &[i32], &str); 20] = [
     ("\"$1\" words --for 0 -n 2", &[0], ""),
     ("\"$1\" --version", &[0], ""),
     ("\"$1\" --help", &[0], ""),
+    ("\"$1\" words --for 0 --ranks 1 --fabric cluster", &[0, 1], ""),
     ("\"$1\" words --for 0 --ranks 2 --seed 1", &[2], "--seed"),
     ("\"$1\" words --for 0 --ranks 2 --jitter 1us", &[2], "--jitter"),
     ("\"$1\" words --for 0 --ranks 2 --trace /no/such/file", &[1, 2], "/no/such/file"),
