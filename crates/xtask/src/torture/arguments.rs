@@ -246,7 +246,13 @@ fn subcommand(
     }
     let words: Vec<&OsStr> = command.get_args().collect();
     let what = format!("{what}: onesided {}", shown(&words));
-    let named = if name == "no-such-command" { name } else { option };
+    // Clap takes a negative number for an option, and does not name what is not UTF-8.
+    let named = match value {
+        _ if name == "no-such-command" => name,
+        Some(b"-1") => "-1",
+        Some(value) if std::str::from_utf8(value).is_err() => "UTF-8",
+        _ => option,
+    };
     tried(bed, what, command, codes(kind, value), &[named])
 }
 
