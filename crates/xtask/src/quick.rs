@@ -20,7 +20,7 @@ const COMMANDS: [&[&str]; 10] = [
     &["collectives", "--quick"],
     &["transports", "--quick"],
     &["long-transfers", "--quick"],
-    &["twin", "--lock", "RpLock", "--case", "R2W1x1"],
+    &["twin", "--lock", "RpLock", "--case", "R3W1x1"],
     &["torture", "--quick"],
 ];
 

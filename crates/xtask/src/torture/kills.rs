@@ -96,10 +96,15 @@ fn strike(run: &mut Run, victim: Victim) -> bool {
     process.is_some_and(|process: Pid| kill_process(process, Signal::KILL).is_ok())
 }
 
-/// Returns the ranks that a message calls lost.
-fn lost_in(message: &str) -> BTreeSet<u32> {
-    let number = |part: &str| part.rsplit(' ').next()?.parse().ok();
-    message.split(" was lost").filter(|part| part.contains("rank ")).filter_map(number).collect()
+/// What messages say of a rank that is gone: it was lost, or it failed because of the victim and has
+/// given back its memory before its own loss is known.
+const GONE: [&str; 3] = [" was lost", " was deregistered", " has no such region"];
+
+/// Returns the ranks that a message calls gone.
+fn gone_in(message: &str) -> BTreeSet<u32> {
+    let before = |mark| message.match_indices(mark).map(|(at, _)| &message[..at]).collect::<Vec<_>>();
+    let rank = |part: &str| part.rsplit_once("rank ")?.1.parse().ok();
+    GONE.into_iter().flat_map(before).filter_map(rank).collect()
 }
 
 fn judged(mut outcome: Outcome, system: &str, victim: Victim, killed: bool, ended: Ended, after: Duration) -> Outcome {
@@ -147,7 +152,7 @@ fn judged(mut outcome: Outcome, system: &str, victim: Victim, killed: bool, ende
                 outcome.faults.push(Fault::Wrong(format!("rank {rank} did not survive: {text}")));
             }
             Some(text) => {
-                let lost = lost_in(text);
+                let lost = gone_in(text);
                 if !killed || lost.is_empty() {
                     outcome.faults.push(Fault::Wrong(format!("rank {rank} ended with {text}")));
                 } else if !lost.is_subset(&failed) {
@@ -255,8 +260,14 @@ mod tests {
     }
 
     #[test]
-    fn lost_ranks_are_read_from_messages() {
-        assert_eq!(lost_in("error a lock: rank 12 was lost"), BTreeSet::from([12]));
-        assert_eq!(lost_in("error the job was lost"), BTreeSet::new());
+    fn ranks_that_are_gone_are_read_from_messages() {
+        for (message, rank) in [
+            ("error a lock: rank 12 was lost", 12),
+            ("error region 1024.1 of rank 0 was deregistered", 0),
+            ("error byte 65168 of region 2 of rank 0: rank 3 has no such region", 3),
+        ] {
+            assert_eq!(gone_in(message), BTreeSet::from([rank]));
+        }
+        assert_eq!(gone_in("error the job was lost"), BTreeSet::new());
     }
 }
