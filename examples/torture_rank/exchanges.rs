@@ -45,8 +45,8 @@ pub(super) async fn xmp(fabric: &Fabric, play: &Play) -> ProgramResult<u64> {
     let group = Group::world(fabric).await?;
     let all = EACH * group.len() as i64;
     let nodes = Nodes::new(&[group.len()], Order::LastFastest)?;
-    let template = Template::new(&[0..all], &[Format::Block], &nodes)?;
-    let mapping = template.align(&[0..all], &[Align::with(0)])?.shadow(&[Shadow::of(1)])?;
+    let template = Template::new(&(0..all), &[Format::Block], &nodes)?;
+    let mapping = template.align(&(0..all), &[Align::with(0)])?.shadow(&[Shadow::of(1)])?;
     let mut set = NodeSet::new(group, nodes)?;
     let array: Array<f64> = set.array(&mapping)?;
     set.barrier().await?;
