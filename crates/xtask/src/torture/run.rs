@@ -7,7 +7,10 @@ use std::{
     collections::BTreeSet,
     error::Error,
     fs::{self, File},
-    os::unix::{fs::PermissionsExt, process::ExitStatusExt},
+    os::unix::{
+        fs::PermissionsExt,
+        process::{CommandExt, ExitStatusExt},
+    },
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
@@ -148,7 +151,8 @@ impl Run {
 fn dress(command: &mut Command, place: &Path, mark: &str) -> Result<(), Box<dyn Error>> {
     command.env(leftover::VARIABLE, mark).env("RUST_BACKTRACE", "0").current_dir(place.join(REPORTS));
     command.env("TMPDIR", place.join(TEMPORARY)).env("XDG_RUNTIME_DIR", place.join(RUNTIME));
-    command.stdin(Stdio::null());
+    // A signal to this command is none to the cases that it waits for.
+    command.stdin(Stdio::null()).process_group(0);
     command.stdout(File::create(place.join("out"))?).stderr(File::create(place.join("err"))?);
     Ok(())
 }
