@@ -28,8 +28,8 @@ pub(crate) const NODE_VARIABLE: &str = "ONESIDED_NODE";
 /// How long each step of coming together may take.
 const STEP: Duration = Duration::from_secs(30);
 
-/// Returns the job that this process was started for, by a launcher of any kind, if it has several
-/// ranks. What the options say must not disagree.
+/// Returns the job that this process was started for, by our launcher, or by another one if it has
+/// several ranks. What the options say must not disagree.
 ///
 /// # Errors
 /// [`FabricError::Setting`].
@@ -39,7 +39,8 @@ pub(crate) fn found(launch: &Launch) -> Result<Option<Found>, FabricError> {
     }
     let problem = |error: bootstrap::DetectError| setting("launcher", error.to_string());
     let Some(found) = bootstrap::detect(&|name| env::var_os(name)).map_err(problem)? else { return Ok(None) };
-    if found.ranks() == Some(1) {
+    // Another launcher's only process may start ranks itself; a rank of ours never does.
+    if found.ranks() == Some(1) && !matches!(found, Found::Cluster(_)) {
         return Ok(None);
     }
     if let (Some(asked), Some(ranks)) = (launch.asked_ranks, found.ranks())

@@ -44,6 +44,8 @@ const CASES: &[(&str, fn())] = &[
     #[cfg(target_os = "linux")]
     ("cluster::ranks_meet_on_one_machine", cluster::here::ranks_meet_on_one_machine),
     #[cfg(target_os = "linux")]
+    ("cluster::a_cluster_of_one_rank_is_one_process", cluster::here::a_cluster_of_one_rank_is_one_process),
+    #[cfg(target_os = "linux")]
     ("cluster::input_goes_to_the_first", cluster::here::input_goes_to_the_first),
     #[cfg(target_os = "linux")]
     ("cluster::who_waits_for_a_killed_rank_is_told", cluster::here::who_waits_for_a_killed_rank_is_told),

@@ -10,6 +10,17 @@ pub(crate) fn ranks_meet_on_one_machine() {
     assert_eq!((ended.code, &lines[..]), (Some(0), &["0 of 4", "1 of 4", "2 of 4", "3 of 4"][..]), "{ended:?}");
 }
 
+/// A rank that took itself for the launcher would start processes without end.
+pub(crate) fn a_cluster_of_one_rank_is_one_process() {
+    let ended = run(job("meet", "--ranks 1"), b"");
+    assert_eq!((ended.code, &*ended.out), (Some(0), "0 of 1\n"), "{ended:?}");
+    let mut nested = job("meet", "--ranks 2");
+    nested.env("ONESIDED_CLUSTER", "v1;rank=0;ranks=1");
+    let ended = run(nested, b"");
+    assert_ne!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.err.contains("ONESIDED_CLUSTER"), "{ended:?}");
+}
+
 pub(crate) fn input_goes_to_the_first() {
     let ended = run(job("echo", "--ranks 2"), b"one\ntwo\n");
     assert_eq!((ended.code, &*ended.out), (Some(0), "one\ntwo\n"), "{ended:?}");
