@@ -1,5 +1,6 @@
 //! The errors of named locks.
 
+use crate::process::Unknown;
 use rma_lock::LockError;
 use rustix::io::Errno;
 use std::{
@@ -77,6 +78,39 @@ pub enum Error {
         /// The process that opened it.
         opened_by: u32,
     },
+    /// The lock's file was removed while this process had the lock open. Processes that open the lock
+    /// from now on use another file, so the lock was not taken: it would not exclude them. Open it
+    /// anew, when those that may still hold it in the removed file have ended their work.
+    #[error(
+        "lock file {} was removed while this process had it open: a new file would not exclude those that still use this \
+         one; end them, and open the lock anew",
+        path.display()
+    )]
+    Removed {
+        /// The path of the file.
+        path: PathBuf,
+    },
+    /// As [`Error::Removed`], and another file is at the path now.
+    #[error(
+        "lock file {} was replaced by another file while this process had it open: processes that use the other file are \
+         not excluded; open the lock anew",
+        path.display()
+    )]
+    Replaced {
+        /// The path of the file.
+        path: PathBuf,
+    },
+    /// Whether a process that uses the lock lives can't be found out: neither a pidfd nor `/proc`
+    /// gives an answer.
+    #[error("whether process {process} lives, which uses the lock {}, cannot be found out: {cause}", path.display())]
+    Probe {
+        /// The lock's file.
+        path: PathBuf,
+        /// The process.
+        process: u32,
+        /// The failure of the last probe.
+        cause: io::Error,
+    },
     /// The lock's protocol failed underneath.
     #[error("the lock {}: {cause}", path.display())]
     Lock {
@@ -85,6 +119,27 @@ pub enum Error {
         /// Why.
         cause: LockError,
     },
+}
+
+/// Why a call of the lock's protocol failed.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// By itself.
+    Lock(LockError),
+    /// Whether another process lives is not known, so the call was given up.
+    Probe(Unknown),
+}
+
+impl From<LockError> for Failed {
+    fn from(error: LockError) -> Self {
+        Failed::Lock(error)
+    }
+}
+
+impl From<Unknown> for Failed {
+    fn from(unknown: Unknown) -> Self {
+        Failed::Probe(unknown)
+    }
 }
 
 /// The result of a call.
@@ -104,7 +159,16 @@ impl Error {
         Error::TimedOut { path: path.to_owned() }
     }
 
-    pub(crate) fn lock(path: &Path) -> impl FnOnce(LockError) -> Self {
-        move |cause| Error::Lock { path: path.to_owned(), cause }
+    /// Returns what makes an error of a failed probe.
+    pub(crate) fn probe(path: &Path) -> impl FnOnce(Unknown) -> Self {
+        move |Unknown { process, cause }| Error::Probe { path: path.to_owned(), process, cause: cause.into() }
+    }
+
+    /// Returns what makes an error of a failed call of the lock's protocol.
+    pub(crate) fn lock(path: &Path) -> impl FnOnce(Failed) -> Self {
+        move |failed| match failed {
+            Failed::Lock(cause) => Error::Lock { path: path.to_owned(), cause },
+            Failed::Probe(unknown) => Error::probe(path)(unknown),
+        }
     }
 }

@@ -7,16 +7,16 @@
 //! ([`founding::renew`]), which needs a moment in which nobody holds the lock.
 
 use crate::{
-    Error, Result, file, founding,
+    Error, Result, descriptor, file, founding,
     layout::PROCESSES,
     mapping::Mapping,
+    presence::BEFORE_FOUNDING,
     process::{Machine, Process},
     session::{Gate, HOME, Session, View},
     slots::{self, State},
 };
 use core::time::Duration;
 use rma_lock::locks::Room;
-use rustix::io::dup;
 use std::{os::fd::OwnedFd, path::Path, sync::Arc, thread, time::Instant};
 
 /// How many free ranks are enough; with fewer, those that can be had by an epoch are worth one.
@@ -37,11 +37,19 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// # Errors
 /// [`Error::Full`] if there is no room before the deadline.
 pub(crate) fn join(path: &Path, deadline: Instant) -> Result<Session> {
-    let (process, machine) = (Process::this()?, Machine::this()?);
+    let (process, machine) = (Process::this(path)?, Machine::this()?);
     loop {
-        let Some(opened) = file::existing(path)? else {
-            founding::found(path, machine)?;
-            continue;
+        let opened = match file::existing(path)? {
+            Some(opened) => opened,
+            None => {
+                thread::sleep(BEFORE_FOUNDING);
+                if let Some(opened) = file::existing(path)? {
+                    opened
+                } else {
+                    founding::found(path, machine)?;
+                    continue;
+                }
+            }
         };
         if !file::lock(&opened, path, Some(deadline))? {
             return Err(Error::timed_out(path));
@@ -91,8 +99,9 @@ fn in_locked(path: &Path, file: &OwnedFd, map: &Arc<Mapping>, process: Process, 
     if !of_this_boot {
         return founding::renew(path, map, machine, FIRMLY).map(replaced);
     }
-    let home = View::new(path, dup(file).map_err(Error::refused("dup", path))?, map.clone(), HOME.index())?;
-    let ended = slots::ended(map);
+    let home =
+        View::new(path, descriptor::again(file).map_err(Error::refused("fcntl", path))?, map.clone(), HOME.index())?;
+    let ended = slots::ended(map).map_err(Error::probe(path))?;
     // Read after they have ended: none of them has gone beyond this epoch.
     let Room { epoch, epochs, deaths } = home.run(None, home.lock.room()).map_err(Error::lock(path))?;
     slots::reap(map, &ended, epoch);
@@ -109,7 +118,7 @@ fn in_locked(path: &Path, file: &OwnedFd, map: &Arc<Mapping>, process: Process, 
         return Ok(Outcome::Full);
     }
     drop(home);
-    let view = View::new(path, dup(file).map_err(Error::refused("dup", path))?, map.clone(), rank)?;
+    let view = View::new(path, descriptor::again(file).map_err(Error::refused("fcntl", path))?, map.clone(), rank)?;
     let session = Session::begin(view, process)?;
     if free.now.len() <= FEW_RANKS && free.later > FEW_RANKS && epochs >= FEW_EPOCHS {
         session.open_epoch(PATIENCE).map_err(Error::lock(path))?;

@@ -52,6 +52,7 @@
 // the lock's protocol runs.
 mod bell;
 mod block_on;
+mod descriptor;
 mod error;
 mod file;
 mod fork;
@@ -62,6 +63,7 @@ mod layout;
 mod lock;
 mod mapping;
 mod name;
+mod presence;
 mod process;
 mod provider;
 mod session;
