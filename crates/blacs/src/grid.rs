@@ -8,7 +8,7 @@ use crate::{
 };
 use core::future::Future;
 use fmpl::{Communicator, Fmpl, FmplError};
-use rdma_fabric::{Fabric, provider::Boxed};
+use rdma_fabric::{Fabric, Rank, provider::Boxed};
 use std::sync::Arc;
 
 /// A grid of processes, which exchange messages with each other and with nobody else (a *context*).
@@ -93,6 +93,12 @@ impl Grid {
     /// Returns row and column of a process by its number (`blacs_pcoord`).
     pub fn coordinates(&self, number: usize) -> Option<(usize, usize)> {
         self.map.coordinates(number)
+    }
+
+    /// Returns the rank of the process at (row, column); `None` outside the grid.
+    pub fn rank(&self, row: usize, column: usize) -> Option<Rank> {
+        let member = (row < self.rows() && column < self.columns()).then(|| row * self.columns() + column);
+        self.communicator.rank(member?).ok()
     }
 
     /// Returns what is set for the grid (`blacs_get`, 11 to 16).
