@@ -26,8 +26,8 @@ pub(crate) fn is_alone(env: &dyn Fn(&str) -> Option<OsString>) -> Result<(), Fab
     };
     let (launcher, rank) = (found.launcher(), found.rank());
     refused(format!(
-        "{launcher} started this process as rank {rank} of {ranks}, but only `onesided run` can start several ranks \
-         of a program whose `main` is not the library's: use `onesided run -n {ranks} -- PROGRAM`"
+        "{launcher} started this process as rank {rank} of {ranks}, but only `onesided run` starts several ranks of \
+         such a program: use `onesided run -n {ranks} -- PROGRAM`"
     ))
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn mpirun_starts_one_process_only() {
             assert!(ended.code == Some(0) && ended.out == "ring: 1 processes\n", "{ended}");
         } else {
             assert!(ended.code == Some(1) && !ended.out.contains("ring"), "{ended}");
-            assert!(ended.err.contains("of 2, but only `onesided run` can start several ranks"), "{ended}");
+            assert!(ended.err.contains("of 2, but only `onesided run` starts several ranks"), "{ended}");
         }
     }
 }

@@ -112,7 +112,7 @@ async fn stopped(fabric: Fabric) -> ProgramResult<()> {
 fn a_rank_of_one_thread_can_be_stuck() {
     let ended = end(start(&["launch", "2", "stuck-alone"], &[]));
     assert_eq!(ended.code, Some(99), "{}", ended.err);
-    assert!(ended.err.contains("rank 1 waits for rank 0 (the word at byte 0 of its region 1024.1)"), "{}", ended.err);
+    assert!(ended.err.contains("rank 1 waits for rank 1 (the word at byte 0 of its region 1024.1)"), "{}", ended.err);
     let ended = end(start(&["launch", "2", "stuck-helped"], &[]));
     assert_eq!(ended.code, Some(0), "{}", ended.err);
 }
