@@ -86,11 +86,10 @@ const CASES: &[(&str, fn())] = &[
     ("a_deadlock_is_told_on_every_fabric", launch_options::a_deadlock_is_told_on_every_fabric),
 ];
 
-/// Ten times what the longest case takes.
+/// How long a case may take: ten times what the longest one takes.
 const HANG: Duration = Duration::from_secs(300);
 
-/// Ends this process with the name of the case that hangs. The launchers that it has started end
-/// when their streams are closed, at the latest with the tests' own.
+/// Ends this process with the name of a case that hangs.
 struct Watchdog(#[expect(dead_code, reason = "the end of the case is when it is dropped")] mpsc::Sender<()>);
 
 impl Watchdog {
@@ -99,7 +98,7 @@ impl Watchdog {
         thread::spawn(move || {
             if ended.recv_timeout(HANG) == Err(mpsc::RecvTimeoutError::Timeout) {
                 eprintln!("{case} hangs");
-                std::process::abort();
+                std::process::exit(101);
             }
         });
         Watchdog(ends)

@@ -32,6 +32,7 @@ const CASES: &[(&str, fn())] = &[
     ("scalapack_finds_what_is_known", programs::scalapack_finds_what_is_known),
     ("grids_messages_and_combines_are_as_promised", programs::grids_messages_and_combines_are_as_promised),
     ("every_mistake_has_its_outcome", programs::every_mistake_has_its_outcome),
+    ("arguments_of_any_kind_are_errors_at_most", programs::arguments_of_any_kind_are_errors_at_most),
     ("matrices_go_around_in_c", rings::matrices_go_around_in_c),
     ("matrices_go_around_in_fortran", rings::matrices_go_around_in_fortran),
     ("the_static_library_does_the_same", rings::the_static_library_does_the_same),
