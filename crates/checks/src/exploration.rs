@@ -1,6 +1,7 @@
 //! A job to run under every delivery order, or under random ones, and the result it must have.
 
 use explore::{CounterExample, Explorer, Progress, Report, Sample};
+use fabric_conformance::watchdog::watch;
 use rdma_fabric::{Fabric, ProgramResult};
 use std::{fmt, ops::ControlFlow, pin::Pin, rc::Rc, time::Instant};
 
@@ -161,6 +162,7 @@ impl Exploration {
     /// If the result is not the expected one.
     pub fn check(&self) {
         let (name, start) = (&self.name, Instant::now());
+        let _watched = watch(name);
         let explorer = (self.explorer)();
         let explored = match self.expected {
             Expected::Violated { within, .. } => self.explored(explorer.state_limit(within), self.expected),

@@ -14,3 +14,5 @@ pub mod fmpl;
 pub mod killed;
 pub mod lock;
 mod loss;
+
+pub use fabric_conformance::watchdog;
