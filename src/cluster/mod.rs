@@ -2,8 +2,10 @@
 //! becomes a rank of it, and ends with it.
 //!
 //! [`launcher`] starts the ranks; [`member`] is a rank, [`news`] what it hears of others, `network`
-//! what moves its bytes, and `nearest` which interface of a host that is.
+//! what moves its bytes, and `nearest` which interface of a host that is; [`guest`] refuses processes
+//! that can't become ranks.
 
+mod guest;
 mod launcher;
 mod member;
 #[cfg(any(feature = "ofi", test))]
@@ -18,6 +20,7 @@ use bootstrap::{Found, How, Interface, Rendezvous, pmix::Pmix, rendezvous, rende
 use rdma_fabric::FabricError;
 use std::{env, time::Duration};
 
+pub(crate) use guest::is_alone;
 pub(crate) use launcher::{HostsError, serve_if_asked, start};
 pub(crate) use member::{run, run_shared};
 

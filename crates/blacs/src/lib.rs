@@ -40,8 +40,9 @@
 //!
 //! A send ends when its matrix may be used again, whether or not the receiver has come. Messages
 //! between two processes arrive in order. Those of different grids never meet, and neither do those
-//! between two processes, along rows, along columns and of the whole grid. What waits in the sender's
-//! memory goes on in every call of any grid.
+//! between two processes, along rows, along columns and of the whole grid. A message that waits in the
+//! sender's memory is fetched by its receiver, without another call of the sender; a broadcast waits for
+//! those processes only that have to pass it on ([`Topology`]).
 //!
 //! # What is the same every time
 //! Every receive names its sender, and operands are combined in an order that depends on the topology
@@ -67,7 +68,6 @@ mod memory;
 mod packing;
 mod parameters;
 mod point;
-mod progress;
 mod scope;
 mod shape;
 mod ties;

@@ -131,12 +131,12 @@ impl Stuck {
 
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} waits for {}", self.rank, self.awaited)?;
+        let Stuck { rank, awaited, .. } = self;
         match self.whom {
-            None => {}
-            Some(Whom::Everybody) => write!(f, ", which any rank may end")?,
-            Some(Whom::One(rank)) => write!(f, ", which {rank} may end")?,
-            Some(Whom::Several(ranks)) => write!(f, ", which any of {ranks} ranks may end")?,
+            None => write!(f, "{rank} waits for {awaited}")?,
+            Some(Whom::Everybody) => write!(f, "{rank} waits for any rank ({awaited})")?,
+            Some(Whom::One(peer)) => write!(f, "{rank} waits for {peer} ({awaited})")?,
+            Some(Whom::Several(ranks)) => write!(f, "{rank} waits for any of {ranks} ranks ({awaited})")?,
         }
         match self.others {
             0 => Ok(()),

@@ -6,6 +6,7 @@ mod bytes;
 mod combines;
 mod errors;
 mod grids;
+mod late;
 mod order;
 mod points;
 mod ties;

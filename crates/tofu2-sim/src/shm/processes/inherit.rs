@@ -10,7 +10,7 @@
 
 #![allow(unsafe_code)]
 
-use super::placement::affinity;
+use super::{descriptors::above_standard_streams, placement::affinity};
 use rustix::{
     fs::{self, Mode, OFlags},
     io::{Errno, FdFlags, fcntl_setfd},
@@ -60,5 +60,5 @@ pub(crate) fn open_anew(number: RawFd) -> Result<OwnedFd, &'static str> {
         return Err("is no memory file of a launcher");
     }
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    fs::open(path, flags, Mode::empty()).map_err(|_| "can't be opened anew")
+    above_standard_streams(|| fs::open(path, flags, Mode::empty())).map_err(|_| "can't be opened anew")
 }

@@ -1,5 +1,6 @@
 //! Memory files, which are nameless, sealed and of fixed size.
 
+use super::descriptors::above_standard_streams;
 use crate::shm::memory::layout;
 use rdma_fabric::{FabricError, error::Literal};
 use rustix::{
@@ -23,9 +24,10 @@ pub(crate) fn create(name: &str, len: usize, reserved: usize) -> Result<OwnedFd,
     layout::check_page(rustix::param::page_size())?;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Kernels before 6.3 don't know the flag against execution.
-    let file = fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL)
-        .or_else(|_| fs::memfd_create(name, flags))
-        .map_err(refused(&"memfd_create"))?;
+    let file = above_standard_streams(|| {
+        fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL).or_else(|_| fs::memfd_create(name, flags))
+    })
+    .map_err(refused(&"memfd_create"))?;
     // Beyond its file-size limit, a process gets a fatal signal instead of this error.
     if getrlimit(Resource::Fsize).current.is_some_and(|most| most < len as u64) {
         return Err(refused(&"ftruncate")(Errno::FBIG));
