@@ -1,7 +1,7 @@
 //! How jobs start, or do not, and exchanges.
 
 use crate::team::{ANYWHERE, LONG, answer, at_once, coordinator, hello, join, join_all, plan, team};
-use bootstrap::{Coordinator, End, Error, Refusal, Secret, Session};
+use bootstrap::{Coordinator, End, Error, Patience, Refusal, Secret, Session};
 use std::{
     thread,
     time::{Duration, Instant},
@@ -76,6 +76,9 @@ fn a_missing_coordinator_is_named() {
     let error = Session::join(address, &Secret::random().unwrap(), hello(0, 1), within, |_, _| ()).unwrap_err();
     assert!(matches!(error, Error::Unreachable { .. }), "{error}");
     assert!(error.to_string().contains(&address.to_string()));
+    let patience = Patience { within: Duration::from_secs(600), refused: within };
+    let error = Session::join(address, &Secret::random().unwrap(), hello(0, 1), patience, |_, _| ()).unwrap_err();
+    assert!(matches!(error, Error::Unreachable { within: after, .. } if after == within), "{error}");
     let silent = std::net::TcpListener::bind(ANYWHERE).unwrap();
     let address = silent.local_addr().unwrap();
     let error = Session::join(address, &Secret::random().unwrap(), hello(0, 1), within, |_, _| ()).unwrap_err();
@@ -92,11 +95,17 @@ fn all_hear_which_ranks_are_missing() {
         let Error::Refused(Refusal::Missing { first, count, ranks, .. }) = &error else { panic!("{error}") };
         assert_eq!((&first[..], *count, *ranks), (&[1, 2, 3, 4, 5, 6, 8, 9][..], 28, 30));
     }
-    let late = join(coordinator.address(), &secret, hello(1, 30), answer(1)).err().unwrap();
-    assert!(matches!(late, Error::Refused(Refusal::Missing { .. })), "{late}");
     let outcome = coordinator.wait(LONG).unwrap();
     assert!(matches!(outcome.refusal, Some(Refusal::Missing { .. })));
-    assert_eq!(outcome.ends[..3], [End::Refused, End::Refused, End::NeverCame]);
+    assert_eq!(outcome.ends[..3], [End::Refused, End::NeverCame, End::NeverCame]);
+    // What a rank has received, the coordinator's owner sees at once.
+    for rank in [1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13] {
+        let late = join(coordinator.address(), &secret, hello(rank, 30), answer(rank)).err().unwrap();
+        assert!(matches!(late, Error::Refused(Refusal::Missing { .. })), "{late}");
+        assert_eq!(coordinator.ends()[rank as usize], Some(End::Refused), "rank {rank}");
+    }
+    let ends = coordinator.wait(Duration::ZERO).unwrap().ends;
+    assert_eq!((&ends[0], &ends[13], &ends[14]), (&End::Refused, &End::Refused, &End::NeverCame));
 }
 
 /// Starts a job of three in which `wrong` comes after rank 0, and returns what both are told.
