@@ -3,6 +3,7 @@
 use crate::team::{ANYWHERE, LONG, answer, at_once, coordinator, hello, join, join_all, plan, team};
 use bootstrap::{Coordinator, End, Error, Patience, Refusal, Secret, Session};
 use std::{
+    net::{Ipv4Addr, SocketAddr, TcpListener},
     thread,
     time::{Duration, Instant},
 };
@@ -56,9 +57,15 @@ fn an_exchange_names_who_did_not_come_and_the_next_is_good() {
     at_once(&team, |_, session| session.exchange(b"", LONG).unwrap());
 }
 
+/// Returns an address where nothing listens, now and later: no other test uses this one of the loopback,
+/// and so none is given its port.
+fn nobodys_address(loopback: [u8; 4]) -> SocketAddr {
+    TcpListener::bind((Ipv4Addr::from(loopback), 0)).and_then(|listener| listener.local_addr()).unwrap()
+}
+
 #[test]
 fn ranks_that_come_before_their_coordinator_wait_for_it() {
-    let address = coordinator(plan(1)).0.address();
+    let address = nobodys_address([127, 77, 0, 1]);
     let secret = Secret::random().unwrap();
     let joining = {
         let secret = secret.clone();
@@ -71,7 +78,7 @@ fn ranks_that_come_before_their_coordinator_wait_for_it() {
 
 #[test]
 fn a_missing_coordinator_is_named() {
-    let address = coordinator(plan(1)).0.address();
+    let address = nobodys_address([127, 77, 0, 2]);
     let within = Duration::from_millis(100);
     let error = Session::join(address, &Secret::random().unwrap(), hello(0, 1), within, |_, _| ()).unwrap_err();
     assert!(matches!(error, Error::Unreachable { .. }), "{error}");
@@ -79,7 +86,7 @@ fn a_missing_coordinator_is_named() {
     let patience = Patience { within: Duration::from_secs(600), refused: within };
     let error = Session::join(address, &Secret::random().unwrap(), hello(0, 1), patience, |_, _| ()).unwrap_err();
     assert!(matches!(error, Error::Unreachable { within: after, .. } if after == within), "{error}");
-    let silent = std::net::TcpListener::bind(ANYWHERE).unwrap();
+    let silent = TcpListener::bind(ANYWHERE).unwrap();
     let address = silent.local_addr().unwrap();
     let error = Session::join(address, &Secret::random().unwrap(), hello(0, 1), within, |_, _| ()).unwrap_err();
     assert!(matches!(error, Error::Silent { .. }), "{error}");
