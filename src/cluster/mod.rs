@@ -1,9 +1,10 @@
 //! Ranks that another launcher started, or that run on several nodes: how a process finds its job,
 //! becomes a rank of it, and ends with it.
 //!
-//! [`launcher`] starts the ranks; [`member`] is a rank, [`news`] what it hears of others, `network`
-//! what moves its bytes, and `nearest` which interface of a host that is.
+//! [`launcher`] starts the ranks; [`member`] is a rank, [`identity`] what it says of its program and
+//! machine, [`news`] what it hears of others, `network` what moves its bytes, and `nearest` which interface of a host that is.
 
+mod identity;
 mod launcher;
 mod member;
 #[cfg(any(feature = "ofi", test))]
@@ -18,6 +19,8 @@ use bootstrap::{Found, How, Interface, Rendezvous, pmix::Pmix, rendezvous, rende
 use rdma_fabric::FabricError;
 use std::{env, time::Duration};
 
+#[cfg(fuzzing)]
+pub use launcher::fuzz;
 pub(crate) use launcher::{HostsError, serve_if_asked, start};
 pub(crate) use member::{run, run_shared};
 
