@@ -81,6 +81,7 @@ pub fn launch_shared<T: Send>(rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) 
 
 /// Calls `start` with the parsed command line, unless it asks for help.
 fn started(usage: &str, start: impl FnOnce(Launch, Vec<OsString>) -> ExitCode) -> ExitCode {
+    release_signals();
     #[cfg(target_os = "linux")]
     if let Some(code) = bootstrap::serve_if_asked().or_else(cluster::serve_if_asked) {
         return code;
@@ -98,6 +99,12 @@ fn started(usage: &str, start: impl FnOnce(Launch, Vec<OsString>) -> ExitCode) -
     }
 }
 
+/// Undoes what libraries of libfabric did to signals when this program was loaded.
+fn release_signals() {
+    #[cfg(feature = "ofi")]
+    fabric_ofi::release_signals();
+}
+
 fn nothing_more(rest: Vec<OsString>) -> Result<(), FabricError> {
     match rest.first() {
         None => Ok(()),
@@ -113,6 +120,7 @@ impl Launch {
     /// rank that failed first, or 1 if it has none of its own; the code that was given if a rank
     /// [aborted](Fabric::abort) the job, or 1 if no process can have that.
     pub fn run<P: Program>(&self, program: &P) -> ExitCode {
+        release_signals();
         match self.try_run(&|fabric| Box::pin(async move { program.run(fabric).await.map(drop) })) {
             Ok(code) => code,
             Err(error) => failed(&error),
@@ -127,6 +135,7 @@ impl Launch {
     /// Ranks in virtual time are refused with [`FabricError::Unsupported`]: the simulator is the
     /// only runtime there.
     pub fn run_shared<T: Send>(&self, rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) -> ExitCode {
+        release_signals();
         match self.try_run_shared(&|fabric| rank(fabric).map(drop)) {
             Ok(code) => code,
             Err(error) => failed(&error),
@@ -167,6 +176,8 @@ impl Launch {
         let launcher = Launcher::new(self.ranks).bind(self.bind).stuck_after(self.stuck_after);
         let launcher = launcher.shared_address_space(self.shared_address_space).progress_thread(self.progress_thread);
         let launcher = launcher.command(program, std::env::args_os().skip(1));
+        #[cfg(feature = "ofi")]
+        let launcher = fabric_ofi::NO_HANDLERS.iter().fold(launcher, |launcher, name| launcher.env(name, "1"));
         let code = observing::start(self, launcher)?;
         Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
     }

@@ -1,17 +1,17 @@
 //! A rank of a job that other processes belong to: from finding the coordinator to the end.
 
 use super::{
-    NODE_VARIABLE, STEP, failed, meet,
+    STEP, failed, identity, meet,
     news::{self, News, Seat},
     standstill::Watch,
 };
 #[cfg(feature = "ofi")]
 use crate::report::say;
-use crate::{AtomicsBy, Launch, OnNode, observing, report::LaunchError, settings::setting};
-use bootstrap::{Found, Hello, Session};
+use crate::{AtomicsBy, Launch, observing, report::LaunchError, settings::setting};
+use bootstrap::{Cluster, Found, Hello, Patience, SecretAt, Session};
 use rdma_fabric::{Fabric, Program, ProgramResult, Rank};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use std::{
-    env, fs,
     hash::{DefaultHasher, Hash, Hasher},
     thread,
     time::Duration,
@@ -44,18 +44,20 @@ fn run_with(
     found: &Found,
     program: impl FnOnce(&RankOfJob) -> (Result<(), LaunchError>, bool),
 ) -> Result<(), LaunchError> {
+    let refused = told_by_launcher(launch, found);
     let met = meet(launch, found)?;
     let news = news::new();
     let hello = Hello {
         rank: met.rank,
         ranks: met.ranks,
-        build: build(),
+        build: identity::build()?,
         provider: network(launch),
-        host: text_of("/proc/sys/kernel/hostname"),
-        node: node(launch, met.rank),
+        host: identity::host(),
+        node: identity::node(launch, met.rank)?,
     };
     let heard = news.clone();
-    let session = Session::join(met.address, &met.secret, hello, STEP * 3, move |speaker, event| {
+    let patience = Patience { within: STEP * 3, refused };
+    let session = Session::join(met.address, &met.secret, hello, patience, move |speaker, event| {
         heard.hear(speaker, event);
     })
     .map_err(|error| failed(&error))?;
@@ -84,6 +86,20 @@ fn run_with(
     news.leave();
     drop(rank);
     ended
+}
+
+/// Returns for how long the coordinator may refuse connections. If this program's own launcher has started
+/// this process, its coordinator listened before; so it has ended, and this process ends with it: at once
+/// where the system can see to that, else after a lease.
+fn told_by_launcher(launch: &Launch, found: &Found) -> Duration {
+    match found {
+        Found::Cluster(Cluster { secret: SecretAt::Stdin, .. }) => {
+            // If that is refused, the connection tells.
+            let _ = set_parent_process_death_signal(Some(Signal::KILL));
+            launch.lease
+        }
+        _ => STEP * 3,
+    }
 }
 
 fn is_late(error: &bootstrap::Error) -> bool {
@@ -128,7 +144,11 @@ impl RankOfJob {
         let number = welcome.job.wrapping_add(u64::from(own));
         let secret = secret_of_node(&met.secret.to_hex());
         let leads = plan.local.first() == Some(&plan.me);
-        let part = if leads { Part::lead(&plan, number, secret) } else { Part::join(&plan, number, secret) }?;
+        let part = if leads {
+            Part::lead(&plan, number, secret)
+        } else {
+            Part::join_while(&plan, number, secret, &|| news.can_begin())
+        }?;
         let several = nodes.iter().any(|node| *node != own);
         let rank = if several { Self::among(launch, session, news, part)? } else { Self::alone(news, part) };
         // Nobody begins before all can be reached.
@@ -266,30 +286,4 @@ fn alone_on_its_node(launch: &Launch, node: u32, local: &[Rank]) -> Result<(), L
         ))),
         _ => Ok(()),
     }
-}
-
-/// Returns what is the same for processes that can share memory: a machine, its boot and its network
-/// namespace, or what the user says.
-fn node(launch: &Launch, rank: u32) -> String {
-    if launch.on_node == OnNode::Ofi {
-        return format!("rank {rank}");
-    }
-    if let Ok(named) = env::var(NODE_VARIABLE) {
-        return format!("named {named}");
-    }
-    let namespace = fs::read_link("/proc/self/ns/net").unwrap_or_default();
-    format!("{} {}", text_of("/proc/sys/kernel/random/boot_id"), namespace.display())
-}
-
-/// Returns what is the same for processes that run the same program: its version, and its file's
-/// length and contents.
-fn build() -> String {
-    let mut hasher = DefaultHasher::new();
-    let file = env::current_exe().and_then(fs::read).unwrap_or_default();
-    file.hash(&mut hasher);
-    format!("onesided {} ({} bytes, {:016x})", env!("CARGO_PKG_VERSION"), file.len(), hasher.finish())
-}
-
-fn text_of(path: &str) -> String {
-    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }

@@ -1,11 +1,12 @@
 //! Ranks that another launcher started, or that run on several nodes: how a process finds its job,
 //! becomes a rank of it, and ends with it.
 //!
-//! [`launcher`] starts the ranks; [`member`] is a rank, [`news`] what it hears of others, `network`
-//! what moves its bytes, and `nearest` which interface of a host that is; [`guest`] refuses processes
-//! that can't become ranks.
+//! [`launcher`] starts the ranks; [`member`] is a rank, [`identity`] what it says of its program and
+//! machine, [`news`] what it hears of others, `network` what moves its bytes, and `nearest` which
+//! interface of a host that is; [`guest`] refuses processes that can't become ranks.
 
 mod guest;
+mod identity;
 mod launcher;
 mod member;
 #[cfg(any(feature = "ofi", test))]
@@ -21,6 +22,8 @@ use rdma_fabric::FabricError;
 use std::{env, time::Duration};
 
 pub(crate) use guest::is_alone;
+#[cfg(fuzzing)]
+pub use launcher::fuzz;
 pub(crate) use launcher::{HostsError, serve_if_asked, start};
 pub(crate) use member::{run, run_shared};
 

@@ -1,7 +1,7 @@
 //! What a rank hears of others, passed on to its memory and to whoever waits.
 
 use bootstrap::{Event, Speaker};
-use rdma_fabric::Rank;
+use rdma_fabric::{FabricError, Rank};
 use std::{
     process,
     sync::{Arc, Mutex, PoisonError},
@@ -38,6 +38,29 @@ impl State {
         if let Some(awaited) = self.awaited.take() {
             crate::report::say(format_args!("error: deadlock: {waiting} ranks wait for each other: {awaited}"));
         }
+    }
+
+    /// Handles an event of a rank that has no memory yet, and so nothing in flight: it answers at once,
+    /// as others wait for that. What its memory has to know is kept.
+    fn hear_early(&mut self, speaker: &Speaker, event: Event) {
+        let mut gone = |rank: u32| _ = self.gone_early.get_or_insert(Rank::new(rank));
+        // A speaker that can't be heard has lost its coordinator, which is the next event.
+        match &event {
+            Event::Drain { epoch, lost } => {
+                lost.iter().copied().for_each(gone);
+                _ = speaker.drained(*epoch);
+                return;
+            }
+            Event::Reopen { epoch } => {
+                _ = speaker.reopened(*epoch, Vec::new());
+                return;
+            }
+            Event::Aborted { code, text, .. } => return end_alone(format_args!("the job was aborted: {text}"), *code),
+            Event::Left { rank } | Event::Lost { rank, .. } => gone(*rank),
+            _ if end_without(&event) => return,
+            _ => {}
+        }
+        self.early.push((speaker.clone(), event));
     }
 
     fn standing(&self) -> Option<Standing> {
@@ -77,6 +100,8 @@ struct State {
     /// before it hears that all wait.
     awaited: Option<Stuck>,
     early: Vec<(Speaker, Event)>,
+    /// A rank that was lost, or left, before this one had its memory.
+    gone_early: Option<Rank>,
 }
 
 impl News {
@@ -96,8 +121,15 @@ impl News {
         state.heard += 1;
         match &state.seat {
             Some(seat) => pass_on(seat, speaker, event),
-            None => state.early.push((speaker.clone(), event)),
+            None => state.hear_early(speaker, event),
         }
+    }
+
+    /// Returns an error if a rank is known to have ended before this one has its memory: then no job
+    /// begins.
+    pub(crate) fn can_begin(&self) -> Result<(), FabricError> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.gone_early.map_or(Ok(()), |rank| Err(FabricError::PeerLost { rank }))
     }
 
     /// Says what the rank waited for, if it waits no more because all did. Another rank of the node may
@@ -145,7 +177,9 @@ fn pass_on(seat: &Seat, speaker: &Speaker, event: Event) {
                 Err(error) => _ = speaker.lost(&error.to_string()),
             },
         },
-        Event::Resume { cards, lost, .. } => {
+        Event::Resume { mut cards, lost, .. } => {
+            // That of a rank that had no memory yet.
+            cards.iter_mut().for_each(|card| _ = card.take_if(|card| card.is_empty()));
             let lost: Vec<u32> = lost.into_iter().map(|(rank, _)| rank).collect();
             resume(seat, &cards, &ranks(&lost));
         }
@@ -162,11 +196,21 @@ fn pass_on(seat: &Seat, speaker: &Speaker, event: Event) {
         Event::Deadlock { waiting } => deadlock(seat, waiting),
         Event::Aborted { rank, code, text } => end(seat, rank, &text, code),
         // The node is not told: its other ranks hear for themselves, and may be well.
-        Event::CoordinatorLost => end_alone(format_args!("the job's coordinator is gone")),
-        Event::CutOff { text } => end_alone(format_args!("this rank is cut off from the job's coordinator: {text}")),
-        Event::Dismissed { text } => end_alone(format_args!("the others hold this rank for lost: {text}")),
-        _ => {}
+        other => _ = end_without(&other),
     }
+}
+
+/// Ends this process if the event says that it is not part of a job any more. Returns whether it does.
+fn end_without(event: &Event) -> bool {
+    match event {
+        Event::CoordinatorLost => end_alone(format_args!("the job's coordinator is gone"), 1),
+        Event::CutOff { text } => {
+            end_alone(format_args!("this rank is cut off from the job's coordinator: {text}"), 1);
+        }
+        Event::Dismissed { text } => end_alone(format_args!("the others hold this rank for lost: {text}"), 1),
+        _ => return false,
+    }
+    true
 }
 
 fn resume(seat: &Seat, cards: &[Option<Vec<u8>>], lost: &[Rank]) {
@@ -203,22 +247,26 @@ fn end(seat: &Seat, rank: Option<u32>, text: &str, code: i32) {
         #[cfg(feature = "ofi")]
         Seat::Among(member) => member.aborted(rank, text, code),
     }
-    exit_soon(if (1..=255).contains(&code) { code } else { 1 });
+    exit_soon(code);
 }
 
-/// Says why this rank can't go on, and ends its process in a moment.
-fn end_alone(why: std::fmt::Arguments<'_>) {
+/// Says why this rank can't continue, and ends its process in a moment.
+fn end_alone(why: std::fmt::Arguments<'_>, code: i32) {
     crate::report::say(format_args!("error: {why}"));
-    exit_soon(1);
+    exit_soon(code);
 }
 
-/// Ends this process in a moment, unless it ends by itself until then.
+/// Ends this process in a moment, unless it ends by itself until then; at once if there is no thread
+/// that could wait. A code that no process can have is 1.
 fn exit_soon(code: i32) {
+    let code = if (1..=255).contains(&code) { code } else { 1 };
     let late = move || {
         thread::sleep(LAST_MOMENT);
         process::exit(code);
     };
-    let _ = thread::Builder::new().name("the end".to_owned()).spawn(late);
+    if thread::Builder::new().name("the end".to_owned()).stack_size(128 << 10).spawn(late).is_err() {
+        process::exit(code);
+    }
 }
 
 fn ranks(numbers: &[u32]) -> Vec<Rank> {

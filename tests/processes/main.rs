@@ -69,6 +69,30 @@ const CASES: &[(&str, fn())] = &[
     #[cfg(target_os = "linux")]
     ("cluster::what_ranks_did_is_counted", cluster::here::what_ranks_did_is_counted),
     #[cfg(target_os = "linux")]
+    (
+        "cluster::a_launcher_killed_while_ranks_start_leaves_nobody",
+        cluster::here::a_launcher_killed_while_ranks_start_leaves_nobody,
+    ),
+    #[cfg(target_os = "linux")]
+    ("cluster::limits_of_memory_are_errors", cluster::here::limits_of_memory_are_errors),
+    #[cfg(target_os = "linux")]
+    (
+        "cluster::who_waits_for_memory_of_a_failed_rank_is_told",
+        cluster::here::who_waits_for_memory_of_a_failed_rank_is_told,
+    ),
+    #[cfg(target_os = "linux")]
+    ("cluster::signals_have_their_effect_on_shared_memory", cluster::here::signals_have_their_effect_on_shared_memory),
+    #[cfg(target_os = "linux")]
+    (
+        "cluster::a_launcher_killed_while_hosts_start_leaves_nobody",
+        cluster::hosts::a_launcher_killed_while_hosts_start_leaves_nobody,
+    ),
+    #[cfg(target_os = "linux")]
+    (
+        "cluster::a_rank_that_does_not_come_is_named_with_its_host",
+        cluster::hosts::a_rank_that_does_not_come_is_named_with_its_host,
+    ),
+    #[cfg(target_os = "linux")]
     ("cluster::ranks_of_hosts_meet", cluster::hosts::ranks_of_hosts_meet),
     #[cfg(target_os = "linux")]
     ("cluster::input_goes_to_the_first_of_the_first_host", cluster::hosts::input_goes_to_the_first_of_the_first_host),

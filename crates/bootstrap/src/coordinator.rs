@@ -11,6 +11,8 @@ mod plan;
 
 pub use ends::{Abort, End, Outcome};
 pub(crate) use job::Roster;
+#[cfg(any(test, fuzzing))]
+pub(crate) use job::fuzz::run as fuzz;
 pub use plan::{Plan, StartError, Succession};
 
 use crate::Secret;
@@ -118,7 +120,8 @@ impl Coordinator {
         self.address
     }
 
-    /// Returns how each rank has ended by now; none for those that have not.
+    /// Returns how each rank has ended by now; none for those that have not. It includes whatever any
+    /// session has received.
     pub fn ends(&self) -> Vec<Option<End>> {
         self.shared.seen().ends.clone()
     }
@@ -130,7 +133,8 @@ impl Coordinator {
     }
 
     /// Waits until all ranks have ended, the job could not start, or it was aborted; returns nothing
-    /// if that is not so after `within`.
+    /// if that is not so after `within`. If the job could not start, a rank that comes later changes
+    /// from [`End::NeverCame`] to [`End::Refused`] when it receives the reason.
     pub fn wait(&self, within: Duration) -> Option<Outcome> {
         let until = Instant::now() + within;
         let mut seen = self.shared.seen();

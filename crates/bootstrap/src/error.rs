@@ -1,5 +1,6 @@
 //! What may go wrong in a session, and why a job can't start.
 
+use crate::rank_list::RankList;
 use std::{io, net::SocketAddr, time::Duration};
 
 /// A call of a [`Session`](crate::Session) did not do what it was asked to.
@@ -78,7 +79,7 @@ pub enum Error {
         limit: usize,
     },
     /// An exchange is incomplete.
-    #[error("an exchange is incomplete: ranks that did not come in time: {absent:?}; ranks that have ended: {ended:?}")]
+    #[error("an exchange is incomplete: {}", missing(absent, ended))]
     Incomplete {
         /// Ranks that had not come when the time was over.
         absent: Vec<u32>,
@@ -102,7 +103,7 @@ pub enum Error {
         text: String,
     },
     /// Not all ranks ended in time.
-    #[error("ranks {ranks:?} had not ended after {within:?}")]
+    #[error("{} had not ended after {within:?}", RankList(ranks))]
     NotEnded {
         /// Those that had neither left nor were lost.
         ranks: Vec<u32>,
@@ -188,7 +189,7 @@ pub enum Refusal {
         other_provider: String,
     },
     /// Ranks did not come in time.
-    #[error("{count} of {ranks} ranks did not come within {within:?}; the first of them: {first:?}")]
+    #[error("{count} of {ranks} ranks did not come within {within:?}, {}", named(first, *count))]
     Missing {
         /// The first of those that are missing.
         first: Vec<u32>,
@@ -200,7 +201,7 @@ pub enum Refusal {
         within: Duration,
     },
     /// A rank ended before all had come.
-    #[error("rank {rank} on {host} ended before all ranks had come: {text}")]
+    #[error("rank {rank}{} ended before all ranks had come: {text}", on(host))]
     Died {
         /// The rank.
         rank: u32,
@@ -215,4 +216,51 @@ pub enum Refusal {
         /// The reason.
         text: String,
     },
+}
+
+/// Returns which ranks did not bring an item to an exchange.
+fn missing(absent: &[u32], ended: &[(u32, String)]) -> String {
+    let late = (!absent.is_empty()).then(|| format!("{} did not come in time", RankList(absent)));
+    let ended = ended.iter().map(|(rank, how)| format!("rank {rank} has ended ({how})"));
+    late.into_iter().chain(ended).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns which ranks are missing, of which only the first are known.
+fn named(first: &[u32], count: usize) -> String {
+    if first.len() < count { format!("among them {}", RankList(first)) } else { RankList(first).to_string() }
+}
+
+/// Returns where a rank runs, if that is known.
+fn on(host: &str) -> String {
+    if host.is_empty() { String::new() } else { format!(" on {host}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_name_ranks_and_hosts_or_leave_them_out() {
+        let incomplete = |absent: &[u32], ended: &[(u32, &str)]| {
+            let ended = ended.iter().map(|(rank, how)| (*rank, (*how).to_owned())).collect();
+            Error::Incomplete { absent: absent.to_vec(), ended }.to_string()
+        };
+        assert_eq!(incomplete(&[2], &[]), "an exchange is incomplete: rank 2 did not come in time");
+        assert_eq!(incomplete(&[], &[(1, "it left")]), "an exchange is incomplete: rank 1 has ended (it left)");
+        assert_eq!(
+            incomplete(&[0, 1, 3], &[(2, "it left")]),
+            "an exchange is incomplete: ranks 0-1, 3 did not come in time, rank 2 has ended (it left)"
+        );
+        let died = |host: &str| Refusal::Died { rank: 1, host: host.into(), text: "exited with 3".into() }.to_string();
+        assert_eq!(died(""), "rank 1 ended before all ranks had come: exited with 3");
+        assert_eq!(died("node7"), "rank 1 on node7 ended before all ranks had come: exited with 3");
+        let within = Duration::from_secs(1);
+        let absent = |first: &[u32], count| Refusal::Missing { first: first.to_vec(), count, ranks: 30, within };
+        let text = "2 of 30 ranks did not come within 1s, ranks 4-5";
+        assert_eq!(absent(&[4, 5], 2).to_string(), text);
+        let text = "9 of 30 ranks did not come within 1s, among them ranks 0-7";
+        assert_eq!(absent(&[0, 1, 2, 3, 4, 5, 6, 7], 9).to_string(), text);
+        let ranks = Error::NotEnded { ranks: vec![1, 2], within }.to_string();
+        assert_eq!(ranks, "ranks 1-2 had not ended after 1s");
+    }
 }

@@ -4,12 +4,18 @@
 mod coordinator;
 mod detect;
 mod error;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
+#[cfg(all(test, not(fuzzing)))]
+mod fuzz;
 mod handshake;
 mod hello;
 mod inherited;
 mod launcher;
 mod pmi;
 pub mod pmix;
+mod rank_list;
 mod rendezvous;
 mod secret;
 mod secret_file;
@@ -28,5 +34,5 @@ pub use rendezvous::{
 };
 pub use secret::{BadSecret, Secret};
 pub use secret_file::{SECRET_FILE, SecretFileError};
-pub use session::{Event, Session, Speaker};
+pub use session::{Event, Patience, Session, Speaker};
 pub use wire::{ITEM_LIMIT, TEXT_LIMIT};

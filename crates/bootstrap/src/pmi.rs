@@ -143,8 +143,7 @@ impl Bootstrap for Pmi1 {
     fn get(&mut self, _of: u32, key: &str) -> Result<Vec<u8>, LauncherError> {
         let first = self.get_part(key)?;
         let value = first.take("value")?;
-        let (count, head) = value.split_once('x').ok_or_else(|| first.malformed())?;
-        let count: usize = count.parse().ok().filter(|count| *count <= PART_LIMIT).ok_or_else(|| first.malformed())?;
+        let (count, head) = parts_of(&value).ok_or_else(|| first.malformed())?;
         let mut text = head.to_owned();
         for index in 1..count {
             text.push_str(&self.get_part(&format!("{key}.{index}"))?.take("value")?);
@@ -168,6 +167,25 @@ pub(crate) fn bytes_of(text: &str) -> Option<Vec<u8>> {
         return None;
     }
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+}
+
+/// Reads a line as an answer, and the number and head of a value's parts.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn fuzz(line: &str) {
+    let answer = Answer::read("fuzz", line.to_owned());
+    let _ = (answer.number("keylen_max"), answer.take("kvsname"), answer.malformed().to_string());
+    if let Ok(value) = answer.take("value")
+        && let Some((count, head)) = parts_of(&value)
+    {
+        assert!(count <= PART_LIMIT && head.len() < value.len());
+    }
+}
+
+/// Reads the first part of a value: the number of parts, and its digits.
+fn parts_of(value: &str) -> Option<(usize, &str)> {
+    let (count, head) = value.split_once('x')?;
+    let count = count.parse().ok().filter(|count| (1..=PART_LIMIT).contains(count))?;
+    Some((count, head))
 }
 
 /// A line of the launcher.

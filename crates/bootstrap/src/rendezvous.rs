@@ -7,6 +7,8 @@ mod interface;
 mod process;
 
 pub use error::RendezvousError;
+#[cfg(any(test, fuzzing))]
+pub(crate) use process::fuzz;
 pub use process::{COORDINATOR, serve_if_asked};
 
 use crate::{

@@ -15,6 +15,7 @@ mod speaker;
 mod standby;
 mod thread;
 
+pub use join::Patience;
 pub use speaker::Speaker;
 
 use crate::{Error, Hello, Plan, Secret, Welcome, wire::ITEM_LIMIT};
@@ -122,7 +123,7 @@ pub struct Session {
 impl Session {
     /// Joins the job whose coordinator is at `address`, and waits until all ranks have come.
     ///
-    /// It is tried again until `within` is over if nothing listens there yet. `on_event` is called
+    /// `patience` bounds this; a [`Duration`] bounds all of it. `on_event` is called
     /// by a thread of the session for one event at a time, in their order, from now on: maybe before
     /// this returns. What it is given with the event is for answers; it may take its time, since
     /// another thread tells the coordinator that this process lives. If it panics, no event follows,
@@ -131,10 +132,10 @@ impl Session {
         address: SocketAddr,
         secret: &Secret,
         hello: Hello,
-        within: Duration,
+        patience: impl Into<Patience>,
         on_event: impl FnMut(&Speaker, Event) + Send + 'static,
     ) -> Result<Self, Error> {
-        let joined = join::join(address, secret, &hello, within)?;
+        let joined = join::join(address, secret, &hello, patience.into())?;
         let welcome = joined.welcome;
         let (lease, segment) = (welcome.lease, welcome.segment.clone());
         let (succession, addresses) = (joined.succession, joined.standbys);

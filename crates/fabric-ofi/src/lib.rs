@@ -40,6 +40,20 @@ mod slots;
 mod verdict;
 mod words;
 
+/// Gives signals that a library of libfabric's handles their default effect, and returns these signals.
+///
+/// The libraries of InfiniPath and Omni-Path, which libfabric is linked against on many systems, install
+/// handlers when a program is loaded: SIGINT and SIGTERM then end it with code 1, whatever else handles
+/// them, and SIGSEGV is reported as that code. Call this at the start of `main`, before handlers of the
+/// program's own; `onesided::launch` does. Variables prevent it too, if they are there when the program is
+/// loaded: [`NO_HANDLERS`].
+pub fn release_signals() -> Vec<i32> {
+    raw::release_signals()
+}
+
+/// The variables that, if set, keep those libraries from installing handlers.
+pub const NO_HANDLERS: [&str; 2] = ["HFI_NO_BACKTRACE", "IPATH_NO_BACKTRACE"];
+
 pub use {
     atomics::{AtomicKind, Atomics, WordKind},
     domain::Domain,

@@ -8,10 +8,12 @@
 
 use super::{
     end::RankEnd,
+    error::HostsError,
     frames::{BEGIN, Order, Report},
     home::Home,
     plan::{AGENT, AgentPlan},
     ranks::{RankProcesses, Start},
+    spawn::spawn,
 };
 use crate::{cluster::STEP, observing, report::say};
 use bootstrap::Secret;
@@ -38,7 +40,7 @@ const LAST_MOMENT: Duration = Duration::from_secs(2);
 pub(crate) fn serve_if_asked() -> Option<ExitCode> {
     let text = env::var_os(AGENT)?;
     let plan = AgentPlan::from_text(&text.to_string_lossy());
-    Some(match plan.map(|plan| serve(&plan)) {
+    Some(match plan.and_then(|plan| serve(&plan).map_err(|cause| HostsError::Launcher { cause })) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
             say(format_args!("error: {error}"));
@@ -48,18 +50,21 @@ pub(crate) fn serve_if_asked() -> Option<ExitCode> {
 }
 
 /// Starts the ranks and returns the code of the first that failed, or 0.
-fn serve(plan: &AgentPlan) -> i32 {
-    println!("{BEGIN}");
-    let home = Home::open(io::stdout(), LAST_MOMENT);
-    let orders = hear();
+///
+/// # Errors
+/// There is no thread by which to speak with the launcher.
+fn serve(plan: &AgentPlan) -> io::Result<i32> {
+    writeln!(io::stdout(), "{BEGIN}")?;
+    let home = Home::open(io::stdout(), LAST_MOMENT)?;
+    let orders = hear()?;
     let failed = |problem: String| {
         home.send(Report::Failed(problem));
         Bond::Holds(Instant::now()).until_done(&home, &orders, plan.silence);
-        1
+        Ok(1)
     };
     let secret = match orders.recv_timeout(STEP) {
         Ok(Order::Secret(text)) => Secret::from_hex(&text),
-        _ => return 1,
+        _ => return Ok(1),
     };
     let secret = match secret {
         Ok(secret) => secret,
@@ -72,13 +77,17 @@ fn serve(plan: &AgentPlan) -> i32 {
     let variable = records.as_ref().map(observing::Records::variable);
     let (ranks, coordinator) = (plan.ranks, plan.coordinator);
     let start = Start { ranks, coordinator, secret: &secret, per_node: None, provider: None, variable };
-    let processes = match RankProcesses::start(plan.share.clone(), &start, Some(&home)) {
+    let mut processes = match RankProcesses::start(plan.share.clone(), &start, Some(&home)) {
         Ok(processes) => processes,
         Err((rank, cause)) => return failed(format!("rank {rank} can't be started: {cause}")),
     };
     let bond = Bond::Holds(Instant::now());
+    let input = match processes.take_input().map(give).transpose() {
+        Ok(input) => input,
+        Err(cause) => return failed(cause.to_string()),
+    };
     let mut agent = Agent { processes, home: home.clone(), silence: plan.silence, bond };
-    let code = agent.run(&orders);
+    let code = agent.run(&orders, input);
     for rank in plan.share.clone() {
         if let Some(bytes) = records.as_ref().and_then(|records| records.of(rank)) {
             home.send(Report::Record(rank, bytes));
@@ -86,7 +95,7 @@ fn serve(plan: &AgentPlan) -> i32 {
     }
     home.send(Report::Done);
     agent.bond.until_done(&home, &orders, plan.silence);
-    code
+    Ok(code)
 }
 
 /// How an agent stands with its launcher.
@@ -145,8 +154,8 @@ struct Agent {
 }
 
 impl Agent {
-    fn run(&mut self, orders: &Receiver<Order>) -> i32 {
-        let (mut input, mut first) = (self.processes.take_input().map(give), None);
+    fn run(&mut self, orders: &Receiver<Order>, mut input: Option<Sender<(Vec<u8>, Arc<Home>)>>) -> i32 {
+        let mut first = None;
         while !self.processes.have_ended() {
             let before = self.bond;
             if let Some(order) = self.bond.hear(&self.home, orders, self.silence) {
@@ -158,10 +167,12 @@ impl Agent {
                 if self.bond == Bond::Ended {
                     self.processes.send(Signal::KILL);
                     // Whatever happens, this process does not stay here.
-                    thread::spawn(|| {
+                    let late = || {
                         thread::sleep(LAST_MOMENT);
                         process::exit(1);
-                    });
+                    };
+                    // Without a thread, the loop ends when the killed ranks have been seen to end.
+                    let _ = spawn("the end", late);
                 }
             }
             for (rank, end) in self.processes.look() {
@@ -191,30 +202,32 @@ impl Agent {
 }
 
 /// Starts to read orders; the channel is closed when the input ends.
-fn hear() -> Receiver<Order> {
+fn hear() -> io::Result<Receiver<Order>> {
     let (tell, orders) = channel();
-    thread::spawn(move || {
+    let read = move || {
         let mut from = BufReader::new(io::stdin());
         while let Ok(Some(order)) = Order::read(&mut from) {
             if tell.send(order).is_err() {
                 return;
             }
         }
-    });
-    orders
+    };
+    spawn("orders", read)?;
+    Ok(orders)
 }
 
 /// Starts to give pieces to the standard input of rank 0, and to tell when each was taken. Pieces that
 /// the rank doesn't want are taken, too.
-fn give(mut to: ChildStdin) -> Sender<(Vec<u8>, Arc<Home>)> {
+fn give(mut to: ChildStdin) -> io::Result<Sender<(Vec<u8>, Arc<Home>)>> {
     let (pieces, next) = channel::<(Vec<u8>, Arc<Home>)>();
-    thread::spawn(move || {
+    let write = move || {
         while let Ok((piece, home)) = next.recv() {
             let _ = to.write_all(&piece);
             home.send(Report::InputTaken);
         }
-    });
-    pieces
+    };
+    spawn("standard input", write)?;
+    Ok(pieces)
 }
 
 #[cfg(test)]
@@ -224,7 +237,7 @@ mod tests {
     const SILENCE: Duration = Duration::from_millis(30);
 
     fn heard(bond: &mut Bond, orders: &Receiver<Order>) -> Option<Order> {
-        bond.hear(&Home::open(io::sink(), SILENCE), orders, SILENCE)
+        bond.hear(&Home::open(io::sink(), SILENCE).unwrap(), orders, SILENCE)
     }
 
     #[test]

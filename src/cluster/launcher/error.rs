@@ -21,6 +21,9 @@ pub(crate) enum HostsError {
     /// The command of `ONESIDED_SSH` can't be executed.
     #[error("{command} can't be executed: {cause}")]
     NoSsh { command: String, cause: io::Error },
+    /// The launcher or an agent lacks something, such as memory for a thread.
+    #[error("ranks can't be started on hosts: {cause}")]
+    Launcher { cause: io::Error },
     /// The host was not reached.
     #[error("host {host} can't be reached: {said}")]
     Unreachable { host: String, said: String },

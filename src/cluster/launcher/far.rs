@@ -5,10 +5,12 @@ use super::{
     end::RankEnd,
     error::HostsError,
     far_input,
-    frames::{BEGIN, Order, Report},
+    frames::{Order, Report},
     hosts::Share,
+    pipes::{Event, read_reports, write_orders},
     plan::AgentPlan,
     said::Said,
+    spawn::spawn,
     ssh,
 };
 use crate::{cluster::STEP, observing, report::say};
@@ -18,11 +20,12 @@ use std::{
     collections::BTreeSet,
     env,
     ffi::OsString,
-    io::{self, BufRead, BufReader, Write},
+    io::{self, BufReader},
     net::SocketAddr,
+    ops::Range,
     path::{Path, PathBuf},
-    process::{Child, ChildStdin},
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    process::Child,
+    sync::mpsc::{Receiver, Sender, channel},
     thread,
     time::{Duration, Instant},
 };
@@ -42,19 +45,13 @@ pub(super) struct Job<'a> {
     pub(super) records: Option<(&'static str, OsString)>,
 }
 
-/// What is heard of a host.
-enum Event {
-    Began,
-    Told(Report),
-    Closed,
-}
-
 struct Far {
     host: String,
+    share: Range<u32>,
     child: Child,
     /// What goes to the agent; dropped to end it.
     orders: Option<Sender<Order>>,
-    said: Said,
+    said: Option<Said>,
     started: Instant,
     begun: bool,
     /// All that the agent had to tell has come.
@@ -80,52 +77,36 @@ impl FarRanks {
     pub(super) fn start(shares: &[Share], job: &Job<'_>) -> Result<Self, HostsError> {
         let command = || ssh::words().join(" ".as_ref()).to_string_lossy().into_owned();
         let no_ssh = |cause| HostsError::NoSsh { command: command(), cause };
+        let no_thread = |cause| HostsError::Launcher { cause };
         let program = env::current_exe().map_err(no_ssh)?;
         let (tell, events) = channel();
         let (taken, wait_taken) = channel();
         let records = job.records.clone();
         let mut far = FarRanks { hosts: Vec::new(), events, taken, program, records };
         for (index, share) in shares.iter().enumerate() {
-            let started = far.add(index, share, job, tell.clone()).map_err(no_ssh)?;
-            far.hosts.push(started);
+            let started = ssh::command(&share.host, &far.plan(share, job), &far.program, CONNECT, job.lease).spawn();
+            far.hosts.push(Far::new(share, started.map_err(no_ssh)?));
+            far.hosts[index].begin(index, job, tell.clone()).map_err(no_thread)?;
         }
         if let Some(orders) = far.hosts.first().and_then(|host| host.orders.clone()) {
-            far_input::pass_on(orders, wait_taken);
+            far_input::pass_on(orders, wait_taken).map_err(no_thread)?;
         }
         Ok(far)
     }
 
-    fn add(&self, index: usize, share: &Share, job: &Job<'_>, tell: Sender<(usize, Event)>) -> io::Result<Far> {
-        let plan = AgentPlan {
+    fn plan(&self, share: &Share, job: &Job<'_>) -> AgentPlan {
+        AgentPlan {
             ranks: job.ranks,
             share: share.ranks.clone(),
             coordinator: job.coordinator,
             silence: job.lease,
             records: job.records.as_ref().map(|(_, value)| observing::what_to_record(value)),
-        };
-        let mut child = ssh::command(&share.host, &plan, &self.program, CONNECT, job.lease).spawn()?;
-        let said = Said::of(&share.host, child.stderr.take());
-        let (orders, to_write) = channel();
-        let _ = orders.send(Order::Secret(job.secret.to_hex()));
-        if let Some(stdin) = child.stdin.take() {
-            let beat = (job.lease / 4).max(Duration::from_millis(10));
-            thread::spawn(move || write_orders(stdin, &to_write, beat));
         }
-        if let Some(stdout) = child.stdout.take() {
-            thread::spawn(move || read_reports(BufReader::new(stdout), &|event| _ = tell.send((index, event))));
-        }
-        Ok(Far {
-            host: share.host.clone(),
-            child,
-            orders: Some(orders),
-            said,
-            started: Instant::now(),
-            begun: false,
-            done: false,
-            closed: None,
-            over: false,
-            running: share.ranks.clone().collect(),
-        })
+    }
+
+    /// Returns the host of a rank.
+    pub(super) fn host_of(&self, rank: u32) -> Option<&str> {
+        self.hosts.iter().find(|host| host.share.contains(&rank)).map(|host| &*host.host)
     }
 
     /// Returns the ranks that have ended since the last call.
@@ -145,7 +126,7 @@ impl FarRanks {
         match event {
             Event::Began => {
                 host.begun = true;
-                host.said.begun();
+                host.said.as_ref().map(Said::begun);
             }
             Event::Closed => host.closed = Some(Instant::now()),
             Event::Told(Report::Ended(rank, end)) => {
@@ -199,10 +180,47 @@ impl FarRanks {
 }
 
 impl Far {
+    fn new(share: &Share, child: Child) -> Self {
+        Far {
+            host: share.host.clone(),
+            share: share.ranks.clone(),
+            child,
+            orders: None,
+            said: None,
+            started: Instant::now(),
+            begun: false,
+            done: false,
+            closed: None,
+            over: false,
+            running: share.ranks.clone().collect(),
+        }
+    }
+
+    /// Starts to speak with the agent.
+    fn begin(&mut self, index: usize, job: &Job<'_>, tell: Sender<(usize, Event)>) -> io::Result<()> {
+        self.said = Some(Said::of(&self.host, self.child.stderr.take())?);
+        let (orders, to_write) = channel();
+        let _ = orders.send(Order::Secret(job.secret.to_hex()));
+        self.orders = Some(orders);
+        if let Some(stdin) = self.child.stdin.take() {
+            let beat = (job.lease / 4).max(Duration::from_millis(10));
+            spawn("orders to a host", move || write_orders(stdin, &to_write, beat))?;
+        }
+        if let Some(stdout) = self.child.stdout.take() {
+            let read = move || read_reports(BufReader::new(stdout), &|event| _ = tell.send((index, event)));
+            spawn("reports of a host", read)?;
+        }
+        Ok(())
+    }
+
+    fn said(&self) -> String {
+        self.said.as_ref().map(Said::text).unwrap_or_default()
+    }
+
     fn look(&mut self, program: &Path, ended: &mut Vec<(u32, RankEnd)>) -> Result<(), HostsError> {
         let host = || self.host.clone();
         if !self.begun && self.closed.is_none() && self.started.elapsed() > STEP {
-            return Err(HostsError::Silent { host: host(), within: STEP, said: self.said.text() });
+            return Err(HostsError::Silent { host: host(), within: STEP, said: self.said() });
         }
         let Some(closed) = self.closed else { return Ok(()) };
         let status = match self.child.try_wait() {
@@ -215,8 +233,8 @@ impl Far {
             _ => return Ok(()),
         };
         self.over = true;
-        self.said.finish();
-        let said = self.said.text();
+        self.said.as_mut().map(Said::finish);
+        let said = self.said();
         if !self.begun {
             return Err(match status.code() {
                 255 => HostsError::Unreachable { host: host(), said },
@@ -244,45 +262,6 @@ impl Drop for FarRanks {
             }
             let _ = host.child.kill();
             let _ = host.child.wait();
-        }
-    }
-}
-
-/// Writes orders for an agent until there are no more; when there are none for `beat`, that the launcher
-/// lives.
-fn write_orders(mut to: ChildStdin, orders: &Receiver<Order>, beat: Duration) {
-    loop {
-        let order = match orders.recv_timeout(beat) {
-            Ok(order) => order,
-            Err(RecvTimeoutError::Timeout) => Order::Beat,
-            Err(RecvTimeoutError::Disconnected) => return,
-        };
-        if order.write(&mut to).is_err() {
-            return;
-        }
-    }
-}
-
-/// Reads what an agent tells. Output of ranks is written before the next is read.
-fn read_reports(mut from: impl BufRead, tell: &dyn Fn(Event)) {
-    let mut line = Vec::new();
-    // What a shell says before is not the agent's.
-    while line != [BEGIN.as_bytes(), b"\n"].concat() {
-        line.clear();
-        if !from.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
-            return tell(Event::Closed);
-        }
-    }
-    tell(Event::Began);
-    loop {
-        match Report::read(&mut from) {
-            Ok(Some(Report::Out(bytes))) => {
-                let mut out = io::stdout().lock();
-                let _ = out.write_all(&bytes).and_then(|()| out.flush());
-            }
-            Ok(Some(Report::Err(bytes))) => _ = io::stderr().lock().write_all(&bytes),
-            Ok(Some(report)) => tell(Event::Told(report)),
-            Ok(None) | Err(_) => return tell(Event::Closed),
         }
     }
 }

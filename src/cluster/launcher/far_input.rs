@@ -1,19 +1,21 @@
 //! This process's standard input, for rank 0 on another host: piece by piece, so that a rank that does
 //! not read holds up nothing else.
 
-use super::frames::Order;
+use super::{frames::Order, spawn::spawn};
 use std::{
     io::{self, Read},
     sync::mpsc::{Receiver, Sender},
-    thread,
 };
 
 /// The longest piece.
 const PIECE: usize = 32 << 10;
 
 /// Passes on the standard input for as long as there is one; the next piece when the last was `taken`.
-pub(super) fn pass_on(orders: Sender<Order>, taken: Receiver<()>) {
-    thread::spawn(move || {
+///
+/// # Errors
+/// There is no thread for it.
+pub(super) fn pass_on(orders: Sender<Order>, taken: Receiver<()>) -> io::Result<()> {
+    spawn("standard input", move || {
         let mut piece = vec![0; PIECE];
         loop {
             let order = match io::stdin().read(&mut piece) {
@@ -25,5 +27,5 @@ pub(super) fn pass_on(orders: Sender<Order>, taken: Receiver<()>) {
                 return;
             }
         }
-    });
+    })
 }

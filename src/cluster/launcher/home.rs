@@ -3,12 +3,11 @@
 //! Output of ranks waits if the launcher does not take it, as it would on a terminal. Once the agent is
 //! alone, what is not taken is thrown away: its ranks must not wait for a launcher that is out of reach.
 
-use super::frames::Report;
+use super::{frames::Report, spawn::spawn};
 use std::{
     collections::VecDeque,
-    io::Write,
+    io::{self, Write},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread,
     time::{Duration, Instant},
 };
 
@@ -42,20 +41,24 @@ pub(super) struct Home {
 
 impl Home {
     /// Starts to write reports.
-    pub(super) fn open(mut to: impl Write + Send + 'static, patience: Duration) -> Arc<Self> {
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub(super) fn open(mut to: impl Write + Send + 'static, patience: Duration) -> io::Result<Arc<Self>> {
         let (reports, progress) = (VecDeque::new(), Instant::now());
         let state = State { reports, output: 0, progress, writes: false, alone: false, closed: false };
         let home = Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), patience });
         let writing = home.clone();
-        thread::spawn(move || {
+        let write = move || {
             loop {
                 let report = writing.take();
                 if report.write(&mut to).is_err() {
                     writing.state().closed = true;
                 }
             }
-        });
-        home
+        };
+        spawn("reports", write)?;
+        Ok(home)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -135,7 +138,10 @@ fn output(report: &Report) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{BufReader, Read};
+    use std::{
+        io::{BufReader, Read},
+        thread,
+    };
 
     const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -150,7 +156,7 @@ mod tests {
     #[test]
     fn reports_come_in_order_however_slowly_they_are_taken() {
         let (from, to) = std::io::pipe().unwrap();
-        let home = Home::open(to, PATIENCE);
+        let home = Home::open(to, PATIENCE).unwrap();
         let sending = home.clone();
         thread::spawn(move || (0..64_u8).for_each(|piece| sending.send(Report::Out(vec![piece; 64 << 10]))));
         let mut from = BufReader::new(from);
@@ -164,7 +170,7 @@ mod tests {
     #[test]
     fn who_is_alone_waits_for_nobody() {
         let (mut from, to) = std::io::pipe().unwrap();
-        let home = Home::open(to, PATIENCE);
+        let home = Home::open(to, PATIENCE).unwrap();
         home.set_alone();
         for _ in 0..4 * LIMIT / 1000 {
             home.send(Report::Out(vec![7; 1000]));
@@ -180,7 +186,7 @@ mod tests {
     fn a_reader_that_is_gone_is_noticed() {
         let (from, to) = std::io::pipe().unwrap();
         drop(from);
-        let home = Home::open(to, PATIENCE);
+        let home = Home::open(to, PATIENCE).unwrap();
         home.send(Report::Done);
         is_done(&home);
         assert!(home.is_closed());

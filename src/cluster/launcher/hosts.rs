@@ -1,8 +1,8 @@
 //! The file that names the hosts of a job, and which ranks each of them gets.
 
 use super::error::{BadLine, HostsError};
-use crate::settings::text_in;
-use std::{collections::BTreeSet, fs, net::IpAddr, ops::Range, path::Path};
+use crate::{cluster::identity, settings::text_in};
+use std::{collections::BTreeSet, net::IpAddr, ops::Range, path::Path};
 
 /// A line of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,11 +73,26 @@ fn allot(hosts: &[Host], ranks: usize) -> Result<Vec<Share>, usize> {
     if next < ranks { Err(hosts.iter().map(|host| host.slots).sum()) } else { Ok(shares) }
 }
 
+/// Reads a file's text, and gives its hosts these ranks: each rank has one host.
+#[cfg(any(test, fuzzing))]
+pub(super) fn fuzz(text: &str, ranks: usize) {
+    match parse(text) {
+        Ok(hosts) => match allot(&hosts, ranks) {
+            Ok(shares) => {
+                let ends = shares.iter().map(|share| share.ranks.end as usize);
+                assert!(shares.iter().all(|share| !share.ranks.is_empty()) && ends.max() == Some(ranks));
+            }
+            Err(slots) => assert!(slots < ranks),
+        },
+        Err((line, _)) => assert!((1..=text.lines().count()).contains(&line)),
+    }
+}
+
 /// Returns whether all ranks are on this machine, as far as the hosts' names tell.
 pub(super) fn are_here(shares: &[Share]) -> bool {
-    let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let own = identity::host();
     let hosts: BTreeSet<&str> = shares.iter().map(|share| &*share.host).collect();
-    hosts.into_iter().all(|host| is_here(host, own.trim()))
+    hosts.into_iter().all(|host| is_here(host, &own))
 }
 
 fn is_here(host: &str, own: &str) -> bool {

@@ -16,6 +16,8 @@ pub(super) fn prepare(command: &mut Command, provider: Option<&str>) {
         }
     };
     set("FI_OFI_RXM_BUFFER_SIZE", BUFFER);
+    #[cfg(feature = "ofi")]
+    fabric_ofi::NO_HANDLERS.iter().for_each(|name| set(name, "1"));
     if let Some(provider) = provider.filter(|provider| ALWAYS_THERE.contains(provider)) {
         set("FI_PROVIDER", provider);
     }

@@ -15,16 +15,18 @@ mod error;
 mod far;
 mod far_input;
 mod frames;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod home;
 mod hosts;
 mod libfabric;
+mod pipes;
 mod plan;
-#[cfg(feature = "ofi")]
-mod quiet;
 mod quote;
 mod ranks;
 mod relay;
 mod said;
+mod spawn;
 mod ssh;
 mod supervise;
 
@@ -43,7 +45,6 @@ use std::{
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     process::ChildStdin,
-    thread,
 };
 use supervise::{Supervisor, Workers};
 use tofu2_sim::shm::part::Signals;
@@ -64,8 +65,6 @@ pub(crate) fn start(launch: &Launch) -> Result<i32, LaunchError> {
         Some(_) if launch.ranks_per_node.is_some() => return Err(HostsError::RanksPerNode.into()),
         Some(path) => Some(hosts::shares(path, launch.ranks)?).filter(|shares| !hosts::are_here(shares)),
     };
-    #[cfg(feature = "ofi")]
-    quiet::make_quiet();
     observing::start_with(launch, |records| start_on(launch, shares.as_deref(), records))
 }
 
@@ -96,7 +95,9 @@ fn start_on(
             let started = RankProcesses::start(0..ranks as u32, &start, None);
             let mut started =
                 started.map_err(|(rank, cause)| failed(&format_args!("rank {rank} can't be started: {cause}")))?;
-            started.take_input().into_iter().for_each(pass_on_input);
+            if let Some(input) = started.take_input() {
+                pass_on_input(input).map_err(|cause| failed(&cause))?;
+            }
             Workers::Here(started)
         }
         Some(shares) => {
@@ -108,6 +109,6 @@ fn start_on(
 }
 
 /// Gives rank 0 what comes on standard input, for as long as there are both.
-fn pass_on_input(mut to: ChildStdin) {
-    thread::spawn(move || io::copy(&mut io::stdin(), &mut to));
+fn pass_on_input(mut to: ChildStdin) -> io::Result<()> {
+    spawn::spawn("standard input", move || _ = io::copy(&mut io::stdin(), &mut to))
 }

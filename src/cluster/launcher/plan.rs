@@ -42,7 +42,7 @@ impl AgentPlan {
     fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split(';').collect();
         let ["v1", ranks, first, last, coordinator, silence, records] = parts[..] else { return None };
-        let ranks = ranks.strip_prefix("ranks=")?.parse().ok()?;
+        let ranks = ranks.strip_prefix("ranks=")?.parse::<u32>().ok()? as usize;
         let first: u32 = first.strip_prefix("first=")?.parse().ok()?;
         let last: u32 = last.strip_prefix("last=")?.parse().ok()?;
         let coordinator = coordinator.strip_prefix("coordinator=")?.parse().ok()?;
@@ -71,6 +71,9 @@ mod tests {
         }
         let text = "v1;ranks=4;first=0;last=3;coordinator=10.0.0.1:4000;silence=1;records=none";
         assert!(AgentPlan::from_text(text).is_ok());
+        let most = "v1;ranks=4294967295;first=0;last=4294967294;coordinator=10.0.0.1:4000;silence=1;records=none";
+        assert!(AgentPlan::from_text(most).is_ok());
+        assert!(AgentPlan::from_text(&most.replace("7295", "7296").replace("7294", "7295")).is_err());
         for (one, other) in [("v1", "v2"), ("last=3", "last=4"), ("first=0", "first=4"), ("none", "all"), (":4000", "")]
         {
             let error = AgentPlan::from_text(&text.replace(one, other)).unwrap_err();

@@ -90,10 +90,10 @@ impl RankProcesses {
             relays.push(Relay::lines(stderr, prefix, move |line| match &to {
                 Some(home) => home.send(Report::Err(line)),
                 None => _ = io::stderr().lock().write_all(&line),
-            }));
+            })?);
         }
         if let (Some(stdout), Some(home)) = (child.stdout.take(), home.cloned()) {
-            relays.push(Relay::bytes(stdout, move |piece| home.send(Report::Out(piece))));
+            relays.push(Relay::bytes(stdout, move |piece| home.send(Report::Out(piece)))?);
         }
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! Threads that pass on what ranks write.
 
+use super::spawn::spawn;
 use std::{
-    io::{BufRead, BufReader, Read},
+    io::{self, BufRead, BufReader, Read},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
         mpsc::{Receiver, RecvTimeoutError, channel},
     },
-    thread,
     time::Duration,
 };
 
@@ -25,11 +25,14 @@ pub(super) struct Relay {
 
 impl Relay {
     /// Passes on whole lines, with `prefix` in front of each.
+    ///
+    /// # Errors
+    /// There is no thread for it.
     pub(super) fn lines(
         from: impl Read + Send + 'static,
         prefix: String,
         mut to: impl FnMut(Vec<u8>) + Send + 'static,
-    ) -> Self {
+    ) -> io::Result<Self> {
         Self::start(from, move |from| {
             let mut line = prefix.clone().into_bytes();
             let whole = from.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0);
@@ -44,7 +47,13 @@ impl Relay {
     }
 
     /// Passes on bytes as they come.
-    pub(super) fn bytes(from: impl Read + Send + 'static, mut to: impl FnMut(Vec<u8>) + Send + 'static) -> Self {
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub(super) fn bytes(
+        from: impl Read + Send + 'static,
+        mut to: impl FnMut(Vec<u8>) + Send + 'static,
+    ) -> io::Result<Self> {
         Self::start(from, move |from| {
             let piece = from.fill_buf().map(<[u8]>::to_vec).unwrap_or_default();
             let more = !piece.is_empty();
@@ -59,19 +68,20 @@ impl Relay {
     fn start<R: Read + Send + 'static>(
         from: R,
         mut pass: impl FnMut(&mut BufReader<R>) -> bool + Send + 'static,
-    ) -> Self {
+    ) -> io::Result<Self> {
         let (alive, done) = channel();
         let pieces = Arc::new(AtomicU64::new(0));
         let counted = pieces.clone();
-        thread::spawn(move || {
+        let work = move || {
             // Dropped at the end, however it comes.
             let _alive: std::sync::mpsc::Sender<()> = alive;
             let mut from = BufReader::with_capacity(32 << 10, from);
             while pass(&mut from) {
                 counted.fetch_add(1, Relaxed);
             }
-        });
-        Relay { done, pieces }
+        };
+        spawn("what a rank writes", work)?;
+        Ok(Relay { done, pieces })
     }
 
     /// Waits until all is passed on. If nothing was for a second, the rest is left to the thread: a
@@ -99,14 +109,14 @@ mod tests {
             let gathered = gathered.clone();
             move |piece: Vec<u8>| gathered.lock().unwrap().extend(piece)
         };
-        Relay::lines(&b"one\n\ntwo"[..], "[3] ".into(), to()).finish();
-        Relay::bytes(&b"one\ntwo"[..], to()).finish();
+        Relay::lines(&b"one\n\ntwo"[..], "[3] ".into(), to()).unwrap().finish();
+        Relay::bytes(&b"one\ntwo"[..], to()).unwrap().finish();
         assert_eq!(*gathered.lock().unwrap(), b"[3] one\n[3] \n[3] two\none\ntwo");
     }
 
     #[test]
     fn a_pipe_that_stays_open_is_left() {
         let (reader, _writer) = std::io::pipe().unwrap();
-        Relay::bytes(reader, drop).finish();
+        Relay::bytes(reader, drop).unwrap().finish();
     }
 }

@@ -3,6 +3,7 @@
 use super::relay::Relay;
 use crate::report::say;
 use std::{
+    io,
     process::ChildStderr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -26,7 +27,11 @@ pub(super) struct Said {
 }
 
 impl Said {
-    pub(super) fn of(host: &str, stderr: Option<ChildStderr>) -> Self {
+    /// Begins to keep what comes.
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub(super) fn of(host: &str, stderr: Option<ChildStderr>) -> io::Result<Self> {
         let state: Arc<Mutex<State>> = Arc::default();
         let (gathering, name) = (state.clone(), host.to_owned());
         let relay = stderr.map(|stderr| {
@@ -40,7 +45,7 @@ impl Said {
                 }
             })
         });
-        Said { host: host.to_owned(), state, relay }
+        Ok(Said { host: host.to_owned(), state, relay: relay.transpose()? })
     }
 
     /// Shows what was said, and what will be: the host was reached.

@@ -50,8 +50,6 @@ pub(super) fn command(host: &str, plan: &AgentPlan, program: &Path, connect: Dur
     command.arg("-o").arg(format!("ServerAliveInterval={every}")).args(["-o", "ServerAliveCountMax=2"]);
     let directory = env::current_dir().ok();
     let variables = env::vars_os().filter(|(name, _)| goes_along(name));
-    #[cfg(feature = "ofi")]
-    let variables = variables.chain(super::quiet::VARIABLES.map(|name| (name.into(), "1".into())));
     let script = script(plan, directory.as_deref(), variables, program, env::args_os().skip(1));
     command.arg("--").arg(host).arg(script);
     // A terminal's interrupt is for the launcher, which then ends the ranks.

@@ -37,6 +37,14 @@ impl Workers {
         }
     }
 
+    /// Returns the host of a rank that is not on this machine.
+    fn host_of(&self, rank: u32) -> Option<&str> {
+        match self {
+            Workers::Here(_) => None,
+            Workers::There(ranks) => ranks.host_of(rank),
+        }
+    }
+
     fn send(&mut self, signal: Signal) {
         match self {
             Workers::Here(ranks) => ranks.send(signal),
@@ -128,7 +136,11 @@ impl<'a> Supervisor<'a> {
 
     fn ended(&mut self, rank: u32, end: RankEnd) {
         let Some(place) = self.ends.get_mut(rank as usize).filter(|place| place.is_none()) else { return };
-        self.coordinator.gone(rank, &end.to_string());
+        let how = match self.workers.host_of(rank) {
+            Some(host) => format!("{end} on host {host}"),
+            None => end.to_string(),
+        };
+        self.coordinator.gone(rank, &how);
         let good = end.is_good();
         *place = Some(end);
         if !good && self.failed.is_none() {

@@ -1,7 +1,16 @@
 //! Without a file of hosts.
 
-use super::run::{end, job, processes, run, wait_gone};
+use super::run::{MARK, end, job, job_on, processes, run, wait_gone, wait_none_marked};
 use rustix::process::{Pid, Signal, kill_process};
+use std::{
+    process::{self, Command},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long survivors may run on after a failure, as the launcher's grace is: ranks that know of it end much
+/// sooner.
+const GRACE: Duration = Duration::from_secs(9);
 
 pub(crate) fn ranks_meet_on_one_machine() {
     let ended = run(job("meet", "--ranks 4 --bind core"), b"");
@@ -74,4 +83,65 @@ pub(crate) fn what_ranks_did_is_counted() {
     let ended = run(job("meet", "--ranks 3 --stats"), b"");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.err.contains("barrier") || ended.err.contains("puts"), "{ended:?}");
+}
+
+/// At any moment of their start: they have not been told the secret, or seek the coordinator, or wait for others.
+pub(crate) fn a_launcher_killed_while_ranks_start_leaves_nobody() {
+    let mark = format!("start-{}", process::id());
+    for delay in 0..30 {
+        let mut child = job("wait", "--ranks 3 --lease 1").env(MARK, &mark).spawn().expect("the launcher starts");
+        thread::sleep(Duration::from_millis(2 * delay));
+        child.kill().expect("it is ours");
+        child.wait().expect("it is ours");
+    }
+    wait_none_marked(&mark);
+}
+
+/// Without memory for a thread, for what ranks share, or for anything.
+pub(crate) fn limits_of_memory_are_errors() {
+    let mut ran = false;
+    for mebibytes in (16..=256).step_by(8).chain([2048]) {
+        let mut limited = Command::new("sh");
+        limited.arg("-c").arg(format!("ulimit -v {}; exec \"$@\"", mebibytes << 10)).arg("sh");
+        let inner = job("meet", "--ranks 3");
+        limited.arg(inner.get_program()).args(inner.get_args()).env("ONESIDED_SEGMENT_BYTES", "1048576");
+        limited.stdin(process::Stdio::piped()).stdout(process::Stdio::piped()).stderr(process::Stdio::piped());
+        let begun = Instant::now();
+        let ended = run(limited, b"");
+        assert!(!ended.err.contains("panicked"), "{mebibytes} MiB: {ended:?}");
+        assert!(ended.code == Some(0) || !ended.err.is_empty(), "{mebibytes} MiB: {ended:?}");
+        assert!(begun.elapsed() < GRACE, "{mebibytes} MiB: {:?}: {ended:?}", begun.elapsed());
+        ran |= ended.code == Some(0);
+    }
+    assert!(ran, "with 2 GiB it runs");
+}
+
+/// One rank can't map what all share: the first of its node, which makes it, or another.
+pub(crate) fn who_waits_for_memory_of_a_failed_rank_is_told() {
+    for poor in ["poor0", "poor1"] {
+        let begun = Instant::now();
+        let ended = run(job(poor, "--ranks 3"), b"");
+        assert!(ended.code.is_some_and(|code| code != 0), "{ended:?}");
+        let failed = |line: &&str| line.starts_with(&format!("[{}] error: ", &poor[4..]));
+        assert!(ended.err.lines().any(|line| failed(&line) && line.contains("mmap")), "{ended:?}");
+        assert!(begun.elapsed() < GRACE, "{:?}: {ended:?}", begun.elapsed());
+        assert!(!ended.err.contains("[]") && !ended.err.contains("(\""), "{ended:?}");
+    }
+}
+
+/// Libraries that libfabric brings along would answer these signals by the code 1.
+pub(crate) fn signals_have_their_effect_on_shared_memory() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let mut child = job_on("shm", "wait", "--ranks 2").spawn().expect("the launcher starts");
+        let ranks = processes(&mut child, 2);
+        kill_process(Pid::from_child(&child), signal).expect("it runs");
+        let ended = end(child);
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        wait_gone(&ranks);
+    }
+    for command in [job_on("shm", "fault", "--ranks 2"), job("fault", "--ranks 2")] {
+        let ended = run(command, b"");
+        assert_eq!(ended.code, Some(139), "{ended:?}");
+        assert!(ended.err.contains("killed by signal 11 (SIGSEGV)"), "{ended:?}");
+    }
 }

@@ -1,6 +1,6 @@
 //! With a file of hosts. A script stands in for ssh, so that all of them are this machine.
 
-use super::run::{end, job, processes, run, wait_gone};
+use super::run::{MARK, end, job, processes, run, wait_gone, wait_none_marked};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs,
@@ -8,6 +8,8 @@ use std::{
     path::PathBuf,
     process::{self, Command},
     sync::atomic::{AtomicU32, Ordering::Relaxed},
+    thread,
+    time::Duration,
 };
 
 /// Called as ssh is: options, `--`, the host and a line for its shell.
@@ -94,6 +96,26 @@ pub(crate) fn ends_of_the_launcher_reach_all_hosts() {
         assert_eq!(ended.code, code, "{ended:?}");
         wait_gone(&ranks);
     }
+}
+
+pub(crate) fn a_launcher_killed_while_hosts_start_leaves_nobody() {
+    let mark = format!("hosts-{}", process::id());
+    let hosts = Hosts::of(TWO);
+    for delay in 0..12 {
+        let mut command = hosts.job("wait", "--ranks 4 --lease 1");
+        let mut child = command.env(MARK, &mark).spawn().expect("the launcher starts");
+        thread::sleep(Duration::from_millis(6 * delay));
+        child.kill().expect("it is ours");
+        child.wait().expect("it is ours");
+    }
+    wait_none_marked(&mark);
+}
+
+pub(crate) fn a_rank_that_does_not_come_is_named_with_its_host() {
+    let ended = run(Hosts::of(TWO).job("absent3", "--ranks 4"), b"");
+    let text = "rank 3 ended before all ranks had come: exited with 3 on host far2";
+    assert!(ended.err.contains(text), "{ended:?}");
+    assert_eq!(ended.code, Some(3), "{ended:?}");
 }
 
 pub(crate) fn hosts_that_fail_are_named() {

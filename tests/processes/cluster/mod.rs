@@ -6,8 +6,8 @@ mod run;
 
 use onesided::{Deps, Group, ProgramResult, Rank};
 use rdma_fabric::Fabric;
-use rustix::process::{Signal, getpid, kill_process};
-use std::{io, process::ExitCode};
+use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
+use std::{env, io, process::ExitCode};
 
 /// All meet.
 async fn meet(fabric: Fabric) -> ProgramResult<()> {
@@ -26,6 +26,34 @@ async fn killed(fabric: Fabric) -> ProgramResult<()> {
     }
     fabric.wait_until(&word.word::<u64>(&fabric, 0)?, Deps::One(Rank::new(1)), |value| value == 1).await?;
     Ok(())
+}
+
+/// Rank 1 has a fault; the others wait for it.
+async fn fault(fabric: Fabric) -> ProgramResult<()> {
+    let word = fabric.alloc_symmetric(8).await?;
+    Group::world(&fabric).await?.barrier().await?;
+    // The standard library's handler takes one for a fault that comes back, and returns.
+    while fabric.rank() == Rank::new(1) {
+        kill_process(getpid(), Signal::SEGV)?;
+    }
+    fabric.wait_until(&word.word::<u64>(&fabric, 0)?, Deps::One(Rank::new(1)), |value| value == 1).await?;
+    Ok(())
+}
+
+/// Returns whether `name` is `kind` with this process's rank.
+fn is_rank(name: &str, kind: &str) -> bool {
+    let told = env::var("ONESIDED_CLUSTER").unwrap_or_default();
+    name.strip_prefix(kind).is_some_and(|rank| told.contains(&format!(";rank={rank};")))
+}
+
+/// If this process is the rank that `name` ends with, it can map little more than it has.
+fn limit_memory(name: &str) {
+    if is_rank(name, "poor") {
+        let pages = std::fs::read_to_string("/proc/self/statm").expect("own size");
+        let pages: u64 = pages.split(' ').next().and_then(|pages| pages.parse().ok()).expect("a number");
+        let limit = pages * rustix::param::page_size() as u64 + (64 << 20);
+        setrlimit(Resource::As, Rlimit { current: Some(limit), maximum: Some(limit) }).expect("a lower limit");
+    }
 }
 
 /// Rank 1 aborts; the others wait.
@@ -61,6 +89,10 @@ async fn echo(fabric: Fabric) -> ProgramResult<()> {
 /// Runs the program of this name.
 pub(super) fn program(name: &str) -> ExitCode {
     let name = name.to_owned();
+    limit_memory(&name);
+    if is_rank(&name, "absent") {
+        return ExitCode::from(3);
+    }
     onesided::launch_with("", move |rest| {
         if rest.len() != 2 {
             return Err(format!("{rest:?}"));
@@ -68,6 +100,7 @@ pub(super) fn program(name: &str) -> ExitCode {
         Ok(async move |fabric| match &*name {
             "meet" => meet(fabric).await,
             "killed" => killed(fabric).await,
+            "fault" => fault(fabric).await,
             "abort" => abort(fabric).await,
             "echo" => echo(fabric).await,
             _ => wait(fabric).await,

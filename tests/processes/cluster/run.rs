@@ -20,13 +20,18 @@ pub(super) struct Ended {
     pub(super) err: String,
 }
 
-/// Returns the command of a job.
+/// Returns the command of a job of several processes.
 pub(super) fn job(program: &str, options: &str) -> Command {
+    job_on("cluster", program, options)
+}
+
+/// Returns the command of a job on this fabric.
+pub(super) fn job_on(fabric: &str, program: &str, options: &str) -> Command {
     let mut command = Command::new(env::current_exe().expect("own path"));
     for setting in ["ONESIDED_JOB", "ONESIDED_SEGMENT_BYTES", "ONESIDED_STATS", "ONESIDED_HOSTS"] {
         command.env_remove(setting);
     }
-    command.args(["cluster-program", program, "--fabric", "cluster"]).args(options.split_whitespace());
+    command.args(["cluster-program", program, "--fabric", fabric]).args(options.split_whitespace());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -81,5 +86,27 @@ pub(super) fn wait_gone(processes: &[Pid]) {
     while let Some(process) = processes.iter().find(|process| test_kill_process(**process).is_ok()) {
         assert!(Instant::now() < until, "process {process:?} is left");
         thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The variable that marks processes of one test.
+pub(super) const MARK: &str = "ONESIDED_TEST_MARK";
+
+/// Waits until no process has this mark.
+pub(super) fn wait_none_marked(mark: &str) {
+    let variable = format!("{MARK}={mark}").into_bytes();
+    let is_marked = |entry: &std::fs::DirEntry| {
+        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|word| word == variable)
+    };
+    let until = Instant::now() + BOUND / 3;
+    loop {
+        let all = std::fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
+        let left: Vec<_> = all.filter(is_marked).map(|entry| entry.file_name()).collect();
+        if left.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < until, "processes {left:?} are left");
+        thread::sleep(Duration::from_millis(20));
     }
 }

@@ -100,7 +100,6 @@ impl Hall {
             self.job.tick(now);
             self.carry_out();
             self.drop_late(now);
-            self.publish();
             if stop.is_some_and(|until| self.connections.is_empty() || now >= until) {
                 return;
             }
@@ -211,8 +210,10 @@ impl Hall {
         Ok(())
     }
 
-    /// Does what the job ordered.
+    /// Publishes the job's state, then does what the job ordered: the owner sees at least what any
+    /// session has received.
     fn carry_out(&mut self) {
+        self.publish();
         while let Some(order) = self.job.next_order() {
             match order {
                 Order::Send(token, frame) => {

@@ -9,6 +9,8 @@ mod ballot;
 mod cut;
 mod election;
 mod epoch;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod hearing;
 mod joining;
 mod mistake;

@@ -3,6 +3,9 @@
 /// The most nodes of a list.
 const LIMIT: usize = 1 << 16;
 
+/// The most bytes of a name: that of a DNS name. It bounds the memory that a short list can ask for.
+const NAME_LIMIT: usize = 253;
+
 /// A text is no list of nodes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no list of nodes: {why}")]
@@ -17,7 +20,8 @@ pub struct BadNodeList {
 ///
 /// Entries are separated by commas. In brackets stand numbers and ranges, separated by commas too; a
 /// number is written with as many digits as the first of its range. An entry may have several
-/// brackets: each number of the first goes with all of the second. A list has 1 to 65536 names.
+/// brackets: each number of the first goes with all of the second. A list has 1 to 65536 names, of up to 253 bytes
+/// without their numbers.
 pub fn node_list(text: &str) -> Result<Vec<String>, BadNodeList> {
     let bad = |why| BadNodeList { text: text.into(), why };
     let mut names = Vec::new();
@@ -57,6 +61,10 @@ fn entries(text: &str) -> Result<Vec<&str>, &'static str> {
 fn names_of(entry: &str) -> Result<Vec<String>, &'static str> {
     let mut names = vec![String::new()];
     let mut rest = entry;
+    let outside = |part: &str| part.split_once('[').map_or(part.len(), |(fixed, _)| fixed.len());
+    if entry.split(']').map(outside).sum::<usize>() > NAME_LIMIT {
+        return Err("a name has more than 253 bytes");
+    }
     while let Some((fixed, after)) = rest.split_once('[') {
         let (ranges, after) = after.split_once(']').ok_or("a bracket is not closed")?;
         let numbers = numbers_of(ranges, LIMIT / names.len())?;

@@ -75,7 +75,7 @@ pub fn serve_if_asked() -> Option<ExitCode> {
     match serve(&text) {
         Ok(()) => Some(ExitCode::SUCCESS),
         Err(why) => {
-            println!("{why}");
+            let _ = writeln!(io::stdout(), "{why}");
             Some(ExitCode::FAILURE)
         }
     }
@@ -89,16 +89,19 @@ fn serve(text: &str) -> Result<(), String> {
     plan.segment = bytes_of(&line()?).ok_or("the segment is malformed")?;
     let (begun, join_within) = (Instant::now(), plan.join_within);
     let coordinator = Coordinator::start(listen, secret, plan).map_err(|error| error.to_string())?;
-    println!("listening {}", coordinator.address());
     let coordinator = Arc::new(coordinator);
     let parent = Arc::downgrade(&coordinator);
-    thread::spawn(move || {
+    let watch = move || {
         // It ends with an error, too, if the input is not what it seems.
         while stdin().read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
         if let Some(coordinator) = parent.upgrade() {
             coordinator.gone(0, "its process ended");
         }
-    });
+    };
+    let watching = thread::Builder::new().name("watches rank 0".into()).stack_size(64 << 10).spawn(watch);
+    watching.map_err(|cause| format!("thread: {cause}"))?;
+    // If nobody reads it, rank 0 has ended, which the thread notices.
+    let _ = writeln!(io::stdout(), "listening {}", coordinator.address());
     let outcome = loop {
         if let Some(outcome) = coordinator.wait(Duration::from_secs(3600)) {
             break outcome;
@@ -118,4 +121,10 @@ fn read_plan(text: &str) -> Option<(SocketAddr, Plan)> {
     let (join_within, lease) = (time(join_within)?, time(lease)?);
     let (ranks, succession) = (ranks.parse().ok()?, Succession::AfterAnyEnd);
     Some((listen.parse().ok()?, Plan { ranks, join_within, lease, segment: Vec::new(), succession }))
+}
+
+/// Reads the text of a coordinator's variable.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn fuzz(text: &str) {
+    let _ = read_plan(text).map(|(_, plan)| plan.check().is_ok());
 }

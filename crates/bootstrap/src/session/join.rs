@@ -24,13 +24,32 @@ pub(super) struct Joined {
     pub(super) listener: Option<TcpListener>,
 }
 
+/// How long a process tries to join its job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Until all ranks have come.
+    pub within: Duration,
+    /// While connections to the coordinator's address are refused, since nothing listens there. If the
+    /// coordinator listened before this process was started, a refusal means that it has ended, and
+    /// this may be short.
+    pub refused: Duration,
+}
+
+impl From<Duration> for Patience {
+    fn from(within: Duration) -> Self {
+        Self { within, refused: within }
+    }
+}
+
 /// Between two tries to connect: at first, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 
-/// Joins, however often that has to be tried until `within` is over.
-pub(super) fn join(address: SocketAddr, secret: &Secret, hello: &Hello, within: Duration) -> Result<Joined, Error> {
+/// Joins, however often that has to be tried until `patience` ends.
+pub(super) fn join(address: SocketAddr, secret: &Secret, hello: &Hello, patience: Patience) -> Result<Joined, Error> {
+    let Patience { within, refused } = patience;
     let dial = Dial { address, secret, within, until: Instant::now() + within };
     let mut pause = PAUSES.0;
+    let mut refused_since = None;
     loop {
         match once(&dial, hello) {
             Ok(joined) => return Ok(joined),
@@ -38,7 +57,16 @@ pub(super) fn join(address: SocketAddr, secret: &Secret, hello: &Hello, within: 
             Err(Failed::Now(cause)) if dial.left().is_none_or(|left| left <= pause) => {
                 return Err(Error::Unreachable { address, within, cause });
             }
-            Err(Failed::Now(_)) => sleep(pause),
+            Err(Failed::Now(cause)) if cause.kind() == io::ErrorKind::ConnectionRefused => {
+                if refused_since.get_or_insert_with(Instant::now).elapsed() >= refused {
+                    return Err(Error::Unreachable { address, within: refused, cause });
+                }
+                sleep(pause);
+            }
+            Err(Failed::Now(_)) => {
+                refused_since = None;
+                sleep(pause);
+            }
         }
         pause = (pause * 2).min(PAUSES.1);
     }
@@ -49,7 +77,7 @@ fn once(dial: &Dial<'_>, hello: &Hello) -> Result<Joined, Failed> {
     let listener = listen_beside(&stream);
     let standby = listener.as_ref().and_then(|listener| listener.local_addr().ok());
     stream.write_all(&Up::Hello(hello.clone(), standby).frame()).map_err(Failed::Now)?;
-    wait(dial, stream, listener)
+    wait(dial, stream, listener, hello.ranks)
 }
 
 /// Listens, for the case that this process becomes a standby, on the interface by which it reaches the
@@ -62,14 +90,14 @@ fn listen_beside(stream: &TcpStream) -> Option<TcpListener> {
 }
 
 /// Waits until all ranks have come, or for what stands against it.
-fn wait(dial: &Dial<'_>, mut stream: TcpStream, listener: Option<TcpListener>) -> Result<Joined, Failed> {
+fn wait(dial: &Dial<'_>, mut stream: TcpStream, listener: Option<TcpListener>, ranks: usize) -> Result<Joined, Failed> {
     let (address, within) = (dial.address, dial.within);
     let mut inbox = Inbox::new(UP_LIMIT);
     let mut buffer = vec![0; 64 << 10];
     let mut noted = false;
     loop {
         while let Some(message) = inbox.message().map_err(|_| Error::Malformed { address })? {
-            match Down::read(&message) {
+            match Down::read(&message).filter(|down| down.fits(ranks)) {
                 Some(Down::Noted { ranks, segment }) => {
                     noted = true;
                     inbox.set_limit(down_limit(ranks, segment));

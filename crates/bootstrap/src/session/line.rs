@@ -23,6 +23,8 @@ use std::{
 pub(super) struct Line {
     pub(super) address: SocketAddr,
     pub(super) lease: Duration,
+    /// Of the whole job.
+    pub(super) ranks: usize,
     /// Another coordinator may be found when this one is lost.
     lasts: bool,
     /// Locked while a message is written: messages must not mix.
@@ -50,8 +52,9 @@ impl Line {
         let refused = |cause| Error::System { call: "setsockopt", cause };
         let stream = Arc::new(stream);
         set_times(&stream, lease).map_err(refused)?;
+        let ranks = memory.nodes.len();
         let link = Mutex::new(Link { stream: Some(stream), stuck: false });
-        Ok(Self { address, lease, lasts, link, heard: Mutex::new(Heard::new(memory)), changed: Condvar::new() })
+        Ok(Self { address, lease, ranks, lasts, link, heard: Mutex::new(Heard::new(memory)), changed: Condvar::new() })
     }
 
     fn heard(&self) -> MutexGuard<'_, Heard> {

@@ -4,7 +4,7 @@
 //! gives. While it seeks, threads connect and wait for answers.
 
 use super::{
-    dial::Dial,
+    dial::{Dial, Failed},
     line::{Line, tick},
     memory::Memory,
     seeker::{Seeker, Step},
@@ -107,16 +107,16 @@ impl Standby {
                 Step::Dial(index) => self.ask(candidates[index], index, seeker.end(), &tell),
                 Step::Vote(index) => {
                     take_back(vote.replace(index).and_then(|before| streams[before].take()));
-                    let (memory, round, _) = line.memory();
-                    let up = Up::Vote(memory.vote(dead.clone(), round)).frame();
-                    let written = streams[index].as_mut().map(|stream| stream.write_all(&up));
-                    if written.is_none_or(|written| written.is_err()) {
-                        seeker.gone(index);
-                    }
+                    // If that fails, its connection has ended, which is heard of.
+                    _ = streams[index].as_mut().map(|stream| give_vote(stream, line, &dead));
                 }
                 Step::GiveUp => break Err(Unfound::Smaller(why)),
                 Step::Wait(until) => match wait(&news, until, line.lease) {
-                    Some((index, News::Answers(stream))) => {
+                    Some((index, News::Answers(mut stream))) => {
+                        if vote == Some(index) {
+                            // Its last connection has ended, and what was said over it counts no more.
+                            _ = give_vote(&mut stream, line, &dead);
+                        }
                         streams[index] = Some(stream);
                         seeker.answered(index);
                     }
@@ -190,7 +190,20 @@ impl Standby {
     }
 }
 
-/// Connects to a standby and hears what it says; nothing if it can't be reached, or its connection ends.
+/// Tells a standby what this rank knows, by which it votes for it.
+fn give_vote(stream: &mut TcpStream, line: &Line, dead: &[u32]) -> io::Result<()> {
+    let (memory, round, _) = line.memory();
+    stream.write_all(&Up::Vote(memory.vote(dead.to_vec(), round)).frame())
+}
+
+/// Between two tries to ask a standby.
+const AGAIN: Duration = Duration::from_millis(5);
+
+/// Connects to a standby and returns what it says; nothing if it can't be reached.
+///
+/// A connection that just ends is tried again: a standby of an earlier search, which its process is
+/// ending, may have taken it from the listener that both have. If the process has ended, the next try
+/// is refused.
 fn ask(
     address: SocketAddr,
     secret: &Secret,
@@ -199,25 +212,60 @@ fn ask(
     tell: &dyn Fn(News) -> bool,
 ) -> Option<News> {
     let dial = Dial { address, secret, within: until.saturating_duration_since(Instant::now()), until };
-    let mut stream = dial.connect().ok()?;
-    if !tell(News::Answers(stream.try_clone().ok()?)) {
-        return None;
+    loop {
+        match ask_once(&dial, limit, tell) {
+            Asked::Says(news) => return news,
+            Asked::Ended if dial.left().is_some() => thread::sleep(AGAIN),
+            Asked::Ended => return None,
+        }
+    }
+}
+
+/// What came of one connection to a standby.
+enum Asked {
+    /// This, or nothing that could be understood.
+    Says(Option<News>),
+    /// Its end.
+    Ended,
+}
+
+fn ask_once(dial: &Dial<'_>, limit: usize, tell: &dyn Fn(News) -> bool) -> Asked {
+    let mut stream = match dial.connect() {
+        Ok(stream) => stream,
+        Err(Failed::Now(cause)) if has_ended(&cause) => return Asked::Ended,
+        Err(_) => return Asked::Says(None),
+    };
+    let told = stream.try_clone().is_ok_and(|stream| tell(News::Answers(stream)));
+    if !told {
+        return Asked::Says(None);
     }
     let (mut inbox, mut buffer) = (Inbox::new(limit), vec![0; 4 << 10]);
     loop {
-        if let Some(message) = inbox.message().ok()? {
-            return match Down::read(&message)? {
-                Down::Elected => Some(News::Elected(stream, inbox)),
-                Down::NotElected { text } => Some(News::Gone(Some(text))),
-                Down::Dismissed { text } => Some(News::Dismissed(text)),
-                _ => None,
-            };
+        match inbox.message() {
+            Ok(Some(message)) => {
+                return Asked::Says(match Down::read(&message) {
+                    Some(Down::Elected) => Some(News::Elected(stream, inbox)),
+                    Some(Down::NotElected { text }) => Some(News::Gone(Some(text))),
+                    Some(Down::Dismissed { text }) => Some(News::Dismissed(text)),
+                    _ => None,
+                });
+            }
+            Ok(None) => {}
+            Err(_) => return Asked::Says(None),
         }
-        match dial.read(&mut stream, &mut buffer).ok()?? {
-            0 => return None,
-            count => inbox.push(&buffer[..count]),
+        match dial.read(&mut stream, &mut buffer) {
+            Ok(Some(0)) => return Asked::Ended,
+            Ok(Some(count)) => inbox.push(&buffer[..count]),
+            Err(Failed::Now(cause)) if has_ended(&cause) => return Asked::Ended,
+            Ok(None) | Err(_) => return Asked::Says(None),
         }
     }
+}
+
+/// Returns whether the other side has ended a connection that stood.
+fn has_ended(cause: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(cause.kind(), UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe)
 }
 
 /// Returns the next news; nothing if there is none by then, or for a while.

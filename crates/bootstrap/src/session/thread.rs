@@ -132,7 +132,8 @@ fn hear(speaker: &Speaker, inbox: &mut Inbox, events: &Sender<Event>) -> Result<
     loop {
         let Ok(message) = inbox.message() else { return Err(Parting::Over) };
         let Some(message) = message else { return Ok(()) };
-        let Some(down) = Down::read(&message) else { return Err(Parting::Over) };
+        let ranks = speaker.line().ranks;
+        let Some(down) = Down::read(&message).filter(|down| down.fits(ranks)) else { return Err(Parting::Over) };
         if !speaker.line().note(&down, &message) {
             // A coordinator that has just been found says what the last one may have said.
             continue;

@@ -1,6 +1,6 @@
 //! Fields of messages as bytes.
 
-use super::{Frame, cut};
+use super::{Frame, TEXT_LIMIT, cut};
 use std::{net::SocketAddr, time::Duration};
 
 /// Puts the fields of one message behind each other.
@@ -97,8 +97,9 @@ impl<'a> Reader<'a> {
         self.take(length).map(<[u8]>::to_vec)
     }
 
+    /// Takes a text of up to [`TEXT_LIMIT`] bytes, as they are written.
     pub(crate) fn text(&mut self) -> Option<String> {
-        String::from_utf8(self.bytes()?).ok()
+        String::from_utf8(self.bytes()?).ok().filter(|text| text.len() <= TEXT_LIMIT)
     }
 
     /// Takes as many values as are said to be there. What it allocates before it has read them is

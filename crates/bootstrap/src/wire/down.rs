@@ -159,6 +159,29 @@ impl Down {
     }
 }
 
+impl Down {
+    /// Returns whether the coordinator of a job of `ranks` ranks may send this.
+    pub(crate) fn fits(&self, ranks: usize) -> bool {
+        let is_rank = |rank: &u32| (*rank as usize) < ranks;
+        let are_ranks = |ends: &[(u32, String)]| ends.iter().all(|(rank, _)| is_rank(rank));
+        match self {
+            Self::Welcome { nodes, hosts, standbys, .. } => {
+                let nodes_fit = nodes.iter().all(|node| (*node as usize) < hosts.len());
+                nodes.len() == ranks && standbys.len() == ranks && nodes_fit
+            }
+            Self::Gathered { items, .. } => items.len() == ranks,
+            Self::Incomplete { absent, ended, .. } => absent.iter().all(is_rank) && are_ranks(ended),
+            Self::Drain { lost, .. } => lost.iter().all(is_rank),
+            Self::Resume { cards, lost, .. } => cards.len() == ranks && are_ranks(lost),
+            Self::Left { rank } | Self::Lost { rank, .. } => is_rank(rank),
+            Self::Aborted { rank, .. } => rank.as_ref().is_none_or(is_rank),
+            Self::Noted { .. } | Self::Refused(_) | Self::Beat | Self::Reopen { .. } | Self::AllEnded => true,
+            Self::Confirm { .. } | Self::Deadlock { .. } | Self::Dismissed { .. } => true,
+            Self::Elected | Self::NotElected { .. } => true,
+        }
+    }
+}
+
 fn write_ends(to: Writer, ends: &[(u32, String)]) -> Writer {
     to.many(ends, |to, (rank, text)| to.u32(*rank).text(text))
 }

@@ -1,6 +1,6 @@
 //! What a rank that has lost its coordinator tells a standby: its vote.
 
-use super::{Reader, Writer};
+use super::{Down, Reader, Writer};
 
 /// What a rank knows of its job when it has lost the coordinator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,6 +19,27 @@ pub(crate) struct Vote {
     pub(crate) dead: Vec<u32>,
     /// The number of the exchange that it comes to next, or waits for.
     pub(crate) round: u64,
+}
+
+/// The highest number of an epoch or exchange: the next one can be computed.
+const LAST: u64 = u64::MAX >> 1;
+
+impl Vote {
+    /// Returns whether a rank of a job of `ranks` ranks may send this.
+    pub(crate) fn fits(&self, ranks: usize) -> bool {
+        let is_rank = |rank: &u32| (*rank as usize) < ranks;
+        let resumed = match (self.epoch, Down::read(&self.resume)) {
+            (0, None) => self.resume.is_empty(),
+            (epoch, Some(down @ Down::Resume { epoch: of, .. })) => epoch == of && down.fits(ranks),
+            _ => false,
+        };
+        let numbers = self.pending.iter().map(|(epoch, _)| *epoch).chain([self.epoch, self.round]);
+        is_rank(&self.rank)
+            && resumed
+            && numbers.fold(0, u64::max) <= LAST
+            && self.ended.iter().map(|(rank, _)| rank).chain(&self.dead).all(is_rank)
+            && self.pending.iter().flat_map(|(_, lost)| lost).all(is_rank)
+    }
 }
 
 pub(super) fn write(to: Writer, vote: &Vote) -> Writer {

@@ -1,8 +1,9 @@
 //! How jobs start, or do not, and exchanges.
 
 use crate::team::{ANYWHERE, LONG, answer, at_once, coordinator, hello, join, join_all, plan, team};
-use bootstrap::{Coordinator, End, Error, Refusal, Secret, Session};
+use bootstrap::{Coordinator, End, Error, Patience, Refusal, Secret, Session};
 use std::{
+    net::{Ipv4Addr, SocketAddr, TcpListener},
     thread,
     time::{Duration, Instant},
 };
@@ -56,9 +57,15 @@ fn an_exchange_names_who_did_not_come_and_the_next_is_good() {
     at_once(&team, |_, session| session.exchange(b"", LONG).unwrap());
 }
 
+/// Returns an address where nothing listens, now and later: no other test uses this one of the loopback,
+/// and so none is given its port.
+fn nobodys_address(loopback: [u8; 4]) -> SocketAddr {
+    TcpListener::bind((Ipv4Addr::from(loopback), 0)).and_then(|listener| listener.local_addr()).unwrap()
+}
+
 #[test]
 fn ranks_that_come_before_their_coordinator_wait_for_it() {
-    let address = coordinator(plan(1)).0.address();
+    let address = nobodys_address([127, 77, 0, 1]);
     let secret = Secret::random().unwrap();
     let joining = {
         let secret = secret.clone();
@@ -71,12 +78,15 @@ fn ranks_that_come_before_their_coordinator_wait_for_it() {
 
 #[test]
 fn a_missing_coordinator_is_named() {
-    let address = coordinator(plan(1)).0.address();
+    let address = nobodys_address([127, 77, 0, 2]);
     let within = Duration::from_millis(100);
     let error = Session::join(address, &Secret::random().unwrap(), hello(0, 1), within, |_, _| ()).unwrap_err();
     assert!(matches!(error, Error::Unreachable { .. }), "{error}");
     assert!(error.to_string().contains(&address.to_string()));
-    let silent = std::net::TcpListener::bind(ANYWHERE).unwrap();
+    let patience = Patience { within: Duration::from_secs(600), refused: within };
+    let error = Session::join(address, &Secret::random().unwrap(), hello(0, 1), patience, |_, _| ()).unwrap_err();
+    assert!(matches!(error, Error::Unreachable { within: after, .. } if after == within), "{error}");
+    let silent = TcpListener::bind(ANYWHERE).unwrap();
     let address = silent.local_addr().unwrap();
     let error = Session::join(address, &Secret::random().unwrap(), hello(0, 1), within, |_, _| ()).unwrap_err();
     assert!(matches!(error, Error::Silent { .. }), "{error}");
@@ -92,11 +102,17 @@ fn all_hear_which_ranks_are_missing() {
         let Error::Refused(Refusal::Missing { first, count, ranks, .. }) = &error else { panic!("{error}") };
         assert_eq!((&first[..], *count, *ranks), (&[1, 2, 3, 4, 5, 6, 8, 9][..], 28, 30));
     }
-    let late = join(coordinator.address(), &secret, hello(1, 30), answer(1)).err().unwrap();
-    assert!(matches!(late, Error::Refused(Refusal::Missing { .. })), "{late}");
     let outcome = coordinator.wait(LONG).unwrap();
     assert!(matches!(outcome.refusal, Some(Refusal::Missing { .. })));
-    assert_eq!(outcome.ends[..3], [End::Refused, End::Refused, End::NeverCame]);
+    assert_eq!(outcome.ends[..3], [End::Refused, End::NeverCame, End::NeverCame]);
+    // What a rank has received, the coordinator's owner sees at once.
+    for rank in [1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13] {
+        let late = join(coordinator.address(), &secret, hello(rank, 30), answer(rank)).err().unwrap();
+        assert!(matches!(late, Error::Refused(Refusal::Missing { .. })), "{late}");
+        assert_eq!(coordinator.ends()[rank as usize], Some(End::Refused), "rank {rank}");
+    }
+    let ends = coordinator.wait(Duration::ZERO).unwrap().ends;
+    assert_eq!((&ends[0], &ends[13], &ends[14]), (&End::Refused, &End::Refused, &End::NeverCame));
 }
 
 /// Starts a job of three in which `wrong` comes after rank 0, and returns what both are told.

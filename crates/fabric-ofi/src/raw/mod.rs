@@ -15,6 +15,7 @@ mod memory;
 mod objects;
 mod post;
 mod queue;
+mod signals;
 
 pub(crate) use domain::Domain;
 pub(crate) use endpoint::{Endpoint, Sizes};
@@ -22,6 +23,7 @@ pub(crate) use info::{Facts, Hints, Info, version};
 pub(crate) use memory::{Access, Memory, Registration, Span};
 pub(crate) use objects::LONGEST_ADDRESS;
 pub(crate) use post::{Bytes, Holds, Remote, Work};
+pub(crate) use signals::release as release_signals;
 
 use fabric_ofi_sys as sys;
 use std::{

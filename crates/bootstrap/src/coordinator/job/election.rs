@@ -68,6 +68,9 @@ impl Job {
     pub(super) fn vote(&mut self, now: Instant, token: u64, vote: Vote) -> Result<Option<u32>, Broken> {
         let rank = vote.rank;
         let lease = self.plan.lease;
+        if !vote.fits(self.members.len()) {
+            return Err(Broken::misused("its vote names ranks or numbers that the job does not have"));
+        }
         let Some(member) = self.members.get_mut(rank as usize).filter(|member| member.line.is_none()) else {
             return Err(Broken::misused("it has the number of another rank, or of none"));
         };

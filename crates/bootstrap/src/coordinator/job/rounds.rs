@@ -47,7 +47,7 @@ impl Job {
     ) -> Result<(), Broken> {
         let count = self.members.len();
         let member = &mut self.members[index];
-        if self.ballot.is_some() && number + 1 == member.round {
+        if self.ballot.is_some() && number.checked_add(1) == Some(member.round) {
             // It brought that when it had just found this coordinator.
             return Ok(());
         }

@@ -88,11 +88,11 @@ pub(super) fn lead(part: &PartPlan, number: u64, secret: u64) -> Result<Endpoint
     attach(part, plan, (control, &whole), file)
 }
 
-/// Gets the file of a node's part of the job from the node's first rank.
-pub(super) fn join(part: &PartPlan, number: u64, secret: u64) -> Result<Endpoint> {
+/// Gets the file of a node's part of the job from the node's first rank, while `goes_on` returns no error.
+pub(super) fn join(part: &PartPlan, number: u64, secret: u64, goes_on: &dyn Fn() -> Result<()>) -> Result<Endpoint> {
     let plan = part.job()?;
     let first = part.local.first().copied().unwrap_or(part.me);
-    let (file, _) = fetch(BrokerAddress::new(number, secret), part.me, first)?;
+    let (file, _) = fetch(BrokerAddress::new(number, secret), part.me, first, goes_on)?;
     let len = part.file_bytes(&plan)?;
     memory_file::examine(&file, len).map_err(|what| FabricError::setting("memory file of the node", what))?;
     let whole = MappedFile::new(&file, len)?;
@@ -158,10 +158,11 @@ fn hand_out(mut broker: Broker, part: &PartPlan, file: Arc<OwnedFd>) -> Result<(
     spawned.map(drop).map_err(error)
 }
 
-/// Asks for the file until it is there.
-fn fetch(address: BrokerAddress, me: Rank, first: Rank) -> Result<(OwnedFd, u64)> {
+/// Asks for the file until it is there, or until `goes_on` returns an error.
+fn fetch(address: BrokerAddress, me: Rank, first: Rank, goes_on: &dyn Fn() -> Result<()>) -> Result<(OwnedFd, u64)> {
     let begun = Instant::now();
     loop {
+        goes_on()?;
         let fetched = address.connect(me).and_then(|connection: Connection| connection.fetch(first));
         match fetched {
             Ok(Some(found)) => return Ok(found),

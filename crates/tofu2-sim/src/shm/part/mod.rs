@@ -120,7 +120,16 @@ impl Part {
     /// # Errors
     /// As [`Part::lead`]; [`FabricError::RankTaken`], [`FabricError::Corrupt`].
     pub fn join(plan: &PartPlan, number: u64, secret: u64) -> Result<Self> {
-        let endpoint = file::join(plan, number, secret)?;
+        Self::join_while(plan, number, secret, &|| Ok(()))
+    }
+
+    /// Does the same, and gives up with the first error of `goes_on`, which is called every few
+    /// milliseconds: the node's first rank may have ended before it made the memory.
+    ///
+    /// # Errors
+    /// As [`Part::join`], and those of `goes_on`.
+    pub fn join_while(plan: &PartPlan, number: u64, secret: u64, goes_on: &dyn Fn() -> Result<()>) -> Result<Self> {
+        let endpoint = file::join(plan, number, secret, goes_on)?;
         Ok(Part { endpoint, local: plan.local.clone().into() })
     }
 

@@ -171,6 +171,18 @@ fn plans_that_make_no_job_are_refused() {
 }
 
 #[test]
+fn a_rank_whose_first_has_ended_does_not_wait_for_it() {
+    let lost = FabricError::PeerLost { rank: Rank::new(0) };
+    let looks = std::cell::Cell::new(0);
+    let goes_on = || {
+        looks.set(looks.get() + 1);
+        if looks.get() < 3 { Ok(()) } else { Err(lost.clone()) }
+    };
+    let error = Part::join_while(&plan(2, &[0, 1], 1), number(), 5, &goes_on).unwrap_err();
+    assert_eq!((error, looks.get()), (lost.clone(), 3));
+}
+
+#[test]
 fn nobody_is_handed_memory_without_the_secret() {
     let number = number();
     let first = Part::lead(&plan(2, &[0, 1], 0), number, 5).unwrap();

@@ -31,6 +31,8 @@ pub(crate) mod memory_file;
 pub(crate) mod peer_memory;
 pub(crate) mod placement;
 #[cfg(target_os = "linux")]
+mod probe;
+#[cfg(target_os = "linux")]
 mod rank_process;
 #[cfg(target_os = "linux")]
 pub(crate) mod signals;

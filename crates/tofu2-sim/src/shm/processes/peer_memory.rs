@@ -22,6 +22,7 @@ use super::{
     cross_copy::{CrossPlace, LONGEST_CALL, in_parts},
     descriptors::above_standard_streams,
     memory_file::refused,
+    probe::kept,
 };
 use crate::shm::memory::{Mapping, regions};
 use core::sync::atomic::{
@@ -54,8 +55,8 @@ pub(crate) struct PeerMemories {
 
 /// Returns whether a process on this system could let peers copy: the probe, without a job.
 pub(crate) fn is_possible() -> bool {
-    static POSSIBLE: OnceLock<bool> = OnceLock::new();
-    *POSSIBLE.get_or_init(|| OwnImage::open().is_ok())
+    static PROBED: OnceLock<Result<OwnImage>> = OnceLock::new();
+    kept(&PROBED, OwnImage::open).is_ok()
 }
 
 /// This process's own image, and the table that peers read through it.
@@ -100,7 +101,7 @@ impl PeerMemories {
     }
 
     fn own(&self) -> Result<&OwnImage> {
-        self.own.get_or_init(OwnImage::open).as_ref().map_err(Clone::clone)
+        kept(&self.own, OwnImage::open)
     }
 
     /// Publishes the location of the memory that this rank is about to register as `key`.
