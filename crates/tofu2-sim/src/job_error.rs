@@ -3,7 +3,7 @@
 use crate::virt::BadFault;
 use core::fmt;
 use rdma_fabric::{FabricError, Rank, RemoteAddr};
-use std::error::Error;
+use std::{borrow::Cow, error::Error};
 
 /// A job that failed. When several ranks failed, the error names the first one.
 #[derive(Debug, thiserror::Error)]
@@ -49,14 +49,34 @@ pub enum JobError {
     },
     /// This machine has too little memory for the simulation. (When a *simulated* machine runs out
     /// of memory, the error is [`FabricError::OutOfMemory`].)
-    #[error("too little memory for {what}: {needed} bytes are needed and {available} can be had")]
+    #[error("too little memory for {what}: {needed} bytes are needed, and {limit} leaves {available}")]
     TooLittleMemory {
         /// What the memory is needed for.
         what: String,
         /// Bytes needed: an estimated lower bound.
         needed: u64,
-        /// Bytes that the system reports as available.
+        /// Bytes that are available.
         available: u64,
+        /// The limit that leaves these.
+        limit: Cow<'static, str>,
+    },
+    /// The job has more ranks than this machine, or a limit of this process, has room for. Nothing
+    /// was started.
+    #[error(
+        "{ranks} ranks need {needed} {what}, and {limit} leaves {available}: start fewer, or simulate them (the \
+         program's option `--fabric virt`)"
+    )]
+    TooManyRanks {
+        /// The number of ranks.
+        ranks: usize,
+        /// What they need, in the plural: `bytes of memory`, `file descriptors`, ….
+        what: &'static str,
+        /// The amount needed: an estimated lower bound.
+        needed: u64,
+        /// The amount available.
+        available: u64,
+        /// The limit that leaves it.
+        limit: Cow<'static, str>,
     },
     /// A fault names a node, rank or queue that the job does not have.
     #[error("{0}")]

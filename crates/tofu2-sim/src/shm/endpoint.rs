@@ -97,7 +97,7 @@ impl Endpoint {
     /// Makes the endpoint of `rank`; at most once per rank and job.
     pub(crate) fn new(job: Arc<Job>, rank: Rank, pages: Pages) -> Result<Self> {
         let segment = job.segment(rank)?.clone();
-        let allocator = Mutex::new(Allocator::new(segment.heap_len(), pages));
+        let allocator = Mutex::new(Allocator::new(segment.heap_len(), pages, job.ranks_here()));
         job.publish(rank, State::Running);
         let wakers = Wakers::new(rank.to_string(), segment.clone());
         let (inside, queues) = (Arc::<AtomicU32>::default(), Arc::<OwnQueues>::default());

@@ -30,7 +30,8 @@
 // of it, and `provider` is what it does for a fabric. Below them, the `mod.rs` of each folder says
 // in which order to read it: `memory`, `notices`, `waiting`, the control `queues` and the barrier
 // unit's `gates`. `helpers` run beside a rank's program. `threads` and `processes` start the ranks,
-// as `options` say; `guests` are ranks whose program is not ours.
+// as `options` say, if `admission` finds room for them; `guests` are ranks whose program is not ours.
+mod admission;
 mod endpoint;
 #[cfg(test)]
 mod garbage;

@@ -149,6 +149,15 @@ impl Job {
         false
     }
 
+    /// Returns the number of ranks that run on this machine.
+    pub(crate) fn ranks_here(&self) -> usize {
+        #[cfg(target_os = "linux")]
+        if self.elsewhere.is_some() {
+            return (0..self.plan.ranks).filter(|rank| !self.is_far(Rank::new(*rank as u32))).count();
+        }
+        self.plan.ranks
+    }
+
     /// Returns the first rank of a rank's node; `None` if there is no such rank on this node.
     pub(crate) fn first_of_node(&self, rank: Rank) -> Option<Rank> {
         #[cfg(target_os = "linux")]

@@ -67,6 +67,16 @@ pub(crate) fn reserve(file: impl AsFd, offset: usize, len: usize) -> Result<(), 
     })
 }
 
+/// Gives the pages between two offsets back, but for those that hold bytes outside of these. If the
+/// system refuses that, they stay with the file.
+pub(crate) fn release(file: impl AsFd, start: usize, end: usize) {
+    let (start, end) = (start.next_multiple_of(layout::PAGE), end / layout::PAGE * layout::PAGE);
+    if start < end {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let _ = retry_on_intr(|| fs::fallocate(&file, flags, start as u64, (end - start) as u64));
+    }
+}
+
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
@@ -90,5 +100,10 @@ mod tests {
         reserve(&file, 2 * layout::PAGE + 5000, layout::PAGE).unwrap();
         assert!(bytes(&file) >= before + layout::PAGE as i64);
         assert!(reserve(&file, 1 << 21, 64).is_err(), "growing is sealed");
+        // A page that holds another byte stays.
+        release(&file, 2 * layout::PAGE + 1, 4 * layout::PAGE);
+        assert_eq!(bytes(&file), before + layout::PAGE as i64);
+        release(&file, 2 * layout::PAGE, 4 * layout::PAGE - 1);
+        assert_eq!(bytes(&file), before);
     }
 }
