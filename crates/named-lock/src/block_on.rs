@@ -8,6 +8,7 @@ use core::{
     task::{Context, Poll, Waker},
     time::Duration,
 };
+use rustix::thread::sched_getaffinity;
 use std::{path::Path, sync::OnceLock, thread, time::Instant};
 
 /// Fruitless polls before the first yield.
@@ -63,7 +64,8 @@ fn processors() -> usize {
     *PROCESSORS.get_or_init(|| {
         let online = descriptor::read(Path::new("/sys/devices/system/cpu/online")).ok();
         let online = online.and_then(|ranges| count(str::from_utf8(&ranges).ok()?)).unwrap_or(0);
-        online.max(thread::available_parallelism().map_or(1, usize::from))
+        // The standard library's count would open files with standard numbers.
+        online.max(sched_getaffinity(None).map_or(1, |own| own.count() as usize))
     })
 }
 

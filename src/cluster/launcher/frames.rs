@@ -66,10 +66,10 @@ impl Order {
         Ok(Some(match kind {
             b'S' => Order::Secret(text(bytes)?),
             b'I' => Order::Input(bytes),
-            b'E' => Order::InputEnd,
-            b'T' => Order::Terminate,
-            b'K' => Order::Kill,
-            b'B' => Order::Beat,
+            b'E' if bytes.is_empty() => Order::InputEnd,
+            b'T' if bytes.is_empty() => Order::Terminate,
+            b'K' if bytes.is_empty() => Order::Kill,
+            b'B' if bytes.is_empty() => Order::Beat,
             _ => return Err(malformed()),
         }))
     }
@@ -114,14 +114,14 @@ impl Report {
                 };
                 Report::Ended(u32::from_le_bytes(*rank), end)
             }
-            b'i' => Report::InputTaken,
+            b'i' if bytes.is_empty() => Report::InputTaken,
             b'r' => {
                 let rank = u32::from_le_bytes(*bytes.first_chunk().ok_or_else(malformed)?);
                 bytes.drain(..4);
                 Report::Record(rank, bytes)
             }
             b'f' => Report::Failed(text(bytes)?),
-            b'd' => Report::Done,
+            b'd' if bytes.is_empty() => Report::Done,
             _ => return Err(malformed()),
         }))
     }

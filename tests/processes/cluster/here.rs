@@ -55,7 +55,7 @@ pub(crate) fn who_waits_for_each_other_is_told() {
     let ended = run(job("wait", "--ranks 3 --stuck-after 0.5"), b"");
     assert_eq!(ended.code, Some(1), "{ended:?}");
     for rank in 0..3 {
-        let told = format!("error: deadlock: 3 ranks wait for each other: rank {rank} waits for the word");
+        let told = format!("error: deadlock: 3 ranks wait for each other: rank {rank} waits for any rank (the word");
         assert!(ended.err.lines().any(|line| line.contains(&told)), "rank {rank}: {ended:?}");
     }
 }
@@ -68,13 +68,18 @@ pub(crate) fn a_killed_launcher_leaves_nobody() {
     wait_gone(&ranks);
 }
 
+/// Those of a terminal that is closed, and warnings of batch systems, too.
+const ENDING: [(Signal, i32); 5] =
+    [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131), (Signal::USR1, 138)];
+
 pub(crate) fn signals_to_the_launcher_end_all() {
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    for (signal, code) in ENDING {
         let mut child = job("wait", "--ranks 3").spawn().expect("the launcher starts");
         let ranks = processes(&mut child, 3);
         kill_process(Pid::from_child(&child), signal).expect("it runs");
         let ended = end(child);
         assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert!(ended.err.contains("), so it ended the job\n"), "{ended:?}");
         wait_gone(&ranks);
     }
 }
@@ -131,7 +136,7 @@ pub(crate) fn who_waits_for_memory_of_a_failed_rank_is_told() {
 
 /// Libraries that libfabric brings along would answer these signals by the code 1.
 pub(crate) fn signals_have_their_effect_on_shared_memory() {
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    for (signal, code) in ENDING {
         let mut child = job_on("shm", "wait", "--ranks 2").spawn().expect("the launcher starts");
         let ranks = processes(&mut child, 2);
         kill_process(Pid::from_child(&child), signal).expect("it runs");
