@@ -78,12 +78,13 @@ pub enum Error {
         /// The process that opened it.
         opened_by: u32,
     },
-    /// The lock's file was removed while this process had the lock open. Processes that open the lock
-    /// from now on use another file, so the lock was not taken: it would not exclude them. Open it
-    /// anew, when those that may still hold it in the removed file have ended their work.
+    /// The lock's file was removed while this process had the lock open, so the lock was not taken: it
+    /// might not exclude processes that open it from now on. Open it anew: the next file is made from
+    /// the removed one. From an open: processes hold the lock in the removed file, and exclusion
+    /// beside them was not possible before the deadline.
     #[error(
-        "lock file {} was removed while this process had it open: a new file would not exclude those that still use this \
-         one; end them, and open the lock anew",
+        "lock file {} was removed while processes have it open, which a new file would not exclude: open the lock anew when \
+         they have released it",
         path.display()
     )]
     Removed {
@@ -92,8 +93,8 @@ pub enum Error {
     },
     /// As [`Error::Removed`], and another file is at the path now.
     #[error(
-        "lock file {} was replaced by another file while this process had it open: processes that use the other file are \
-         not excluded; open the lock anew",
+        "lock file {} was replaced by another file while this process has it open, which does not exclude processes that \
+         use the other one: open the lock anew",
         path.display()
     )]
     Replaced {

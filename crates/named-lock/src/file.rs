@@ -63,6 +63,18 @@ pub(crate) fn existing(path: &Path) -> Result<Option<OwnedFd>> {
     Err(Error::foreign(path, why))
 }
 
+/// Opens a file of a lock without a name, by a link of `/proc`, if it is one; also returns its device
+/// and number.
+pub(crate) fn nameless_at(link: &Path) -> Option<(OwnedFd, (u64, u64))> {
+    let file = descriptor::open(link, OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty()).ok()?;
+    let there = fstat(&file).ok()?;
+    let is_one = FileType::from_raw_mode(there.st_mode) == FileType::RegularFile
+        && there.st_uid == geteuid().as_raw()
+        && there.st_nlink == 0
+        && u64::try_from(there.st_size) == Ok(layout::file_bytes() as u64);
+    is_one.then_some((file, (there.st_dev, there.st_ino)))
+}
+
 /// Opens the same file once more, whatever its name leads to now. Threads that lock it by the same
 /// descriptor would not exclude each other.
 pub(crate) fn again(file: &OwnedFd, path: &Path) -> Result<OwnedFd> {

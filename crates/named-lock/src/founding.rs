@@ -11,6 +11,7 @@ use crate::{
     slots, torn,
 };
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use rustix::fs::fstat;
 use std::{
     os::fd::OwnedFd,
     path::Path,
@@ -62,8 +63,9 @@ pub(crate) fn examine(path: &Path, map: &Mapping, machine: Machine) -> Result<bo
 }
 
 /// Replaces a lock's file, which the caller has locked, by one with all its room, as soon as nobody
-/// holds the lock. Gives up after `patience`, and returns false.
-pub(crate) fn renew(path: &Path, map: &Mapping, machine: Machine, patience: Duration) -> Result<bool> {
+/// holds the lock. Gives up after `patience`, and returns false. A file that was removed is replaced
+/// as well, unless another one has taken its path.
+pub(crate) fn renew(path: &Path, file: &OwnedFd, map: &Mapping, machine: Machine, patience: Duration) -> Result<bool> {
     let of_this_boot = examine(path, map, machine)?;
     // If it is over already, somebody died before putting the next one in its place.
     if Gate::of(map) != Gate::Over {
@@ -75,16 +77,24 @@ pub(crate) fn renew(path: &Path, map: &Mapping, machine: Machine, patience: Dura
         }
     }
     let torn_by = torn::left_by(map, !of_this_boot).map_err(Error::probe(path));
-    let replaced = torn_by.and_then(|torn_by| replace(path, map, machine, torn_by));
+    let replaced = torn_by.and_then(|torn_by| replace(path, file, map, machine, torn_by));
     if replaced.is_err() && Gate::of(map) == Gate::Closing {
         Gate::Open.set(map);
     }
     replaced.map(|()| true)
 }
 
-fn replace(path: &Path, map: &Mapping, machine: Machine, torn_by: Option<u32>) -> Result<()> {
-    let new = NewFile::new(path, ".next")?;
+fn replace(path: &Path, file: &OwnedFd, map: &Mapping, machine: Machine, torn_by: Option<u32>) -> Result<()> {
+    let removed = fstat(file).map_err(Error::refused("fstat", path))?.st_nlink == 0;
+    let new = NewFile::new(path, if removed { ".again" } else { ".next" })?;
     lay_out(path, &new.file, machine, torn_by)?;
+    if removed {
+        // The gate stays closed until there is a file. If this process dies in between, the gate is
+        // opened again, and those that enter find that their file is not at the path.
+        new.publish()?;
+        Gate::Over.set(map);
+        return Ok(());
+    }
     // Before the new file can be found: never are two of them in use.
     Gate::Over.set(map);
     new.replace()

@@ -229,7 +229,7 @@ impl NamedLock {
                 return Err(Error::timed_out(path));
             }
             let renewed = if file::is_at(&own, path)? {
-                founding::renew(path, map, Machine::this()?, joining::FIRMLY)
+                founding::renew(path, &own, map, Machine::this()?, joining::FIRMLY)
             } else if Gate::of(map) == Gate::Over {
                 // Another process has replaced it.
                 Ok(true)

@@ -101,7 +101,7 @@ fn one(seed: u64) -> u32 {
             guard.release()
         });
     }
-    if seed % 16 == 0 {
+    if seed.is_multiple_of(16) {
         let _ = watchdog::within(&format!("of seed {seed}: open"), OPENING, || NamedLock::open_path(place.path()));
     }
     watchdog::within(&format!("of seed {seed}: drop"), SOON, || drop(lock));

@@ -64,9 +64,10 @@ fn stop(actor: &Actor) {
 }
 
 type Outcome = Result<(), Error>;
+type Finder = fn(&Place, NamedLock, &dyn Fn()) -> Outcome;
 
 /// Those that find a death: that wait when it is published, that come later, that try.
-const FINDERS: [(&str, fn(&Place, NamedLock, &dyn Fn()) -> Outcome); 3] = [
+const FINDERS: [(&str, Finder); 3] = [
     ("waits", |_, lock, act| {
         let waits = thread::spawn(move || lock.write_within(HANG)?.release());
         thread::sleep(Duration::from_millis(20));

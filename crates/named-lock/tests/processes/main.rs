@@ -60,6 +60,8 @@ const CASES: &[(&str, fn())] = &[
     ("the_default_place_is_the_users_whatever_the_session", files::the_default_place_is_the_users_whatever_the_session),
     ("a_umask_takes_nothing_away", files::a_umask_takes_nothing_away),
     ("every_acquisition_notices_a_removed_file", removals::every_acquisition_notices_a_removed_file),
+    ("a_removed_file_is_continued_by_the_next_one", removals::a_removed_file_is_continued_by_the_next_one),
+    ("torn_data_stay_torn_when_their_file_is_removed", removals::torn_data_stay_torn_when_their_file_is_removed),
     ("files_that_are_moved_or_covered_are_noticed", removals::files_that_are_moved_or_covered_are_noticed),
     (
         "no_second_file_is_used_beside_one_whose_directory_was_moved",
@@ -92,7 +94,13 @@ const CASES: &[(&str, fn())] = &[
 
 /// Cases for every now and then.
 #[cfg(target_os = "linux")]
-const LONG: &[(&str, fn())] = &[("ten_thousand_processes_come_and_go", crowds::ten_thousand_processes_come_and_go)];
+const LONG: &[(&str, fn())] = &[
+    (
+        "an_open_beside_a_holder_whose_file_was_removed_is_refused",
+        removals::an_open_beside_a_holder_whose_file_was_removed_is_refused,
+    ),
+    ("ten_thousand_processes_come_and_go", crowds::ten_thousand_processes_come_and_go),
+];
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {

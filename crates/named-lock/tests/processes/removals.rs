@@ -37,22 +37,80 @@ fn is_replaced(outcome: Result<(), Error>) -> bool {
 pub(crate) fn every_acquisition_notices_a_removed_file() {
     for (name, take) in TAKINGS {
         let place = Place::new();
-        let lock = place.open();
+        let (lock, path) = (place.open(), place.path());
         take(&lock).expect("free");
-        fs::remove_file(place.path()).expect("removed");
+        fs::remove_file(&path).expect("removed");
         assert!(is_removed(take(&lock)), "{name}");
         // What the refused acquisition took, it has given back.
         assert!(TAKINGS.iter().all(|(_, take)| is_removed(take(&lock))), "after {name}");
-        // Another file is another lock, and what has the first one open never enters beside it.
-        let other = place.open();
+        // Another file is another lock: a handle of the first one never enters beside it.
+        let elsewhere = path.with_file_name("elsewhere");
+        let other = NamedLock::open_path(&elsewhere).expect("opened");
+        fs::rename(&elsewhere, &path).expect("moved");
+        drop(other);
+        let other = NamedLock::open_path(&path).expect("opened");
         let guard = other.write_within(SOON).expect("its own");
         assert!(is_replaced(take(&lock)), "{name}");
         guard.release().expect("released");
-        assert!(is_replaced(take(&lock)), "{name}");
         take(&other).expect("free");
         let told = take(&lock).expect_err("replaced").to_string();
         assert!(told.contains("was replaced") && told.contains("open the lock anew"), "{told}");
     }
+}
+
+/// A process that finds no file makes the next one from the file that others still have open.
+pub(crate) fn a_removed_file_is_continued_by_the_next_one() {
+    let place = Place::new();
+    let lock = place.open();
+    let mut idle = place.start("told-to-write", &[]);
+    idle.await_line("opened");
+    let mut holder = place.start("write", &[]);
+    holder.await_line("holds");
+    fs::remove_file(place.path()).expect("removed");
+    let path = place.path();
+    let opens = thread::spawn(move || NamedLock::open_path(path));
+    thread::sleep(Duration::from_millis(400));
+    assert!(!opens.is_finished(), "it does not enter beside the holder");
+    holder.tell();
+    holder.ends_well();
+    let other = opens.join().expect("no panic").expect("opened");
+    // All are in the same file again.
+    let guard = other.write_within(SOON).expect("free");
+    assert!(lock.try_read().expect("no error").is_none());
+    idle.tell();
+    assert!(matches!(lock.write_within(Duration::from_millis(30)), Err(Error::TimedOut { .. })));
+    guard.release().expect("released");
+    idle.await_line("holds");
+    assert!(other.try_write().expect("no error").is_none());
+    idle.tell();
+    idle.ends_well();
+}
+
+/// What the removed file says of the data is not lost.
+pub(crate) fn torn_data_stay_torn_when_their_file_is_removed() {
+    let place = Place::new();
+    let lock = place.open();
+    let mut holder = place.start("write", &[]);
+    holder.await_line("holds");
+    fs::remove_file(place.path()).expect("removed");
+    holder.kill();
+    let other = place.open();
+    for lock in [&other, &lock] {
+        let told = lock.write_within(SOON);
+        assert!(matches!(told, Err(Error::Torn { by, .. }) if by == holder.number()), "{told:?}");
+    }
+}
+
+pub(crate) fn an_open_beside_a_holder_whose_file_was_removed_is_refused() {
+    let place = Place::new();
+    let lock = place.open();
+    let mut holder = place.start("write", &[]);
+    holder.await_line("holds");
+    fs::remove_file(place.path()).expect("removed");
+    let told = NamedLock::open_path(place.path()).map(drop);
+    assert!(is_removed(told));
+    assert!(!place.path().exists());
+    drop(lock);
 }
 
 pub(crate) fn files_that_are_moved_or_covered_are_noticed() {

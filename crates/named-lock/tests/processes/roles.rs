@@ -34,6 +34,12 @@ pub(crate) fn play(role: &str, path: &Path, args: &[String]) -> ExitCode {
             let lock = NamedLock::open_path(path).expect("opened");
             hold(&lock);
         }
+        "told-to-write" => {
+            let lock = NamedLock::open_path(path).expect("opened");
+            say("opened");
+            listen();
+            hold(&lock.write().expect("held"));
+        }
         // Open a lock by its name, in place of a path, and tell where it is.
         "name" => match path.to_str().map(NamedLock::open).expect("UTF-8") {
             Ok(lock) => say(&lock.path().display().to_string()),
