@@ -52,6 +52,7 @@ const CASES: &[(&str, fn())] = &[
     ("mpirun_starts_one_process_only", launchers::mpirun_starts_one_process_only),
     ("what_there_is_no_room_for_is_told", ends::what_there_is_no_room_for_is_told),
     ("late_receivers_and_roots_elsewhere", mixes::late_receivers_and_roots_elsewhere),
+    ("many_broadcasts_need_no_help_of_their_root", mixes::many_broadcasts_need_no_help_of_their_root),
 ];
 
 /// What takes too long for every day: run by `--ignored`.

@@ -11,6 +11,9 @@ use std::{
 /// The cases for every day: name, and rounds.
 const QUICK: [(&str, u32); 4] = [("few", 8), ("points", 4), ("combines", 8), ("random", 8)];
 
+/// More broadcasts than a root may keep back: their arrival must not depend on its next call.
+const MANY: [(&str, u32); 1] = [("many", 8)];
+
 /// The runs of the loop.
 const LOOPED: u32 = 50;
 
@@ -40,7 +43,12 @@ pub(crate) fn late_receivers_and_roots_elsewhere() {
     run_all(&QUICK, 1);
 }
 
+pub(crate) fn many_broadcasts_need_no_help_of_their_root() {
+    run_all(&MANY, 1);
+}
+
 /// A heavier check: `--ignored`.
 pub(crate) fn late_receivers_and_roots_elsewhere_in_a_loop() {
     run_all(&QUICK, LOOPED);
+    run_all(&MANY, LOOPED);
 }
