@@ -6,7 +6,7 @@ use crate::{
     Launch,
     observing::{self, TimelineFile},
     provider::Provider,
-    report::{LaunchError, failed, print, report, say, simulated_end, threads_end},
+    report::{LaunchError, failed, print, report, say, simulated_end, threads_end, usage_error},
     settings::setting,
 };
 use rdma_fabric::{Fabric, FabricError, Program, ProgramResult};
@@ -54,7 +54,7 @@ pub fn launch_with<P: Program, E: Display>(
 ) -> ExitCode {
     started(usage, |launch, rest| match program(rest) {
         Ok(program) => launch.run(&program),
-        Err(error) => report(&error),
+        Err(error) => usage_error(&error),
     })
 }
 
@@ -75,7 +75,7 @@ pub fn launch_with<P: Program, E: Display>(
 pub fn launch_shared<T: Send>(rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) -> ExitCode {
     started("", |launch, rest| match nothing_more(rest) {
         Ok(()) => launch.run_shared(rank),
-        Err(error) => report(&error),
+        Err(error) => usage_error(&error),
     })
 }
 
@@ -87,6 +87,12 @@ fn started(usage: &str, start: impl FnOnce(Launch, Vec<OsString>) -> ExitCode) -
         return code;
     }
     match Launch::from_args() {
+        Ok((_, rest)) if rest.iter().any(|word| word == "--version" || word == "-V") => {
+            match print(concat!("onesided ", env!("CARGO_PKG_VERSION"), "\n")) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => report(&format_args!("standard output can't be written: {error}")),
+            }
+        }
         Ok((_, rest)) if rest.iter().any(|word| word == "--help" || word == "-h") => {
             let gap = if usage.is_empty() { "" } else { "\n" };
             match print(&format!("{usage}{gap}{}", Launch::HELP)) {
@@ -95,7 +101,7 @@ fn started(usage: &str, start: impl FnOnce(Launch, Vec<OsString>) -> ExitCode) -
             }
         }
         Ok((launch, rest)) => start(launch, rest),
-        Err(error) => report(&error),
+        Err(error) => usage_error(&error),
     }
 }
 

@@ -141,7 +141,7 @@ macro_rules! help {
         concat!(
             "\
 Ranks and what they run on:
-  --ranks N            number of ranks (1; ONESIDED_RANKS)
+  -n, --ranks N        number of ranks (1; ONESIDED_RANKS)
   --fabric NAME        shm: processes; threads; cluster: processes of several machines; virt: simulated, in virtual time (shm; ONESIDED_FABRIC)
   --bind NAME          CPUs of each rank: none, core or numa (none; ONESIDED_BIND)",
             $common,
@@ -194,7 +194,9 @@ impl Launch {
     pub fn from_args() -> Result<(Self, Vec<OsString>), FabricError> {
         let mut args = pico_args::Arguments::from_env();
         let mut launch = Launch::default();
-        if let Some(ranks) = option(&mut args, "--ranks", Some("ONESIDED_RANKS"))? {
+        let short = args.opt_value_from_str::<_, usize>("-n").map_err(|error| setting("-n", error.to_string()))?;
+        let long = option(&mut args, "--ranks", Some("ONESIDED_RANKS"))?;
+        if let Some(ranks) = short.or(long) {
             (launch.ranks, launch.asked_ranks) = (ranks, Some(ranks));
         }
         if let Some(provider) = option(&mut args, "--fabric", Some("ONESIDED_FABRIC"))? {
@@ -218,9 +220,8 @@ impl Launch {
         if let Some(SegmentBytes(bytes)) = variable(SEGMENT_VARIABLE)? {
             launch.segment_bytes = bytes;
         }
-        if let Some(seed) = option(&mut args, "--seed", None)? {
-            launch.seed = seed;
-        }
+        let seed = option(&mut args, "--seed", None)?;
+        launch.seed = seed.unwrap_or(0);
         if let Some(Amount(jitter)) = option(&mut args, "--jitter", None)? {
             launch.jitter = jitter;
         }
@@ -233,12 +234,15 @@ impl Launch {
         launch.shared_address_space = args.contains("--shared-address-space");
         launch.progress_thread = args.contains("--progress-thread");
         observing::from_args(&mut launch, &mut args)?;
-        match option::<String>(&mut args, "--platform", None)?.as_deref() {
+        let platform = option::<String>(&mut args, "--platform", None)?;
+        match platform.as_deref() {
             None | Some("fx100") => {}
             Some("fx10") => launch.platform = Platform::fx10(),
             Some("k") => launch.platform = Platform::k(),
             Some("sr8000") => launch.platform = Platform::sr8000(),
-            Some(other) => return Err(setting("--platform", format!("`{other}` is none of fx100, fx10, k, sr8000"))),
+            Some(other) => {
+                return Err(setting("--platform", format!("`{other}` is not one of fx100, fx10, k, sr8000")));
+            }
         }
         if launch.ranks == 0 || launch.ranks_per_node == Some(0) {
             return Err(setting("--ranks", "a job has at least one rank".into()));
@@ -249,8 +253,12 @@ impl Launch {
         if launch.faults.is_some() && launch.provider != Provider::Virt {
             return Err(setting("--faults", "only `--fabric virt` has them".into()));
         }
-        if !launch.jitter.is_zero() && launch.provider != Provider::Virt {
-            return Err(setting("--jitter", "only `--fabric virt` has it".into()));
+        let simulated_only =
+            [("--jitter", !launch.jitter.is_zero()), ("--seed", seed.is_some()), ("--platform", platform.is_some())];
+        for (name, is_given) in simulated_only {
+            if is_given && launch.provider != Provider::Virt {
+                return Err(setting(name, "only `--fabric virt` has it".into()));
+            }
         }
         Ok((launch, args.finish()))
     }

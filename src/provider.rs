@@ -21,7 +21,7 @@ pub enum Provider {
 
 /// The error for a name that no provider has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is none of shm, threads, cluster, virt")]
+#[error("it is not one of shm, threads, cluster, virt")]
 pub struct UnknownProvider;
 
 /// What ranks of one node of a cluster use among themselves.
@@ -36,7 +36,7 @@ pub enum OnNode {
 
 /// The error for a name that is not an [`OnNode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is none of shm, ofi")]
+#[error("it is not one of shm, ofi")]
 pub struct UnknownOnNode;
 
 impl FromStr for OnNode {
@@ -64,7 +64,7 @@ pub enum AtomicsBy {
 
 /// The error for a name that is not an [`AtomicsBy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is none of cpu, nic")]
+#[error("it is not one of cpu, nic")]
 pub struct UnknownAtomicsBy;
 
 impl FromStr for AtomicsBy {

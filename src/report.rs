@@ -3,6 +3,7 @@
 use rdma_fabric::FabricError;
 use std::{
     borrow::Cow,
+    env,
     fmt::Display,
     io::{self, Write as _},
     process::ExitCode,
@@ -50,6 +51,16 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 pub(crate) fn say(text: impl Display) {
     // In one write, so that lines of several processes stay whole. `eprintln!` would panic.
     let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+}
+
+/// Prints why a command line is wrong and how to list the options. Returns the exit code 2, as the
+/// `onesided` command does.
+pub(crate) fn usage_error(error: &impl Display) -> ExitCode {
+    let program = env::args_os().next().map_or_else(|| "PROGRAM".into(), |own| own.to_string_lossy().into_owned());
+    say(format_args!(
+        "error: {error}\nusage: {program} [--ranks N] [--fabric NAME] [options]; --help lists all options"
+    ));
+    ExitCode::from(2)
 }
 
 /// Prints why a program did not run, and returns its exit code.

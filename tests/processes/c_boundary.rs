@@ -144,7 +144,7 @@ pub(super) fn what_is_no_fabric_for_it_is_told() {
     for (fabric, why) in [
         ("virt", "ranks in virtual time"),
         ("threads", "ranks that are threads"),
-        ("tofu", "`tofu`: it is none of shm, threads, cluster, virt"),
+        ("tofu", "`tofu`: it is not one of shm, threads, cluster, virt"),
     ] {
         let (output, told) = started(&["c-program", fabric]);
         assert!(output.status.code() == Some(library::REFUSED) && told.contains(why), "{fabric}: {told}");

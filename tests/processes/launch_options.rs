@@ -91,11 +91,29 @@ pub(super) fn wrong_amounts_are_refused() {
         ("--fabric virt --jitter 2", "setting --jitter: `2`: it is no number with one of the units"),
         ("--fabric threads --jitter 2us", "setting --jitter: only `--fabric virt` has it"),
         ("--fabric threads --stuck-after soon", "setting --stuck-after: `soon`: it is neither"),
+        ("--fabric threads --seed 0", "setting --seed: only `--fabric virt` has it"),
+        ("--platform k", "setting --platform: only `--fabric virt` has it"),
+        ("--fabric virt --platform cray", "setting --platform: `cray` is not one of fx100, fx10, k, sr8000"),
+        ("--bind all", "setting --bind: `all`: it is not one of none, core, numa"),
+        ("there", "error: [\"program\", \"flushed\", \"there\"]"),
     ] {
-        let (well, told) = run("flushed", options);
-        assert!(!well && told.contains(part), "{options}: {told}");
+        let words: Vec<_> = ["program", "flushed", "--ranks", "2"].into_iter().chain(options.split(' ')).collect();
+        let (output, told) = started(&words);
+        assert_eq!(output.status.code(), Some(2), "{options}: {told}");
+        assert!(told.contains(part) && told.contains("\nusage: "), "{options}: {told}");
     }
     assert!(Launch::HELP.contains("--jitter AMOUNT") && Launch::HELP.contains("--stuck-after S"));
+}
+
+pub(super) fn ranks_are_given_as_everywhere() {
+    for ranks in ["--ranks=2", "--ranks 2", "-n 2", "-n=2"] {
+        let words: Vec<_> = ["program", "flushed", "--fabric=threads"].into_iter().chain(ranks.split(' ')).collect();
+        let (output, told) = started(&words);
+        assert!(output.status.success(), "{ranks}: {told}");
+    }
+    let (output, told) = started(&["program", "flushed", "--version"]);
+    let version = concat!("onesided ", env!("CARGO_PKG_VERSION"), "\n");
+    assert!(output.status.success() && told == version, "{told}");
 }
 
 pub(super) fn a_deadlock_is_told_on_every_fabric() {

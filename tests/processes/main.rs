@@ -109,6 +109,7 @@ const CASES: &[(&str, fn())] = &[
     ("jitter_shows_what_seeds_alone_do_not", launch_options::jitter_shows_what_seeds_alone_do_not),
     ("a_seed_and_a_jitter_are_a_run", launch_options::a_seed_and_a_jitter_are_a_run),
     ("wrong_amounts_are_refused", launch_options::wrong_amounts_are_refused),
+    ("ranks_are_given_as_everywhere", launch_options::ranks_are_given_as_everywhere),
     ("a_deadlock_is_told_on_every_fabric", launch_options::a_deadlock_is_told_on_every_fabric),
 ];
 

@@ -203,7 +203,13 @@ fn readable(report: &MachineReport) -> Result<String, std::fmt::Error> {
             ("existing memory, threads", shm.register_existing.into()),
             ("existing memory, processes", shm.register_existing_of_processes.into()),
             ("blocking wait", yes(shm.blocking_wait).into()),
-            ("longest transfer", format!("{} B", shm.max_transfer_bytes)),
+            (
+                "longest transfer",
+                match shm.max_transfer_bytes {
+                    usize::MAX => "no limit".to_owned(),
+                    bytes => format!("{bytes} B"),
+                },
+            ),
         ],
     )?;
     for platform in &report.platforms {

@@ -137,7 +137,7 @@ impl NodeSet {
             let mut places = 0..;
             self.table.0.retain(|entry| {
                 let has_failed = places.next().is_some_and(|at| failed.contains(&at));
-                !has_failed && !(complete && entry.id == id)
+                !(has_failed || complete && entry.id == id)
             });
         }
         first.map(|()| complete)

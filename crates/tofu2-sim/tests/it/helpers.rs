@@ -109,11 +109,14 @@ impl Drop for Fragile {
 #[test]
 fn a_panic_at_the_end_counts() {
     let fragile = async |fabric: Fabric| {
-        fabric.helper("fragile", |_| async {
+        let region = Arc::new(fabric.alloc(8)?);
+        let (started, shared) = (region.word::<u64>(&fabric, 0)?, Arc::clone(&region));
+        fabric.helper("fragile", |fabric| async move {
             let _fragile = Fragile;
+            fabric.store(&shared.word::<u64>(&fabric, 0)?, 1)?;
             std::future::pending().await
         })?;
-        fabric.sleep(Duration::from_millis(5)).await;
+        fabric.wait_until(&started, Deps::One(fabric.rank()), |started| started == 1).await?;
         Ok(())
     };
     let error = threads(1).run(&fragile).unwrap_err().to_string();

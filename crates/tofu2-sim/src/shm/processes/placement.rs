@@ -21,7 +21,7 @@ pub enum Bind {
 
 /// The error for a name that is not a binding's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is none of none, core, numa")]
+#[error("it is not one of none, core, numa")]
 pub struct UnknownBind;
 
 impl FromStr for Bind {
