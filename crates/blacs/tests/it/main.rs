@@ -1,6 +1,7 @@
 //! What the crate promises, over threads and in virtual time.
 
 mod bed;
+mod bits;
 mod broadcasts;
 mod bytes;
 mod combines;
