@@ -49,6 +49,7 @@ impl Grid {
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
         let shape = *shape;
         self.losses.or_lost(scope, async move {
+            shape.fits(precision.bytes())?;
             let members = self.members(scope);
             let Members { count, me, .. } = members;
             let seat = Seat { members: count, me, root: me };
@@ -75,6 +76,7 @@ impl Grid {
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
         let (shape, size) = (*shape, precision.bytes());
         self.losses.or_lost(scope, async move {
+            shape.fits(size)?;
             let (members, root) = (self.members(scope), self.index_in(scope, from)?);
             let Members { count, me, .. } = members;
             let seat = Seat { members: count, me, root };

@@ -7,6 +7,7 @@ use crate::{
     ties::{DISTANCE, Fold},
     topology::{Neighbours, Seat},
 };
+use rdma_fabric::join::join;
 
 /// What becomes of the elements in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -156,37 +157,33 @@ impl Grid {
 
     /// Combines matrices; returns the coordinates of the winners if they are asked for and the caller
     /// gets the result.
-    fn combined<'a>(
-        &'a self,
-        call: Call,
-        memory: &'a mut (dyn MemoryMut + 'a),
-    ) -> impl Future<Output = Result<Option<Contributors>>> + Send + use<'a> {
-        async move {
-            let Call { scope, topology, fold, shape, to } = call;
-            let members = self.members(scope);
-            let to = to.map(|to| self.index_in(scope, to)).transpose()?;
-            let (root, size, elements) = (to.unwrap_or(0), fold.precision.bytes(), shape.elements());
-            if members.count == 1 {
-                return Ok(fold.winners.then(|| vec![self.me(); elements]));
-            }
-            let mut message = Outgoing::new(self.fabric(), View::Own(&mut *memory), shape, size).packed()?;
-            if fold.winners {
-                let distance = (members.count + members.me - root) % members.count;
-                message.extend_from_slice(bytemuck::cast_slice(&vec![distance as u32; elements]));
-            }
-            let combining = self.combine_packed(members, topology, fold, &mut message, to);
-            self.losses.or_lost(scope, combining).await?;
-            if to.is_some_and(|to| to != members.me) {
-                return Ok(None);
-            }
-            let (values, distances) = message.split_at(elements * size);
-            Incoming::new(self.fabric(), memory, shape, size).unpack(values)?;
-            let winner = |distance: &[u8]| {
-                let distance = bytemuck::pod_read_unaligned::<u32>(distance) as usize;
-                self.place_of(members.member((root + distance) % members.count))
-            };
-            Ok(fold.winners.then(|| distances.chunks_exact(DISTANCE).map(winner).collect()))
+    async fn combined<'a>(&'a self, call: Call, memory: &'a mut (dyn MemoryMut + 'a)) -> Result<Option<Contributors>> {
+        let Call { scope, topology, fold, shape, to } = call;
+        // Distances may be part of the message.
+        shape.fits(fold.precision.bytes() + DISTANCE)?;
+        let members = self.members(scope);
+        let to = to.map(|to| self.index_in(scope, to)).transpose()?;
+        let (root, size, elements) = (to.unwrap_or(0), fold.precision.bytes(), shape.elements());
+        if members.count == 1 {
+            return Ok(fold.winners.then(|| vec![self.me(); elements]));
         }
+        let mut message = Outgoing::new(self.fabric(), View::Own(&mut *memory), shape, size).packed()?;
+        if fold.winners {
+            let distance = (members.count + members.me - root) % members.count;
+            message.extend_from_slice(bytemuck::cast_slice(&vec![distance as u32; elements]));
+        }
+        let combining = self.combine_packed(members, topology, fold, &mut message, to);
+        self.losses.or_lost(scope, combining).await?;
+        if to.is_some_and(|to| to != members.me) {
+            return Ok(None);
+        }
+        let (values, distances) = message.split_at(elements * size);
+        Incoming::new(self.fabric(), memory, shape, size).unpack(values)?;
+        let winner = |distance: &[u8]| {
+            let distance = bytemuck::pod_read_unaligned::<u32>(distance) as usize;
+            self.place_of(members.member((root + distance) % members.count))
+        };
+        Ok(fold.winners.then(|| distances.chunks_exact(DISTANCE).map(winner).collect()))
     }
 
     /// Combines messages of the same length; the result is for one member or for all.
@@ -236,8 +233,10 @@ impl Grid {
         let mut bit = 1;
         while bit < members.count {
             let partner = members.me ^ bit;
-            step.put(partner, message).await?;
-            if step.take(partner, &mut theirs).await? {
+            // Together: each may be too long to wait for the other end.
+            let (sent, received) = join(step.put(partner, message), step.receive(partner, &mut theirs)).await;
+            sent?;
+            if step.note(received)? {
                 if partner < members.me {
                     core::mem::swap(message, &mut theirs);
                 }
@@ -271,9 +270,18 @@ impl Step<'_> {
     }
 
     /// Receives a message; returns whether all had the right length so far.
-    async fn take(&mut self, from: usize, mut message: &mut [u8]) -> Result<bool> {
-        let space = Space::Of(self.members.scope);
-        match self.grid.take_into(self.members.member(from), space, &mut message).await {
+    async fn take(&mut self, from: usize, message: &mut [u8]) -> Result<bool> {
+        let received = self.receive(from, message).await;
+        self.note(received)
+    }
+
+    async fn receive(&self, from: usize, mut message: &mut [u8]) -> Result<()> {
+        self.grid.take_into(self.members.member(from), Space::Of(self.members.scope), &mut message).await
+    }
+
+    /// Notes what came of a message; returns whether all had the right length so far.
+    fn note(&mut self, received: Result<()>) -> Result<bool> {
+        match received {
             Err(error @ BlacsError::Fmpl(_)) => return Err(error),
             Err(error) if self.outcome.is_ok() => self.outcome = Err(error),
             _ => {}

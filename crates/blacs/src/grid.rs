@@ -137,12 +137,10 @@ impl Grid {
     ///
     /// # Errors
     /// [`BlacsError::Fmpl`] if a member is lost.
-    pub fn barrier(&self, scope: Scope) -> impl Future<Output = Result<()>> + Send + use<'_> {
-        async move {
-            match scope {
-                Scope::All => Ok(self.communicator.barrier().await?),
-                Scope::Row | Scope::Column => self.losses.or_lost(scope, self.meet(scope)).await,
-            }
+    pub async fn barrier(&self, scope: Scope) -> Result<()> {
+        match scope {
+            Scope::All => Ok(self.communicator.barrier().await?),
+            Scope::Row | Scope::Column => self.losses.or_lost(scope, self.meet(scope)).await,
         }
     }
 
@@ -152,13 +150,11 @@ impl Grid {
     ///
     /// # Errors
     /// [`BlacsError::Fmpl`] if a receiver is lost.
-    pub fn free_buffers(&self, wait: bool) -> impl Future<Output = Result<()>> + Send + use<'_> {
-        async move {
-            if wait {
-                self.drain().await?;
-            }
-            Ok(self.communicator.trim_spool()?)
+    pub async fn free_buffers(&self, wait: bool) -> Result<()> {
+        if wait {
+            self.drain().await?;
         }
+        Ok(self.communicator.trim_spool()?)
     }
 
     /// Waits until everything that the caller has sent is received.

@@ -1,5 +1,7 @@
 //! Which process stands where.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::{BlacsError, Result};
 use std::collections::BTreeMap;
 
@@ -32,15 +34,26 @@ pub struct GridMap {
     numbers: Box<[usize]>,
 }
 
+/// The most processes of a job, whose ranks are 32-bit numbers.
+const MOST: usize = u32::MAX as usize;
+
+/// Returns the place of (row, column) among rows of `columns` places; those of a map are at most [`MOST`].
+fn place(row: usize, column: usize, columns: usize) -> usize {
+    row.saturating_mul(columns).saturating_add(column)
+}
+
 impl GridMap {
     /// Makes a map in which process `number(row, column)` stands at (row, column).
     ///
     /// # Errors
-    /// [`BlacsError::BadExtent`], [`BlacsError::DuplicateProcess`].
+    /// [`BlacsError::BadExtent`], [`BlacsError::DuplicateProcess`]; [`BlacsError::TooFewProcesses`] if
+    /// no job can have that many.
     pub fn new(rows: usize, columns: usize, mut number: impl FnMut(usize, usize) -> usize) -> Result<Self> {
-        if rows.checked_mul(columns).is_none_or(|places| places == 0) {
-            return Err(BlacsError::BadExtent { rows, columns });
-        }
+        let count = match rows.checked_mul(columns) {
+            Some(0) => return Err(BlacsError::BadExtent { rows, columns }),
+            Some(count) if count <= MOST => count,
+            _ => return Err(BlacsError::TooFewProcesses { rows, columns, processes: MOST }),
+        };
         let places = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
         let mut known = BTreeMap::new();
         for (row, column) in places.clone() {
@@ -49,8 +62,8 @@ impl GridMap {
                 return Err(BlacsError::DuplicateProcess { number, first, second: (row, column) });
             }
         }
-        let mut numbers = vec![0; rows * columns].into_boxed_slice();
-        known.into_iter().for_each(|(number, (row, column))| numbers[row * columns + column] = number);
+        let mut numbers = vec![0; count].into_boxed_slice();
+        known.into_iter().for_each(|(number, (row, column))| numbers[place(row, column, columns)] = number);
         Ok(GridMap { rows, columns, numbers })
     }
 
@@ -63,8 +76,8 @@ impl GridMap {
             return Err(BlacsError::TooFewProcesses { rows, columns, processes });
         }
         GridMap::new(rows, columns, |row, column| match order {
-            Order::RowMajor => row * columns + column,
-            Order::ColumnMajor => column * rows + row,
+            Order::RowMajor => place(row, column, columns),
+            Order::ColumnMajor => place(column, row, rows),
         })
     }
 
@@ -103,12 +116,12 @@ impl GridMap {
 
     /// Returns the number of the process at (row, column); `None` outside the grid.
     pub fn number(&self, row: usize, column: usize) -> Option<usize> {
-        (row < self.rows && column < self.columns).then(|| self.numbers[row * self.columns + column])
+        (row < self.rows && column < self.columns).then(|| self.numbers[place(row, column, self.columns)])
     }
 
     /// Returns row and column of a process; `None` if it stands nowhere.
     pub fn coordinates(&self, number: usize) -> Option<(usize, usize)> {
         let place = self.numbers.iter().position(|there| *there == number)?;
-        Some((place / self.columns, place % self.columns))
+        Some((place.checked_div(self.columns)?, place.checked_rem(self.columns)?))
     }
 }

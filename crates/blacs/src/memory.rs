@@ -1,5 +1,7 @@
 //! The memory that matrices are in.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::{BlacsError, Diag, Element, Part, Result, Shape, Uplo};
 use core::{fmt, marker::PhantomData, ops::Range};
 use rdma_fabric::LocalSpan;

@@ -30,7 +30,7 @@ struct Walk {
 
 impl Walk {
     fn new(shape: Shape, size: usize) -> Self {
-        Walk { shape, size, bytes: shape.elements() * size, runs: shape.runs(), run: 0..0, at: 0 }
+        Walk { shape, size, bytes: shape.bytes(size), runs: shape.runs(), run: 0..0, at: 0 }
     }
 
     fn go_to(&mut self, at: usize) {

@@ -4,6 +4,7 @@ use crate::{
     BlacsError, Element, Grid, Matrix, MatrixMut, Memory, MemoryMut, Precision, Result, Scope, Shape,
     packing::{Incoming, Outgoing, View},
     scope::Space,
+    shape::MOST,
 };
 use core::future::Future;
 use fmpl::{AtOnce, FmplError, Received, ReceivingInto, Sink, Source};
@@ -74,7 +75,7 @@ impl Grid {
 
     async fn put_with<'a>(&'a self, index: usize, to: usize, view: View<'a>, shape: Shape, size: usize) -> Result<()> {
         if shape.elements() > 0 && shape.is_one_run() && view.span().is_none() {
-            let mut bytes = view.bytes(0..shape.elements() * size);
+            let mut bytes = view.bytes(0..shape.bytes(size));
             return self.send_source(index, to, &mut bytes).await;
         }
         let mut message = Outgoing::new(self.fabric(), view, shape, size);
@@ -103,7 +104,7 @@ impl Grid {
         size: usize,
     ) -> Result<()> {
         if shape.elements() > 0 && shape.is_one_run() && memory.span().is_none() {
-            let mut bytes = memory.bytes_mut(0..shape.elements() * size);
+            let mut bytes = memory.bytes_mut(0..shape.bytes(size));
             return self.receive(index, from, &mut bytes).await;
         }
         let mut message = Incoming::new(self.fabric(), memory, shape, size);
@@ -166,12 +167,12 @@ impl<'a> Call<'a> for SendCall<'a> {
 
     #[inline]
     fn now(&mut self) -> Option<()> {
-        if !self.shape.is_one_run() {
+        if !self.shape.is_one_run() || self.shape.bytes(self.size) > MOST {
             return None;
         }
         let to = self.grid.index_in(Scope::All, self.to).ok()?;
         let index = *self.index.insert(self.grid.counters.next_to(to, Space::Pair));
-        let (communicator, bytes) = (self.grid.communicator(), 0..self.shape.elements() * self.size);
+        let (communicator, bytes) = (self.grid.communicator(), 0..self.shape.bytes(self.size));
         let sent = match self.memory.span() {
             _ if bytes.is_empty() => communicator.send_at_once(&[], to, index),
             Some(span) => communicator.send_span_at_once(&*span.part(bytes).ok()?, to, index),
@@ -183,6 +184,7 @@ impl<'a> Call<'a> for SendCall<'a> {
     fn later(self) -> Boxed<'a, Result<()>> {
         let SendCall { grid, memory, shape, size, to, index } = self;
         Box::pin(async move {
+            shape.fits(size)?;
             let to = grid.index_in(Scope::All, to)?;
             let index = index.unwrap_or_else(|| grid.counters.next_to(to, Space::Pair));
             grid.put_with(index, to, View::Shared(memory), shape, size).await
@@ -217,12 +219,12 @@ impl<'a> Call<'a> for RecvCall<'a> {
     #[inline]
     fn now(&mut self) -> Option<()> {
         let grid = self.grid;
-        if !self.shape.is_one_run() {
+        if !self.shape.is_one_run() || self.shape.bytes(self.size) > MOST {
             return None;
         }
         let from = grid.index_in(Scope::All, self.from).ok()?;
         let index = grid.counters.next_from(from, Space::Pair);
-        let expected = self.shape.elements() * self.size;
+        let expected = self.shape.bytes(self.size);
         let at_once = match self.memory.span() {
             _ if expected == 0 => grid.communicator().recv_at_once(&mut &mut [0u8; 0][..], from, index),
             Some(span) => grid.communicator().recv_at_once(&mut span.slice(0..expected).ok()?, from, index),
@@ -240,8 +242,9 @@ impl<'a> Call<'a> for RecvCall<'a> {
     fn later(self) -> Boxed<'a, Result<()>> {
         let RecvCall { grid, memory, shape, size, from, begun } = self;
         Box::pin(async move {
+            shape.fits(size)?;
             let from = grid.index_in(Scope::All, from)?;
-            let expected = shape.elements() * size;
+            let expected = shape.bytes(size);
             match begun {
                 Begun::Received(sent) => Err(BlacsError::ShapeMismatch { from: grid.place_of(from), sent, expected }),
                 Begun::Posted(receiving) => {

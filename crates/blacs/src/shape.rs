@@ -1,6 +1,14 @@
 //! Which elements of memory belong to a matrix.
+//!
+//! Any numbers make a shape. What does not fit into `usize` is `usize::MAX`, which no memory has.
 
+#![deny(clippy::arithmetic_side_effects)]
+
+use crate::{BlacsError, Result};
 use core::{iter::FusedIterator, ops::Range};
+
+/// The most bytes that memory has.
+pub(crate) const MOST: usize = isize::MAX as usize;
 
 /// Which triangle a trapezoid is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -117,10 +125,30 @@ impl Shape {
             Part::General => self.rows.saturating_mul(self.columns),
             Part::Trapezoid { diag, .. } => {
                 let beside = less.saturating_mul(self.rows.abs_diff(self.columns));
-                let triangle = less.saturating_mul(less + 1) / 2;
-                beside + triangle - if diag == Diag::Unit { less } else { 0 }
+                // Half of the product of two numbers that follow each other, one of which is even.
+                let beyond = match diag {
+                    Diag::NonUnit => less.saturating_add(1),
+                    Diag::Unit => less.saturating_sub(1),
+                };
+                let triangle = if less.is_multiple_of(2) {
+                    (less >> 1).saturating_mul(beyond)
+                } else {
+                    less.saturating_mul(beyond >> 1)
+                };
+                beside.saturating_add(triangle)
             }
         }
+    }
+
+    /// Returns the length of its message, given the bytes of an element.
+    pub(crate) fn bytes(&self, size: usize) -> usize {
+        self.elements().saturating_mul(size)
+    }
+
+    /// Checks that memory can hold it, given the bytes of an element.
+    pub(crate) fn fits(&self, size: usize) -> Result<()> {
+        let (needed, elements) = (self.extent(), MOST.checked_div(size).unwrap_or(MOST));
+        if needed <= elements { Ok(()) } else { Err(BlacsError::TooShort { needed, elements }) }
     }
 
     /// Returns the rows of a column that belong to it.
@@ -130,13 +158,13 @@ impl Shape {
             Part::General => 0..rows,
             Part::Trapezoid { uplo: Uplo::Upper, diag } => {
                 // Down to the diagonal, which ends in the last row if there are more rows.
-                let diagonal = column + rows.saturating_sub(columns);
-                0..rows.min(diagonal + usize::from(diag == Diag::NonUnit))
+                let diagonal = column.saturating_add(rows.saturating_sub(columns));
+                0..rows.min(diagonal.saturating_add(usize::from(diag == Diag::NonUnit)))
             }
             Part::Trapezoid { uplo: Uplo::Lower, diag } => {
                 // From the diagonal on, which begins after the columns that are more than the rows.
                 match column.checked_sub(columns.saturating_sub(rows)) {
-                    Some(diagonal) => rows.min(diagonal + usize::from(diag == Diag::Unit))..rows,
+                    Some(diagonal) => rows.min(diagonal.saturating_add(usize::from(diag == Diag::Unit)))..rows,
                     None => 0..rows,
                 }
             }
@@ -166,7 +194,8 @@ impl Shape {
     /// Returns the place of a column's elements in memory.
     fn elements_of(&self, column: usize) -> Range<usize> {
         let Range { start, end } = self.column(column);
-        column * self.leading + start..column * self.leading + end
+        let first = column.saturating_mul(self.leading);
+        first.saturating_add(start)..first.saturating_add(end)
     }
 }
 
@@ -184,7 +213,7 @@ impl Iterator for Runs {
     fn next(&mut self) -> Option<Range<usize>> {
         let Shape { rows, columns, leading, part } = self.shape;
         if part == Part::General && (leading == rows || rows == 0) {
-            let all = self.next * rows..columns * rows;
+            let all = self.next.saturating_mul(rows)..columns.saturating_mul(rows);
             self.next = columns;
             return (!all.is_empty()).then_some(all);
         }
@@ -198,7 +227,7 @@ impl Iterator for Runs {
             } else if !more.is_empty() {
                 break;
             }
-            self.next += 1;
+            self.next = self.next.saturating_add(1);
         }
         (!run.is_empty()).then_some(run)
     }

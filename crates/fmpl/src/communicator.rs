@@ -1,10 +1,12 @@
 //! A group of ranks that exchange messages with each other, and with nobody else.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::{
     Algorithm, Collective, FmplError, Op, Options, Result, Scalar, Threads,
     area::{Layout, meet},
     collective::{ByUnit, Collectives, Hardware, Ways},
-    spool::Spool,
+    spool::{Siblings, Spool},
     state::State,
 };
 use core::{fmt, future::Future, time::Duration};
@@ -12,6 +14,7 @@ use rdma_fabric::{
     Atomics, Fabric, Group, GroupMemory, LocalSpan, Pod, Rank, Region,
     provider::{Boxed, Turn, TurnCell},
 };
+use std::sync::Arc;
 
 /// A group of ranks that exchange messages with each other.
 ///
@@ -33,7 +36,9 @@ pub struct Communicator {
     pub(crate) listed: Option<Box<[Rank]>>,
     /// How collectives are carried out.
     pub(crate) ways: Ways,
-    state: TurnCell<State>,
+    /// The spools of the rank.
+    pub(crate) siblings: Siblings,
+    state: Arc<TurnCell<State>>,
 }
 
 impl fmt::Debug for Communicator {
@@ -61,13 +66,17 @@ impl<T: Pod> core::ops::Deref for Buffer<T> {
     }
 }
 
+/// The most bytes that an allocation may have.
+const MOST: usize = isize::MAX as usize;
+
 impl Communicator {
     pub(crate) fn new(
         mut group: Group,
         options: &Options,
         staging: Option<GroupMemory>,
+        siblings: &Siblings,
     ) -> impl Future<Output = Result<Self>> {
-        let options = options.clone();
+        let (options, siblings) = (options.clone(), siblings.clone());
         let made: Boxed<'static, Result<Self>> = Box::pin(async move {
             let fabric = group.fabric().clone();
             let layout = Layout::new(&options, group.len(), fabric.caps().atomics != Atomics::None);
@@ -80,10 +89,24 @@ impl Communicator {
                 Threads::One => TurnCell::of_this_thread(state),
                 Threads::Many => TurnCell::of_any_thread(state),
             };
+            let state = Arc::new(state);
+            siblings.add(&state);
             let puts_in_order = fabric.caps().puts_in_order;
             let listed = (group.len() < fabric.ranks()).then(|| memory.ranks().collect());
             let (time_out, window) = (options.time_out, options.window);
-            Ok(Communicator { fabric, group, memory, layout, time_out, window, puts_in_order, listed, ways, state })
+            Ok(Communicator {
+                fabric,
+                group,
+                memory,
+                layout,
+                time_out,
+                window,
+                puts_in_order,
+                listed,
+                ways,
+                siblings,
+                state,
+            })
         });
         made
     }
@@ -129,9 +152,12 @@ impl Communicator {
     /// Allocates memory for receives of up to `elements` elements.
     ///
     /// # Errors
-    /// [`FmplError::Fabric`] if memory runs out.
+    /// [`FmplError::TooManyElements`]; [`FmplError::Fabric`] if memory runs out.
     pub fn buffer<T: Pod>(&self, elements: usize) -> Result<Buffer<T>> {
-        let region = self.fabric.alloc((elements * size_of::<T>()).max(1))?;
+        let element = size_of::<T>();
+        let bytes = elements.checked_mul(element).filter(|bytes| *bytes <= MOST);
+        let bytes = bytes.ok_or(FmplError::TooManyElements { elements, element, most: MOST })?;
+        let region = self.fabric.alloc(bytes.max(1))?;
         Ok(Buffer { span: region.span(&self.fabric, 0, elements)?, _region: region })
     }
 

@@ -105,6 +105,22 @@ pub enum FmplError {
         /// The kind of collective.
         collective: crate::Collective,
     },
+    /// All other members are lost, so that no message can come.
+    #[error("none of the {lost} other members is left")]
+    NoneLeft {
+        /// The number of members that are lost.
+        lost: usize,
+    },
+    /// A buffer would have more bytes than any memory.
+    #[error("a buffer of {elements} elements of {element} bytes is longer than {most} bytes")]
+    TooManyElements {
+        /// The number of elements asked for.
+        elements: usize,
+        /// The bytes of an element.
+        element: usize,
+        /// The most bytes that a buffer may have.
+        most: usize,
+    },
     /// A member has no matching area left for one more peer.
     #[error("member {member} has matching areas for {peers} peers (`Options::peers`), and all are in use")]
     TooManyPeers {
@@ -112,6 +128,24 @@ pub enum FmplError {
         member: usize,
         /// The number of its areas.
         peers: usize,
+    },
+    /// No memory is left for a message that would have to wait for its receive, even after all memory that
+    /// holds nothing was given back; a message of more than a quarter of the memory waits for its receive
+    /// instead, unless its receiver need not name the sender.
+    #[error(
+        "a message of {bytes} bytes cannot wait for its receive: {waiting} messages of {held} bytes wait already in \
+         this communicator, and {cause}"
+    )]
+    SpoolFull {
+        /// The length of the message in bytes.
+        bytes: usize,
+        /// The number of messages that wait in this communicator.
+        waiting: usize,
+        /// Their length in bytes.
+        held: usize,
+        /// What memory there is.
+        #[source]
+        cause: FabricError,
     },
     /// An option has a value that it can't have.
     #[error("{option} is {value}, but must be {allowed}")]

@@ -1,6 +1,6 @@
 //! The library on one rank.
 
-use crate::{Communicator, Options, Result, collective::Hardware};
+use crate::{Communicator, Options, Result, collective::Hardware, spool::Siblings};
 use core::future::Future;
 use rdma_fabric::{Fabric, Group, provider::Boxed};
 
@@ -29,6 +29,7 @@ use rdma_fabric::{Fabric, Group, provider::Boxed};
 pub struct Fmpl {
     options: Options,
     world: Communicator,
+    siblings: Siblings,
 }
 
 impl Fmpl {
@@ -50,8 +51,9 @@ impl Fmpl {
         let begun: Boxed<'static, Result<Self>> = Box::pin(async move {
             let options = options.checked()?;
             let staging = Hardware::memory(&fabric, &options, Some(fabric.ranks())).await?;
-            let world = Communicator::new(Group::world(&fabric).await?, &options, staging).await?;
-            Ok(Fmpl { options, world })
+            let siblings = Siblings::default();
+            let world = Communicator::new(Group::world(&fabric).await?, &options, staging, &siblings).await?;
+            Ok(Fmpl { options, world, siblings })
         });
         begun
     }
@@ -71,7 +73,7 @@ impl Fmpl {
         let created: Boxed<'_, Result<Option<Communicator>>> = Box::pin(async move {
             let staging = Hardware::memory(self.world.fabric(), &self.options, None).await?;
             let Some(group) = self.world.group().split(colour, order).await? else { return Ok(None) };
-            Ok(Some(Communicator::new(group, &self.options, staging).await?))
+            Ok(Some(Communicator::new(group, &self.options, staging, &self.siblings).await?))
         });
         created
     }
@@ -89,7 +91,7 @@ impl Fmpl {
     ) -> impl Future<Output = Result<Option<Communicator>>> + use<'a> {
         let created: Boxed<'a, Result<Option<Communicator>>> = Box::pin(async move {
             let Some(group) = parent.group().split(colour, order).await? else { return Ok(None) };
-            Ok(Some(Communicator::new(group, &self.options, None).await?))
+            Ok(Some(Communicator::new(group, &self.options, None, &self.siblings).await?))
         });
         created
     }

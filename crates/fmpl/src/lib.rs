@@ -56,6 +56,7 @@ mod communicator;
 mod cost;
 mod error;
 mod fmpl;
+mod losses;
 mod memory;
 mod options;
 mod point;

@@ -1,5 +1,7 @@
 //! How large the matching areas are, and when a send stops waiting for its receive.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 #[cfg(doc)]
 use crate::Communicator;
 use crate::{Choice, FmplError, Result};
@@ -82,8 +84,9 @@ impl Options {
         self
     }
 
-    /// Lets the spool grow, so that sends do not wait for room there. When no memory is left, they
-    /// fail. If two messages of an index wait, a third one is spooled when the first was fetched, or after
+    /// Lets the spool grow, so that sends do not wait for room there. When no memory is left, a send
+    /// fails with [`FmplError::SpoolFull`]; one of more than a quarter of the rank's memory waits for its
+    /// receive, so that whether it passes does not depend on which end is first. If two messages of an index wait, a third one is spooled when the first was fetched, or after
     /// `patience`, which is lost once as long as the receiver fetches none. So a sender does not run far
     /// ahead of a receiver that keeps up.
     pub fn growing(mut self, patience: Duration) -> Self {
@@ -127,6 +130,7 @@ impl Options {
         within("peers", "1 to 2097152", self.peers, 1, 1 << 21)?;
         within("staging", "64 to 16777216", self.staging, 64, 16 << 20)?;
         within("window", "8 to 16777216", self.window, 8, 16 << 20)?;
+        within("spool", "0 to the half of all addresses", self.spool_bytes, 0, isize::MAX as usize)?;
         Ok(self)
     }
 }

@@ -4,6 +4,7 @@ use crate::{
     Direction, FmplError, Result,
     area::Ends,
     collective::Collectives,
+    losses::Lost,
     point::{Pending, Window},
     spool::{Queue, Reading, Spool},
 };
@@ -40,6 +41,8 @@ pub(crate) struct State {
     /// A hash table of their numbers and places, at most half full. Its size is a power of two.
     places: Vec<Option<(u32, u32)>>,
     pub(crate) spool: Spool,
+    /// The members that it continues without.
+    pub(crate) lost: Lost,
     /// Buffers of receives into any memory, none of them in use.
     pub(crate) windows: Vec<Window>,
     /// Sends that nobody need wait for.
@@ -164,6 +167,7 @@ impl State {
             peers: Vec::new(),
             places,
             spool,
+            lost: Lost::default(),
             windows: Vec::new(),
             pending: Vec::new(),
             waiting: Vec::new(),

@@ -1,8 +1,12 @@
 //! Calls that can't be right.
 
 use crate::bed::{everywhere, topologies};
-use blacs::{Blacs, BlacsError, Diag, GridMap, Matrix, MatrixMut, Order, Parameters, Scope, Topology, Uplo, Winners};
+use blacs::{
+    Blacs, BlacsError, Combine, Diag, GridMap, Matrix, MatrixMut, Memory, MemoryMut, Order, Parameters, Precision,
+    Scope, Shape, Topology, Uplo, Winners,
+};
 use rdma_fabric::{Fabric, ProgramResult};
+use std::ops::Range;
 
 #[test]
 fn grids_that_there_can_not_be() {
@@ -185,4 +189,68 @@ fn all_that_depend_on_a_wrong_shape_are_told() {
         grid.exit().await?;
         Ok(blacs.exit().await?)
     });
+}
+
+/// No number makes a size that wraps around.
+#[test]
+fn sizes_without_sense_are_errors() {
+    const MOST: usize = usize::MAX;
+    for (rows, columns) in [(MOST, 1), (1, MOST), (MOST, MOST), (1 << 33, 1 << 33)] {
+        let most = u32::MAX as usize;
+        let error = GridMap::new(rows, columns, |row, _| row);
+        assert_eq!(error, Err(BlacsError::TooFewProcesses { rows, columns, processes: most }));
+    }
+    let extents =
+        [(MOST, MOST, MOST), (MOST, 2, 0), (2, MOST, MOST), (1, MOST, 1), (MOST / 2, 3, 1), (MOST - 1, MOST, 7)];
+    for (rows, columns, leading) in extents {
+        let shapes = [Uplo::Upper, Uplo::Lower].into_iter().flat_map(|uplo| {
+            [Diag::Unit, Diag::NonUnit].map(move |diag| Shape::trapezoid(uplo, diag, rows, columns, leading))
+        });
+        for shape in shapes.chain([Shape::general(rows, columns, leading)]) {
+            assert!(shape.elements() >= rows.min(columns) - 1, "{shape:?}");
+            assert!(shape.extent() >= shape.elements().min(MOST / 2), "{shape:?}");
+        }
+        let too_short = |error| matches!(error, Some(BlacsError::TooShort { .. }));
+        assert!(too_short(Matrix::new(&[0.0f64; 4], rows, columns, leading).err()));
+        assert!(too_short(MatrixMut::new(&mut [0.0f64; 4], rows, columns, leading).err()));
+    }
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let mut blacs = Blacs::begin(&fabric).await?;
+        let grid = blacs.grid(Order::RowMajor, 1, 2).await?.expect("all processes");
+        let too_short = |done: Result<(), BlacsError>| {
+            let error = done.expect_err("a matrix that no memory has");
+            assert!(matches!(error, BlacsError::TooShort { .. }), "{error}");
+        };
+        let (precision, all, default) = (Precision::Z, Scope::All, Topology::Default);
+        for shape in [Shape::general(MOST, 1, MOST), Shape::general(MOST / 16, 2, 0), Shape::general(3, MOST / 3, 3)] {
+            let mut memory = Nowhere;
+            too_short(grid.send_bytes(precision, &shape, &memory, (0, 0)).await);
+            too_short(grid.recv_bytes(precision, &shape, &mut memory, (0, 0)).await);
+            too_short(grid.broadcast_send_bytes(all, default, precision, &shape, &memory).await);
+            too_short(grid.broadcast_recv_bytes(all, default, precision, &shape, &mut memory, (0, 0)).await);
+            let sum = Combine::Sum;
+            too_short(grid.combine_bytes(all, default, sum, precision, &shape, &mut memory, None, None).await);
+        }
+        grid.exit().await?;
+        Ok(blacs.exit().await?)
+    });
+}
+
+/// Memory of which no byte is asked for.
+struct Nowhere;
+
+impl Memory for Nowhere {
+    fn bytes(&self, range: Range<usize>) -> &[u8] {
+        panic!("bytes {range:?}")
+    }
+}
+
+impl MemoryMut for Nowhere {
+    fn bytes_mut(&mut self, range: Range<usize>) -> &mut [u8] {
+        panic!("bytes {range:?}")
+    }
+
+    fn bytes(&self, range: Range<usize>) -> &[u8] {
+        panic!("bytes {range:?}")
+    }
 }

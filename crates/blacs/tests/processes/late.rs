@@ -39,7 +39,7 @@ pub(crate) async fn play(fabric: Fabric, directory: &Path) -> ProgramResult<Stri
     let grid = blacs.grid(Order::RowMajor, 1, RANKS).await?.ok_or("no grid")?;
     let (sent, received) = (directory.join("sent"), |rank: usize| directory.join(format!("received-{rank}")));
     let topology = |n: usize| Topology::from_letter(b" idsm12tfh"[n % 10]).ok_or("no topology");
-    let scope = |n: usize| if n % 3 == 0 { Scope::Row } else { Scope::All };
+    let scope = |n: usize| if n.is_multiple_of(3) { Scope::Row } else { Scope::All };
     if grid.column() == 0 {
         for n in 0..MESSAGES {
             let memory = message(n);

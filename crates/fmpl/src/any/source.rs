@@ -6,7 +6,7 @@ use crate::{
     cost,
     state::LaneId,
 };
-use rdma_fabric::{LocalSpan, Pod};
+use rdma_fabric::{FabricError, LocalSpan, Pod};
 
 impl Communicator {
     /// Sends a message to a receive that does not name its sender (`fmpl_send_any`); messages of
@@ -32,22 +32,47 @@ impl Communicator {
     /// (`fmpl_recv_any`). Messages of one sender come in the order sent; senders take turns. If the
     /// future is dropped while a message is being fetched, that message is lost.
     ///
+    /// Any member may be waited for, so the loss of each is an error, until it is
+    /// [acknowledged](Communicator::acknowledge_losses).
+    ///
     /// # Errors
-    /// [`FmplError::NoSuchIndex`], [`FmplError::TooLong`], [`FmplError::Fabric`].
+    /// [`FmplError::NoSuchIndex`], [`FmplError::TooLong`], [`FmplError::NoneLeft`], [`FmplError::Fabric`].
+    /// [`FmplError::Cut`] if the sender has dropped its communicator together with the message, which is
+    /// reported once.
     pub async fn recv_any<T: Pod>(&self, into: &LocalSpan<T>, index: usize) -> Result<Received> {
         let (into, lane) = (into.as_bytes()?, self.any_lane_of(index)?);
         let me = self.memory.member(self.me())?;
         let bell = self.fabric.local_word::<u64>(self.memory.at(me, Layout::BELL as u64)?)?;
         self.fabric.charge(cost::INIT).await;
+        let living = self.living()?;
         loop {
             let rung = self.fabric.load(&bell)?;
             if let Some(id) = self.offered(lane).await? {
-                let received = Receiving::of_offer(self, id, &into)?.arrived().await?;
-                return Ok(Received { index, ..received });
+                let received = Receiving::of_offer(self, id, &into)?.arrived().await;
+                return self.unless_left(id, received).map(|received| Received { index, ..received });
             }
-            let again = self.fabric.wait_until(&bell, self.memory.deps(), |word| word != rung);
+            let again = self.fabric.wait_until(&bell, living.deps(), |word| word != rung);
             self.progressing(again).await?;
         }
+    }
+
+    /// Takes a message out whose sender has dropped it with its communicator: it is reported once, and does
+    /// not come between this member and the messages of others again.
+    fn unless_left(&self, id: LaneId, received: Result<Received>) -> Result<Received> {
+        let Err(FmplError::Fabric(FabricError::StaleRegion { rank, .. })) = received else { return received };
+        self.with(|state| {
+            let (from, index, peer) = (state.peers[id.peer].member, state.index_of(id.lane), &mut state.peers[id.peer]);
+            if peer.ends.there.rank() != rank {
+                return received;
+            }
+            let known = &mut peer.lanes[id.lane];
+            let n = known.received;
+            let flag = Lane::new(&self.fabric, &peer.ends, id.lane).flag(n)?.or_else(|| known.reading.record(n));
+            known.reading.take(n);
+            (known.received, known.abandoned) = (n + 1, false);
+            state.changed();
+            Err(FmplError::Cut { from, index, missing: flag.map_or(0, |flag| flag.bytes) })
+        })?
     }
 
     /// Takes a message that was offered in a lane, of the sender whose turn is next.
@@ -58,6 +83,9 @@ impl Communicator {
             let Some(member) = self.user_of(area)? else { continue };
             // A member that has never sent anything need not be met.
             if self.layout.is_by_number() && !self.has_offered(area, lane)? {
+                continue;
+            }
+            if self.with(|state| state.lost.contains(member))? {
                 continue;
             }
             let id = LaneId { peer: self.met(member).await?, lane };

@@ -132,13 +132,14 @@ impl Communicator {
         let lane = Lane::new(&self.fabric, ends, id.lane);
         self.not_too_far(lane, id, n).await?;
         loop {
-            let (beside, kept) = self.with(|state| {
+            let mut beside = 0;
+            let kept = self.spool(source.bytes(), true, |state| {
                 // One look: what is waited for below is what has changed since.
                 state.sweep_if_due(&self.fabric)?;
-                let beside = state.beside(id.peer);
+                beside = state.beside(id.peer);
                 let wanted = lane.wanted()? > beside;
-                Ok::<_, FmplError>((beside, state.spool(&self.fabric, id, (n, &mut *source), wanted, None)?))
-            })??;
+                state.spool(&self.fabric, id, (n, &mut *source), wanted, None)
+            })?;
             if kept.is_some() {
                 unsent.spooled();
                 self.fabric.charge_bytes(cost::COPY, source.bytes()).await;
@@ -171,7 +172,7 @@ impl Communicator {
             state.sweep_if_due(&self.fabric)?;
             state.spool(&self.fabric, id, (n, &mut &*bytes), waits, Some(bell()))
         };
-        while self.with(spool)??.is_none() {
+        while self.spool(bytes.len(), false, spool)?.is_none() {
             self.progressing(self.one_fetched()).await?;
         }
         unsent.spooled();

@@ -9,6 +9,7 @@ use crate::{
     Communicator, FmplError, Result,
     area::{Ends, Kind, Lane, Record},
     cost,
+    spool::no_memory,
     state::{LaneId, State},
 };
 use rdma_fabric::{LocalSpan, Region};
@@ -55,7 +56,13 @@ impl Communicator {
         self.forget_abandoned(id).await?;
         let window = match self.with(|state| state.windows.pop())? {
             Some(window) => window,
-            None => Window::new(self)?,
+            None => match Window::new(self) {
+                Err(error) if no_memory(&error).is_some() => {
+                    self.siblings.trim(&self.fabric);
+                    Window::new(self)?
+                }
+                window => window?,
+            },
         };
         let begun = self.with(|state| state.begin_receive(id));
         let window = match begun {

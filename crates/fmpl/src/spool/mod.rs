@@ -2,6 +2,7 @@
 
 mod memory;
 mod queue;
+mod siblings;
 
 use crate::{
     Communicator, FmplError, Result,
@@ -13,7 +14,8 @@ use core::time::Duration;
 pub(crate) use memory::Room;
 use memory::{Memory, Otherwise};
 pub(crate) use queue::{Announced, Queue, Reading};
-use rdma_fabric::{Fabric, join::race_all};
+use rdma_fabric::{Fabric, FabricError, join::race_all};
+pub(crate) use siblings::Siblings;
 
 /// Spooled messages, counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,12 +70,41 @@ impl Spool {
         self.grows() || self.memory.may_hold(bytes)
     }
 
+    /// Returns the number of messages that wait, and of their bytes.
+    fn load(&self) -> (usize, usize) {
+        (self.held.len(), self.held.iter().map(|held| held.bytes).fold(0, usize::saturating_add))
+    }
+
     fn grows(&self) -> bool {
         self.patience.is_some()
     }
 }
 
+/// Returns the error of the fabric that says that memory has run out, if this is one.
+pub(crate) fn no_memory(error: &FmplError) -> Option<&FabricError> {
+    match error {
+        FmplError::Fabric(cause @ (FabricError::OutOfMemory(_) | FabricError::OutOfMachineMemory(_))) => Some(cause),
+        _ => None,
+    }
+}
+
+/// Returns whether a message is longer than a quarter of the memory that there is: whether such a message
+/// is spooled may depend on few others, so its send waits for its receive if it is not.
+fn is_long(bytes: usize, no_memory: &FabricError) -> bool {
+    match no_memory {
+        FabricError::OutOfMemory(error) => bytes > error.segment / 4,
+        FabricError::OutOfMachineMemory(error) => bytes as u64 > error.available / 4,
+        _ => false,
+    }
+}
+
 impl State {
+    /// Gives memory back that holds nothing.
+    fn trim(&mut self) {
+        self.spool.memory.trim();
+        self.spool.nodes.trim();
+    }
+
     /// Returns how many messages wait in memory of their own for receives of any index.
     pub(crate) fn beside(&self, peer: usize) -> u64 {
         let Spool { memory, held, .. } = &self.spool;
@@ -116,16 +147,23 @@ impl State {
         Ok(Some(()))
     }
 
-    /// Gives up what was spooled for a lane, because it could not be offered.
+    /// Gives up what was spooled for a lane, because it could not be announced, and reports that.
     pub(crate) fn fail(&mut self, id: LaneId, error: FmplError) {
+        if !self.lost.contains(self.peers[id.peer].member) {
+            self.spool.refused = Some(error.clone());
+        }
+        self.give_up(id, error);
+    }
+
+    /// Gives up what was spooled for a lane; no message can be sent after it.
+    pub(crate) fn give_up(&mut self, id: LaneId, error: FmplError) {
         let (given_up, held): (Vec<_>, _) = self.spool.held.drain(..).partition(|held| held.id == id);
         self.spool.held = held;
         for Held { room, node, .. } in given_up {
             self.spool.memory.give_back(room);
             self.free_node(node);
         }
-        self.lane(id).failed = Some(error.clone());
-        self.spool.refused = Some(error);
+        self.lane(id).failed = Some(error);
     }
 
     /// Returns how many messages of a lane the peer has taken, as far as that is known.
@@ -236,10 +274,32 @@ impl Communicator {
     pub fn trim_spool(&self) -> Result<()> {
         self.with(|state| {
             state.sweep(&self.fabric)?;
-            state.spool.memory.trim();
-            state.spool.nodes.trim();
+            state.trim();
             Ok(())
         })?
+    }
+
+    /// Spools a message as [`State::spool`] does. If memory runs out, what all communicators of the rank
+    /// hold in vain is given back first. Then a message that is [long](is_long), and whose receive may come,
+    /// waits: `None`.
+    pub(crate) fn spool(
+        &self,
+        bytes: usize,
+        may_wait: bool,
+        mut spool: impl FnMut(&mut State) -> Result<Option<()>>,
+    ) -> Result<Option<()>> {
+        let mut spooled = self.with(&mut spool)?;
+        if spooled.as_ref().is_err_and(|error| no_memory(error).is_some()) {
+            self.siblings.trim(&self.fabric);
+            spooled = self.with(&mut spool)?;
+        }
+        let Err(error) = spooled else { return spooled };
+        let Some(cause) = no_memory(&error) else { return Err(error) };
+        if may_wait && is_long(bytes, cause) {
+            return Ok(None);
+        }
+        let (waiting, held) = self.with(|state| state.spool.load())?;
+        Err(FmplError::SpoolFull { bytes, waiting, held, cause: cause.clone() })
     }
 
     /// Waits until a message of the spool was received, whichever that is, if there is any.

@@ -1,6 +1,6 @@
 //! Jobs whose ranks are processes: this test binary, executed again for [`is_a_rank`].
 
-use crate::{late, parts};
+use crate::{late, parts, survivors};
 use checks::killed::{self, Asked, Outcome};
 use std::{path::Path, time::Duration};
 
@@ -28,6 +28,7 @@ fn is_a_rank() {
         let words = asked.words().to_vec();
         let program = async |fabric| match words.as_slice() {
             [late, directory] if late == "late" => late::play(fabric, Path::new(directory)).await,
+            [scene, micros] if scene == "survivors" => survivors::play(fabric, micros.parse()?).await,
             words => parts::play(fabric, words).await,
         };
         asked.play(&program, || None);

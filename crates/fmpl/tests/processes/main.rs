@@ -7,3 +7,4 @@ mod job;
 mod kills;
 mod late;
 mod parts;
+mod survivors;

@@ -1,0 +1,115 @@
+//! Members that continue when others are lost.
+
+use crate::bed::{read, survivors};
+use fmpl::{Fmpl, FmplError, Options};
+use rdma_fabric::{Fabric, FabricError, ProgramResult, Rank};
+use std::time::Duration;
+
+/// Each of the living sends this many messages.
+const MESSAGES: u64 = 20;
+
+fn is_loss_of(error: &FmplError, member: usize) -> bool {
+    *error == FmplError::Fabric(FabricError::PeerLost { rank: Rank::new(member as u32) })
+}
+
+#[test]
+fn a_receiver_of_any_sender_continues_without_a_lost_member() {
+    let outs = survivors(4, &async |fabric: Fabric| -> ProgramResult<u64> {
+        let fmpl = Fmpl::init_with(&fabric, Options::default().spool(1 << 14, Duration::ZERO)).await?;
+        let world = fmpl.world();
+        let buffer = world.buffer::<u64>(1)?;
+        match world.me() {
+            0 => {}
+            // It has sent something, and something was sent to it. All have begun.
+            1 => {
+                for from in [0, 2, 3] {
+                    world.recv(&buffer, from, 0).await?;
+                }
+                world.send_any(&[0u64], 0, 0).await?;
+                return Err("lost on purpose".into());
+            }
+            me => {
+                world.send(&[7u64], 1, 0).await?;
+                for n in 1..=MESSAGES {
+                    fabric.sleep(Duration::from_micros(50)).await;
+                    world.send_any(&[n * me as u64], 0, 0).await?;
+                }
+                world.recv(&buffer, 0, 0).await?;
+                return Ok(0);
+            }
+        }
+        world.send(&[7u64], 1, 0).await?;
+        world.send(&[7u64], 1, 0).await?;
+        let (mut sum, mut last, mut errors, mut cut) = (0, 0, 0, 0);
+        while last < 2 {
+            match world.recv_any(&buffer, 0).await {
+                Ok(received) => {
+                    let value = read(world, &buffer, 1)?[0];
+                    sum += if received.from == 1 { 0 } else { value };
+                    last += usize::from(received.from > 1 && value == MESSAGES * received.from as u64);
+                }
+                // It has dropped its message.
+                Err(FmplError::Cut { from: 1, index: 0, missing: 8 }) => cut += 1,
+                Err(error) => {
+                    assert!(is_loss_of(&error, 1), "{error}");
+                    assert_eq!(world.acknowledge_losses()?, [1]);
+                    errors += 1;
+                }
+            }
+        }
+        assert!(errors <= 1 && cut <= 1, "acknowledged {errors} times, cut {cut} times");
+        // Its loss may not be known yet.
+        while world.acknowledge_losses()? != [1] {
+            fabric.sleep(Duration::from_micros(50)).await;
+        }
+        // Those that name it still fail.
+        let sent = world.send(&[7u64], 1, 0).await.err();
+        assert!(sent.as_ref().is_some_and(|error| is_loss_of(error, 1)), "{sent:?}");
+        let received = world.recv(&buffer, 1, 0).await.err();
+        assert!(received.as_ref().is_some_and(|error| is_loss_of(error, 1)), "{received:?}");
+        for to in [2, 3] {
+            world.send(&[1u64], to, 0).await?;
+        }
+        // What was sent to the lost member is not waited for.
+        world.all_fetched().await?;
+        Ok(sum)
+    });
+    let expected = (2 + 3) * MESSAGES * (MESSAGES + 1) / 2;
+    assert_eq!(outs, [Some(expected), None, Some(0), Some(0)]);
+}
+
+#[test]
+fn without_other_members_no_message_can_come() {
+    let outs = survivors(3, &async |fabric: Fabric| -> ProgramResult<usize> {
+        let fmpl = Fmpl::init_with(&fabric, Options::default().spool(1 << 14, Duration::ZERO)).await?;
+        let world = fmpl.world();
+        let buffer = world.buffer::<u64>(1)?;
+        let others: Vec<usize> = (0..3).filter(|other| *other != world.me()).collect();
+        // All have begun.
+        for to in &others {
+            world.send(&[0u64], *to, 0).await?;
+        }
+        for from in others {
+            world.recv(&buffer, from, 0).await?;
+        }
+        if world.me() > 0 {
+            // What it has sent to the other one is received, unless that is lost.
+            let _ = world.all_fetched().await;
+            return Err("lost on purpose".into());
+        }
+        let mut errors = 0;
+        let none = loop {
+            match world.recv_any(&buffer, 0).await {
+                Err(FmplError::Fabric(FabricError::PeerLost { .. })) => errors += 1,
+                other => break other,
+            }
+            match world.acknowledge_losses() {
+                Ok(lost) => assert_eq!(lost.len(), 1, "{lost:?}"),
+                Err(error) => assert_eq!(error, FmplError::NoneLeft { lost: 2 }),
+            }
+        };
+        assert_eq!(none, Err(FmplError::NoneLeft { lost: 2 }));
+        Ok(usize::from(errors > 0))
+    });
+    assert_eq!(outs, [Some(1), None, None]);
+}
