@@ -37,15 +37,24 @@ impl From<ExitStatus> for RankEnd {
     }
 }
 
+/// A signal's number and, if it is a common one, its name.
+pub(super) struct Signalled(pub(super) i32);
+
+impl fmt::Display for Signalled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match signal_hook::low_level::signal_name(self.0) {
+            Some(name) => write!(f, "signal {} ({name})", self.0),
+            None => write!(f, "signal {}", self.0),
+        }
+    }
+}
+
 impl fmt::Display for RankEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RankEnd::Exited(0) => f.write_str("ended well"),
             RankEnd::Exited(code) => write!(f, "exited with {code}"),
-            RankEnd::Killed(signal) => match signal_hook::low_level::signal_name(*signal) {
-                Some(name) => write!(f, "killed by signal {signal} ({name})"),
-                None => write!(f, "killed by signal {signal}"),
-            },
+            RankEnd::Killed(signal) => write!(f, "killed by {}", Signalled(*signal)),
             RankEnd::Unheard(why) => f.write_str(why),
         }
     }

@@ -50,7 +50,7 @@ use tofu2_sim::shm::part::Signals;
 
 /// Starts this program again as all ranks of a job, and waits for its end. Returns the exit code: 0
 /// if all ended well, else that of the rank that was lost first, the one that a rank aborted with, or
-/// 130 or 143 after SIGINT or SIGTERM.
+/// 128 + signal after SIGINT, SIGTERM, SIGHUP, SIGQUIT or SIGUSR1.
 ///
 /// # Errors
 /// [`LaunchError::Hosts`] and [`LaunchError::Cluster`] if it could not be started.

@@ -1,6 +1,11 @@
 //! Waiting for the end of a job's ranks, wherever they are.
 
-use super::{end::RankEnd, error::HostsError, far::FarRanks, ranks::RankProcesses};
+use super::{
+    end::{RankEnd, Signalled},
+    error::HostsError,
+    far::FarRanks,
+    ranks::RankProcesses,
+};
 use crate::report::{LaunchError, say};
 use bootstrap::{Abort, Coordinator, End};
 use rustix::process::Signal;
@@ -151,6 +156,9 @@ impl<'a> Supervisor<'a> {
 
     fn interrupt(&mut self, signal: i32) {
         let again = self.interrupted.replace(128 + signal).is_some();
+        if !again {
+            say(format_args!("error: {} to the launcher ends all ranks", Signalled(signal)));
+        }
         self.workers.send(if again { Signal::KILL } else { Signal::TERM });
         self.end_by(INTERRUPT_GRACE);
     }

@@ -57,13 +57,26 @@ pub(crate) fn a_killed_launcher_leaves_nobody() {
     wait_gone(&ranks);
 }
 
+/// Those of a terminal that is closed, and warnings of batch systems, too.
+const ENDING: [(Signal, i32); 5] =
+    [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131), (Signal::USR1, 138)];
+
+/// Returns those that this process does not ignore: under `nohup`, launchers ignore SIGHUP too.
+fn ending() -> impl Iterator<Item = (Signal, i32)> {
+    let status = std::fs::read_to_string("/proc/self/status").expect("own status");
+    let bits = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("ignored signals");
+    let ignored = u64::from_str_radix(bits.trim(), 16).expect("bits");
+    ENDING.into_iter().filter(move |(signal, _)| ignored & 1 << (signal.as_raw() - 1) == 0)
+}
+
 pub(crate) fn signals_to_the_launcher_end_all() {
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    for (signal, code) in ending() {
         let mut child = job("wait", "--ranks 3").spawn().expect("the launcher starts");
         let ranks = processes(&mut child, 3);
         kill_process(Pid::from_child(&child), signal).expect("it runs");
         let ended = end(child);
         assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert!(ended.err.contains(") to the launcher ends all ranks\n"), "{ended:?}");
         wait_gone(&ranks);
     }
 }
@@ -120,7 +133,7 @@ pub(crate) fn who_waits_for_memory_of_a_failed_rank_is_told() {
 
 /// Libraries that libfabric brings along would answer these signals by the code 1.
 pub(crate) fn signals_have_their_effect_on_shared_memory() {
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    for (signal, code) in ending() {
         let mut child = job_on("shm", "wait", "--ranks 2").spawn().expect("the launcher starts");
         let ranks = processes(&mut child, 2);
         kill_process(Pid::from_child(&child), signal).expect("it runs");

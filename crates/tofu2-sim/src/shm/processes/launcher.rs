@@ -91,8 +91,9 @@ impl Launcher {
     /// existing memory. A rank itself has two of the job's descriptors open, and one for each rank
     /// whose existing memory it accesses.
     ///
-    /// SIGINT and SIGTERM to the calling process end all ranks within half a second; the exit code
-    /// is then 130 or 143. If the calling *thread* ends, all ranks are killed. If the calling
+    /// SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGUSR1 to the calling process end all ranks within half a
+    /// second, by SIGTERM and then SIGKILL; the exit code is then 128 + signal. The last three do nothing
+    /// if the process ignored them. If the calling *thread* ends, all ranks are killed. If the calling
     /// process ignored SIGCHLD, it no longer does so afterwards.
     ///
     /// # Errors

@@ -1,4 +1,5 @@
-//! Handling of SIGINT and SIGTERM while a job runs.
+//! Handling of signals that ask a launcher to end, while a job runs: SIGINT and SIGTERM, and SIGHUP, SIGQUIT
+//! and SIGUSR1 (batch systems warn by it), unless these are ignored, as by `nohup`.
 //!
 //! SIGCHLD gets a handler that does nothing. A process may inherit the setting that it is ignored;
 //! the system then reaps children by itself, their exit codes are lost, and their numbers may
@@ -9,7 +10,7 @@ use rdma_fabric::{FabricError, error::Literal};
 use rustix::io::Errno;
 use signal_hook::{
     SigId,
-    consts::{SIGCHLD, SIGINT, SIGTERM},
+    consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1},
     flag,
     low_level::{pipe, unregister},
 };
@@ -30,8 +31,25 @@ static JOBS: Mutex<usize> = Mutex::new(0);
 /// Whether there are no jobs; the signals then have their default effect again.
 static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Catches SIGINT and SIGTERM as long as this lives; without one they have their default effect, as far
-/// as this crate's handlers matter. SIGCHLD is not ignored any more, from the first one on.
+/// The signals that are caught, the same for all jobs of this process.
+static CAUGHT: OnceLock<Vec<i32>> = OnceLock::new();
+
+/// Returns the signals to catch, if those of these bits are ignored.
+fn caught(ignored: u64) -> Vec<i32> {
+    let more = [SIGHUP, SIGQUIT, SIGUSR1].into_iter().filter(|signal| ignored & 1 << (signal - 1) == 0);
+    [SIGINT, SIGTERM].into_iter().chain(more).collect()
+}
+
+/// Returns the signals that this process ignores: bit 0 is signal 1. Where that can't be read, only
+/// SIGINT and SIGTERM are caught, so that `nohup` keeps its effect.
+fn ignored() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let bits = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(bits.trim(), 16).ok()
+}
+
+/// Catches SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGUSR1 as long as this lives; without one they have their
+/// default effect, as far as this crate's handlers matter. The last three stay ignored if they are. SIGCHLD is not ignored any more, from the first one on.
 ///
 /// It is readable ([`AsFd`]) when a signal has come.
 #[derive(Debug)]
@@ -62,7 +80,7 @@ impl Signals {
         // Once a handler is installed, only we can provide the default effect.
         let idle = IDLE.get_or_init(Arc::default);
         let first = Arc::strong_count(idle) == 1;
-        for signal in [SIGINT, SIGTERM] {
+        for &signal in CAUGHT.get_or_init(|| caught(ignored().unwrap_or(u64::MAX))) {
             if first {
                 flag::register_conditional_default(signal, idle.clone()).map_err(failed(&"sigaction"))?;
             }
@@ -107,5 +125,18 @@ impl Drop for Signals {
                 idle.store(true, SeqCst);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ignored_stays_ignored_but_for_two() {
+        assert_eq!(caught(0), [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1]);
+        assert_eq!(caught(1), [SIGINT, SIGTERM, SIGQUIT, SIGUSR1], "by nohup");
+        assert_eq!(caught(u64::MAX), [SIGINT, SIGTERM]);
+        assert!(ignored().is_some());
     }
 }
