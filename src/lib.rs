@@ -16,30 +16,31 @@
 //! `--timeline FILE`.
 //!
 //! # Start
-//! A program is an `async fn` over a fabric. [`launch`] starts its ranks:
+//! A program is an `async fn` over a fabric. [`launch`] starts its ranks. Here each of them locks a
+//! word in rank 0's memory and adds one to it:
 //!
 //! ```no_run
 //! use onesided::{lock::RwLock, prelude::*};
 //!
-//! /// Every rank adds its number to a word of rank 0, under a lock.
-//! async fn sum(fabric: Fabric) -> ProgramResult<()> {
+//! async fn counter(fabric: Fabric) -> ProgramResult<()> {
+//!     let home = Rank::new(0);
 //!     let mut world = Group::world(&fabric).await?;
 //!     let window = fabric.alloc_symmetric(8).await?;
-//!     let lock = RwLock::symmetric(&fabric, Rank::new(0)).await?;
-//!     let total = window.word_of::<u64>(&fabric, Rank::new(0), 0)?;
+//!     let total = window.word_of::<u64>(&fabric, home, 0)?;
+//!     let lock = RwLock::symmetric(&fabric, home).await?;
 //!
 //!     let guard = lock.write().await?;
 //!     let old = fabric.get_word(&total).await?;
-//!     fabric.put_word(&total, old + fabric.rank().number() as u64).await?;
+//!     fabric.put_word(&total, old + 1).await?;
 //!     guard.release().await?;
 //!
 //!     world.barrier().await?;
-//!     println!("{}: {}", fabric.rank(), fabric.get_word(&total).await?);
-//!     Ok(())
+//!     println!("{} sees {}", fabric.rank(), fabric.get_word(&total).await?);
+//!     Ok(world.barrier().await?)
 //! }
 //!
 //! fn main() -> std::process::ExitCode {
-//!     onesided::launch(sum)
+//!     onesided::launch(counter)
 //! }
 //! ```
 //!
@@ -57,6 +58,8 @@
 //! [`Launch`] does what `launch` does, step by step.
 
 #![forbid(unsafe_code)]
+// docs.rs shows which items need which feature.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(target_os = "linux")]
 mod cluster;

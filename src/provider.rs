@@ -98,18 +98,25 @@ impl Provider {
     /// such as a C library, between its "open" and "close" calls. Futures of the fabric run on the
     /// calling thread, by [`block_on`](crate::block_on).
     ///
-    /// `onesided run` starts the ranks; a process that was started without it is a job of one rank.
+    /// `onesided run` starts the ranks; a process that was started without it is a job of one rank,
+    /// unless another launcher (`mpirun`, `srun`) started it as one of several, which is refused.
     /// A guest leaves its job when the last clone of its fabric is dropped, or by ending with code
     /// 0; ended by a signal, or with another code, it is lost to its peers. See
     /// [`attach_guest`](tofu2_sim::shm::attach_guest).
     ///
     /// # Errors
     /// Those of [`attach_guest`](tofu2_sim::shm::attach_guest), such as
-    /// [`FabricError::RankTaken`] if this was called before; [`FabricError::Unsupported`] if ranks
-    /// are not processes here.
+    /// [`FabricError::RankTaken`] if this was called before; [`FabricError::Setting`] for a rank of
+    /// another launcher's job; [`FabricError::Unsupported`] if ranks are not processes here.
     pub fn attach(self) -> Result<Fabric, FabricError> {
         match self {
-            Provider::Shm => shm::attach_guest(),
+            Provider::Shm => {
+                #[cfg(target_os = "linux")]
+                if std::env::var_os(shm::JOB_VARIABLE).is_none() {
+                    crate::cluster::is_alone(&|name| std::env::var_os(name))?;
+                }
+                shm::attach_guest()
+            }
             Provider::Threads => Err(FabricError::Unsupported { feature: &"attaching to ranks that are threads" }),
             Provider::Cluster => Err(FabricError::Unsupported { feature: &"attaching to ranks of several machines" }),
             Provider::Virt => Err(FabricError::Unsupported { feature: &"attaching to ranks in virtual time" }),

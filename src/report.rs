@@ -12,17 +12,17 @@ use tofu2_sim::{JobError, ends_in_words, shm::EachRank, virt::PartialRun};
 /// Why a launch failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LaunchError {
-    #[error(transparent)]
+    #[error("{0}")]
     Job(#[from] JobError),
     /// A job of several processes did not come together, or its network failed.
     #[error("{0}")]
     Cluster(String),
     /// Its ranks could not be started on the hosts that a file names.
     #[cfg(target_os = "linux")]
-    #[error(transparent)]
+    #[error("{0}")]
     Hosts(#[from] crate::cluster::HostsError),
     #[cfg(feature = "observe")]
-    #[error(transparent)]
+    #[error("{0}")]
     Observe(#[from] observe::ObserveError),
 }
 

@@ -2,8 +2,10 @@
 //! becomes a rank of it, and ends with it.
 //!
 //! [`launcher`] starts the ranks; [`member`] is a rank, [`identity`] what it says of its program and
-//! machine, [`news`] what it hears of others, `network` what moves its bytes, and `nearest` which interface of a host that is.
+//! machine, [`news`] what it hears of others, `network` what moves its bytes, and `nearest` which
+//! interface of a host that is; [`guest`] refuses processes that can't become ranks.
 
+mod guest;
 mod identity;
 mod launcher;
 mod member;
@@ -19,6 +21,7 @@ use bootstrap::{Found, How, Interface, Rendezvous, pmix::Pmix, rendezvous, rende
 use rdma_fabric::FabricError;
 use std::{env, time::Duration};
 
+pub(crate) use guest::is_alone;
 #[cfg(fuzzing)]
 pub use launcher::fuzz;
 pub(crate) use launcher::{HostsError, serve_if_asked, start};
@@ -31,8 +34,8 @@ pub(crate) const NODE_VARIABLE: &str = "ONESIDED_NODE";
 /// How long each step of coming together may take.
 const STEP: Duration = Duration::from_secs(30);
 
-/// Returns the job that this process was started for, by a launcher of any kind, if it has several
-/// ranks. What the options say must not disagree.
+/// Returns the job that this process was started for, by our launcher, or by another one if it has
+/// several ranks. What the options say must not disagree.
 ///
 /// # Errors
 /// [`FabricError::Setting`].
@@ -42,7 +45,8 @@ pub(crate) fn found(launch: &Launch) -> Result<Option<Found>, FabricError> {
     }
     let problem = |error: bootstrap::DetectError| setting("launcher", error.to_string());
     let Some(found) = bootstrap::detect(&|name| env::var_os(name)).map_err(problem)? else { return Ok(None) };
-    if found.ranks() == Some(1) {
+    // Another launcher's only process may start ranks itself; a rank of ours never does.
+    if found.ranks() == Some(1) && !matches!(found, Found::Cluster(_)) {
         return Ok(None);
     }
     if let (Some(asked), Some(ranks)) = (launch.asked_ranks, found.ranks())

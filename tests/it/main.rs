@@ -1,6 +1,7 @@
 //! What the workspace's crates promise together, on every provider.
 
 mod beds;
+mod causes;
 mod conformance;
 mod locks;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]

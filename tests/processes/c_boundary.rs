@@ -5,6 +5,8 @@
 #![allow(unsafe_code)]
 
 mod library;
+#[cfg(target_os = "linux")]
+pub(super) mod streams;
 
 use super::started;
 use caller::LastRank;
@@ -124,6 +126,20 @@ pub(super) fn threads_pass_arrays_on() {
     assert_eq!(codes.expect("all end"), [library::OK; 3]);
 }
 
+/// A rank of another launcher's job would be the only one of its own.
+#[cfg(target_os = "linux")]
+pub(super) fn ranks_of_other_launchers_are_refused() {
+    let mut command = std::process::Command::new(std::env::current_exe().expect("own path"));
+    command.env_remove("ONESIDED_JOB").args(["c-program", "shm"]);
+    command.envs([("PMI_RANK", "2"), ("PMI_SIZE", "3"), ("PMI_FD", "9")]);
+    let output = command.output().expect("this binary is there");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.code() == Some(library::REFUSED), "{told}");
+    for part in ["PMI-1 started this process as rank 2 of 3", "`onesided run -n 3 -- PROGRAM`"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
 pub(super) fn what_is_no_fabric_for_it_is_told() {
     for (fabric, why) in [
         ("virt", "ranks in virtual time"),
@@ -135,9 +151,13 @@ pub(super) fn what_is_no_fabric_for_it_is_told() {
     }
 }
 
-/// Runs the C program: a rank of `ring`, `dying` or `exiting` that a launcher has started, or one
-/// that opens the fabric named `what` alone.
+/// Runs the C program: a rank of `ring`, `dying`, `exiting` or `closed-...` that a launcher has
+/// started, or one that opens the fabric named `what` alone.
 pub(super) fn program(what: &str) -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(closed) = what.strip_prefix("closed-") {
+        return streams::program(closed);
+    }
     ExitCode::from(match what {
         "ring" => caller::ring("shm", 3, LastRank::Closes),
         "dying" => caller::ring("shm", 3, LastRank::Dies),
@@ -149,6 +169,9 @@ pub(super) fn program(what: &str) -> ExitCode {
 /// Starts three ranks of the C program.
 #[cfg(target_os = "linux")]
 pub(super) fn launch(what: &str) -> ExitCode {
+    if let Some(closed) = what.strip_prefix("closed-") {
+        return streams::launch(closed);
+    }
     let own = std::env::current_exe().expect("own path");
     let code = onesided::sim::shm::Launcher::new(3).command(own, ["c-program", what]).run();
     ExitCode::from(code.expect("the ranks start").clamp(0, 255) as u8)

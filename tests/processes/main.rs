@@ -13,7 +13,12 @@ mod forks;
 mod idle;
 mod launch_options;
 
-use std::process::{Command, ExitCode, Output};
+use std::{
+    process::{Command, ExitCode, Output},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
 
 /// Runs this binary with these words, without the settings of a surrounding job. Also returns what
 /// it wrote, standard output first.
@@ -39,10 +44,16 @@ const CASES: &[(&str, fn())] = &[
     ("a_program_alone_passes_arrays_to_itself", c_boundary::a_program_alone_passes_arrays_to_itself),
     #[cfg(target_os = "linux")]
     ("forked_processes_are_not_the_guest", forks::forked_processes_are_not_the_guest),
+    #[cfg(target_os = "linux")]
+    ("closed_descriptors_are_not_taken", c_boundary::streams::closed_descriptors_are_not_taken),
+    #[cfg(target_os = "linux")]
+    ("ranks_of_other_launchers_are_refused", c_boundary::ranks_of_other_launchers_are_refused),
     ("threads_pass_arrays_on", c_boundary::threads_pass_arrays_on),
     ("what_is_no_fabric_for_it_is_told", c_boundary::what_is_no_fabric_for_it_is_told),
     #[cfg(target_os = "linux")]
     ("cluster::ranks_meet_on_one_machine", cluster::here::ranks_meet_on_one_machine),
+    #[cfg(target_os = "linux")]
+    ("cluster::a_cluster_of_one_rank_is_one_process", cluster::here::a_cluster_of_one_rank_is_one_process),
     #[cfg(target_os = "linux")]
     ("cluster::input_goes_to_the_first", cluster::here::input_goes_to_the_first),
     #[cfg(target_os = "linux")]
@@ -101,6 +112,25 @@ const CASES: &[(&str, fn())] = &[
     ("a_deadlock_is_told_on_every_fabric", launch_options::a_deadlock_is_told_on_every_fabric),
 ];
 
+/// How long a case may take: ten times what the longest one takes.
+const HANG: Duration = Duration::from_secs(300);
+
+/// Ends this process with the name of a case that hangs.
+struct Watchdog(#[expect(dead_code, reason = "the end of the case is when it is dropped")] mpsc::Sender<()>);
+
+impl Watchdog {
+    fn of(case: &'static str) -> Self {
+        let (ends, ended) = mpsc::channel();
+        thread::spawn(move || {
+            if ended.recv_timeout(HANG) == Err(mpsc::RecvTimeoutError::Timeout) {
+                eprintln!("{case} hangs");
+                std::process::exit(101);
+            }
+        });
+        Watchdog(ends)
+    }
+}
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -119,7 +149,9 @@ fn main() -> ExitCode {
     }
     for (name, case) in CASES {
         if words.first().is_none_or(|filter| filter.starts_with("--") || name.contains(filter)) {
+            let watchdog = Watchdog::of(name);
             case();
+            drop(watchdog);
             println!("{name} ... ok");
         }
     }

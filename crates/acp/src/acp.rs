@@ -28,6 +28,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// Every rank makes one by [`Acp::init`]. Clones are the same rank. Ranks are numbered as in the
 /// fabric until a [reset](Acp::reset) numbers them anew.
+///
+/// ```
+/// use acp::{Acp, Order};
+/// use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
+///
+/// /// All ranks count in one word of rank 0's starter memory.
+/// async fn count(fabric: Fabric) -> ProgramResult<()> {
+///     let acp = Acp::init(&fabric).await?;
+///     let counter = acp.starter(Rank::new(0))?;
+///     acp.fetch(counter, Amo::Add(1u64)).await?;
+///     acp.sync().await?;
+///     assert_eq!(acp.load::<u64>(counter).await?, acp.ranks() as u64);
+///     Ok(acp.finalize().await?)
+/// }
+/// # checks::documented::run(3, &count);
+/// ```
 #[derive(Clone)]
 pub struct Acp {
     inner: Arc<Inner>,

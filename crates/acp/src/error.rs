@@ -13,7 +13,7 @@ pub enum AcpError {
     /// The fabric failed underneath. A lost rank is reported here as [`FabricError::PeerLost`], by the
     /// number that it has here; all others name the fabric's ranks, which a
     /// [reset](crate::Acp::reset) does not change.
-    #[error(transparent)]
+    #[error("{0}")]
     Fabric(#[from] FabricError),
     /// The address names a rank that the job does not have.
     #[error("{rank} does not exist: the job has ranks 0 to {last}", last = .ranks.saturating_sub(1))]

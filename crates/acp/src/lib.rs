@@ -77,7 +77,7 @@
 //!     Ok(acp.finalize().await?)
 //! }
 //!
-//! tofu2_sim::shm::Threads::new(3).run(&rank).unwrap();
+//! # checks::documented::run(3, &rank);
 //! ```
 //!
 //! # Words

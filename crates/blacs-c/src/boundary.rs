@@ -58,13 +58,20 @@ impl Call {
     #[inline(never)]
     fn failed(self, library: Turn<'_, Library>, error: &CallError) -> ! {
         let aborts = match error.of_fabric() {
-            // Who ended the job has said why.
+            // The rank that ended the job has said why.
             Some(FabricError::Aborted { code, .. }) => end(library, None, *code),
             // The launcher knows more: how the others ended, or what all are waiting for.
             Some(FabricError::PeerLost { .. } | FabricError::Deadlock { .. }) => false,
-            _ => true,
+            _ => !matches!(error, CallError::Deadlock { .. }),
         };
         let mut text = error.to_string();
+        if let Some(&FabricError::PeerLost { rank }) = error.of_fabric() {
+            let origin = library.origin(rank);
+            if origin != rank {
+                text = format!("{origin} was lost, and {rank}, for which this one waits, has given up because of it");
+            }
+            library.gives_up_for(origin);
+        }
         if let Some(FabricError::OutOfMemory(_)) = error.of_fabric() {
             text += "; `onesided run --segment-bytes` gives more, or ONESIDED_SEGMENT_BYTES to a single process";
         }
@@ -103,7 +110,7 @@ fn end(library: Turn<'_, Library>, text: Option<&str>, code: i32) -> ! {
     // What runs at the end of the process may call the library.
     drop(library);
     // Of a code, processes keep eight bits.
-    let code = if code & 0xff == 0 { ERROR } else { code };
+    let code = if code & 0xff == 0 { ERROR } else { code & 0xff };
     if let (Some(fabric), Some(text)) = (fabric, text) {
         let Err(_) = fabric.abort(text, code);
     }

@@ -42,6 +42,11 @@ impl Contexts {
         grid.ok_or(CallError::NoContext(context))
     }
 
+    /// Returns the number of open contexts.
+    pub(crate) fn count(&self) -> usize {
+        self.grids.iter().flatten().count()
+    }
+
     pub(crate) fn add(&mut self, grid: Grid) -> Int {
         int(keep(&mut self.grids, grid))
     }

@@ -19,12 +19,20 @@ pub(crate) enum CallError {
     BadLetter { what: &'static str, letter: char, allowed: &'static str },
     #[error("a grid has at least one row and one column, not {rows} x {columns}")]
     NoGrid { rows: Int, columns: Int },
+    #[error("{full}; {open} contexts are open, and blacs_gridexit gives back what one of them takes")]
+    NoRoomForContext { open: usize, full: FabricError },
     #[error("usermap({row},{column}) is {number}, which is no process number")]
     NoProcess { row: usize, column: usize, number: Int },
     #[error("usermap has columns of {rows} rows, but its leading dimension is {leading}")]
     ShortMap { rows: Int, leading: Int },
     #[error("process {{{row},{column}}} is outside the grid of {rows} x {columns}")]
     OutsideGrid { row: Int, column: Int, rows: usize, columns: usize },
+    #[error("{name} is {extent}, but must not be negative")]
+    NegativeExtent { name: &'static str, extent: Int },
+    #[error("LDA is {leading}, but must be at least M = {rows}")]
+    ShortColumns { leading: Int, rows: Int },
+    #[error("deadlock: {waiting} ranks wait and nothing can happen any more; this one waits for {awaited}")]
+    Deadlock { waiting: usize, awaited: String },
     #[error("blacs_exit(0) has ended the library in this process")]
     Ended,
     #[error(transparent)]
@@ -37,7 +45,9 @@ impl CallError {
     /// Returns the fabric's error that this is.
     pub(crate) fn of_fabric(&self) -> Option<&FabricError> {
         match self {
-            CallError::Fabric(error) | CallError::Blacs(BlacsError::Fmpl(FmplError::Fabric(error))) => Some(error),
+            CallError::Fabric(error)
+            | CallError::NoRoomForContext { full: error, .. }
+            | CallError::Blacs(BlacsError::Fmpl(FmplError::Fabric(error))) => Some(error),
             _ => None,
         }
     }

@@ -27,4 +27,6 @@ mod letters;
 mod library;
 mod matrix;
 mod names;
+mod origins;
 mod run;
+mod streams;

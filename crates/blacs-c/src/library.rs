@@ -2,15 +2,18 @@
 
 use crate::{
     allocations::Allocations,
+    calls::awaited::WaitingFor as _,
     contexts::Contexts,
     error::{CallError, Result},
     matrix::{Lent, Start},
+    origins::Origins,
     run::run,
+    streams,
 };
 use blacs::{Blacs, Grid, Options, Precision, Shape, Threads};
 use onesided::Provider;
 use rdma_fabric::{
-    Fabric, FabricError, LocalSpan, join,
+    Fabric, FabricError, LocalSpan, Rank, join,
     provider::{Turn, TurnCell},
 };
 use std::{env, sync::LazyLock};
@@ -25,6 +28,8 @@ pub(crate) struct Library {
     fabric: Option<Fabric>,
     /// There is one from the first call that needs it until `blacs_exit(0)`.
     blacs: Option<Blacs>,
+    /// There are some whenever there is `blacs`, and later.
+    origins: Option<Origins>,
     /// Whether `blacs_exit(0)` was called.
     ended: bool,
     pub(crate) contexts: Contexts,
@@ -51,7 +56,13 @@ impl Library {
         }
         match &mut self.fabric {
             Some(fabric) => Ok(fabric),
-            none => Ok(none.insert(provider()?.attach()?)),
+            none => {
+                let fabric = none.insert(provider()?.attach()?);
+                if fabric.ranks() > 1 {
+                    streams::keep_lines();
+                }
+                Ok(fabric)
+            }
         }
     }
 
@@ -59,9 +70,27 @@ impl Library {
     pub(crate) fn begun(&mut self) -> Result<&mut Blacs> {
         if self.blacs.is_none() {
             let fabric = self.attached()?.clone();
-            self.blacs = Some(run(Blacs::begin_with(&fabric, Options::default().threads(Threads::Many)))?);
+            let begun = async {
+                let origins = Origins::new(&fabric).await?;
+                let options = Options::default().threads(Threads::Many);
+                Ok::<_, CallError>((origins, Blacs::begin_with(&fabric, options).await?))
+            };
+            let (origins, blacs) = run(begun).waiting_for(|| "the other processes to begin".to_owned())?;
+            (self.origins, self.blacs) = (Some(origins), Some(blacs));
         }
         self.blacs.as_mut().ok_or(CallError::Ended)
+    }
+
+    /// Returns the rank whose loss made `lost` give up; `lost` itself if it was lost by itself.
+    pub(crate) fn origin(&self, lost: Rank) -> Rank {
+        self.fabric.as_ref().zip(self.origins.as_ref()).map_or(lost, |(fabric, origins)| origins.of(fabric, lost))
+    }
+
+    /// Publishes that this process gives up because of the loss of `origin`.
+    pub(crate) fn gives_up_for(&self, origin: Rank) {
+        if let Some((fabric, origins)) = self.fabric.as_ref().zip(self.origins.as_ref()) {
+            run(origins.publish(fabric, origin));
+        }
     }
 
     /// Returns the library and the contexts, to make a grid out of both.
@@ -84,7 +113,7 @@ impl Library {
         if let Some(blacs) = self.blacs.take() {
             run(blacs.exit())?;
         }
-        (self.fabric, self.ended) = (None, true);
+        (self.fabric, self.origins, self.ended) = (None, None, true);
         Ok(())
     }
 

@@ -1,11 +1,11 @@
 //! The library on one rank.
 
-use crate::{BlacsError, Grid, GridMap, Order, Result, grid::Family, progress::Grids, scope::INDICES};
+use crate::{BlacsError, Grid, GridMap, Order, Result, grid::Family, scope::INDICES};
 use core::{future::Future, time::Duration};
 use fmpl::{Fmpl, Threads};
 use rdma_fabric::{Fabric, provider::Boxed};
 
-/// How long a send waits for a receiver that is far behind, before it goes on without it. Processes
+/// How long a send waits for a receiver that is far behind, before it returns all the same. Processes
 /// that share a CPU take turns within that time.
 const PATIENCE: Duration = Duration::from_micros(500);
 
@@ -28,7 +28,6 @@ impl Options {
 #[derive(Debug)]
 pub struct Blacs {
     fmpl: Fmpl,
-    grids: Grids,
 }
 
 impl Blacs {
@@ -50,7 +49,7 @@ impl Blacs {
             // Any member may be met, and a send never waits for its receive.
             let areas = fmpl::Options::default().indices(INDICES).any_indices(0).peers(fabric.ranks());
             let options = areas.spool(0, Duration::ZERO).growing(PATIENCE).threads(options.threads);
-            Ok(Blacs { fmpl: Fmpl::init_with(&fabric, options).await?, grids: Grids::default() })
+            Ok(Blacs { fmpl: Fmpl::init_with(&fabric, options).await? })
         });
         begun
     }
@@ -102,9 +101,9 @@ impl Blacs {
         Box::pin(async move {
             let map = map?;
             let Family { colour, order } = Family::of(&map, self.me());
-            let made = self.grids.progressing(None, self.fmpl.create(colour, order)).await?;
+            let made = self.fmpl.create(colour, order).await?;
             let Some(communicator) = made else { return Ok(None) };
-            Grid::new(communicator, map, &self.grids).await.map(Some)
+            Grid::new(communicator, map).await.map(Some)
         })
     }
 
@@ -145,7 +144,7 @@ impl Blacs {
             let Family { colour, order } = Family::of(&map, parent.member());
             let made = parent.split(&self.fmpl, colour, order).await?;
             let Some(communicator) = made else { return Ok(None) };
-            Grid::new(communicator, map, &self.grids).await.map(Some)
+            Grid::new(communicator, map).await.map(Some)
         })
     }
 
@@ -157,10 +156,8 @@ impl Blacs {
     /// # Errors
     /// [`BlacsError::Fmpl`] if a rank is lost.
     pub fn exit(self) -> impl Future<Output = Result<()>> + Send {
-        let ended: Boxed<'static, Result<()>> = Box::pin(async move {
-            let Blacs { fmpl, grids } = self;
-            grids.progressing(None, fmpl.finalize()).await.map_err(BlacsError::from)
-        });
+        let ended: Boxed<'static, Result<()>> =
+            Box::pin(async move { self.fmpl.finalize().await.map_err(BlacsError::from) });
         ended
     }
 }

@@ -48,7 +48,7 @@ impl Grid {
         memory: &'a dyn Memory,
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
         let shape = *shape;
-        self.progressing(self.losses.or_lost(scope, async move {
+        self.losses.or_lost(scope, async move {
             let members = self.members(scope);
             let Members { count, me, .. } = members;
             let seat = Seat { members: count, me, root: me };
@@ -57,7 +57,7 @@ impl Grid {
                 self.put(members.member(child), Space::Of(scope), view, shape, precision.bytes()).await?;
             }
             Ok(())
-        }))
+        })
     }
 
     /// Receives a matrix into any memory, as [`Grid::broadcast_recv`] does.
@@ -74,7 +74,7 @@ impl Grid {
         from: (usize, usize),
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
         let (shape, size) = (*shape, precision.bytes());
-        self.progressing(self.losses.or_lost(scope, async move {
+        self.losses.or_lost(scope, async move {
             let (members, root) = (self.members(scope), self.index_in(scope, from)?);
             let Members { count, me, .. } = members;
             let seat = Seat { members: count, me, root };
@@ -95,6 +95,6 @@ impl Grid {
                 }
             }
             received
-        }))
+        })
     }
 }

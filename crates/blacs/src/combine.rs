@@ -161,7 +161,7 @@ impl Grid {
         call: Call,
         memory: &'a mut (dyn MemoryMut + 'a),
     ) -> impl Future<Output = Result<Option<Contributors>>> + Send + use<'a> {
-        self.progressing(async move {
+        async move {
             let Call { scope, topology, fold, shape, to } = call;
             let members = self.members(scope);
             let to = to.map(|to| self.index_in(scope, to)).transpose()?;
@@ -186,7 +186,7 @@ impl Grid {
                 self.place_of(members.member((root + distance) % members.count))
             };
             Ok(fold.winners.then(|| distances.chunks_exact(DISTANCE).map(winner).collect()))
-        })
+        }
     }
 
     /// Combines messages of the same length; the result is for one member or for all.

@@ -11,7 +11,7 @@ pub type Result<T, E = BlacsError> = core::result::Result<T, E>;
 #[non_exhaustive]
 pub enum BlacsError {
     /// The messages failed underneath.
-    #[error(transparent)]
+    #[error("{0}")]
     Fmpl(#[from] FmplError),
     /// A grid has more places than there are processes.
     #[error("a grid of {rows} x {columns} needs {} processes, but there are {processes}", .rows.saturating_mul(*.columns))]

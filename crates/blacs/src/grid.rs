@@ -3,13 +3,11 @@
 use crate::{
     BlacsError, GridMap, Parameters, Result,
     losses::Losses,
-    progress::Grids,
     scope::{Counters, Scope},
 };
 use core::future::Future;
 use fmpl::{Communicator, Fmpl, FmplError};
-use rdma_fabric::{Fabric, provider::Boxed};
-use std::sync::Arc;
+use rdma_fabric::{Fabric, Rank, provider::Boxed};
 
 /// A grid of processes, which exchange messages with each other and with nobody else (a *context*).
 ///
@@ -17,15 +15,14 @@ use std::sync::Arc;
 /// in the same order at all its members.
 #[derive(Debug)]
 pub struct Grid {
-    /// Its members are numbered along the rows. Nobody else owns it, and whoever knows it is in `grids`.
-    communicator: Arc<Communicator>,
+    /// Its members are numbered along the rows.
+    communicator: Communicator,
     map: GridMap,
     row: usize,
     column: usize,
     parameters: Parameters,
     pub(crate) counters: Counters,
     pub(crate) losses: Losses,
-    grids: Grids,
 }
 
 /// By what processes find together that make a grid.
@@ -44,7 +41,7 @@ impl Family {
 }
 
 impl Grid {
-    pub(crate) async fn new(communicator: Communicator, map: GridMap, grids: &Grids) -> Result<Self> {
+    pub(crate) async fn new(communicator: Communicator, map: GridMap) -> Result<Self> {
         let (rows, columns, members) = (map.rows(), map.columns(), communicator.len());
         if members != rows * columns {
             // Others may not have done with making it.
@@ -53,10 +50,8 @@ impl Grid {
         }
         let (row, column) = (communicator.me() / columns, communicator.me() % columns);
         let losses = Losses::new(&communicator, row, column, columns)?;
-        let (communicator, grids) = (Arc::new(communicator), grids.clone());
-        grids.add(&communicator);
         let (parameters, counters) = (Parameters::default(), Counters::new(members));
-        Ok(Grid { communicator, map, row, column, parameters, counters, losses, grids })
+        Ok(Grid { communicator, map, row, column, parameters, counters, losses })
     }
 
     /// Returns the number of rows.
@@ -95,6 +90,12 @@ impl Grid {
         self.map.coordinates(number)
     }
 
+    /// Returns the rank of the process at (row, column); `None` outside the grid.
+    pub fn rank(&self, row: usize, column: usize) -> Option<Rank> {
+        let member = (row < self.rows() && column < self.columns()).then(|| row * self.columns() + column);
+        self.communicator.rank(member?).ok()
+    }
+
     /// Returns what is set for the grid (`blacs_get`, 11 to 16).
     pub fn parameters(&self) -> Parameters {
         self.parameters
@@ -128,26 +129,8 @@ impl Grid {
         (member / self.columns(), member % self.columns())
     }
 
-    /// Awaits a call of this grid; meanwhile goes on with the messages of all grids.
-    pub(crate) fn progressing<'a, T>(
-        &'a self,
-        call: impl Future<Output = T> + Send + 'a,
-    ) -> impl Future<Output = T> + Send {
-        self.grids.progressing(Some(&self.communicator), call)
-    }
-
-    /// Returns whether it is time to go on with the messages of all grids.
-    #[inline]
-    pub(crate) fn grids_are_due(&self) -> bool {
-        self.grids.are_due()
-    }
-
     pub(crate) async fn split(&mut self, fmpl: &Fmpl, colour: Option<u64>, order: u64) -> Result<Option<Communicator>> {
-        self.grids.remove(&self.communicator);
-        let parent = Arc::get_mut(&mut self.communicator).expect("a communicator that nobody else knows");
-        let made = self.grids.progressing(None, fmpl.split(parent, colour, order)).await;
-        self.grids.add(&self.communicator);
-        Ok(made?)
+        Ok(fmpl.split(&mut self.communicator, colour, order).await?)
     }
 
     /// Waits until all members of the caller's scope have come here (`blacs_barrier`).
@@ -155,12 +138,12 @@ impl Grid {
     /// # Errors
     /// [`BlacsError::Fmpl`] if a member is lost.
     pub fn barrier(&self, scope: Scope) -> impl Future<Output = Result<()>> + Send + use<'_> {
-        self.progressing(async move {
+        async move {
             match scope {
                 Scope::All => Ok(self.communicator.barrier().await?),
                 Scope::Row | Scope::Column => self.losses.or_lost(scope, self.meet(scope)).await,
             }
-        })
+        }
     }
 
     /// Frees what memory was set aside for messages that were received meanwhile (`blacs_freebuff`). If it
@@ -170,12 +153,12 @@ impl Grid {
     /// # Errors
     /// [`BlacsError::Fmpl`] if a receiver is lost.
     pub fn free_buffers(&self, wait: bool) -> impl Future<Output = Result<()>> + Send + use<'_> {
-        self.progressing(async move {
+        async move {
             if wait {
                 self.drain().await?;
             }
             Ok(self.communicator.trim_spool()?)
-        })
+        }
     }
 
     /// Waits until everything that the caller has sent is received.
@@ -196,11 +179,8 @@ impl Grid {
     /// [`BlacsError::Fmpl`] if a member is lost.
     pub fn exit(self) -> impl Future<Output = Result<()>> + Send {
         let ended: Boxed<'static, Result<()>> = Box::pin(async move {
-            let drained = self.progressing(self.drain()).await;
-            let Grid { communicator, grids, .. } = self;
-            grids.remove(&communicator);
-            let communicator = Arc::into_inner(communicator).expect("a communicator that nobody else knows");
-            let finished = grids.progressing(None, communicator.finish()).await.map_err(BlacsError::from);
+            let drained = self.drain().await;
+            let finished = self.communicator.finish().await.map_err(BlacsError::from);
             drained.and(finished)
         });
         ended

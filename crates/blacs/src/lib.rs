@@ -6,7 +6,7 @@
 //! describe them anew. The *Basic Linear Algebra Communication Subprograms*, on which ScaLAPACK is
 //! built, do that once. Here they are in safe Rust, over the matching areas of [`fmpl`].
 //!
-//! ```no_run
+//! ```
 //! use blacs::{Blacs, Matrix, MatrixMut, Order, Scope, Topology};
 //! use rdma_fabric::{Fabric, ProgramResult};
 //!
@@ -29,6 +29,7 @@
 //!     }
 //!     Ok(blacs.exit().await?)
 //! }
+//! # checks::documented::run(4, &program);
 //! ```
 //!
 //! # What a message needs
@@ -39,8 +40,9 @@
 //!
 //! A send ends when its matrix may be used again, whether or not the receiver has come. Messages
 //! between two processes arrive in order. Those of different grids never meet, and neither do those
-//! between two processes, along rows, along columns and of the whole grid. What waits in the sender's
-//! memory goes on in every call of any grid.
+//! between two processes, along rows, along columns and of the whole grid. A message that waits in the
+//! sender's memory is fetched by its receiver, without another call of the sender; a broadcast waits for
+//! those processes only that have to pass it on ([`Topology`]).
 //!
 //! # What is the same every time
 //! Every receive names its sender, and operands are combined in an order that depends on the topology
@@ -51,6 +53,8 @@
 //! which take any [`Memory`] with a [`Shape`] and a [`Precision`]: for bindings to other languages.
 
 #![forbid(unsafe_code)]
+// docs.rs shows which items need which feature.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod blacs;
 mod broadcast;
@@ -64,7 +68,6 @@ mod memory;
 mod packing;
 mod parameters;
 mod point;
-mod progress;
 mod scope;
 mod shape;
 mod ties;

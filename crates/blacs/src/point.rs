@@ -166,7 +166,7 @@ impl<'a> Call<'a> for SendCall<'a> {
 
     #[inline]
     fn now(&mut self) -> Option<()> {
-        if !self.shape.is_one_run() || self.grid.grids_are_due() {
+        if !self.shape.is_one_run() {
             return None;
         }
         let to = self.grid.index_in(Scope::All, self.to).ok()?;
@@ -182,11 +182,11 @@ impl<'a> Call<'a> for SendCall<'a> {
 
     fn later(self) -> Boxed<'a, Result<()>> {
         let SendCall { grid, memory, shape, size, to, index } = self;
-        Box::pin(grid.progressing(async move {
+        Box::pin(async move {
             let to = grid.index_in(Scope::All, to)?;
             let index = index.unwrap_or_else(|| grid.counters.next_to(to, Space::Pair));
             grid.put_with(index, to, View::Shared(memory), shape, size).await
-        }))
+        })
     }
 }
 
@@ -217,7 +217,7 @@ impl<'a> Call<'a> for RecvCall<'a> {
     #[inline]
     fn now(&mut self) -> Option<()> {
         let grid = self.grid;
-        if !self.shape.is_one_run() || grid.grids_are_due() {
+        if !self.shape.is_one_run() {
             return None;
         }
         let from = grid.index_in(Scope::All, self.from).ok()?;
@@ -239,7 +239,7 @@ impl<'a> Call<'a> for RecvCall<'a> {
 
     fn later(self) -> Boxed<'a, Result<()>> {
         let RecvCall { grid, memory, shape, size, from, begun } = self;
-        Box::pin(grid.progressing(async move {
+        Box::pin(async move {
             let from = grid.index_in(Scope::All, from)?;
             let expected = shape.elements() * size;
             match begun {
@@ -256,6 +256,6 @@ impl<'a> Call<'a> for RecvCall<'a> {
                     grid.take_with(index, from, memory, shape, size).await
                 }
             }
-        }))
+        })
     }
 }

@@ -35,10 +35,10 @@ pub(crate) enum Space {
     Of(Scope),
 }
 
-/// How many indices are for messages between two processes. Of each, two that nobody has received yet
-/// are received without the sender's help.
+/// The number of indices for messages between two processes. Of each, two offers have room at the
+/// receiver; more are found in the sender's memory, at the cost of one more transfer.
 const PAIR_INDICES: usize = 64;
-/// How many are for messages of each scope.
+/// The number of indices for messages of each scope.
 const SCOPE_INDICES: usize = 8;
 /// How many indices of a communicator there are for all spaces together.
 pub(crate) const INDICES: usize = PAIR_INDICES + SCOPE_INDICES * (SPACES - 1);

@@ -1,6 +1,7 @@
 //! A job to run under every delivery order, or under random ones, and the result it must have.
 
 use explore::{CounterExample, Explorer, Progress, Report, Sample};
+use fabric_conformance::watchdog::watch;
 use rdma_fabric::{Fabric, ProgramResult};
 use std::{fmt, ops::ControlFlow, pin::Pin, rc::Rc, time::Instant};
 
@@ -161,6 +162,7 @@ impl Exploration {
     /// If the result is not the expected one.
     pub fn check(&self) {
         let (name, start) = (&self.name, Instant::now());
+        let _watched = watch(name);
         let explorer = (self.explorer)();
         let explored = match self.expected {
             Expected::Violated { within, .. } => self.explored(explorer.state_limit(within), self.expected),
@@ -195,8 +197,8 @@ impl Exploration {
     /// Replays a counter-example, and compares it with the original.
     fn replay(&self, found: &CounterExample) {
         let program = self.program.clone();
-        let (again, timeline) = (self.explorer)().replay(&found.schedule, move |fabric| program(fabric));
-        assert_eq!((again.as_ref(), &timeline), (Some(&found.what), &found.timeline), "{}", self.name);
+        let again = (self.explorer)().replay(&found.schedule, move |fabric| program(fabric));
+        assert_eq!((again.what.as_ref(), &again.timeline), (Some(&found.what), &found.timeline), "{}", self.name);
     }
 }
 

@@ -3,6 +3,7 @@
 //! Tests launch jobs ([`launch`]). The test [`IS_A_RANK`] is a rank of such a job
 //! ([`Asked::of_this_process`]); without a job it does nothing.
 
+use fabric_conformance::watchdog::watch_test;
 use rdma_fabric::{Fabric, Program, Rank};
 use rustix::process::{Signal, getpid, kill_process};
 use std::{
@@ -50,7 +51,9 @@ pub struct Report {
 ///
 /// # Panics
 /// If the job can't be run.
+#[track_caller]
 pub fn launch(ranks: usize, temporary: &str, asked: &str, with: impl FnOnce(Launcher) -> Launcher) -> Report {
+    watch_test();
     static UNIQUE: AtomicU64 = AtomicU64::new(0);
     let unique = format!("killed-{}-{}", process::id(), UNIQUE.fetch_add(1, Relaxed));
     let directory = Path::new(temporary).join(unique);

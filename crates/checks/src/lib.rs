@@ -7,10 +7,15 @@
 #![forbid(unsafe_code)]
 
 pub mod acp;
+#[cfg(target_os = "linux")]
+pub mod documented;
 pub mod exchange;
 pub mod exploration;
 pub mod fmpl;
+pub mod jobs;
 #[cfg(target_os = "linux")]
 pub mod killed;
 pub mod lock;
 mod loss;
+
+pub use fabric_conformance::watchdog;

@@ -8,7 +8,7 @@ use crate::{
     effect::Effect,
     live::LiveJob,
     loss::{Ranks, bit},
-    report::Report,
+    report::{Replay, Report},
     running::Task,
     sample::{self, Failure, Sample},
     schedule::{MOST_RANKS, Schedule},
@@ -225,12 +225,11 @@ impl<'a> Explorer<'a> {
         })
     }
 
-    /// Replays the schedule of a counter-example. Returns what goes wrong, if anything does, and
-    /// the timeline.
+    /// Replays the schedule of a counter-example.
     ///
     /// # Panics
     /// If `schedule` was not printed by a counter-example.
-    pub fn replay<Fut>(self, schedule: &str, program: impl Fn(Fabric) -> Fut + 'a) -> (Option<String>, Vec<String>)
+    pub fn replay<Fut>(self, schedule: &str, program: impl Fn(Fabric) -> Fut + 'a) -> Replay
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
     {
@@ -241,7 +240,8 @@ impl<'a> Explorer<'a> {
         schedule.shared.iter().for_each(|home| cells.share(*home));
         schedule.contested.iter().for_each(|holding| cells.contested.add(*holding));
         drop(cells);
-        search::follow(&mut world, &self.checks, &schedule.moves)
+        let (what, timeline) = search::follow(&mut world, &self.checks, &schedule.moves);
+        Replay { what, timeline }
     }
 
     /// Runs `runs` jobs with random orders, the first from `seed` and each further one from the

@@ -92,6 +92,17 @@ impl Seat {
         if rank.index() < ranks { Ok(()) } else { Err(FabricError::NoSuchRank { rank, ranks }) }
     }
 
+    /// Checks that this rank has resolved `place`, and that its region has not been dropped.
+    ///
+    /// # Errors
+    /// [`FabricError::Unsupported`], [`FabricError::StaleRegion`].
+    pub(crate) fn registered_place(&self, place: &Place) -> Result<()> {
+        if !place.has_anchor(&self.session.anchor) {
+            return Err(FabricError::Unsupported { feature: &"a place of another provider" });
+        }
+        self.registered(place.addr())
+    }
+
     /// Checks that the region of `addr` has not been dropped.
     ///
     /// # Errors
@@ -142,16 +153,16 @@ impl Provider for Explored {
         drop(cells);
         self.registered(addr)?;
         self.session.cells.borrow().locate(self.ranks(), addr, len, align)?;
-        Ok(Place::remote(addr, len, None))
+        Ok(Place::remote(addr, len, self.session.anchor.clone()))
     }
 
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()> {
-        self.registered(from.addr())?;
+        self.registered_place(from)?;
         if waiting { self.watch(from, into) } else { self.load(from, into) }
     }
 
     fn write(&self, to: &Place, from: &[u8], _waited: bool) -> Result<()> {
-        self.registered(to.addr())?;
+        self.registered_place(to)?;
         for (part, at) in self.pieces(Agent::Cpu(self.me()), to) {
             self.session.cells.borrow_mut().store(part.cell);
             self.session.ask(Act::Store(part, bits_of(part, &from[at]))).ok_or(OVER)?;
@@ -259,6 +270,9 @@ impl Multicast for Explored {
 
 impl Keyless for Explored {
     fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
+        if like.rank() != self.me() {
+            return Err(FabricError::Unsupported { feature: &"a handle like that of another rank" });
+        }
         Ok(like.beside(Explored::new(&self.session, Some(Keyring::new(pact)), self.of_helper)))
     }
 }

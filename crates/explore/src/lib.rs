@@ -173,6 +173,6 @@ pub use explorer::Explorer;
 pub use live::{Event, LiveJob};
 pub use probe::Probe;
 pub use rdma_fabric::{Fabric, Rank, Region};
-pub use report::{CounterExample, Report, Stop, Verdict};
+pub use report::{CounterExample, Replay, Report, Stop, Verdict};
 pub use sample::{Failure, Sample};
 pub use search::Progress;

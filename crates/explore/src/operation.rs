@@ -22,7 +22,7 @@ impl Seat {
     /// used any more.
     fn usable(&self, place: &Place) -> Result<()> {
         self.alive(place.rank())?;
-        self.registered(place.addr())
+        self.registered_place(place)
     }
 
     /// Posts the operation that `op` makes, given its handle's number. Its result is made of
@@ -41,7 +41,7 @@ impl Seat {
         }
         to.iter().try_for_each(|place| self.usable(place))?;
         if let Source::Place(own) = from {
-            self.registered(own.addr())?;
+            self.registered_place(own)?;
         }
         // Bytes are copied now. They, and nothing, are over; own memory is read later.
         let own = if let Source::Place(own) = from { Some(own).filter(|own| !own.is_empty()) } else { None };
@@ -70,7 +70,7 @@ impl Seat {
     pub(crate) fn post_get(&self, from: &Place, to: &Sink<'_>) -> Result<Posted> {
         self.usable(from)?;
         if let Sink::Place(own) = to {
-            self.registered(own.addr())?;
+            self.registered_place(own)?;
         }
         if from.is_empty() {
             return Ok(Posted::Over(0));

@@ -141,15 +141,33 @@ impl fmt::Display for Report {
     }
 }
 
+/// The run of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Replay {
+    /// What is broken; `None` if nothing is.
+    pub what: Option<String>,
+    /// What happened, a line each.
+    pub timeline: Vec<String>,
+}
+
+impl fmt::Display for Replay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.what.as_deref().unwrap_or("nothing is wrong"))?;
+        written(&self.timeline, f)
+    }
+}
+
+fn written(timeline: &[String], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    timeline.iter().try_for_each(|line| writeln!(f, "  {line}"))
+}
+
 impl fmt::Display for CounterExample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CounterExample { what, schedule, moves, .. } = self;
         writeln!(f, "{what}")?;
         let shortest = if self.shortest { ", none shorter" } else { "" };
         writeln!(f, "after {moves} moves{shortest}; replay with schedule {schedule}")?;
-        for line in &self.timeline {
-            writeln!(f, "  {line}")?;
-        }
-        Ok(())
+        written(&self.timeline, f)
     }
 }

@@ -15,7 +15,10 @@ use crate::{
     operation::{Handles, Pieces},
     running::{Running, Task},
 };
-use rdma_fabric::{Rank, provider::JobFacts};
+use rdma_fabric::{
+    Rank,
+    provider::{Anchor, JobFacts},
+};
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
@@ -46,6 +49,8 @@ pub(crate) struct Session {
     pub(crate) rank: Rank,
     pub(crate) facts: Arc<JobFacts>,
     pub(crate) cells: Rc<RefCell<Cells>>,
+    /// The seal of places that this rank has resolved in this run.
+    pub(crate) anchor: Anchor,
     /// Ranks that may die.
     pub(crate) mortal: Cell<Ranks>,
     /// Whether what a rank owns when its program returns lives until the job ends.
@@ -118,6 +123,7 @@ impl Session {
             rank,
             facts,
             cells,
+            anchor: Anchor::new(()),
             mortal: Cell::new(0),
             together: Cell::new(false),
             source,

@@ -1,6 +1,6 @@
 //! Runs cases on a provider, and judges what became of their ranks.
 
-use crate::{Case, CaseProgram, RecordedProgram};
+use crate::{Case, CaseProgram, RecordedProgram, watchdog::watch};
 use rdma_fabric::{FabricError, Rank};
 use std::{fmt, sync::Arc};
 
@@ -166,7 +166,7 @@ pub trait TestBed {
     fn check(program: &CaseProgram, sizes: &[usize], test: &str) {
         for ranks in Self::sizes(sizes) {
             for turn in Self::turns() {
-                let report = Self::run(program, ranks, test, turn);
+                let report = run_watched::<Self>(program, ranks, test, turn);
                 report.iter().for_each(|report| report.must_be_well(&format!("{test}, {ranks} ranks, turn {turn}")));
             }
         }
@@ -181,7 +181,7 @@ pub trait TestBed {
             for &loss in Self::LOSSES {
                 for turn in Self::turns() {
                     let what = format!("{test}, {ranks} ranks, turn {turn}, {loss:?}");
-                    let report = Self::run(&program(loss), ranks, test, turn);
+                    let report = run_watched::<Self>(&program(loss), ranks, test, turn);
                     report.iter().for_each(|report| report.must_lack_the_last(&what, loss));
                 }
             }
@@ -196,7 +196,7 @@ pub trait TestBed {
     fn check_aborting(program: &CaseProgram, sizes: &[usize], test: &str) {
         for ranks in Self::sizes(sizes) {
             for turn in Self::turns() {
-                let report = Self::run(program, ranks, test, turn);
+                let report = run_watched::<Self>(program, ranks, test, turn);
                 report.iter().for_each(|report| report.must_be_aborted(&format!("{test}, {ranks} ranks, turn {turn}")));
             }
         }
@@ -216,4 +216,10 @@ pub trait TestBed {
             }
         }
     }
+}
+
+/// Runs a job under the watchdog.
+fn run_watched<B: TestBed + ?Sized>(program: &CaseProgram, ranks: usize, test: &str, turn: u64) -> Option<JobReport> {
+    let _watched = watch(format!("{test}, {ranks} ranks, turn {turn}"));
+    B::run(program, ranks, test, turn)
 }

@@ -41,6 +41,7 @@ pub mod capabilities;
 mod cases;
 mod program;
 mod verdict;
+pub mod watchdog;
 
 pub use bed::{JobReport, Loss, ON_PURPOSE, RankOutcome, TestBed};
 pub(crate) use cases::Start;

@@ -10,7 +10,7 @@ pub type Result<T, E = FmplError> = core::result::Result<T, E>;
 #[non_exhaustive]
 pub enum FmplError {
     /// The fabric failed underneath.
-    #[error(transparent)]
+    #[error("{0}")]
     Fabric(#[from] FabricError),
     /// The communicator has no such member.
     #[error("there is no member {member}: the communicator has members 0 to {last}", last = .members.saturating_sub(1))]

@@ -4,7 +4,27 @@ use crate::{Communicator, Options, Result, collective::Hardware};
 use core::future::Future;
 use rdma_fabric::{Fabric, Group, provider::Boxed};
 
-/// FMPL, begun on this rank.
+/// The library on one rank: its communicators and their matching areas.
+///
+/// ```
+/// use fmpl::{Fmpl, Op};
+/// use rdma_fabric::{Fabric, ProgramResult};
+///
+/// /// Even and odd ranks add up their numbers, each in a communicator of their own.
+/// async fn sums(fabric: Fabric) -> ProgramResult<()> {
+///     let mut fmpl = Fmpl::init(&fabric).await?;
+///     let me = fmpl.world().me();
+///     let half = fmpl.create(Some(me as u64 % 2), me as u64).await?.ok_or("a colour was given")?;
+///     let sum = half.buffer::<i32>(1)?;
+///     fabric.write(&sum, &[me as i32])?;
+///     half.allreduce(&sum, Op::Sum).await?;
+///     let mut total = [0];
+///     fabric.read(&sum, &mut total)?;
+///     assert_eq!(total, [if me % 2 == 0 { 2 } else { 4 }]);
+///     Ok(fmpl.finalize().await?)
+/// }
+/// # checks::documented::run(4, &sums);
+/// ```
 #[derive(Debug)]
 pub struct Fmpl {
     options: Options,

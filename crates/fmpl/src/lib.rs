@@ -7,7 +7,7 @@
 //! puts the body straight into the receive buffer, and says so. Neither allocates, searches or
 //! copies, whatever else is outstanding.
 //!
-//! ```no_run
+//! ```
 //! use fmpl::Fmpl;
 //! use rdma_fabric::{Fabric, ProgramResult};
 //!
@@ -22,6 +22,7 @@
 //!     }
 //!     Ok(fmpl.finalize().await?)
 //! }
+//! # checks::documented::run(3, &ping);
 //! ```
 //!
 //! # What a message needs

@@ -83,9 +83,9 @@ impl Options {
     }
 
     /// Lets the spool grow, so that sends do not wait for room there. When no memory is left, they
-    /// fail. Two messages of an index wait where their receiver fetches them by itself; a third one is
-    /// spooled when the first was fetched, or after `patience`, which is lost once as long as the
-    /// receiver fetches none. So a sender does not run far ahead of a receiver that comes along.
+    /// fail. If two messages of an index wait, a third one is spooled when the first was fetched, or after
+    /// `patience`, which is lost once as long as the receiver fetches none. So a sender does not run far
+    /// ahead of a receiver that keeps up.
     pub fn growing(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
         self

@@ -1,4 +1,7 @@
-//! Progress: whoever waits in a call of a communicator carries on with what its rank has begun.
+//! Progress: a call of a communicator that waits polls the sends of its rank that are not complete.
+//!
+//! No receiver depends on that: what was sent is announced before the call that sends it returns
+//! ([`Communicator::announced`]).
 
 use crate::{Communicator, state::State};
 use core::{
@@ -6,7 +9,6 @@ use core::{
     pin::pin,
     task::{Context, Poll, Waker},
 };
-use rdma_fabric::Fabric;
 
 impl Communicator {
     /// Awaits something; meanwhile goes on with this member's sends.
@@ -26,7 +28,7 @@ impl Communicator {
     /// Goes on with this member's sends, once.
     pub(crate) async fn once(&self) {
         poll_fn(|cx| {
-            let _ = self.with(|state| state.go_on(&self.fabric, cx));
+            let _ = self.with(|state| state.go_on(cx));
             Poll::Ready(())
         })
         .await;
@@ -65,7 +67,7 @@ impl Waiting<'_> {
             if !state.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
                 state.waiting.push(cx.waker().clone());
             }
-            state.go_on(&self.comm.fabric, cx);
+            state.go_on(cx);
         });
     }
 }
@@ -80,13 +82,13 @@ impl Drop for Waiting<'_> {
 
 impl State {
     /// Polls the sends that are pending, and notes what became of them.
-    fn go_on(&mut self, fabric: &Fabric, cx: &mut Context<'_>) {
+    fn go_on(&mut self, cx: &mut Context<'_>) {
         let mut at = 0;
         while at < self.pending.len() {
-            match self.pending[at].task.as_mut().poll(cx) {
+            match self.pending[at].poll(cx) {
                 Poll::Ready(outcome) => {
                     let pending = self.pending.swap_remove(at);
-                    pending.ended(self, fabric, outcome);
+                    pending.ended(self, outcome);
                 }
                 Poll::Pending => at += 1,
             }

@@ -4,8 +4,8 @@ use crate::{
     Direction, FmplError, Result,
     area::Ends,
     collective::Collectives,
-    point::{Offer, Pending, Window},
-    spool::Spool,
+    point::{Pending, Window},
+    spool::{Queue, Reading, Spool},
 };
 use core::{fmt, task::Waker};
 use rdma_fabric::{LocalSpan, Pod, RemoteAddr, RemoteSpan};
@@ -103,13 +103,14 @@ pub(crate) struct LaneState {
     pub(crate) taken: u64,
     /// Whether a send is not over.
     pub(crate) sending: bool,
-    /// What is spooled and may be offered when others of the lane were taken, in order; the offers
-    /// before them are pending.
-    pub(crate) later: VecDeque<Offer>,
-    /// Why a spooled message could not be offered; none can be sent after it.
+    /// The messages to the peer that are in no flag, once there was one.
+    pub(crate) queue: Option<Box<Queue>>,
+    /// Why a spooled message could not be announced; none can be sent after it.
     pub(crate) failed: Option<FmplError>,
     /// The result of a send that somebody will ask for, once there is one.
     pub(crate) isend: Option<Option<Result<()>>>,
+    /// This member's place in the peer's queue.
+    pub(crate) reading: Reading,
     /// How many messages from the peer were received.
     pub(crate) received: u64,
     /// Whether a receive is not over.

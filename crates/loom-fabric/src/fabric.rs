@@ -78,7 +78,7 @@ impl Provider for Modelled {
 
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<Place> {
         self.job().regions().locate(addr, len, align, width)?;
-        Ok(Place::remote(addr, len, None))
+        Ok(Place::remote(addr, len, self.job().anchor.clone()))
     }
 
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()> {
@@ -266,8 +266,12 @@ impl Seat {
     /// Returns the first cell of a place, if its region still exists.
     ///
     /// # Errors
-    /// [`FabricError::StaleRegion`]; [`FabricError::CellWidth`] for a part of a cell.
+    /// [`FabricError::StaleRegion`]; [`FabricError::CellWidth`] for a part of a cell;
+    /// [`FabricError::Unsupported`] for a place of another job.
     pub(crate) fn cell(&self, place: &Place) -> Result<usize> {
+        if !place.has_anchor(&self.job().anchor) {
+            return Err(FabricError::Unsupported { feature: &"a place of another provider" });
+        }
         self.job.regions().cell(place.addr(), place.len())
     }
 

@@ -15,7 +15,7 @@ use loom::{
     },
     thread::Thread,
 };
-use rdma_fabric::Rank;
+use rdma_fabric::{Rank, provider::Anchor};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, VecDeque},
@@ -97,6 +97,8 @@ pub struct Job {
     states: Mutex<Vec<TaskState>>,
     pub(crate) helpers: Helpers,
     pub(crate) detached: Detached,
+    /// The seal of places that were resolved in this job.
+    pub(crate) anchor: Anchor,
 }
 
 impl Job {
@@ -111,6 +113,7 @@ impl Job {
             states: Mutex::new((0..config.ranks as u32).map(|rank| TaskState::new(Rank::new(rank))).collect()),
             helpers: Helpers::default(),
             detached: Detached::default(),
+            anchor: Anchor::new(()),
         }
     }
 

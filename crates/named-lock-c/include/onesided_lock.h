@@ -34,20 +34,22 @@ enum {
     ONESIDED_LOCK_SYSTEM = 11,   /* the system refused a call */
     ONESIDED_LOCK_PROTOCOL = 12, /* the lock's file is damaged */
     ONESIDED_LOCK_ARGUMENT = 13, /* a null pointer */
-    ONESIDED_LOCK_DEFECT = 14    /* a defect of the library */
+    ONESIDED_LOCK_DEFECT = 14,   /* a defect of the library */
+    ONESIDED_LOCK_REMOVED = 15   /* the lock's file was removed or replaced: open the lock anew */
 };
 
 /* Opens the lock called `name`, and makes it if it does not exist: 1 to 100 ASCII letters, digits, '-',
- * '_' and '.', not beginning with '.'. Its file is $XDG_RUNTIME_DIR/onesided-locks/<name>.lock, or
- * /tmp/onesided-locks-<user>/<name>.lock without that variable. *lock is the handle, not negative. */
+ * '_' and '.', not beginning with '.'. Its file is /tmp/onesided-locks-<user>/<name>.lock, or <name>.lock
+ * in the directory that the variable ONESIDED_LOCK_DIR names. *lock is the handle, not negative. The
+ * library keeps no descriptor below 3, and all are closed on exec. */
 int onesided_lock_open(const char *name, int *lock);
-/* The same for a file at this path. */
+/* The same for a file at this path. A relative one is that of the working directory at this time. */
 int onesided_lock_open_path(const char *path, int *lock);
 /* Closes the lock. A process that ends without doing so disturbs nobody. */
 int onesided_lock_close(int lock);
 
-/* Take the lock, and wait for that so many milliseconds: 0 means not at all, less means for ever. A
- * thread may take it shared several times. What holders did before is seen by who comes after them. */
+/* Take the lock, and wait for that so many milliseconds: 0 means not at all (ONESIDED_LOCK_BUSY if
+ * others hold it), less means for ever. A thread may take it shared several times. What holders did before is seen by who comes after them. */
 int onesided_lock_shared(int lock, int milliseconds);
 int onesided_lock_exclusive(int lock, int milliseconds);
 /* Takes the lock exclusively even if what it protects may be torn: *torn_by is then the process that

@@ -15,14 +15,17 @@
 The library, libonesided_lock.so, is searched for where the variable ONESIDED_LOCK_LIBRARY says,
 beside this file, and where the system has its libraries. Python 3.8 or later, and nothing else.
 Locks may be used by several threads; what a thread has taken, it releases itself. A child that was
-forked must open the lock anew (`Forked`). Calls wait in slices, between which Python handles signals.
+forked must open the lock anew (`Forked`); what its parent holds, it leaves alone. A lock that is copied
+or pickled, for instance for a process of `multiprocessing`, is opened anew there, by its name or path.
+A lock is closed when it is collected. Calls wait in slices, between which Python handles signals.
 """
 
 import ctypes
 import os
 import time
+import weakref
 
-__all__ = ["NamedLock", "Hold", "LockError", "Busy", "TimedOut", "Torn", "Forked"]
+__all__ = ["NamedLock", "Hold", "LockError", "Busy", "TimedOut", "Torn", "Forked", "Removed"]
 
 
 class LockError(OSError):
@@ -53,7 +56,11 @@ class Forked(LockError):
     """A parent of this process opened the lock: open it anew."""
 
 
-_ERRORS = {1: Busy, 2: TimedOut, 3: Torn, 7: Forked}
+class Removed(LockError):
+    """The lock's file was removed or replaced while this process had it open: open the lock anew."""
+
+
+_ERRORS = {1: Busy, 2: TimedOut, 3: Torn, 7: Forked, 15: Removed}
 _SLICE = 200  # ms between two looks for signals
 
 
@@ -118,11 +125,17 @@ class Hold:
         """Releases the lock."""
         _check(_library.onesided_lock_release(self._lock._handle()))
 
+    def __reduce__(self):
+        raise TypeError("a hold of a lock belongs to the thread that took it, and cannot be copied or pickled")
+
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.release()
+        try:
+            self.release()
+        except Forked:
+            pass  # a child that ends within its parent's block holds nothing
 
 
 class NamedLock:
@@ -132,6 +145,7 @@ class NamedLock:
         if (name is None) == (path is None):
             raise TypeError("a lock has a name or a path")
         self._number = None
+        self._opens = (name, None if path is None else os.path.abspath(path))
         handle = ctypes.c_int()
         if path is None:
             code = _library.onesided_lock_open(name.encode("utf-8"), ctypes.byref(handle))
@@ -139,6 +153,13 @@ class NamedLock:
             code = _library.onesided_lock_open_path(os.fsencode(path), ctypes.byref(handle))
         _check(code)
         self._number = handle.value
+        # Whatever the code: a lock that is still held stays open, and a child has nothing to close.
+        self._closes = weakref.finalize(self, _library.onesided_lock_close, self._number)
+
+    def __reduce__(self):
+        if self._number is None:
+            raise LockError(8, "a closed lock cannot be copied or pickled")
+        return _opened, self._opens
 
     def _handle(self):
         return -1 if self._number is None else self._number
@@ -164,10 +185,19 @@ class NamedLock:
         """Closes the lock. A process that ends without doing so disturbs nobody."""
         if self._number is not None:
             _check(_library.onesided_lock_close(self._number))
+            self._closes.detach()
             self._number = None
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.close()
+        try:
+            self.close()
+        except Forked:
+            pass  # as for `Hold`
+
+
+def _opened(name, path):
+    """Opens the lock that was copied or pickled."""
+    return NamedLock(name, path=path)

@@ -67,7 +67,7 @@ pub(crate) fn exclusive(lock: i32, milliseconds: i32) -> Outcome<()> {
 pub(crate) fn mend(lock: i32, milliseconds: i32) -> Outcome<i32> {
     let handle = handles::of(lock)?;
     let guard = match Wait::of(milliseconds) {
-        Wait::Not => handle.lock.mend_within(Duration::ZERO)?,
+        Wait::Not => handle.lock.try_mend()?.ok_or_else(busy)?,
         Wait::For(time) => handle.lock.mend_within(time)?,
         Wait::Ever => handle.lock.mend()?,
     };

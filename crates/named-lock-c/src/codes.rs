@@ -29,6 +29,8 @@ pub(crate) enum Code {
     Argument = 13,
     /// A panic in the library.
     Defect = 14,
+    /// The lock's file is not at its path any more.
+    Removed = 15,
 }
 
 /// Why a call failed.
@@ -51,7 +53,8 @@ impl From<Error> for Failure {
         let code = match &error {
             Error::Name { .. } => Code::Name,
             Error::Foreign { .. } => Code::Foreign,
-            Error::System { .. } => Code::System,
+            Error::System { .. } | Error::Probe { .. } => Code::System,
+            Error::Removed { .. } | Error::Replaced { .. } => Code::Removed,
             Error::Torn { .. } => Code::Torn,
             Error::TimedOut { .. } => Code::TimedOut,
             Error::Full { .. } => Code::Full,

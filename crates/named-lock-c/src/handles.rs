@@ -1,8 +1,9 @@
 //! The locks that this process has open, by number, and who holds them.
 //!
 //! A child that was forked begins a table of its own: its parent's may be locked for ever, by a thread
-//! that the child does not have. The number of a lock says in which table it is, so that a child is
-//! told what is wrong with its parent's numbers.
+//! that the child does not have. The number of a lock says in which table it is, so that a child
+//! receives an error that says what is wrong with its parent's numbers. It also says the turn of its
+//! place, so that a closed number is not the next lock's.
 
 use crate::codes::{Code, Failure, Outcome};
 use named_lock::{NamedLock, ReadGuard, WriteGuard, this_process};
@@ -29,17 +30,26 @@ pub(crate) enum Held {
 #[derive(Debug)]
 struct Table {
     process: u32,
-    locks: RwLock<Vec<Option<Arc<Handle>>>>,
+    locks: RwLock<Vec<Place>>,
     /// The table of a child.
     child: OnceLock<Box<Table>>,
 }
 
-/// Bits of a number for the place in the table; those above are the table's depth.
-const PLACE: u32 = 20;
+/// A place in the table.
+#[derive(Debug, Default)]
+struct Place {
+    /// The number of locks that have been here, which wraps.
+    turn: u32,
+    lock: Option<Arc<Handle>>,
+}
+
+/// A number: `depth of the table:7 | turn:12 | place:12`.
+const PLACE: u32 = 12;
+const TURN: u32 = 12;
 /// The most locks of a process.
 const MOST: usize = 1 << PLACE;
 /// The most forks in a row.
-const DEEPEST: u32 = 1 << (31 - PLACE);
+const DEEPEST: u32 = 1 << (31 - TURN - PLACE);
 
 impl Table {
     fn new() -> Self {
@@ -66,23 +76,26 @@ impl Table {
 /// Gives a lock a number.
 pub(crate) fn add(lock: NamedLock) -> Outcome<i32> {
     let (table, depth) = Table::here();
-    let handle = Some(Arc::new(Handle { lock, holds: Mutex::default() }));
+    let handle = Arc::new(Handle { lock, holds: Mutex::default() });
     let mut locks = table.locks.write().unwrap_or_else(PoisonError::into_inner);
-    let place = locks.iter().position(Option::is_none).unwrap_or(locks.len());
-    if place >= MOST || depth >= DEEPEST {
+    let index = locks.iter().position(|place| place.lock.is_none()).unwrap_or(locks.len());
+    if index >= MOST {
         return Err(Failure::new(Code::Full, format!("this process has {MOST} locks open")));
     }
-    if place == locks.len() {
-        locks.push(handle);
-    } else {
-        locks[place] = handle;
+    if depth >= DEEPEST {
+        return Err(Failure::new(Code::Full, format!("there were {depth} forks in a row")));
     }
-    Ok(((depth << PLACE) | place as u32).cast_signed())
+    if index == locks.len() {
+        locks.push(Place::default());
+    }
+    locks[index].lock = Some(handle);
+    Ok((depth << (TURN + PLACE) | locks[index].turn << PLACE | index as u32).cast_signed())
 }
 
-fn place(number: i32, depth: u32) -> Outcome<usize> {
+/// Returns the index and the turn that a number of the table at `depth` means.
+fn place(number: i32, depth: u32) -> Outcome<(usize, u32)> {
     let bits = number.cast_unsigned();
-    let (of, place) = (bits >> PLACE, bits as usize % MOST);
+    let (of, turn, index) = (bits >> (TURN + PLACE), bits >> PLACE & ((1 << TURN) - 1), bits as usize % MOST);
     if number < 0 || of > depth {
         return Err(none(number));
     }
@@ -92,7 +105,7 @@ fn place(number: i32, depth: u32) -> Outcome<usize> {
             format!("lock {number} was opened by a process that this one was forked from: open it anew"),
         ));
     }
-    Ok(place)
+    Ok((index, turn))
 }
 
 fn none(number: i32) -> Failure {
@@ -103,23 +116,25 @@ fn none(number: i32) -> Failure {
 #[inline]
 pub(crate) fn of(number: i32) -> Outcome<Arc<Handle>> {
     let (table, depth) = Table::here();
-    let place = place(number, depth)?;
+    let (index, turn) = place(number, depth)?;
     let locks = table.locks.read().unwrap_or_else(PoisonError::into_inner);
-    locks.get(place).and_then(Option::as_ref).cloned().ok_or_else(|| none(number))
+    let place = locks.get(index).filter(|place| place.turn == turn);
+    place.and_then(|place| place.lock.clone()).ok_or_else(|| none(number))
 }
 
 /// Closes the lock with this number, unless a thread holds it.
 pub(crate) fn remove(number: i32) -> Outcome<()> {
     let (table, depth) = Table::here();
-    let place = place(number, depth)?;
+    let (index, turn) = place(number, depth)?;
     let mut locks = table.locks.write().unwrap_or_else(PoisonError::into_inner);
-    let slot = locks.get_mut(place).ok_or_else(|| none(number))?;
-    let handle = slot.as_ref().ok_or_else(|| none(number))?;
+    let place = locks.get_mut(index).filter(|place| place.turn == turn).ok_or_else(|| none(number))?;
+    let handle = place.lock.as_ref().ok_or_else(|| none(number))?;
     if !handle.holds().is_empty() {
         return Err(Failure::new(Code::Held, format!("lock {number} is held: release it first")));
     }
     // What a thread that waits for it gets then, it still releases.
-    let closed = slot.take();
+    let closed = place.lock.take();
+    place.turn = (turn + 1) % (1 << TURN);
     drop(locks);
     drop(closed);
     Ok(())

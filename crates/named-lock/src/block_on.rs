@@ -1,6 +1,6 @@
 //! Running a future of the lock's protocol on the calling thread: spin, yield, park.
 
-use crate::{bell, mapping::Mapping, slots};
+use crate::{bell, descriptor, mapping::Mapping, process::Unknown, slots};
 use core::{
     future::Future,
     hint::spin_loop,
@@ -8,7 +8,8 @@ use core::{
     task::{Context, Poll, Waker},
     time::Duration,
 };
-use std::{sync::OnceLock, thread, time::Instant};
+use rustix::thread::sched_getaffinity;
+use std::{path::Path, sync::OnceLock, thread, time::Instant};
 
 /// Fruitless polls before the first yield.
 const SPINS: u32 = 100;
@@ -20,13 +21,21 @@ const YIELDING: Duration = Duration::from_micros(30);
 
 /// Runs `future`, whose waits are those of `me`, to completion. Looks meanwhile whether those that
 /// use the lock live. `deadline` only says when to look at the future again.
-pub(crate) fn block_on<F: Future>(map: &Mapping, me: usize, deadline: Option<Instant>, future: F) -> F::Output {
+///
+/// # Errors
+/// [`Unknown`] if a process that uses the lock can't be probed; then the future is dropped.
+pub(crate) fn block_on<F: Future>(
+    map: &Mapping,
+    me: usize,
+    deadline: Option<Instant>,
+    future: F,
+) -> Result<F::Output, Unknown> {
     let mut future = pin!(future);
     let mut cx = Context::from_waker(Waker::noop());
     let (mut idle, mut spins, mut yields_until) = (0, SPINS, None);
     loop {
         if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
-            return out;
+            return Ok(out);
         }
         idle += 1;
         if idle == 1 && slots::in_use(map) > processors() {
@@ -37,10 +46,10 @@ pub(crate) fn block_on<F: Future>(map: &Mapping, me: usize, deadline: Option<Ins
         } else if Instant::now() < *yields_until.get_or_insert_with(|| Instant::now() + YIELDING) {
             thread::yield_now();
         } else {
-            slots::look(map, me, bell::LONGEST);
+            slots::look(map, me, bell::LONGEST)?;
             let ticket = bell::prepare(map, me);
             if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
-                return out;
+                return Ok(out);
             }
             let left = deadline.map_or(bell::LONGEST, |at| at.saturating_duration_since(Instant::now()));
             bell::park(map, me, ticket, left);
@@ -53,9 +62,10 @@ pub(crate) fn block_on<F: Future>(map: &Mapping, me: usize, deadline: Option<Ins
 fn processors() -> usize {
     static PROCESSORS: OnceLock<usize> = OnceLock::new();
     *PROCESSORS.get_or_init(|| {
-        let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
-        let online = online.and_then(|ranges| count(&ranges)).unwrap_or(0);
-        online.max(thread::available_parallelism().map_or(1, usize::from))
+        let online = descriptor::read(Path::new("/sys/devices/system/cpu/online")).ok();
+        let online = online.and_then(|ranges| count(str::from_utf8(&ranges).ok()?)).unwrap_or(0);
+        // The standard library's count would open files with standard numbers.
+        online.max(sched_getaffinity(None).map_or(1, |own| own.count() as usize))
     })
 }
 

@@ -1,5 +1,6 @@
 //! The errors of named locks.
 
+use crate::process::Unknown;
 use rma_lock::LockError;
 use rustix::io::Errno;
 use std::{
@@ -77,6 +78,40 @@ pub enum Error {
         /// The process that opened it.
         opened_by: u32,
     },
+    /// The lock's file was removed while this process had the lock open, so the lock was not taken: it
+    /// might not exclude processes that open it from now on. Open it anew: the next file is made from
+    /// the removed one. From an open: processes hold the lock in the removed file, and exclusion
+    /// beside them was not possible before the deadline.
+    #[error(
+        "lock file {} was removed while processes have it open, which a new file would not exclude: open the lock anew when \
+         they have released it",
+        path.display()
+    )]
+    Removed {
+        /// The path of the file.
+        path: PathBuf,
+    },
+    /// As [`Error::Removed`], and another file is at the path now.
+    #[error(
+        "lock file {} was replaced by another file while this process has it open, which does not exclude processes that \
+         use the other one: open the lock anew",
+        path.display()
+    )]
+    Replaced {
+        /// The path of the file.
+        path: PathBuf,
+    },
+    /// Whether a process that uses the lock lives can't be found out: neither a pidfd nor `/proc`
+    /// gives an answer.
+    #[error("whether process {process} lives, which uses the lock {}, cannot be found out: {cause}", path.display())]
+    Probe {
+        /// The lock's file.
+        path: PathBuf,
+        /// The process.
+        process: u32,
+        /// The failure of the last probe.
+        cause: io::Error,
+    },
     /// The lock's protocol failed underneath.
     #[error("the lock {}: {cause}", path.display())]
     Lock {
@@ -85,6 +120,27 @@ pub enum Error {
         /// Why.
         cause: LockError,
     },
+}
+
+/// Why a call of the lock's protocol failed.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// By itself.
+    Lock(LockError),
+    /// Whether another process lives is not known, so the call was given up.
+    Probe(Unknown),
+}
+
+impl From<LockError> for Failed {
+    fn from(error: LockError) -> Self {
+        Failed::Lock(error)
+    }
+}
+
+impl From<Unknown> for Failed {
+    fn from(unknown: Unknown) -> Self {
+        Failed::Probe(unknown)
+    }
 }
 
 /// The result of a call.
@@ -104,7 +160,16 @@ impl Error {
         Error::TimedOut { path: path.to_owned() }
     }
 
-    pub(crate) fn lock(path: &Path) -> impl FnOnce(LockError) -> Self {
-        move |cause| Error::Lock { path: path.to_owned(), cause }
+    /// Returns what makes an error of a failed probe.
+    pub(crate) fn probe(path: &Path) -> impl FnOnce(Unknown) -> Self {
+        move |Unknown { process, cause }| Error::Probe { path: path.to_owned(), process, cause: cause.into() }
+    }
+
+    /// Returns what makes an error of a failed call of the lock's protocol.
+    pub(crate) fn lock(path: &Path) -> impl FnOnce(Failed) -> Self {
+        move |failed| match failed {
+            Failed::Lock(cause) => Error::Lock { path: path.to_owned(), cause },
+            Failed::Probe(unknown) => Error::probe(path)(unknown),
+        }
     }
 }

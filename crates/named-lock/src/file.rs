@@ -1,11 +1,11 @@
 //! A lock's file as the system sees it: opened only if it is what this crate makes, locked while
 //! somebody founds or joins, replaced as a whole.
 
-use crate::{Error, Result, layout};
+use crate::{Error, Result, descriptor, layout};
 use rustix::{
     fs::{
-        AtFlags, CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, fallocate, flock, fstat,
-        linkat, lstat, open, rename, renameat_with, unlink,
+        AtFlags, CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, fallocate, fchmod, flock,
+        fstat, linkat, lstat, rename, renameat_with, unlink,
     },
     io::{Errno, retry_on_intr},
     process::{Resource, geteuid, getrlimit},
@@ -19,6 +19,15 @@ use std::{
 
 /// Read and written by its user, and by nobody else.
 const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+/// Keeps a file from being removed because of its age, by the XDG base directory specification, which
+/// `systemd-tmpfiles` follows everywhere.
+const KEPT: Mode = Mode::SVTX;
+
+/// Sets the mode of a file, whatever the umask has taken away. Not every file system has files that
+/// are [`KEPT`].
+fn set_mode(file: &OwnedFd) -> Result<(), Errno> {
+    fchmod(file, MODE | KEPT).or_else(|_| fchmod(file, MODE))
+}
 
 /// Opens the file at `path`, if there is one.
 ///
@@ -26,8 +35,8 @@ const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// [`Error::Foreign`] for anything that this crate would not have made.
 pub(crate) fn existing(path: &Path) -> Result<Option<OwnedFd>> {
     // Not blocking, lest a pipe make this wait for its other end.
-    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = match retry_on_intr(|| open(path, flags, Mode::empty())) {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = match descriptor::open(path, flags, Mode::empty()) {
         Ok(file) => file,
         Err(Errno::NOENT) => return Ok(None),
         Err(Errno::LOOP) => return Err(Error::foreign(path, "is a symbolic link")),
@@ -46,16 +55,31 @@ pub(crate) fn existing(path: &Path) -> Result<Option<OwnedFd>> {
     } else if u64::try_from(there.st_size) != Ok(layout::file_bytes() as u64) {
         "is no lock of this version: it has another length"
     } else {
+        if there.st_mode & KEPT.as_raw_mode() == 0 {
+            set_mode(&file).map_err(Error::refused("fchmod", path))?;
+        }
         return Ok(Some(file));
     };
     Err(Error::foreign(path, why))
+}
+
+/// Opens a file of a lock without a name, by a link of `/proc`, if it is one; also returns its device
+/// and number.
+pub(crate) fn nameless_at(link: &Path) -> Option<(OwnedFd, (u64, u64))> {
+    let file = descriptor::open(link, OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty()).ok()?;
+    let there = fstat(&file).ok()?;
+    let is_one = FileType::from_raw_mode(there.st_mode) == FileType::RegularFile
+        && there.st_uid == geteuid().as_raw()
+        && there.st_nlink == 0
+        && u64::try_from(there.st_size) == Ok(layout::file_bytes() as u64);
+    is_one.then_some((file, (there.st_dev, there.st_ino)))
 }
 
 /// Opens the same file once more, whatever its name leads to now. Threads that lock it by the same
 /// descriptor would not exclude each other.
 pub(crate) fn again(file: &OwnedFd, path: &Path) -> Result<OwnedFd> {
     let own = format!("/proc/self/fd/{}", file.as_raw_fd());
-    open(own, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(Error::refused("open", path))
+    descriptor::open(&own, OFlags::RDWR, Mode::empty()).map_err(Error::refused("open", path))
 }
 
 /// Returns whether `path` leads to this file.
@@ -66,6 +90,20 @@ pub(crate) fn is_at(file: &OwnedFd, path: &Path) -> Result<bool> {
         Err(Errno::NOENT) => Ok(false),
         Err(errno) => Err(Error::refused("lstat", path)(errno)),
     }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Opens the directory of `path` and locks it shared: cleaners that follow `tmpfiles.d(5)` leave a
+/// locked directory alone. Returns nothing for a directory of another user, who need not know of this
+/// lock, and where that is refused; the file is [`KEPT`] there, too.
+pub(crate) fn keep_folder(path: &Path) -> Option<OwnedFd> {
+    let folder = descriptor::open(folder_of(path), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).ok()?;
+    fstat(&folder).ok().filter(|stat| stat.st_uid == geteuid().as_raw())?;
+    flock(&folder, FlockOperation::NonBlockingLockShared).ok()?;
+    Some(folder)
 }
 
 /// Locks the file, which the end of this process undoes, unless the deadline comes first: then
@@ -95,14 +133,14 @@ pub(crate) fn unlock(file: &OwnedFd) {
 /// Makes a file of zeros, as long as a lock's, that has no name yet; or `temporary` if the file
 /// system makes no such files. Its pages are there, so that no access can run out of them.
 fn nameless(path: &Path, temporary: &Path) -> Result<(OwnedFd, bool)> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    let (file, named) = match open(folder, flags | OFlags::TMPFILE, MODE) {
+    let folder = folder_of(path);
+    let flags = OFlags::RDWR;
+    let (file, named) = match descriptor::open(folder, flags | OFlags::TMPFILE, MODE) {
         Ok(file) => (file, false),
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {
             let _ = unlink(temporary);
             let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-            (open(temporary, flags, MODE).map_err(Error::refused("open", temporary))?, true)
+            (descriptor::open(temporary, flags, MODE).map_err(Error::refused("open", temporary))?, true)
         }
         Err(errno) => return Err(Error::refused("open", folder)(errno)),
     };
@@ -111,8 +149,7 @@ fn nameless(path: &Path, temporary: &Path) -> Result<(OwnedFd, bool)> {
     if getrlimit(Resource::Fsize).current.is_some_and(|most| most < len) {
         return Err(Error::refused("fallocate", path)(Errno::FBIG));
     }
-    // Whatever the umask has taken away.
-    rustix::fs::fchmod(&file, MODE).map_err(Error::refused("fchmod", path))?;
+    set_mode(&file).map_err(Error::refused("fchmod", path))?;
     retry_on_intr(|| fallocate(&file, FallocateFlags::empty(), 0, len)).map_err(Error::refused("fallocate", path))?;
     Ok((file, named))
 }

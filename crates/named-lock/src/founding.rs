@@ -1,17 +1,17 @@
 //! Making a lock's file, and replacing it by the next generation.
 
 use crate::{
-    Result,
+    Result, descriptor,
     error::Error,
     file::{self, NewFile},
     layout::{self, MAGIC_VALUE, SHAPE_VALUE},
     mapping::Mapping,
-    process::Machine,
+    process::{Machine, Unknown},
     session::{Gate, HOME, View},
     slots, torn,
 };
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use rustix::io::dup;
+use rustix::fs::fstat;
 use std::{
     os::fd::OwnedFd,
     path::Path,
@@ -37,7 +37,7 @@ fn lay_out(path: &Path, file: &OwnedFd, machine: Machine, torn_by: Option<u32>) 
     slots::lay_out(&map);
     if let Some(number) = torn_by {
         torn::say(&map, number);
-        let own = dup(file).map_err(Error::refused("dup", path))?;
+        let own = descriptor::again(file).map_err(Error::refused("fcntl", path))?;
         let view = View::new(path, own, map.clone(), HOME.index())?;
         view.run(None, view.lock.suspect(HOME)).map_err(Error::lock(path))?;
     }
@@ -63,50 +63,67 @@ pub(crate) fn examine(path: &Path, map: &Mapping, machine: Machine) -> Result<bo
 }
 
 /// Replaces a lock's file, which the caller has locked, by one with all its room, as soon as nobody
-/// holds the lock. Gives up after `patience`, and returns false.
-pub(crate) fn renew(path: &Path, map: &Mapping, machine: Machine, patience: Duration) -> Result<bool> {
+/// holds the lock. Gives up after `patience`, and returns false. A file that was removed is replaced
+/// as well, unless another one has taken its path.
+pub(crate) fn renew(path: &Path, file: &OwnedFd, map: &Mapping, machine: Machine, patience: Duration) -> Result<bool> {
     let of_this_boot = examine(path, map, machine)?;
     // If it is over already, somebody died before putting the next one in its place.
     if Gate::of(map) != Gate::Over {
         Gate::Closing.set(map);
-        if of_this_boot && !falls_silent(map, Instant::now() + patience) {
+        let silent = if of_this_boot { falls_silent(map, Instant::now() + patience) } else { Ok(true) };
+        if !matches!(silent, Ok(true)) {
             Gate::Open.set(map);
-            return Ok(false);
+            return silent.map_err(Error::probe(path));
         }
     }
-    let replaced = replace(path, map, machine, torn::left_by(map, !of_this_boot));
+    let torn_by = torn::left_by(map, !of_this_boot).map_err(Error::probe(path));
+    let replaced = torn_by.and_then(|torn_by| replace(path, file, map, machine, torn_by));
     if replaced.is_err() && Gate::of(map) == Gate::Closing {
         Gate::Open.set(map);
     }
     replaced.map(|()| true)
 }
 
-fn replace(path: &Path, map: &Mapping, machine: Machine, torn_by: Option<u32>) -> Result<()> {
-    let new = NewFile::new(path, ".next")?;
+fn replace(path: &Path, file: &OwnedFd, map: &Mapping, machine: Machine, torn_by: Option<u32>) -> Result<()> {
+    let removed = fstat(file).map_err(Error::refused("fstat", path))?.st_nlink == 0;
+    let new = NewFile::new(path, if removed { ".again" } else { ".next" })?;
     lay_out(path, &new.file, machine, torn_by)?;
+    if removed {
+        // The gate stays closed until there is a file. If this process dies in between, the gate is
+        // opened again, and those that enter find that their file is not at the path.
+        new.publish()?;
+        Gate::Over.set(map);
+        return Ok(());
+    }
     // Before the new file can be found: never are two of them in use.
     Gate::Over.set(map);
     new.replace()
 }
 
 /// Waits until no process that lives holds the lock, or is about to, behind the closed gate.
-fn falls_silent(map: &Mapping, deadline: Instant) -> bool {
+fn falls_silent(map: &Mapping, deadline: Instant) -> Result<bool, Unknown> {
     let mut pause = Duration::from_micros(20);
     let mut busy: Vec<usize> = slots::MEMBERS.collect();
     loop {
-        busy.retain(|&rank| {
-            slots::is_in_use(map, rank) && slots::process(map, rank).is_some_and(|(process, _)| !process.has_ended())
-        });
+        let mut still = Vec::with_capacity(busy.len());
+        for rank in busy.into_iter().filter(|&rank| slots::is_in_use(map, rank)) {
+            if let Some((process, _)) = slots::process(map, rank)
+                && !process.has_ended()?
+            {
+                still.push(rank);
+            }
+        }
+        busy = still;
         if busy.is_empty() {
-            return true;
+            return Ok(true);
         }
         if Instant::now() >= deadline {
-            return false;
+            return Ok(false);
         }
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(1));
         // Those that wait for the lock may wait for one that has died, and recover first.
-        slots::look(map, HOME.index(), crate::bell::LONGEST);
+        slots::look(map, HOME.index(), crate::bell::LONGEST)?;
     }
 }
 

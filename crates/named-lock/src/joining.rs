@@ -7,16 +7,17 @@
 //! ([`founding::renew`]), which needs a moment in which nobody holds the lock.
 
 use crate::{
-    Error, Result, file, founding,
+    Error, Result, descriptor, file, founding,
     layout::PROCESSES,
     mapping::Mapping,
+    presence::BEFORE_FOUNDING,
     process::{Machine, Process},
     session::{Gate, HOME, Session, View},
     slots::{self, State},
+    strays,
 };
 use core::time::Duration;
 use rma_lock::locks::Room;
-use rustix::io::dup;
 use std::{os::fd::OwnedFd, path::Path, sync::Arc, thread, time::Instant};
 
 /// How many free ranks are enough; with fewer, those that can be had by an epoch are worth one.
@@ -37,10 +38,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// # Errors
 /// [`Error::Full`] if there is no room before the deadline.
 pub(crate) fn join(path: &Path, deadline: Instant) -> Result<Session> {
-    let (process, machine) = (Process::this()?, Machine::this()?);
+    let (process, machine) = (Process::this(path)?, Machine::this()?);
     loop {
         let Some(opened) = file::existing(path)? else {
-            founding::found(path, machine)?;
+            thread::sleep(BEFORE_FOUNDING);
+            if file::existing(path)?.is_none() && !continue_removed(path, machine, deadline)? {
+                founding::found(path, machine)?;
+            }
             continue;
         };
         if !file::lock(&opened, path, Some(deadline))? {
@@ -71,6 +75,40 @@ pub(crate) fn join(path: &Path, deadline: Instant) -> Result<Session> {
     }
 }
 
+/// Continues a lock whose file was removed while processes have it open: makes the next file of it when
+/// none of them holds the lock. They join that file at their next call. Returns false if there is no
+/// such file.
+///
+/// # Errors
+/// [`Error::Removed`] if the lock is held until the deadline.
+fn continue_removed(path: &Path, machine: Machine, deadline: Instant) -> Result<bool> {
+    for removed in strays::removed(path)? {
+        if !file::lock(&removed, path, Some(deadline))? {
+            return Err(Error::timed_out(path));
+        }
+        let map = Mapping::new(&removed, path)?;
+        // An earlier file, which was replaced when it was at the path.
+        if Gate::of(&map) == Gate::Over {
+            continue;
+        }
+        while !founding::renew(path, &removed, &map, machine, FIRMLY)? {
+            if Instant::now() >= deadline {
+                return Err(Error::Removed { path: path.to_owned() });
+            }
+            file::unlock(&removed);
+            thread::sleep(Duration::from_millis(20));
+            if !file::lock(&removed, path, Some(deadline))? {
+                return Err(Error::timed_out(path));
+            }
+            if Gate::of(&map) == Gate::Over {
+                break;
+            }
+        }
+        return Ok(true);
+    }
+    Ok(false)
+}
+
 /// What came of a look into a locked file.
 enum Outcome {
     Joined(Box<Session>),
@@ -86,22 +124,23 @@ fn in_locked(path: &Path, file: &OwnedFd, map: &Arc<Mapping>, process: Process, 
         // Whoever closed it has died.
         Gate::Closing => Gate::Open.set(map),
         Gate::Open => {}
-        Gate::Over => return founding::renew(path, map, machine, FIRMLY).map(replaced),
+        Gate::Over => return founding::renew(path, file, map, machine, FIRMLY).map(replaced),
     }
     if !of_this_boot {
-        return founding::renew(path, map, machine, FIRMLY).map(replaced);
+        return founding::renew(path, file, map, machine, FIRMLY).map(replaced);
     }
-    let home = View::new(path, dup(file).map_err(Error::refused("dup", path))?, map.clone(), HOME.index())?;
-    let ended = slots::ended(map);
+    let home =
+        View::new(path, descriptor::again(file).map_err(Error::refused("fcntl", path))?, map.clone(), HOME.index())?;
+    let ended = slots::ended(map).map_err(Error::probe(path))?;
     // Read after they have ended: none of them has gone beyond this epoch.
     let Room { epoch, epochs, deaths } = home.run(None, home.lock.room()).map_err(Error::lock(path))?;
     slots::reap(map, &ended, epoch);
     let free = free(map, epoch);
     let is_low = epochs < FEW_EPOCHS || deaths < FEW_DEATHS || (free.now.len() < FEW_RANKS && ghosts_left(map) == 0);
     let Some(&rank) = free.now.first() else {
-        return founding::renew(path, map, machine, FIRMLY).map(replaced);
+        return founding::renew(path, file, map, machine, FIRMLY).map(replaced);
     };
-    if is_low && founding::renew(path, map, machine, if epochs == 0 { FIRMLY } else { SOFTLY })? {
+    if is_low && founding::renew(path, file, map, machine, if epochs == 0 { FIRMLY } else { SOFTLY })? {
         return Ok(Outcome::Replaced);
     }
     if epochs == 0 {
@@ -109,7 +148,7 @@ fn in_locked(path: &Path, file: &OwnedFd, map: &Arc<Mapping>, process: Process, 
         return Ok(Outcome::Full);
     }
     drop(home);
-    let view = View::new(path, dup(file).map_err(Error::refused("dup", path))?, map.clone(), rank)?;
+    let view = View::new(path, descriptor::again(file).map_err(Error::refused("fcntl", path))?, map.clone(), rank)?;
     let session = Session::begin(view, process)?;
     if free.now.len() <= FEW_RANKS && free.later > FEW_RANKS && epochs >= FEW_EPOCHS {
         session.open_epoch(PATIENCE).map_err(Error::lock(path))?;

@@ -41,7 +41,8 @@
 //! # Trust
 //! Nothing that the file holds makes this crate access memory outside of it: what is read there is
 //! checked, and garbage gives [`Error::Foreign`] or [`Error::Lock`], or lets a call wait until its
-//! deadline. This crate never makes the file shorter. A process of the same user that truncates it
+//! deadline. A file that is removed or replaced by others is noticed by the next acquisition
+//! ([`Error::Removed`], [`Error::Replaced`]). This crate never makes the file shorter. A process of the same user that truncates it
 //! while others have it open ends them by SIGBUS, as with every file that is mapped.
 
 #![cfg(target_os = "linux")]
@@ -52,6 +53,7 @@
 // the lock's protocol runs.
 mod bell;
 mod block_on;
+mod descriptor;
 mod error;
 mod file;
 mod fork;
@@ -62,10 +64,12 @@ mod layout;
 mod lock;
 mod mapping;
 mod name;
+mod presence;
 mod process;
 mod provider;
 mod session;
 mod slots;
+mod strays;
 mod taking;
 mod torn;
 

@@ -6,9 +6,13 @@ use crate::{
     taking::{PATIENCE, Wait},
 };
 use core::time::Duration;
-use rma_lock::locks::{KeptRead, KeptWrite};
+use rdma_fabric::Time;
+use rma_lock::{
+    LockError,
+    locks::{KeptRead, KeptWrite},
+};
 use std::{
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     sync::{Arc, Mutex},
     time::Instant,
 };
@@ -31,24 +35,31 @@ pub struct NamedLock {
 }
 
 impl NamedLock {
-    /// Opens the lock called `name`, of this user: the file `$XDG_RUNTIME_DIR/onesided-locks/<name>.lock`,
-    /// or `/tmp/onesided-locks-<user>/<name>.lock` without that variable. Makes it if it does not exist.
+    /// Opens the lock called `name`, of this user: the file `/tmp/onesided-locks-<user>/<name>.lock`, or
+    /// `<name>.lock` in the directory that the variable `ONESIDED_LOCK_DIR` names, by an absolute
+    /// path. Makes it if it does not exist.
     ///
     /// # Errors
     /// [`Error::Name`]; [`Error::Foreign`] for a file or directory that is not as this crate makes it;
-    /// [`Error::Full`] or [`Error::TimedOut`] if there is no place within 10 s; [`Error::System`];
-    /// [`Error::Lock`].
+    /// [`Error::Full`] or [`Error::TimedOut`] if there is no place within 10 s; [`Error::Probe`] if this
+    /// process can't find out whether others live; [`Error::System`]; [`Error::Lock`].
     pub fn open(name: &str) -> Result<Self> {
         Self::open_path(name::path_of(name)?)
     }
 
     /// Opens the lock whose file is at `path`, whose directory must exist. Makes it if it does not
-    /// exist. Whoever can change the directory can take the lock away from those who come later.
+    /// exist. A relative path is that of the working directory at this time. A process that can change
+    /// the directory can remove the file; those that use it get [`Error::Removed`] then.
     ///
     /// # Errors
     /// As [`NamedLock::open`].
     pub fn open_path(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref().to_owned();
+        // The file may be opened again later, when the working directory is another one.
+        let path = path::absolute(&path).map_err(|cause| Error::System {
+            call: "getcwd",
+            path: path.as_ref().to_owned(),
+            cause,
+        })?;
         let session = joining::join(&path, Instant::now() + PATIENCE)?;
         Ok(NamedLock {
             path,
@@ -66,8 +77,8 @@ impl NamedLock {
     /// Takes the lock shared.
     ///
     /// # Errors
-    /// [`Error::Torn`], [`Error::Forked`], [`Error::Full`], [`Error::System`], [`Error::Foreign`],
-    /// [`Error::Lock`].
+    /// [`Error::Torn`], [`Error::Forked`], [`Error::Full`], [`Error::Removed`], [`Error::Replaced`],
+    /// [`Error::Probe`], [`Error::System`], [`Error::Foreign`], [`Error::Lock`].
     pub fn read(&self) -> Result<ReadGuard> {
         self.held(self.shared(Wait::Until(None))?)
     }
@@ -119,7 +130,7 @@ impl NamedLock {
     /// # Errors
     /// As [`NamedLock::write`], but never [`Error::Torn`].
     pub fn mend(&self) -> Result<WriteGuard> {
-        self.mended(Wait::Until(None))
+        self.held(self.mended(Wait::Until(None))?)
     }
 
     /// Takes the lock as [`NamedLock::mend`] does, or gives up after `time`.
@@ -127,7 +138,15 @@ impl NamedLock {
     /// # Errors
     /// As [`NamedLock::mend`], and [`Error::TimedOut`].
     pub fn mend_within(&self, time: Duration) -> Result<WriteGuard> {
-        self.mended(Wait::within(time))
+        self.held(self.mended(Wait::within(time))?)
+    }
+
+    /// Takes the lock as [`NamedLock::mend`] does if that needs no wait for others to release it.
+    ///
+    /// # Errors
+    /// As [`NamedLock::mend`].
+    pub fn try_mend(&self) -> Result<Option<WriteGuard>> {
+        self.mended(Wait::Not)
     }
 
     /// Returns what a call that waits has got.
@@ -161,11 +180,19 @@ impl NamedLock {
         Ok(held.map(|(session, kept)| WriteGuard::new(session, kept)))
     }
 
-    fn mended(&self, wait: Wait) -> Result<WriteGuard> {
-        let deadline = wait.deadline();
+    fn mended(&self, wait: Wait) -> Result<Option<WriteGuard>> {
         let held = self.take(wait, |view| {
-            view.run(deadline, async { Ok(Some(view.lock.mend_before(view.time(deadline)).await?.keep())) })
+            view.run(wait.deadline(), async {
+                let deadline = match wait {
+                    Wait::Not => Time::ZERO,
+                    Wait::Until(at) => view.time(at),
+                };
+                match view.lock.mend_before(deadline).await {
+                    Err(LockError::TimedOut) if matches!(wait, Wait::Not) => Ok(None),
+                    mended => Ok(Some(mended?.keep())),
+                }
+            })
         })?;
-        self.held(held.map(|(session, kept)| WriteGuard::new(session, kept)))
+        Ok(held.map(|(session, kept)| WriteGuard::new(session, kept)))
     }
 }

@@ -134,6 +134,16 @@ impl Mapping {
     }
 }
 
+#[cfg(test)]
+impl Mapping {
+    /// Maps a new file of zeros, as long as a lock's.
+    pub(crate) fn blank() -> Arc<Self> {
+        let file = tempfile::tempfile().expect("a file");
+        file.set_len(layout::file_bytes() as u64).expect("long enough");
+        Mapping::new(&file.into(), Path::new("blank")).expect("mapped")
+    }
+}
+
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: `new` mapped these bytes, and nobody has a reference to them any more.

@@ -1,20 +1,23 @@
 //! From a name to a path: which directory, and that nobody else can put files there.
 
-use crate::{Error, Result};
+use crate::{Error, Result, descriptor};
 use rustix::{
-    fs::{Mode, OFlags, fstat, mkdir, open},
+    fs::{Mode, OFlags, chmod, fstat, mkdir},
     io::Errno,
     process::geteuid,
 };
 use std::{
     env,
+    os::fd::{AsRawFd, OwnedFd},
     path::{Path, PathBuf},
 };
 
 /// The longest name, in bytes.
 const LONGEST: usize = 100;
-/// The directory for the locks, inside the user's directory.
+/// The beginning of the name of a user's directory for locks.
 const FOLDER: &str = "onesided-locks";
+/// Names another directory.
+const VARIABLE: &str = "ONESIDED_LOCK_DIR";
 
 /// Returns the path of the lock called `name`.
 ///
@@ -28,26 +31,43 @@ pub(crate) fn path_of(name: &str) -> Result<PathBuf> {
     Ok(folder()?.join(format!("{name}.lock")))
 }
 
-/// Returns the user's directory for locks, which exists: `$XDG_RUNTIME_DIR/onesided-locks`, or
-/// `/tmp/onesided-locks-<user>` without that variable.
+/// Returns the user's directory for locks, which exists: what [`VARIABLE`] says, or
+/// `/tmp/onesided-locks-<user>`.
+///
+/// All processes of a user must find the same directory, and no system may clean it while locks are
+/// in use. `$XDG_RUNTIME_DIR` is removed at logout, even if processes go on, and is not set for all
+/// processes of a user; `logind` removes a user's files in `/dev/shm` at logout as well. Files in
+/// `/tmp` are removed for their age only, and those of locks are protected from that
+/// ([`crate::file`]).
 fn folder() -> Result<PathBuf> {
-    let folder = match env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
-        Some(dir) => {
-            owned_directory(&dir)?;
-            dir.join(FOLDER)
-        }
+    let given = env::var_os(VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let folder = match &given {
+        Some(folder) if folder.is_absolute() => folder.clone(),
+        Some(folder) => return Err(Error::foreign(folder, "is not an absolute path, which ONESIDED_LOCK_DIR must be")),
         None => Path::new("/tmp").join(format!("{FOLDER}-{}", geteuid().as_raw())),
     };
-    match mkdir(&folder, Mode::RWXU) {
-        Ok(()) | Err(Errno::EXIST) => owned_directory(&folder).map(|()| folder),
-        Err(errno) => Err(Error::refused("mkdir", &folder)(errno)),
+    let made = match mkdir(&folder, Mode::RWXU) {
+        Ok(()) => true,
+        Err(Errno::EXIST) => false,
+        Err(errno) => return Err(Error::refused("mkdir", &folder)(errno)),
+    };
+    let directory = owned_directory(&folder)?;
+    // Whatever the umask has taken away, here or in a process that was killed in between.
+    if made || given.is_none() {
+        let stat = fstat(&directory).map_err(Error::refused("fstat", &folder))?;
+        if stat.st_mode & Mode::RWXU.as_raw_mode() != Mode::RWXU.as_raw_mode() {
+            let own = format!("/proc/self/fd/{}", directory.as_raw_fd());
+            chmod(own, Mode::RWXU).map_err(Error::refused("chmod", &folder))?;
+        }
     }
+    Ok(folder)
 }
 
-/// Checks that a directory is this user's, and that only this user can change it.
-fn owned_directory(path: &Path) -> Result<()> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let directory = match open(path, flags, Mode::empty()) {
+/// Opens a directory without access to its contents, and checks that it is this user's, and that only
+/// this user can change it.
+fn owned_directory(path: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    let directory = match descriptor::open(path, flags, Mode::empty()) {
         Ok(directory) => directory,
         Err(Errno::NOTDIR | Errno::LOOP) => return Err(Error::foreign(path, "is no directory, or a symbolic link")),
         Err(errno) => return Err(Error::refused("open", path)(errno)),
@@ -59,7 +79,7 @@ fn owned_directory(path: &Path) -> Result<()> {
     if stat.st_mode & 0o077 != 0 {
         return Err(Error::foreign(path, "is open to others: its mode should be 0700"));
     }
-    Ok(())
+    Ok(directory)
 }
 
 #[cfg(test)]

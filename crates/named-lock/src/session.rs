@@ -1,9 +1,12 @@
 //! A process as a member of one generation of a lock, which is one file.
 
 use crate::{
-    Error, Result, bell, block_on, fork,
+    Error, Result, bell, block_on,
+    error::Failed,
+    file, fork,
     layout::{self, RECOVERY},
     mapping::Mapping,
+    presence::Presence,
     process::Process,
     provider, slots,
 };
@@ -66,7 +69,8 @@ impl View {
             let memory = GroupMemory::symmetric(&fabric, layout::part_bytes()).await?;
             RecoverableLock::over(&fabric, memory, HOME, RECOVERY)
         };
-        let lock = block_on::block_on(&map, rank, None, made).map_err(Error::lock(path))?;
+        let made = block_on::block_on(&map, rank, None, made).map_err(Error::probe(path))?;
+        let lock = made.map_err(Failed::from).map_err(Error::lock(path))?;
         Ok(View { path: path.to_owned(), file, map, rank, lock, start })
     }
 
@@ -75,8 +79,8 @@ impl View {
         &self,
         deadline: Option<Instant>,
         call: impl Future<Output = Result<T, LockError>>,
-    ) -> Result<T, LockError> {
-        block_on::block_on(&self.map, self.rank, deadline, call)
+    ) -> Result<T, Failed> {
+        Ok(block_on::block_on(&self.map, self.rank, deadline, call)??)
     }
 
     /// Returns a moment on the fabric's clock.
@@ -89,6 +93,9 @@ impl View {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) view: View,
+    presence: Presence,
+    /// Keeps the file's directory from being cleaned.
+    _folder: Option<OwnedFd>,
     pub(crate) process: u32,
     /// What the slot says as long as this process has it.
     taken: u64,
@@ -98,8 +105,10 @@ impl Session {
     /// Makes this process the rank of `view`, whose slot is free. The file is locked.
     pub(crate) fn begin(view: View, process: Process) -> Result<Self> {
         bell::register_process();
+        let presence = Presence::new(&view.file, &view.path)?;
+        let folder = file::keep_folder(&view.path);
         let taken = slots::take(&view.map, view.rank, process);
-        let session = Session { process: fork::this_process(), taken, view };
+        let session = Session { process: fork::this_process(), taken, presence, _folder: folder, view };
         session.view.run(None, session.view.lock.join()).map_err(Error::lock(&session.view.path))?;
         Ok(session)
     }
@@ -111,6 +120,12 @@ impl Session {
             return Ok(());
         }
         Err(Error::Forked { path: self.view.path.clone(), opened_by: self.process })
+    }
+
+    /// Checks, for a call that has taken the lock, that others who take it do so in the same file.
+    #[inline]
+    pub(crate) fn check_presence(&self) -> Result<()> {
+        self.presence.check(&self.view.file, &self.view.path)
     }
 
     /// Announces a call that uses the lock, until [`Session::exit`]. Returns false if the gate is not
@@ -143,7 +158,7 @@ impl Session {
 
     /// Opens the next epoch in this generation, in which ranks that were left can be used again, by
     /// letting a ghost die. Does nothing if there is no ghost. The file is locked.
-    pub(crate) fn open_epoch(&self, patience: Duration) -> Result<(), LockError> {
+    pub(crate) fn open_epoch(&self, patience: Duration) -> Result<(), Failed> {
         let map = &self.view.map;
         let Some(ghost) = slots::GHOSTS.clone().find(|&ghost| !slots::is_dead(map, ghost)) else { return Ok(()) };
         if !self.enter() {
@@ -154,7 +169,7 @@ impl Session {
         let opened = self.view.run(Some(until), self.view.lock.recover_from(epoch, self.view.time(Some(until))));
         self.exit();
         match opened {
-            Err(LockError::TimedOut) => Ok(()),
+            Err(Failed::Lock(LockError::TimedOut)) => Ok(()),
             opened => opened,
         }
     }

@@ -4,7 +4,7 @@ use crate::{
     bell,
     layout::{self, ALIVE, FIRST_GHOST, PROCESSES, RANKS},
     mapping::Mapping,
-    process::Process,
+    process::{Process, Unknown},
 };
 use core::{
     ops::Range,
@@ -150,29 +150,44 @@ fn count_deaths(map: &Mapping) {
 
 /// Looks whether the processes live that hold the lock or are about to, `me` excepted, and publishes
 /// the deaths of those that don't: unless somebody has looked within `pause`.
-pub(crate) fn look(map: &Mapping, me: usize, pause: Duration) {
+///
+/// # Errors
+/// [`Unknown`] for a process that can't be probed; the others were looked at.
+pub(crate) fn look(map: &Mapping, me: usize, pause: Duration) -> Result<(), Unknown> {
     let now = clock_gettime(ClockId::Monotonic);
     let now = now.tv_sec.unsigned_abs().saturating_mul(1_000_000_000).saturating_add(now.tv_nsec.unsigned_abs());
     let last = map.word(layout::LOOKED).load(Relaxed);
     // A time in the future is garbage.
     let soon = last <= now && now - last < pause.as_nanos() as u64;
     if soon || map.word(layout::LOOKED).compare_exchange(last, now, Relaxed, Relaxed).is_err() {
-        return;
+        return Ok(());
     }
+    let mut looked = Ok(());
     for rank in MEMBERS.filter(|&rank| rank != me && is_in_use(map, rank)) {
-        if let Some((process, seen)) = process(map, rank)
-            && process.has_ended()
-        {
-            bury(map, rank, seen);
+        if let Some((process, seen)) = process(map, rank) {
+            match process.has_ended() {
+                Ok(true) => bury(map, rank, seen),
+                Ok(false) => {}
+                Err(unknown) => looked = Err(unknown),
+            }
         }
     }
+    // Whoever published a death may have died before counting it.
     count_deaths(map);
+    looked
 }
 
 /// Returns the ranks whose processes have ended, each with what its slot says.
-pub(crate) fn ended(map: &Mapping) -> Vec<(usize, u64)> {
-    let ended = |rank| process(map, rank).filter(|(process, _)| process.has_ended()).map(|(_, seen)| (rank, seen));
-    MEMBERS.filter_map(ended).collect()
+pub(crate) fn ended(map: &Mapping) -> Result<Vec<(usize, u64)>, Unknown> {
+    let mut ended = Vec::new();
+    for rank in MEMBERS {
+        if let Some((process, seen)) = process(map, rank)
+            && process.has_ended()?
+        {
+            ended.push((rank, seen));
+        }
+    }
+    Ok(ended)
 }
 
 /// Frees ranks whose processes have ended without holding the lock or waiting for it, and publishes
@@ -185,5 +200,99 @@ pub(crate) fn reap(map: &Mapping, ended: &[(usize, u64)], epoch: usize) {
         } else {
             leave(map, rank, seen, epoch + 1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{sync::Arc, thread, time::Instant};
+
+    const THIS: usize = 3;
+    const OTHER: usize = 5;
+
+    /// A file in which `OTHER` is a process that has ended, and that holds the lock.
+    fn with_a_dead_holder() -> Arc<Mapping> {
+        let map = Mapping::blank();
+        lay_out(&map);
+        // No process has this number.
+        take(&map, OTHER, Process { number: 1 << 30, started: 7 });
+        map.slot_word(OTHER, layout::HOLDS).store(1, SeqCst);
+        map
+    }
+
+    fn publish(map: &Mapping, rank: usize) {
+        let (State::Taken { number }, before) = State::of(map, rank) else { panic!("nobody is {rank}") };
+        map.slot_word(rank, layout::STATE).store(State::Dead { number }.bits(before), SeqCst);
+    }
+
+    fn is_counted(map: &Mapping) -> bool {
+        deaths(map) == 1 && map.slot_word(OTHER, layout::LIVE).load(SeqCst) == 0 && is_dead(map, OTHER)
+    }
+
+    /// `bury` publishes a death, refuses the memory of the dead, counts, and wakes: killed before the
+    /// first step, or after any of them, a process leaves the rest to the next one that looks.
+    #[test]
+    fn a_death_is_counted_whatever_step_its_publisher_was_killed_after() {
+        for done in 0..4 {
+            let map = with_a_dead_holder();
+            if done >= 1 {
+                publish(&map, OTHER);
+            }
+            if done >= 2 {
+                map.slot_word(OTHER, layout::LIVE).store(0, SeqCst);
+            }
+            if done >= 3 {
+                map.word(layout::DEATHS).store(1, SeqCst);
+            }
+            assert_eq!(is_counted(&map), done == 3, "after {done} steps");
+            look(&map, THIS, Duration::ZERO).expect("it can be probed");
+            assert!(is_counted(&map), "after {done} steps");
+        }
+    }
+
+    #[test]
+    fn a_death_that_is_counted_wakes_those_that_wait() {
+        let map = with_a_dead_holder();
+        publish(&map, OTHER);
+        let ticket = bell::prepare(&map, THIS);
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                let began = Instant::now();
+                bell::park(&map, THIS, ticket, bell::LONGEST);
+                began.elapsed()
+            });
+            look(&map, OTHER + 1, Duration::ZERO).expect("it can be probed");
+            waits.join().expect("no panic");
+        });
+        // The word that it parks on has changed, so that it does not park again.
+        let began = Instant::now();
+        bell::park(&map, THIS, ticket, bell::LONGEST);
+        assert!(began.elapsed() < bell::LONGEST, "it parked on");
+    }
+
+    #[test]
+    fn deaths_of_several_processes_are_counted_once() {
+        let map = with_a_dead_holder();
+        take(&map, 9, Process { number: (1 << 30) + 1, started: 7 });
+        map.slot_word(9, layout::HOLDS).store(1, SeqCst);
+        publish(&map, 9);
+        for _ in 0..3 {
+            look(&map, THIS, Duration::ZERO).expect("they can be probed");
+            assert_eq!(deaths(&map), 2);
+        }
+    }
+
+    #[test]
+    fn what_was_seen_of_an_earlier_process_ends_no_later_one() {
+        let map = with_a_dead_holder();
+        let (_, seen) = State::of(&map, OTHER);
+        leave(&map, OTHER, seen, 1);
+        assert_eq!(State::of(&map, OTHER).0, State::Free { untouched_from: 1 });
+        take(&map, OTHER, Process { number: 1 << 30, started: 7 });
+        bury(&map, OTHER, seen);
+        leave(&map, OTHER, seen, 2);
+        assert_eq!(State::of(&map, OTHER).0, State::Taken { number: 1 << 30 }, "another turn");
+        assert_eq!(deaths(&map), 0);
     }
 }

@@ -1,7 +1,9 @@
 //! Taking the lock in whichever generation is in use, as often as it takes.
 
 use crate::{
-    Error, NamedLock, Result, bell, file, fork, founding, joining,
+    Error, NamedLock, Result, bell,
+    error::Failed,
+    file, fork, founding, joining,
     layout::{PROCESSES, RECOVERY},
     process::Machine,
     session::{Gate, Session, View},
@@ -64,7 +66,7 @@ impl NamedLock {
     pub(crate) fn take<K>(
         &self,
         wait: Wait,
-        attempt: impl Fn(&View) -> Result<Option<K>, LockError>,
+        attempt: impl Fn(&View) -> Result<Option<K>, Failed>,
     ) -> Result<Option<(Arc<Session>, K)>> {
         let mut tries = 0;
         loop {
@@ -77,7 +79,14 @@ impl NamedLock {
             }
             let outcome = attempt(&session.view);
             if let Ok(Some(kept)) = outcome {
-                return Ok(Some((session, kept)));
+                return match session.check_presence() {
+                    Ok(()) => Ok(Some((session, kept))),
+                    Err(gone) => {
+                        drop(kept);
+                        session.exit();
+                        Err(gone)
+                    }
+                };
             }
             let goes_on = self.consider(&session, wait, outcome.map(|_| ()), &mut tries);
             session.exit();
@@ -144,20 +153,32 @@ impl NamedLock {
 
     /// Returns whether to try again after an attempt that did not take the lock.
     #[cold]
-    fn consider(&self, session: &Session, wait: Wait, outcome: Result<(), LockError>, tries: &mut u32) -> Result<bool> {
+    fn consider(&self, session: &Session, wait: Wait, outcome: Result<(), Failed>, tries: &mut u32) -> Result<bool> {
         let view = &session.view;
+        let outcome = match outcome {
+            Ok(()) => Ok(()),
+            Err(Failed::Lock(error)) => Err(error),
+            Err(failed) => return Err(Error::lock(&self.path)(failed)),
+        };
         match outcome {
             // A try found the lock taken, perhaps by one that has died.
             Ok(()) => {
                 *tries += 1;
                 Ok(*tries <= 3 && Self::recovers(view, A_MOMENT).map_err(Error::lock(&self.path))?)
             }
-            Err(LockError::TimedOut) => Err(Error::timed_out(&self.path)),
+            Err(LockError::TimedOut) => {
+                // A deadline that has passed already leaves no time to look.
+                slots::look(&view.map, view.rank, bell::LONGEST).map_err(Error::probe(&self.path))?;
+                Err(Error::timed_out(&self.path))
+            }
             Err(LockError::Torn { by }) => {
                 Err(Error::Torn { path: self.path.clone(), by: torn::process_of(&view.map, by) })
             }
             Err(LockError::TooManyWaiting { .. }) => match wait {
-                Wait::Not => Ok(false),
+                Wait::Not => {
+                    *tries += 1;
+                    Ok(*tries <= 3 && Self::recovers(view, A_MOMENT).map_err(Error::lock(&self.path))?)
+                }
                 Wait::Until(Some(at)) if Instant::now() >= at => Err(Error::timed_out(&self.path)),
                 // Nothing of this process waits in the queue, so nothing there notices a death.
                 Wait::Until(_) => {
@@ -168,14 +189,14 @@ impl NamedLock {
                 }
             },
             Err(LockError::Unrecoverable { .. }) => Ok(true),
-            Err(error) => Err(Error::lock(&self.path)(error)),
+            Err(error) => Err(Error::lock(&self.path)(error.into())),
         }
     }
 
     /// Recovers from a death that nobody has recovered from yet, if there is one.
     /// Looks for deaths, unless somebody has within `pause`.
-    fn recovers(view: &View, pause: Duration) -> Result<bool, LockError> {
-        slots::look(&view.map, view.rank, pause);
+    fn recovers(view: &View, pause: Duration) -> Result<bool, Failed> {
+        slots::look(&view.map, view.rank, pause)?;
         let known = RECOVERY.deaths - view.run(None, view.lock.room())?.deaths;
         if slots::deaths(&view.map) <= known as u64 {
             return Ok(false);
@@ -183,9 +204,9 @@ impl NamedLock {
         let until = Some(Instant::now() + RECOVERING);
         match view.run(until, view.lock.recover_from(view.lock.epoch(), view.time(until))) {
             // What can't be recovered from ends the generation.
-            Ok(()) | Err(LockError::Unrecoverable { .. }) => Ok(true),
-            Err(LockError::TimedOut) => Ok(false),
-            Err(error) => Err(error),
+            Ok(()) | Err(Failed::Lock(LockError::Unrecoverable { .. })) => Ok(true),
+            Err(Failed::Lock(LockError::TimedOut)) => Ok(false),
+            Err(failed) => Err(failed),
         }
     }
 
@@ -208,9 +229,12 @@ impl NamedLock {
                 return Err(Error::timed_out(path));
             }
             let renewed = if file::is_at(&own, path)? {
-                founding::renew(path, map, Machine::this()?, joining::FIRMLY)
+                founding::renew(path, &own, map, Machine::this()?, joining::FIRMLY)
+            } else if Gate::of(map) == Gate::Over {
+                // Another process has replaced it.
+                Ok(true)
             } else {
-                Ok(false)
+                session.check_presence().map(|()| false)
             };
             file::unlock(&own);
             if renewed? {

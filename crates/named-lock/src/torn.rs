@@ -7,6 +7,7 @@
 use crate::{
     layout,
     mapping::Mapping,
+    process::Unknown,
     slots::{self, State},
 };
 use core::sync::atomic::Ordering::SeqCst;
@@ -38,15 +39,79 @@ pub(crate) fn clear(map: &Mapping) {
 
 /// Returns the process that left the data half-written, in a generation in which nobody holds the
 /// lock. `all_ended` says that no process in the slots lives, whatever its number means now.
-pub(crate) fn left_by(map: &Mapping, all_ended: bool) -> Option<u32> {
+pub(crate) fn left_by(map: &Mapping, all_ended: bool) -> Result<Option<u32>, Unknown> {
     let named = map.word(layout::TORN_BY).load(SeqCst) as u32;
     if named != 0 {
-        return Some(named);
+        return Ok(Some(named));
     }
     let writes = |rank: &usize| map.slot_word(*rank, layout::WRITES).load(SeqCst) != 0;
-    slots::MEMBERS.filter(writes).find_map(|rank| match (State::of(map, rank).0, slots::process(map, rank)) {
-        (State::Dead { number }, _) => Some(number),
-        (_, Some((process, _))) if all_ended || process.has_ended() => Some(process.number),
-        _ => None,
-    })
+    for rank in slots::MEMBERS.filter(writes) {
+        match (State::of(map, rank).0, slots::process(map, rank)) {
+            (State::Dead { number }, _) => return Ok(Some(number)),
+            (_, Some((process, _))) if all_ended || process.has_ended()? => return Ok(Some(process.number)),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::Process;
+
+    /// No processes have these numbers.
+    const READER: u32 = 1 << 30;
+    const WRITER: u32 = READER + 1;
+
+    fn enter(map: &Mapping, rank: usize, process: Process, writes: bool) {
+        slots::take(map, rank, process);
+        map.slot_word(rank, layout::HOLDS).store(1, SeqCst);
+        map.slot_word(rank, layout::WRITES).store(writes.into(), SeqCst);
+    }
+
+    fn dead(number: u32) -> Process {
+        Process { number, started: 7 }
+    }
+
+    #[test]
+    fn who_tore_the_data_is_the_process_that_was_the_rank() {
+        let map = Mapping::blank();
+        enter(&map, 4, dead(READER), false);
+        enter(&map, 9, dead(WRITER), true);
+        let by = |rank| process_of(&map, Rank::new(rank));
+        assert_eq!((by(9), by(4)), (WRITER, READER));
+        slots::bury(&map, 9, State::of(&map, 9).1);
+        assert_eq!(by(9), WRITER, "a process that was found dead");
+        assert_eq!((by(5), by(0), by(140), by(u32::MAX)), (0, 0, 0, 0), "ranks that no process is");
+        say(&map, 4711);
+        assert_eq!((by(9), by(5)), (4711, 4711), "one that is in no slot");
+        clear(&map);
+        assert_eq!(by(9), WRITER);
+    }
+
+    #[test]
+    fn the_next_file_learns_who_tore_the_data() {
+        let this = Process::this(std::path::Path::new("blank")).expect("it can be probed");
+        let left = |map: &Mapping| left_by(map, false).expect("they can be probed");
+        for is_buried in [false, true] {
+            let map = Mapping::blank();
+            assert_eq!(left(&map), None);
+            // A dead reader before it, and a writer that lives.
+            enter(&map, 2, dead(READER), false);
+            enter(&map, 3, this, true);
+            assert_eq!(left(&map), None, "readers tear nothing, nor do those that live");
+            assert_eq!(left_by(&map, true), Ok(Some(this.number)), "after a start of the machine");
+            enter(&map, 9, dead(WRITER), true);
+            if is_buried {
+                slots::bury(&map, 9, State::of(&map, 9).1);
+            }
+            assert_eq!(left(&map), Some(WRITER));
+            say(&map, 4711);
+            assert_eq!(left(&map), Some(4711));
+            slots::bury(&map, 9, State::of(&map, 9).1);
+            clear(&map);
+            assert_eq!(left(&map), None, "mended");
+        }
+    }
 }

@@ -10,10 +10,10 @@ use rdma_fabric::{FabricError, Rank, control_queue::QueueError};
 pub enum PrdmaError {
     /// The fabric failed underneath. A lost neighbour is reported here as
     /// [`FabricError::PeerLost`].
-    #[error(transparent)]
-    Fabric(FabricError),
+    #[error("{0}")]
+    Fabric(#[source] FabricError),
     /// A block that no memory can hold.
-    #[error(transparent)]
+    #[error("{0}")]
     Layout(#[from] LayoutError),
     /// The number of blocks given differs from the number of slots.
     #[error("{given} {side} blocks were given for {slots} slots")]

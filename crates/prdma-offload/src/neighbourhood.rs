@@ -17,6 +17,32 @@ use rdma_fabric::{Group, GroupMemory, Pod, provider::Boxed};
 /// made.
 ///
 /// All members make the same collective calls on it in the same order.
+///
+/// ```
+/// use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options};
+/// use rdma_fabric::{Fabric, Group, ProgramResult};
+///
+/// /// Each member of a ring sends its number to both neighbours, ten times.
+/// async fn ring(fabric: Fabric) -> ProgramResult<()> {
+///     let group = Group::world(&fabric).await?;
+///     let (me, members) = (group.me(), group.len());
+///     let topology = Cartesian::new(&[members], &[true])?.topology(me);
+///     let mut hood = Neighbourhood::new(group, topology).await?;
+///     // Slot 0 is the left neighbour, slot 1 the right one, in both buffers.
+///     let (send, receive) = (Buffer::<u64>::new(&fabric, 2)?, Buffer::<u64>::new(&fabric, 2)?);
+///     let mut exchange = hood.alltoall_init(&send, &receive, 1, &Options::form(Form::Cpu)).await?;
+///     for step in 0..10 {
+///         send.write(0, &[me as u64 + step; 2])?;
+///         exchange.start().await?;
+///         exchange.wait().await?;
+///         let [left, right] = [(me + members - 1) % members, (me + 1) % members];
+///         assert_eq!(receive.to_vec()?, [left as u64 + step, right as u64 + step]);
+///     }
+///     // A buffer may be freed once no neighbour sends to it.
+///     Ok(hood.group_mut().barrier().await?)
+/// }
+/// # checks::documented::run(4, &ring);
+/// ```
 pub struct Neighbourhood {
     pub(crate) group: Group,
     pub(crate) topology: Topology,

@@ -167,11 +167,9 @@ async fn table<T: Pod + Unpin>(
 #[cfg(test)]
 mod tests {
     use super::{TableHeader, publish};
+    use checks::jobs::{threads, virtual_time};
     use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
-    use tofu2_sim::{
-        shm::Threads,
-        virt::{Job, Platform},
-    };
+    use tofu2_sim::virt::Platform;
 
     /// Returns the table of a member: longer for greater numbers, empty for the first.
     fn table(member: usize, round: usize) -> Vec<[u32; 3]> {
@@ -219,13 +217,13 @@ mod tests {
     #[test]
     fn members_read_the_tables_they_ask_for() {
         for ranks in [1, 2, 3, 5] {
-            Threads::new(ranks).run(&neighbours).unwrap();
-            Job::new(&Platform::fx100(), ranks).shuffle_ties(true).run(&neighbours).unwrap();
+            threads(ranks).run(&neighbours).unwrap();
+            virtual_time(&Platform::fx100(), ranks).shuffle_ties(true).run(&neighbours).unwrap();
         }
     }
 
     #[test]
     fn who_cannot_publish_stops_nobody() {
-        Threads::new(3).segment_bytes(1 << 18).run(&failing).unwrap();
+        threads(3).segment_bytes(1 << 18).run(&failing).unwrap();
     }
 }

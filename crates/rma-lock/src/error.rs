@@ -9,8 +9,8 @@ use rdma_fabric::{FabricError, Rank};
 #[non_exhaustive]
 pub enum LockError {
     /// The fabric failed underneath.
-    #[error(transparent)]
-    Fabric(FabricError),
+    #[error("{0}")]
+    Fabric(#[source] FabricError),
     /// The deadline came first. The lock is not held, and nothing is left to undo.
     #[error("the deadline came before the lock")]
     TimedOut,

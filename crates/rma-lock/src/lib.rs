@@ -12,16 +12,18 @@
 //!
 //! ```
 //! use rma_lock::RwLock;
-//! use rdma_fabric::{Fabric, ProgramResult, Rank};
+//! use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 //!
 //! /// Every rank enters once.
 //! async fn enter(fabric: Fabric) -> ProgramResult<()> {
 //!     let lock = RwLock::symmetric(&fabric, Rank::new(0)).await?;
 //!     let guard = lock.write().await?;
-//!     // ... remote gets and puts that nobody disturbs ...
+//!     // ... remote gets and puts, in exclusion of all other ranks ...
 //!     guard.release().await?; // flushes first
+//!     Group::world(&fabric).await?.barrier().await?; // the lock is freed with its home
 //!     Ok(())
 //! }
+//! # checks::documented::run(4, &enter);
 //! ```
 //!
 //! [`Locked`] is the memory of all ranks together with its lock: guards lend slices of it where the

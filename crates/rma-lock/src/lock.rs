@@ -77,16 +77,22 @@ pub trait Lock: Clone + fmt::Debug + 'static {
 /// here, and in what they cost (`docs/systems/locks.md`).
 ///
 /// ```
-/// use rdma_fabric::{Fabric, ProgramResult, Rank};
-/// use rma_lock::{Guard, RmaLock};
+/// use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
+/// use rma_lock::{Guard, Lock, RmaLock, locks::RpLock};
 ///
-/// /// Any lock will do.
-/// async fn enter<L: RmaLock>(fabric: &Fabric) -> ProgramResult<()> {
-///     let lock = L::symmetric(fabric, Rank::new(0)).await?;
+/// /// Works with every lock.
+/// async fn enter<L: RmaLock>(lock: &L) -> ProgramResult<()> {
 ///     let guard = lock.write().await?;
-///     // ... remote gets and puts that nobody disturbs ...
+///     // ... remote gets and puts, in exclusion of all other ranks ...
 ///     Ok(guard.release().await?)
 /// }
+///
+/// async fn program(fabric: Fabric) -> ProgramResult<()> {
+///     let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
+///     enter(&lock).await?;
+///     Ok(Group::world(&fabric).await?.barrier().await?) // the lock is freed with its home
+/// }
+/// # checks::documented::run(3, &program);
 /// ```
 pub trait RmaLock: Lock {
     /// Proof of shared access.

@@ -3,7 +3,7 @@
 use crate::virt::BadFault;
 use core::fmt;
 use rdma_fabric::{FabricError, Rank, RemoteAddr};
-use std::error::Error;
+use std::{borrow::Cow, error::Error};
 
 /// A job that failed. When several ranks failed, the error names the first one.
 #[derive(Debug, thiserror::Error)]
@@ -49,20 +49,40 @@ pub enum JobError {
     },
     /// This machine has too little memory for the simulation. (When a *simulated* machine runs out
     /// of memory, the error is [`FabricError::OutOfMemory`].)
-    #[error("too little memory for {what}: {needed} bytes are needed and {available} can be had")]
+    #[error("too little memory for {what}: {needed} bytes are needed, and {limit} leaves {available}")]
     TooLittleMemory {
         /// What the memory is needed for.
         what: String,
         /// Bytes needed: an estimated lower bound.
         needed: u64,
-        /// Bytes that the system reports as available.
+        /// Bytes that are available.
         available: u64,
+        /// The limit that leaves these.
+        limit: Cow<'static, str>,
+    },
+    /// The job has more ranks than this machine, or a limit of this process, has room for. Nothing
+    /// was started.
+    #[error(
+        "{ranks} ranks need {needed} {what}, and {limit} leaves {available}: start fewer, or simulate them (the \
+         program's option `--fabric virt`)"
+    )]
+    TooManyRanks {
+        /// The number of ranks.
+        ranks: usize,
+        /// What they need, in the plural: `bytes of memory`, `file descriptors`, ….
+        what: &'static str,
+        /// The amount needed: an estimated lower bound.
+        needed: u64,
+        /// The amount available.
+        available: u64,
+        /// The limit that leaves it.
+        limit: Cow<'static, str>,
     },
     /// A fault names a node, rank or queue that the job does not have.
-    #[error(transparent)]
+    #[error("{0}")]
     Fault(#[from] BadFault),
     /// The job could not be started.
-    #[error(transparent)]
+    #[error("{0}")]
     Fabric(#[from] FabricError),
 }
 
@@ -131,12 +151,12 @@ impl Stuck {
 
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} waits for {}", self.rank, self.awaited)?;
+        let Stuck { rank, awaited, .. } = self;
         match self.whom {
-            None => {}
-            Some(Whom::Everybody) => write!(f, ", which any rank may end")?,
-            Some(Whom::One(rank)) => write!(f, ", which {rank} may end")?,
-            Some(Whom::Several(ranks)) => write!(f, ", which any of {ranks} ranks may end")?,
+            None => write!(f, "{rank} waits for {awaited}")?,
+            Some(Whom::Everybody) => write!(f, "{rank} waits for any rank ({awaited})")?,
+            Some(Whom::One(peer)) => write!(f, "{rank} waits for {peer} ({awaited})")?,
+            Some(Whom::Several(ranks)) => write!(f, "{rank} waits for any of {ranks} ranks ({awaited})")?,
         }
         match self.others {
             0 => Ok(()),

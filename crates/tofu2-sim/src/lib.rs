@@ -5,10 +5,13 @@
 //! * [`virt`]: virtual time. One thread simulates up to a million ranks, deterministically, with a
 //!   timing model of the machine.
 
+// docs.rs shows which items need which feature.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod available;
 mod control_queue;
 mod ends;
 mod helper_failed;
-mod host_memory;
 mod job_error;
 mod poll_apart;
 pub mod shm;

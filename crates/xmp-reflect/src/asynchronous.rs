@@ -115,23 +115,32 @@ impl NodeSet {
     }
 
     /// Returns whether all communications of this id are complete; `true` if none has it
-    /// (`xmp_test_async`).
+    /// (`xmp_test_async`). Each of them makes progress.
     ///
     /// # Errors
-    /// As [`NodeSet::wait_async`].
+    /// The first error, in the order in which communications were started. Those that failed no
+    /// longer have the id; the others keep it until all of them are complete.
     pub async fn test_async(&mut self, id: u64) -> Result<bool> {
-        let mut over = true;
+        let mut complete = true;
         let mut first = Ok(());
-        for entry in self.table.0.iter_mut().filter(|entry| entry.id == id) {
+        let mut failed = Vec::new();
+        for (at, entry) in self.table.0.iter_mut().enumerate().filter(|(_, entry)| entry.id == id) {
             match entry.test().await {
-                Ok(ended) => over &= ended,
-                Err(error) => first = first.and(Err(error)),
+                Ok(ended) => complete &= ended,
+                Err(error) => {
+                    failed.push(at);
+                    first = first.and(Err(error));
+                }
             }
         }
-        if over || first.is_err() {
-            self.table.0.retain(|entry| entry.id != id);
+        if complete || !failed.is_empty() {
+            let mut places = 0..;
+            self.table.0.retain(|entry| {
+                let has_failed = places.next().is_some_and(|at| failed.contains(&at));
+                !has_failed && !(complete && entry.id == id)
+            });
         }
-        first.map(|()| over)
+        first.map(|()| complete)
     }
 
     /// Leaves a communication to the table, under an id: it is waited for together with reflects.

@@ -10,20 +10,20 @@ use rma_lock::WindowError;
 #[non_exhaustive]
 pub enum XmpError {
     /// The fabric failed underneath.
-    #[error(transparent)]
+    #[error("{0}")]
     Fabric(#[from] FabricError),
     /// An exchange failed, or cells are in use. A lost node is
     /// [`FabricError::PeerLost`] in it.
-    #[error(transparent)]
-    Exchange(PrdmaError),
+    #[error("{0}")]
+    Exchange(#[source] PrdmaError),
     /// A window failed.
-    #[error(transparent)]
-    Window(WindowError),
+    #[error("{0}")]
+    Window(#[source] WindowError),
     /// A mapping is impossible.
-    #[error(transparent)]
+    #[error("{0}")]
     Mapping(#[from] MappingError),
     /// A reflect is impossible.
-    #[error(transparent)]
+    #[error("{0}")]
     Plan(#[from] PlanError),
     /// The node set and the group of ranks have different sizes.
     #[error("a node set of {nodes} nodes does not fit a group of {ranks} ranks")]

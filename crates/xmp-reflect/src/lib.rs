@@ -23,9 +23,12 @@
 //!     for cell in 1..to.len() - 1 {
 //!         to[cell] = (from[cell - 1] + from[cell] + from[cell + 1]) / 3.0;
 //!     }
+//!     assert_eq!(to[1], (from[0] + from[1] + from[2]) / 3.0);
+//!     drop((from, to));
 //!     set.barrier().await?;
 //!     Ok(())
 //! }
+//! # checks::documented::run(4, &smooth);
 //! ```
 //!
 //! # Source
@@ -33,6 +36,8 @@
 //! of stencil communication for the XcalableMP PGAS parallel programming language, PGAS 2013.
 
 #![forbid(unsafe_code)]
+// docs.rs shows which items need which feature.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod array;
 mod asynchronous;

@@ -10,6 +10,32 @@ use std::hash::DefaultHasher;
 ///
 /// Arrays are made by it, and calls that all nodes make together go through it. Calls are *global*:
 /// all nodes make the same ones, in the same order, with equal arguments.
+///
+/// ```
+/// use rdma_fabric::{Fabric, Group, ProgramResult};
+/// use xmp_reflect::{Align, Array, Format, NodeSet, Nodes, Order, Reflect, Shadow, Template, Widths};
+///
+/// /// Reads the left neighbour of each node's first element, around the ring.
+/// async fn ring(fabric: Fabric) -> ProgramResult<()> {
+///     let group = Group::world(&fabric).await?;
+///     let nodes = Nodes::new(&[group.len()], Order::LastFastest)?;
+///     let template = Template::new(&[0..40], &[Format::Block], &nodes)?;
+///     let mapping = template.align(&[0..40], &[Align::with(0)])?.shadow(&[Shadow::of(1)])?;
+///     let mut set = NodeSet::new(group, nodes)?;
+///     let array: Array<i64> = set.array(&mapping)?;
+///     array.fill(|index| index[0])?;
+///
+///     let periodic = Reflect::widths(&[Widths::of(1).periodic()]);
+///     set.reflect_async(&array, &periodic, 1).await?;
+///     // ... compute on cells that no neighbour sends or needs ...
+///     set.wait_async(&[1]).await?;
+///     let first = 10 * set.me() as i64;
+///     assert_eq!(array.get(&[first - 1])?, (first + 39) % 40);
+///     set.barrier().await?;
+///     Ok(())
+/// }
+/// # checks::documented::run(4, &ring);
+/// ```
 #[derive(Debug)]
 pub struct NodeSet {
     pub(crate) group: Group,

@@ -1,8 +1,8 @@
 //! What an unchanged schedule allocates: nothing. A program of its own, because counting needs an
 //! allocator that touches every page.
 
+use checks::jobs::threads;
 use rdma_fabric::{Fabric, Group, ProgramResult, join};
-use tofu2_sim::shm::Threads;
 use xmp_reflect::{Align, Array, Format, NodeSet, Nodes, Order, Reflect, Schedule, Shadow, Template, Widths};
 
 /// Reflects a field of one node, which is its own neighbour on all sides, so that no call waits.
@@ -33,7 +33,7 @@ async fn program(fabric: Fabric) -> ProgramResult<Vec<u64>> {
 
 #[test]
 fn an_unchanged_schedule_allocates_nothing() {
-    let [first, second, third] = Threads::new(1).run(&program).unwrap()[0][..] else { panic!("three counts") };
+    let [first, second, third] = threads(1).run(&program).unwrap()[0][..] else { panic!("three counts") };
     // The first call of `reflect` makes a schedule, and the first put remembers where it goes.
     assert!(first > 0, "counting works");
     assert_eq!((second, third), (0, 0));

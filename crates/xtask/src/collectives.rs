@@ -17,11 +17,14 @@ pub(crate) struct Options {
     /// The sizes of the jobs whose memory is told, instead of times.
     #[arg(long, value_name = "RANKS", num_args = 1..)]
     memory: Vec<usize>,
+    /// Jobs of two members with two lengths: shows that everything works.
+    #[arg(long, conflicts_with_all = ["markdown", "memory"])]
+    quick: bool,
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let (name, tables) = match &options.memory[..] {
-        [] => ("collectives", times()?),
+        [] => ("collectives", times(options.quick)?),
         sizes => ("memory", vec![("Bytes of a communicator at each rank".to_owned(), memory(sizes)?)]),
     };
     match &options.markdown {
@@ -63,18 +66,19 @@ const NETWORK: [Subject; 2] = [
 ];
 
 /// Returns a table for each machine and kind of collective.
-fn times() -> Result<Vec<(String, Table)>, Box<dyn Error>> {
+fn times(quick: bool) -> Result<Vec<(String, Table)>, Box<dyn Error>> {
     let mut tables = Vec::new();
+    let (members, lengths) = if quick { (&MEMBERS[..1], 2) } else { (&MEMBERS[..], usize::MAX) };
     let machines: [(Platform, &[Subject]); 2] = [(Platform::fx100(), &UNIT), (Platform::sr8000(), &NETWORK)];
     for (platform, subjects) in machines {
         for subject in subjects {
             let mut table = Table::new();
             table.set_header(
-                ["bytes".to_owned()].into_iter().chain(MEMBERS.map(|members| format!("{members} members"))),
+                ["bytes".to_owned()].into_iter().chain(members.iter().map(|members| format!("{members} members"))),
             );
-            for &bytes in subject.bytes {
+            for &bytes in subject.bytes.iter().take(lengths) {
                 let mut row = vec![bytes.to_string()];
-                for members in MEMBERS {
+                for &members in members {
                     let hardware = Rule::new(subject.collective, subject.hardware);
                     let by = |rules: Vec<Rule>| time(&platform, members, subject.collective, bytes, rules);
                     row.push(format!("{:.2} / {:.2}", by(vec![])?, by(vec![hardware])?));

@@ -20,6 +20,9 @@ pub(crate) struct Options {
     /// Try only this length.
     #[arg(long, value_name = "BYTES")]
     length: Option<usize>,
+    /// Only the lengths around the first limit, some 17 MB.
+    #[arg(long, conflicts_with = "length")]
+    quick: bool,
     /// Be a rank: memory that existed before.
     #[arg(long, hide = true)]
     existing: bool,
@@ -30,7 +33,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         run_rank(endpoint, &async |fabric| long(fabric, len, options.existing).await)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let chosen = options.length.map_or_else(|| LENGTHS.to_vec(), |len| vec![len]);
+    let all = if options.quick { &LENGTHS[..3] } else { &LENGTHS[..] };
+    let chosen = options.length.map_or_else(|| all.to_vec(), |len| vec![len]);
     let mut failed = 0;
     for len in chosen {
         // Target, source and the result of the get, with some room for other processes.

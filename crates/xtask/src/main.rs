@@ -10,6 +10,8 @@ mod explore;
 mod hosts;
 mod install_blacs;
 #[cfg(target_os = "linux")]
+mod leftover;
+#[cfg(target_os = "linux")]
 mod long_transfers;
 #[cfg(target_os = "linux")]
 mod nightly;
@@ -17,8 +19,12 @@ mod nightly;
 mod ofi;
 mod page;
 mod progress;
+#[cfg(target_os = "linux")]
+mod quick;
 mod suite;
 mod targets;
+#[cfg(target_os = "linux")]
+mod torture;
 #[cfg(target_os = "linux")]
 mod transports;
 mod twin;
@@ -100,6 +106,9 @@ enum Task {
     /// and by each launcher that is installed here.
     #[cfg(target_os = "linux")]
     Ofi(ofi::Options),
+    /// Run the quick form of every measuring and checking command that needs nothing to be built.
+    #[cfg(target_os = "linux")]
+    Quick(quick::Options),
     /// Explore random programs with and without the explorer's shortcuts, all that there are: they
     /// end in the same ways.
     Reduction,
@@ -107,6 +116,14 @@ enum Task {
     Sanitize(nightly::SanitizeOptions),
     /// Type-check the library crates for every target they support.
     Targets(targets::Options),
+    /// Kill, signal, starve and misuse programs of every system, and count what hangs, leaks, ends with
+    /// a wrong code or fails without a name.
+    #[cfg(target_os = "linux")]
+    Torture(torture::Options),
+    /// Take limits upon itself and execute a command.
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    TortureLimit(torture::LimitOptions),
     /// Measure what the transports of a reflect take, by threads of this machine and in virtual time.
     #[cfg(target_os = "linux")]
     Transports(transports::Options),
@@ -148,9 +165,15 @@ fn main() -> ExitCode {
         Task::Matrix => suite::matrix(),
         #[cfg(target_os = "linux")]
         Task::Ofi(options) => ofi::run(&options),
+        #[cfg(target_os = "linux")]
+        Task::Quick(options) => quick::run(&options),
         Task::Reduction => suite::reduction(),
         Task::Sanitize(options) => nightly::sanitize(&options),
         Task::Targets(options) => targets::run(&options),
+        #[cfg(target_os = "linux")]
+        Task::Torture(options) => torture::run(&options),
+        #[cfg(target_os = "linux")]
+        Task::TortureLimit(options) => torture::be_limited(&options),
         #[cfg(target_os = "linux")]
         Task::Transports(options) => transports::run(&options),
         Task::Twin(options) => twin::run(&options),

@@ -21,12 +21,15 @@ pub(crate) struct Options {
     /// Rewrite the parts of this page that the tables stand in.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
+    /// Two faces, each a few times: shows that everything works; the figures say little.
+    #[arg(long, conflicts_with = "markdown")]
+    quick: bool,
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
-    let mut tables = vec![("Two threads of this machine".to_owned(), table(None)?)];
+    let mut tables = vec![("Two threads of this machine".to_owned(), table(None, options.quick)?)];
     for platform in [Platform::fx100(), Platform::tofud(), Platform::k()] {
-        tables.push((platform.name().to_owned(), table(Some(&platform))?));
+        tables.push((platform.name().to_owned(), table(Some(&platform), options.quick)?));
     }
     match &options.markdown {
         Some(path) => {
@@ -67,34 +70,36 @@ const FACES: [(usize, usize); 15] = [
 const TRANSPORTS: [Transport; 4] = [Transport::Blocks, Transport::Packed, Transport::Fast, Transport::Mrc];
 
 /// Returns a table of one machine; of threads of this one if there is no platform.
-fn table(platform: Option<&Platform>) -> Result<Table, Box<dyn Error>> {
+fn table(platform: Option<&Platform>, quick: bool) -> Result<Table, Box<dyn Error>> {
     let mut table = Table::new();
     // Without session queues, what needs them is done as blocks are.
     let queues = platform.is_some_and(|platform| platform.name() != "K");
     let transports = if queues { &TRANSPORTS[..] } else { &TRANSPORTS[..2] };
     let names = transports.iter().map(|transport| transport.to_string());
     table.set_header(["blocks of", "doubles"].map(String::from).into_iter().chain(names).chain(["auto".into()]));
-    for (count, doubles) in FACES {
+    let (faces, rounds) = if quick { (&FACES[3..5], 4) } else { (&FACES[..], 400) };
+    for &(count, doubles) in faces {
         let mut row = vec![count.to_string(), doubles.to_string()];
         for &transport in transports {
-            row.push(format!("{:.2}", time(platform, count, doubles, transport)?.0));
+            row.push(format!("{:.2}", time(platform, count, doubles, (transport, rounds))?.0));
         }
-        let (took, chosen) = time(platform, count, doubles, Transport::Auto)?;
+        let (took, chosen) = time(platform, count, doubles, (Transport::Auto, rounds))?;
         row.push(format!("{took:.2} {chosen}"));
         table.add_row(row);
     }
     Ok(table)
 }
 
-/// Returns the microseconds that an update of two faces takes, and the transport that does it.
+/// Returns the microseconds that an update of two faces takes, and the transport that does it; as
+/// the best of some series of at most `rounds` updates.
 fn time(
     platform: Option<&Platform>,
     count: usize,
     doubles: usize,
-    transport: Transport,
+    (transport, rounds): (Transport, u32),
 ) -> Result<(f64, Transport), Box<dyn Error>> {
     let program = async |fabric: Fabric| -> ProgramResult<(f64, Transport)> {
-        reflects(&fabric, count, doubles, transport).await
+        reflects(&fabric, count, doubles, (transport, rounds)).await
     };
     let outs = match platform {
         None => Threads::new(2).run(&program)?,
@@ -108,14 +113,14 @@ async fn reflects(
     fabric: &Fabric,
     count: usize,
     doubles: usize,
-    transport: Transport,
+    (transport, most): (Transport, u32),
 ) -> ProgramResult<(f64, Transport)> {
     let mut set = NodeSet::new(Group::world(fabric).await?, Nodes::new(&[2], Order::LastFastest)?)?;
     let mapping = mapping(&set, count, doubles)?;
     let array: Array<f64> = set.array(&mapping)?;
     let reflect = Reflect::widths(&[Widths::NONE, Widths::WHOLE.periodic()]).by(transport);
     let mut schedule = Schedule::new(&mut set, &[&array as &dyn Reflected], &reflect).await?;
-    let (mut best, rounds) = (Duration::MAX, if doubles * count > 1024 { 40 } else { 400 });
+    let (mut best, rounds) = (Duration::MAX, if doubles * count > 1024 { most.min(40) } else { most });
     for _ in 0..5 {
         set.barrier().await?;
         let begun = fabric.now();

@@ -66,10 +66,10 @@ impl Order {
         Ok(Some(match kind {
             b'S' => Order::Secret(text(bytes)?),
             b'I' => Order::Input(bytes),
-            b'E' => empty(&bytes, Order::InputEnd)?,
-            b'T' => empty(&bytes, Order::Terminate)?,
-            b'K' => empty(&bytes, Order::Kill)?,
-            b'B' => empty(&bytes, Order::Beat)?,
+            b'E' if bytes.is_empty() => Order::InputEnd,
+            b'T' if bytes.is_empty() => Order::Terminate,
+            b'K' if bytes.is_empty() => Order::Kill,
+            b'B' if bytes.is_empty() => Order::Beat,
             _ => return Err(malformed()),
         }))
     }
@@ -114,14 +114,14 @@ impl Report {
                 };
                 Report::Ended(u32::from_le_bytes(*rank), end)
             }
-            b'i' => empty(&bytes, Report::InputTaken)?,
+            b'i' if bytes.is_empty() => Report::InputTaken,
             b'r' => {
                 let rank = u32::from_le_bytes(*bytes.first_chunk().ok_or_else(malformed)?);
                 bytes.drain(..4);
                 Report::Record(rank, bytes)
             }
             b'f' => Report::Failed(text(bytes)?),
-            b'd' => empty(&bytes, Report::Done)?,
+            b'd' if bytes.is_empty() => Report::Done,
             _ => return Err(malformed()),
         }))
     }
@@ -129,11 +129,6 @@ impl Report {
 
 fn malformed() -> io::Error {
     io::ErrorKind::InvalidData.into()
-}
-
-/// Returns `value`, whose frame has no bytes.
-fn empty<T>(bytes: &[u8], value: T) -> io::Result<T> {
-    if bytes.is_empty() { Ok(value) } else { Err(malformed()) }
 }
 
 fn text(bytes: Vec<u8>) -> io::Result<String> {

@@ -35,11 +35,12 @@ pub(crate) use error::HostsError;
 
 use super::{STEP, failed, interface};
 use crate::{Launch, observing, report::LaunchError};
-use bootstrap::{Coordinator, Plan, Secret, Succession, listening_address};
+use bootstrap::{CLUSTER, Coordinator, Plan, Secret, Succession, listening_address};
 use far::{FarRanks, Job};
 use hosts::Share;
 use ranks::{RankProcesses, Start};
 use std::{
+    env,
     ffi::OsString,
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -55,6 +56,10 @@ use tofu2_sim::shm::part::Signals;
 /// # Errors
 /// [`LaunchError::Hosts`] and [`LaunchError::Cluster`] if it could not be started.
 pub(crate) fn start(launch: &Launch) -> Result<i32, LaunchError> {
+    // A rank that took itself for a launcher would start processes without end.
+    if env::var_os(CLUSTER).is_some() {
+        return Err(LaunchError::Cluster(format!("a rank can't start a cluster: {CLUSTER} is set")));
+    }
     let shares = match &launch.hosts {
         None => None,
         Some(_) if launch.ranks_per_node.is_some() => return Err(HostsError::RanksPerNode.into()),

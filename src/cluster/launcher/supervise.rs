@@ -157,7 +157,7 @@ impl<'a> Supervisor<'a> {
     fn interrupt(&mut self, signal: i32) {
         let again = self.interrupted.replace(128 + signal).is_some();
         if !again {
-            say(format_args!("error: {} to the launcher ends all ranks", Signalled(signal)));
+            say(format_args!("the launcher received {}, so it ended the job", Signalled(signal)));
         }
         self.workers.send(if again { Signal::KILL } else { Signal::TERM });
         self.end_by(INTERRUPT_GRACE);

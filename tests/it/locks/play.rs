@@ -26,6 +26,7 @@ const HOME: Rank = Rank::new(0);
 
 /// Plays a scene in virtual time.
 pub(super) fn simulate(scene: &Scene, mistake: Option<QueuedMistake>) -> Result<Played<'_>, String> {
+    checks::watchdog::watch_test();
     let play = Play::new(scene, mistake, false);
     Job::new(&Platform::fx100(), scene.ranks).run(&play).map_err(|error| error.to_string())?;
     Ok(play.played())
@@ -34,6 +35,7 @@ pub(super) fn simulate(scene: &Scene, mistake: Option<QueuedMistake>) -> Result<
 /// Plays a calm scene over ranks that are threads.
 pub(super) fn spawn(scene: &Scene) -> Result<Played<'_>, String> {
     assert!(scene.calm, "{}: threads have no common time", scene.name);
+    checks::watchdog::watch_test();
     let play = Play::new(scene, None, true);
     Threads::new(scene.ranks).segment_bytes(1 << 20).run(&play).map_err(|error| error.to_string())?;
     Ok(play.played())

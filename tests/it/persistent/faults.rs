@@ -45,6 +45,7 @@ async fn stepping(fabric: Fabric, spec: Spec) -> ProgramResult<(u64, u64, bool)>
 
 /// Returns a job of five members, two on each node if blocks travel by node.
 fn job(aggregation: Aggregation, seed: u64) -> Job<'static> {
+    checks::watchdog::watch_test();
     let job =
         Job::new(&Platform::fx100(), MEMBERS).seed(seed).jitter(Duration::from_micros(seed)).shuffle_ties(seed > 0);
     if aggregation == Aggregation::None { job } else { job.ranks_per_node(2) }

@@ -59,6 +59,7 @@ fn slices(lines: &str) -> Vec<Slice> {
 
 /// Returns how long both members wait, and whether the data moved while both computed.
 fn run(form: Form) -> (Vec<u64>, bool) {
+    checks::watchdog::watch_test();
     let job = Job::new(&Platform::fx100(), 2).timeline(100_000, onesided::Time::ZERO);
     let run = job.run(&async |fabric| overlapped(fabric, form).await).expect("virtual time");
     let mut lines = Vec::new();

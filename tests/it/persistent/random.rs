@@ -13,6 +13,7 @@ use super::{
     shapes::Shape,
 };
 use crate::number;
+use checks::watchdog::watch_test;
 use onesided::{
     ProgramResult,
     prdma::{Aggregation, Options},
@@ -112,7 +113,10 @@ fn all_of(run: impl Fn(&Drawn) -> Result<(), String>) {
     let cases = number("PERSISTENT_CASES").map_or(24, |cases| cases as u32);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
-    let ended = runner.run(&drawn(), |drawn| run(&drawn).map_err(TestCaseError::fail));
+    let ended = runner.run(&drawn(), |drawn| {
+        watch_test();
+        run(&drawn).map_err(TestCaseError::fail)
+    });
     ended.unwrap_or_else(|failure| panic!("PERSISTENT_SEED={seed}: {failure}"));
 }
 

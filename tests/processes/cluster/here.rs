@@ -19,6 +19,17 @@ pub(crate) fn ranks_meet_on_one_machine() {
     assert_eq!((ended.code, &lines[..]), (Some(0), &["0 of 4", "1 of 4", "2 of 4", "3 of 4"][..]), "{ended:?}");
 }
 
+/// A rank that took itself for the launcher would start processes without end.
+pub(crate) fn a_cluster_of_one_rank_is_one_process() {
+    let ended = run(job("meet", "--ranks 1"), b"");
+    assert_eq!((ended.code, &*ended.out), (Some(0), "0 of 1\n"), "{ended:?}");
+    let mut nested = job("meet", "--ranks 2");
+    nested.env("ONESIDED_CLUSTER", "v1;rank=0;ranks=1");
+    let ended = run(nested, b"");
+    assert_ne!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.err.contains("ONESIDED_CLUSTER"), "{ended:?}");
+}
+
 pub(crate) fn input_goes_to_the_first() {
     let ended = run(job("echo", "--ranks 2"), b"one\ntwo\n");
     assert_eq!((ended.code, &*ended.out), (Some(0), "one\ntwo\n"), "{ended:?}");
@@ -44,7 +55,7 @@ pub(crate) fn who_waits_for_each_other_is_told() {
     let ended = run(job("wait", "--ranks 3 --stuck-after 0.5"), b"");
     assert_eq!(ended.code, Some(1), "{ended:?}");
     for rank in 0..3 {
-        let told = format!("error: deadlock: 3 ranks wait for each other: rank {rank} waits for the word");
+        let told = format!("error: deadlock: 3 ranks wait for each other: rank {rank} waits for any rank (the word");
         assert!(ended.err.lines().any(|line| line.contains(&told)), "rank {rank}: {ended:?}");
     }
 }
@@ -76,7 +87,7 @@ pub(crate) fn signals_to_the_launcher_end_all() {
         kill_process(Pid::from_child(&child), signal).expect("it runs");
         let ended = end(child);
         assert_eq!(ended.code, Some(code), "{ended:?}");
-        assert!(ended.err.contains(") to the launcher ends all ranks\n"), "{ended:?}");
+        assert!(ended.err.contains("), so it ended the job\n"), "{ended:?}");
         wait_gone(&ranks);
     }
 }

@@ -23,6 +23,34 @@ use rdma_fabric::{Rank, provider::Boxed};
 ///
 /// # Dropped futures
 /// A change that has begun is carried through. No slot stays locked; memory may stay allocated.
+///
+/// ```
+/// use acp::{Acp, Map, TableRef};
+/// use rdma_fabric::{Fabric, ProgramResult, Rank};
+///
+/// /// Rank 0 creates a map over all ranks; each rank stores its name, and finds rank 1's.
+/// async fn names(fabric: Fabric) -> ProgramResult<()> {
+///     let acp = Acp::init(&fabric).await?;
+///     let shared = acp.starter(Rank::new(0))?;
+///     if acp.rank() == Rank::new(0) {
+///         let ranks: Vec<Rank> = (0..acp.ranks() as u32).map(Rank::new).collect();
+///         let map = Map::<u32, str>::create(&acp, &ranks, 16, Rank::new(0)).await?;
+///         acp.write(shared, &map.at().to_words()).await?;
+///     }
+///     acp.sync().await?;
+///     let mut words = [0; 3];
+///     acp.read(shared, &mut words).await?;
+///     let map = Map::<u32, str>::from_address(&acp, TableRef::from_words(words).ok_or("no map")?).await?;
+///
+///     let me = acp.rank().number();
+///     map.insert(&me, &format!("rank {me}")).await?;
+///     acp.sync().await?;
+///     assert_eq!(map.get(&1).await?.as_deref(), Some("rank 1"));
+///     acp.sync().await?;
+///     Ok(acp.finalize().await?)
+/// }
+/// # checks::documented::run(3, &names);
+/// ```
 pub struct Map<K: ?Sized, V: ?Sized> {
     table: Table,
     types: PhantomData<fn(&K, &V)>,

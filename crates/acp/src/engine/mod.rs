@@ -9,6 +9,8 @@ mod delegated;
 mod failures;
 mod flight;
 mod kind;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use failures::Failures;
 pub(crate) use flight::{Flight, atomic, atomic_by_cpu, change_by_cpu, copy, of_reply, storing_reply};

@@ -2,8 +2,9 @@
 
 use crate::bed::everywhere;
 use acp::{Acp, AcpError, GlobalAddress, Handle, Options, Order};
+use checks::jobs::threads;
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
-use tofu2_sim::{JobError, shm::Threads};
+use tofu2_sim::JobError;
 
 #[test]
 fn starter_memory_is_where_it_is_computed_to_be() {
@@ -199,6 +200,6 @@ fn a_rank_ends_the_job() {
         acp.sync().await?;
         Ok(())
     };
-    let ended = Threads::new(3).run(&program).expect_err("the job was ended");
+    let ended = threads(3).run(&program).expect_err("the job was ended");
     assert!(matches!(&ended, JobError::Aborted { rank, text, code: 1 } if rank.number() == 1 && text == "as planned"));
 }

@@ -2,6 +2,7 @@
 //! space, so that every mode works.
 
 use acp::{Acp, GlobalAddress};
+use checks::jobs::{self, virtual_time};
 use rdma_fabric::{Program, Rank};
 use std::{fmt::Debug, time::Duration};
 use tofu2_sim::{
@@ -12,6 +13,7 @@ use tofu2_sim::{
 /// Runs a program as threads and in virtual time, where operations may take up to 30 µs longer than
 /// they need and events at one time come in any order; returns what it yields, which must be the
 /// same.
+#[track_caller]
 pub(crate) fn everywhere<P: Program>(ranks: usize, program: &P) -> Vec<P::Out>
 where
     P::Out: PartialEq + Debug,
@@ -21,12 +23,14 @@ where
     real
 }
 
+#[track_caller]
 pub(crate) fn in_virtual_time<P: Program>(ranks: usize, program: &P) -> Vec<P::Out> {
     job(ranks).run(program).unwrap_or_else(|error| panic!("in virtual time: {error}")).outs
 }
 
 /// Runs a program that loses ranks on purpose, in both ways; returns what each rank yields that
 /// ends well.
+#[track_caller]
 pub(crate) fn survivors<P: Program>(ranks: usize, program: &P) -> Vec<Option<P::Out>>
 where
     P::Out: PartialEq + Debug,
@@ -38,8 +42,9 @@ where
     real
 }
 
+#[track_caller]
 fn threads(ranks: usize) -> Threads {
-    Threads::new(ranks).shared_address_space(true)
+    jobs::threads(ranks).shared_address_space(true)
 }
 
 /// Returns the machine of virtual time.
@@ -47,8 +52,9 @@ pub(crate) fn machine() -> Platform {
     Platform::fx100().with("shared_tags", 1).expect("a constant of the platform")
 }
 
+#[track_caller]
 fn job(ranks: usize) -> Job<'static> {
-    Job::new(&machine(), ranks).jitter(Duration::from_micros(30)).shuffle_ties(true)
+    virtual_time(&machine(), ranks).jitter(Duration::from_micros(30)).shuffle_ties(true)
 }
 
 /// Returns where the starter memory of each rank begins.

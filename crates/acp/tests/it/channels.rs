@@ -5,16 +5,14 @@ use crate::{
     tasks::run_apart,
 };
 use acp::{Acp, AcpError, Arrival, ChannelOptions, Options, Receiver, Request, Sender};
+use checks::jobs::{threads, virtual_time};
 use core::{future::Future, pin::Pin};
 use rdma_fabric::{
     Fabric, FabricError, ProgramResult, Rank,
     join::{join, join_all, race},
 };
 use std::{sync::Mutex, time::Duration};
-use tofu2_sim::{
-    shm::Threads,
-    virt::{Job, Platform},
-};
+use tofu2_sim::virt::Platform;
 
 /// Steele, Lea and Flood's SplitMix64.
 pub(crate) struct Dice(pub(crate) u64);
@@ -597,11 +595,11 @@ fn assert_lost(met: Mutex<Vec<AcpError>>) {
 #[test]
 fn a_peer_that_fails_is_named_and_disturbs_no_other() {
     let met = Mutex::default();
-    let job = Threads::new(3).run(&async |fabric: Fabric| with_a_failure(fabric, &met).await);
+    let job = threads(3).run(&async |fabric: Fabric| with_a_failure(fabric, &met).await);
     assert!(job.is_err_and(|error| error.to_string().contains("this rank fails")));
     assert_lost(met);
     let met = Mutex::default();
-    let job = Job::new(&Platform::fx100(), 3).jitter(Duration::from_micros(30)).shuffle_ties(true);
+    let job = virtual_time(&Platform::fx100(), 3).jitter(Duration::from_micros(30)).shuffle_ties(true);
     let job = job.run(&async |fabric: Fabric| with_a_failure(fabric, &met).await);
     assert!(job.is_err_and(|error| error.to_string().contains("this rank fails")));
     assert_lost(met);

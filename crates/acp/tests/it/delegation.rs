@@ -2,15 +2,13 @@
 
 use crate::bed::{everywhere, starters};
 use acp::{Acp, AcpError, Atomics, GlobalAddress, Mode, Options, Order, Threads};
+use checks::jobs::{threads, virtual_time};
 use rdma_fabric::{
     Amo, Fabric, FabricError, ProgramResult, Rank,
     join::{Either, race},
 };
 use std::time::Duration;
-use tofu2_sim::{
-    shm,
-    virt::{Job, Platform},
-};
+use tofu2_sim::virt::Platform;
 
 /// Copies that different ranks carry out do not wait for each other.
 #[test]
@@ -33,7 +31,7 @@ fn different_servers_work_at_the_same_time() {
         acp.finalize().await?;
         Ok(took)
     };
-    let [one, three] = Job::new(&Platform::fx100(), 7).run(&program).expect("a job that ends").outs[0];
+    let [one, three] = virtual_time(&Platform::fx100(), 7).run(&program).expect("a job that ends").outs[0];
     assert!(three < one * 3 / 2, "one: {one:?}, three: {three:?}");
 }
 
@@ -146,9 +144,9 @@ fn a_death_ends_what_depends_on_it() {
             }
             Ok(())
         };
-        let (real, _) = shm::Threads::new(3).run_through(&program).expect("threads");
+        let (real, _) = threads(3).run_through(&program).expect("threads");
         assert!(real.iter().enumerate().all(|(rank, out)| out.is_ok() == (rank as u32 != dead)), "{real:?}");
-        let (simulated, error) = Job::new(&Platform::fx100(), 3).run_through(&program).expect("virtual time");
+        let (simulated, error) = virtual_time(&Platform::fx100(), 3).run_through(&program).expect("virtual time");
         let ended: Vec<bool> = simulated.outs.iter().map(Option::is_some).collect();
         assert!(ended.iter().enumerate().all(|(rank, ok)| *ok == (rank as u32 != dead)), "{ended:?}, {error:?}");
     }
@@ -202,7 +200,7 @@ fn a_machine_without_atomics() {
         acp.finalize().await?;
         Ok(sum)
     };
-    assert_eq!(Job::new(&machine, 5).run(&program).expect("virtual time").outs, [50; 5]);
+    assert_eq!(virtual_time(&machine, 5).run(&program).expect("virtual time").outs, [50; 5]);
 }
 
 /// What another rank carries out goes on when nobody awaits it, and what comes after it does not

@@ -2,12 +2,12 @@
 
 use crate::bed::{everywhere, in_virtual_time, starters};
 use acp::{Acp, AcpError, Atomics, Mode, Options, Order};
+use checks::jobs::threads;
 use rdma_fabric::{
     Amo, Fabric, FabricError, Group, ProgramResult, Rank,
     control_queue::{QueueMode, QueueSpec},
 };
 use std::time::Duration;
-use tofu2_sim::shm;
 
 /// Rank 0 has copies carried out by rank 1, which computes for a millisecond; returns how long all
 /// of them take.
@@ -69,7 +69,7 @@ fn a_rank_whose_calls_are_over_at_once_serves() {
 
 #[test]
 fn two_helpers_need_a_shared_address_space() {
-    let ran = shm::Threads::new(2).run(&async |fabric: Fabric| -> ProgramResult<bool> {
+    let ran = threads(2).run(&async |fabric: Fabric| -> ProgramResult<bool> {
         let refused = Acp::init_with(&fabric, Options::default().mode(Mode::Split)).await.err();
         assert_eq!(refused, Some(AcpError::SeparateAddressSpaces { rank: fabric.rank() }));
         // Nothing is left behind that another mode would meet.

@@ -2,6 +2,7 @@
 
 use crate::bed::survivors;
 use acp::{Acp, AcpError, Mode, Options, Order};
+use checks::jobs::virtual_time;
 use rdma_fabric::{
     Amo, Fabric, FabricError, Group, ProgramResult, Rank, forward,
     provider::{Place, Posted, Provider},
@@ -13,7 +14,7 @@ use std::{
     },
     time::Duration,
 };
-use tofu2_sim::virt::{Job, Platform};
+use tofu2_sim::virt::Platform;
 
 const RANKS: u32 = 4;
 
@@ -116,6 +117,6 @@ fn the_slot_of_a_lost_rank_is_taken_over() {
         acp.complete(acp.copy(mine, at, 8, Order::None).await?).await?;
         Ok(acp.load(mine).await?)
     };
-    let (run, _) = Job::new(&Platform::fx100(), 4).run_through(&program).expect("virtual time");
+    let (run, _) = virtual_time(&Platform::fx100(), 4).run_through(&program).expect("virtual time");
     assert_eq!(run.outs, [Some(0), None, Some(7), Some(7)]);
 }

@@ -15,6 +15,8 @@ mod queue;
 mod raw;
 mod segments;
 mod sequences;
+mod sizes;
+mod store_buffering;
 mod tables;
 mod tasks;
 mod threads;

@@ -7,10 +7,10 @@
 
 use crate::bed::machine;
 use acp::{Acp, Atomics, GlobalAddress, Handle, Mode, Options, Order};
+use checks::jobs::{threads, virtual_time};
 use proptest::{prelude::*, test_runner::Config};
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
 use std::{ops::Range, time::Duration};
-use tofu2_sim::{shm::Threads, virt::Job};
 
 const RANKS: usize = 3;
 /// Words of each rank, few enough that operations meet.
@@ -253,9 +253,9 @@ proptest! {
         let calls = &oracle.calls;
         let options = options.depth(depth);
         let program = async |fabric: Fabric| run(fabric, calls, options).await;
-        let real = Threads::new(RANKS).shared_address_space(true).run(&program).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let real = threads(RANKS).shared_address_space(true).run(&program).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(&real, &oracle.memory, "on threads: {:#?}", calls);
-        let job = Job::new(&machine(), RANKS).seed(seed).jitter(Duration::from_micros(30)).shuffle_ties(true);
+        let job = virtual_time(&machine(), RANKS).seed(seed).jitter(Duration::from_micros(30)).shuffle_ties(true);
         let simulated = job.run(&program).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(&simulated.outs, &oracle.memory, "in virtual time: {:#?}", calls);
     }

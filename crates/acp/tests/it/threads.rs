@@ -1,9 +1,10 @@
 //! Several threads of one rank, and tasks of a runtime with several threads.
 
 use acp::{Acp, AcpError, GlobalAtomic, Options, Order, Threads};
+use checks::jobs::threads;
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
 use std::time::Duration;
-use tofu2_sim::shm::{self, block_on};
+use tofu2_sim::shm::block_on;
 use tokio::runtime::Builder;
 
 const RANKS: u32 = 2;
@@ -61,7 +62,7 @@ type Call<'a> = dyn Fn(&Acp) -> acp::Result<()> + Sync + 'a;
 
 #[test]
 fn threads_of_a_rank_issue_at_once() {
-    let ran = shm::Threads::new(RANKS as usize).run_with(|fabric| {
+    let ran = threads(RANKS as usize).run_with(|fabric| {
         let acp = block_on(Acp::init_with(&fabric, options().starter_bytes(starter_bytes())))?;
         let sums = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..WORKERS)
@@ -79,7 +80,7 @@ fn threads_of_a_rank_issue_at_once() {
 
 #[test]
 fn tasks_of_a_runtime_issue_at_once() {
-    let ran = shm::Threads::new(RANKS as usize).run_with(|fabric: Fabric| {
+    let ran = threads(RANKS as usize).run_with(|fabric: Fabric| {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
         let rank = async {
             let acp = Acp::init_with(&fabric, options().starter_bytes(starter_bytes())).await?;
@@ -98,7 +99,7 @@ fn tasks_of_a_runtime_issue_at_once() {
 
 #[test]
 fn one_thread_means_one() {
-    let ran = shm::Threads::new(1).run_with(|fabric| {
+    let ran = threads(1).run_with(|fabric| {
         let acp = block_on(Acp::init(&fabric))?;
         let own = acp.starter(Rank::new(0))?;
         let elsewhere =

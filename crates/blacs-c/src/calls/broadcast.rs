@@ -1,6 +1,10 @@
 //! Broadcasts.
 
-use super::{coordinates, rectangle, trapezoid};
+use super::{
+    awaited::{WaitingFor as _, others, process},
+    coordinates,
+    described::Described,
+};
 use crate::{
     boundary::Call,
     int::Int,
@@ -8,7 +12,7 @@ use crate::{
     matrix::{Sink, Source},
     run::run,
 };
-use blacs::{Precision, Shape};
+use blacs::Precision;
 
 pub(crate) fn gebs2d(
     routine: &'static str,
@@ -21,7 +25,7 @@ pub(crate) fn gebs2d(
     a: Source,
     lda: Int,
 ) {
-    send(Call { routine, context }, precision, (scope, top), &rectangle(m, n, lda), a);
+    send(Call { routine, context }, precision, (scope, top), Described::rectangle(m, n, lda), a);
 }
 
 pub(crate) fn gebr2d(
@@ -37,7 +41,7 @@ pub(crate) fn gebr2d(
     row: Int,
     column: Int,
 ) {
-    recv(Call { routine, context }, precision, (scope, top), &rectangle(m, n, lda), a, (row, column));
+    recv(Call { routine, context }, precision, (scope, top), Described::rectangle(m, n, lda), a, (row, column));
 }
 
 pub(crate) fn trbs2d(
@@ -53,7 +57,7 @@ pub(crate) fn trbs2d(
     a: Source,
     lda: Int,
 ) {
-    send(Call { routine, context }, precision, (scope, top), &trapezoid(uplo, diag, m, n, lda), a);
+    send(Call { routine, context }, precision, (scope, top), Described::trapezoid(uplo, diag, m, n, lda), a);
 }
 
 pub(crate) fn trbr2d(
@@ -71,24 +75,33 @@ pub(crate) fn trbr2d(
     row: Int,
     column: Int,
 ) {
-    let shape = trapezoid(uplo, diag, m, n, lda);
-    recv(Call { routine, context }, precision, (scope, top), &shape, a, (row, column));
+    let described = Described::trapezoid(uplo, diag, m, n, lda);
+    recv(Call { routine, context }, precision, (scope, top), described, a, (row, column));
 }
 
-fn send(call: Call, precision: Precision, (letter, top): (u8, u8), shape: &Shape, a: Source) {
+fn send(call: Call, precision: Precision, (letter, top): (u8, u8), described: Described, a: Source) {
     call.run(|library| {
-        let (scope, top) = (scope(letter)?, topology(top)?);
         let grid = library.contexts.open(call.context)?;
-        Ok(run(grid.broadcast_send_bytes(scope, top, precision, shape, &library.lent(a, shape, precision)))?)
+        let (scope, top, shape) = (scope(letter)?, topology(top)?, &described.shape(call, library)?);
+        let sent = run(grid.broadcast_send_bytes(scope, top, precision, shape, &library.lent(a, shape, precision)));
+        sent.waiting_for(|| format!("{} to receive a broadcast", others(grid, scope)))
     });
 }
 
-fn recv(call: Call, precision: Precision, (letter, top): (u8, u8), shape: &Shape, a: Sink, (row, column): (Int, Int)) {
+fn recv(
+    call: Call,
+    precision: Precision,
+    (letter, top): (u8, u8),
+    described: Described,
+    a: Sink,
+    (row, column): (Int, Int),
+) {
     call.run(|library| {
-        let (scope, top) = (scope(letter)?, topology(top)?);
         let grid = library.contexts.open(call.context)?;
+        let (scope, top, shape) = (scope(letter)?, topology(top)?, &described.shape(call, library)?);
         let from = coordinates(grid, row, column)?;
         let mut a = library.lent(a, shape, precision);
-        Ok(run(grid.broadcast_recv_bytes(scope, top, precision, shape, &mut a, from))?)
+        let received = run(grid.broadcast_recv_bytes(scope, top, precision, shape, &mut a, from));
+        received.waiting_for(|| format!("a broadcast from {}", process(grid, from)))
     });
 }

@@ -1,6 +1,10 @@
 //! Sums, and the largest and smallest elements by magnitude.
 
-use super::{coordinates, rectangle};
+use super::{
+    awaited::{WaitingFor as _, others},
+    coordinates,
+    described::Described,
+};
 use crate::{
     arguments::Integers,
     boundary::Call,
@@ -11,7 +15,7 @@ use crate::{
     matrix::Sink,
     run::run,
 };
-use blacs::{Combine, Grid, Precision, Scope, Shape};
+use blacs::{Combine, Grid, Precision, Scope};
 
 /// Stands for all processes, as the destination, and for no arrays, as their leading dimension.
 const NO: Int = -1;
@@ -29,9 +33,9 @@ pub(crate) fn gsum2d(
     row: Int,
     column: Int,
 ) {
-    let call = Call { routine, context };
+    let (call, described) = (Call { routine, context }, Described::rectangle(m, n, lda));
     call.run(|library| {
-        combine(library, call, Combine::Sum, precision, (scope, top), &rectangle(m, n, lda), a, None, (row, column))
+        combine(library, call, Combine::Sum, precision, (scope, top), described, a, None, (row, column))
     });
 }
 
@@ -51,8 +55,8 @@ pub(crate) fn gamx2d(
     row: Int,
     column: Int,
 ) {
-    let (call, shape) = (Call { routine, context }, rectangle(m, n, lda));
-    extremes(call, Combine::AbsMax, precision, (scope, top), &shape, a, (rows, columns, ldia), (row, column));
+    let (call, described) = (Call { routine, context }, Described::rectangle(m, n, lda));
+    extremes(call, Combine::AbsMax, precision, (scope, top), described, a, (rows, columns, ldia), (row, column));
 }
 
 pub(crate) fn gamn2d(
@@ -71,8 +75,8 @@ pub(crate) fn gamn2d(
     row: Int,
     column: Int,
 ) {
-    let (call, shape) = (Call { routine, context }, rectangle(m, n, lda));
-    extremes(call, Combine::AbsMin, precision, (scope, top), &shape, a, (rows, columns, ldia), (row, column));
+    let (call, described) = (Call { routine, context }, Described::rectangle(m, n, lda));
+    extremes(call, Combine::AbsMin, precision, (scope, top), described, a, (rows, columns, ldia), (row, column));
 }
 
 type Winners<'a> = dyn FnMut(usize, usize, (usize, usize)) + 'a;
@@ -82,7 +86,7 @@ fn extremes(
     kind: Combine,
     precision: Precision,
     letters: (u8, u8),
-    shape: &Shape,
+    described: Described,
     a: Sink,
     (rows, columns, ldia): (Integers, Integers, Int),
     to: (Int, Int),
@@ -96,12 +100,12 @@ fn extremes(
         }
     };
     call.run(|library| {
-        if ldia != NO && leading < shape.rows() {
-            let rows = shape.rows();
-            call.warn(library, format_args!("LDIA is {ldia}, too little for {rows} rows: the others are not told"));
+        let m = described.rows();
+        if ldia != NO && ldia < m {
+            call.warn(library, format_args!("LDIA is {ldia}, less than M = {m}: rows from {leading} on get no places"));
         }
         let winners = (ldia != NO).then_some(&mut write as &mut Winners<'_>);
-        combine(library, call, kind, precision, letters, shape, a, winners, to)
+        combine(library, call, kind, precision, letters, described, a, winners, to)
     });
 }
 
@@ -111,16 +115,17 @@ fn combine<'a>(
     kind: Combine,
     precision: Precision,
     (letter, top): (u8, u8),
-    shape: &Shape,
+    described: Described,
     a: Sink,
     winners: Option<&'a mut Winners<'a>>,
     to: (Int, Int),
 ) -> Result<()> {
-    let (scope, top) = (scope(letter)?, topology(top)?);
     let grid = library.contexts.open(call.context)?;
+    let (scope, top, shape) = (scope(letter)?, topology(top)?, &described.shape(call, library)?);
     let to = destination(grid, scope, to)?;
     let mut a = library.lent(a, shape, precision);
-    Ok(run(grid.combine_bytes(scope, top, kind, precision, shape, &mut a, winners, to))?)
+    let combined = run(grid.combine_bytes(scope, top, kind, precision, shape, &mut a, winners, to));
+    combined.waiting_for(|| format!("{} to combine", others(grid, scope)))
 }
 
 /// Returns who gets the result; `None` if all do. Within a row, only the column says who, and within

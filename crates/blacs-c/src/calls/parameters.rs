@@ -9,8 +9,8 @@ use crate::{
 };
 use blacs::Parameters;
 
-/// Arguments are checked, but what is only dubious is not told.
-const DEBUG_LEVEL: Int = 0;
+/// All arguments are checked, as by the reference implementation built for debugging.
+const DEBUG_LEVEL: Int = 1;
 
 pub(crate) fn get(routine: &'static str, context: Int, what: Int, value: Integers) {
     let call = Call { routine, context };

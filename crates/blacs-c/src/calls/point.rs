@@ -1,13 +1,17 @@
 //! Messages between two processes.
 
-use super::{coordinates, rectangle, trapezoid};
+use super::{
+    awaited::{WaitingFor as _, process},
+    coordinates,
+    described::Described,
+};
 use crate::{
     boundary::Call,
     int::Int,
     matrix::{Sink, Source},
     run::run,
 };
-use blacs::{Precision, Shape};
+use blacs::Precision;
 
 pub(crate) fn gesd2d(
     routine: &'static str,
@@ -20,7 +24,7 @@ pub(crate) fn gesd2d(
     row: Int,
     column: Int,
 ) {
-    send(Call { routine, context }, precision, &rectangle(m, n, lda), a, (row, column));
+    send(Call { routine, context }, precision, Described::rectangle(m, n, lda), a, (row, column));
 }
 
 pub(crate) fn gerv2d(
@@ -34,7 +38,7 @@ pub(crate) fn gerv2d(
     row: Int,
     column: Int,
 ) {
-    recv(Call { routine, context }, precision, &rectangle(m, n, lda), a, (row, column));
+    recv(Call { routine, context }, precision, Described::rectangle(m, n, lda), a, (row, column));
 }
 
 pub(crate) fn trsd2d(
@@ -50,7 +54,7 @@ pub(crate) fn trsd2d(
     row: Int,
     column: Int,
 ) {
-    send(Call { routine, context }, precision, &trapezoid(uplo, diag, m, n, lda), a, (row, column));
+    send(Call { routine, context }, precision, Described::trapezoid(uplo, diag, m, n, lda), a, (row, column));
 }
 
 pub(crate) fn trrv2d(
@@ -66,21 +70,25 @@ pub(crate) fn trrv2d(
     row: Int,
     column: Int,
 ) {
-    recv(Call { routine, context }, precision, &trapezoid(uplo, diag, m, n, lda), a, (row, column));
+    recv(Call { routine, context }, precision, Described::trapezoid(uplo, diag, m, n, lda), a, (row, column));
 }
 
-fn send(call: Call, precision: Precision, shape: &Shape, a: Source, (row, column): (Int, Int)) {
+fn send(call: Call, precision: Precision, described: Described, a: Source, (row, column): (Int, Int)) {
     call.run(|library| {
         let grid = library.contexts.open(call.context)?;
+        let shape = &described.shape(call, library)?;
         let to = coordinates(grid, row, column)?;
-        Ok(run(grid.send_bytes(precision, shape, &library.lent(a, shape, precision), to))?)
+        let sent = run(grid.send_bytes(precision, shape, &library.lent(a, shape, precision), to));
+        sent.waiting_for(|| format!("{} to receive", process(grid, to)))
     });
 }
 
-fn recv(call: Call, precision: Precision, shape: &Shape, a: Sink, (row, column): (Int, Int)) {
+fn recv(call: Call, precision: Precision, described: Described, a: Sink, (row, column): (Int, Int)) {
     call.run(|library| {
         let grid = library.contexts.open(call.context)?;
+        let shape = &described.shape(call, library)?;
         let from = coordinates(grid, row, column)?;
-        Ok(run(grid.recv_bytes(precision, shape, &mut library.lent(a, shape, precision), from))?)
+        let received = run(grid.recv_bytes(precision, shape, &mut library.lent(a, shape, precision), from));
+        received.waiting_for(|| format!("a message from {}", process(grid, from)))
     });
 }

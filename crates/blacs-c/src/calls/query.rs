@@ -1,5 +1,6 @@
 //! The routines that tell about a grid, and the barrier.
 
+use super::awaited::{WaitingFor as _, others};
 use crate::{
     arguments::Integers,
     boundary::Call,
@@ -47,6 +48,7 @@ pub(crate) fn pcoord(routine: &'static str, context: Int, number: Int, row: Inte
 pub(crate) fn barrier(routine: &'static str, context: Int, letter: u8) {
     Call { routine, context }.run(|library| {
         let grid = library.contexts.open(context)?;
-        Ok(run(grid.barrier(scope(letter)?))?)
+        let scope = scope(letter)?;
+        run(grid.barrier(scope)).waiting_for(|| format!("{} to enter the barrier", others(grid, scope)))
     });
 }

@@ -1,5 +1,6 @@
 //! The routines that begin, and that make contexts.
 
+use super::awaited::WaitingFor as _;
 use crate::{
     arguments::Integers,
     boundary::{Call, NO_CONTEXT},
@@ -9,6 +10,8 @@ use crate::{
     run::run,
 };
 use blacs::{BlacsError, Grid, GridMap, Order};
+use fmpl::FmplError;
+use rdma_fabric::FabricError;
 
 pub(crate) fn pinfo(routine: &'static str, number: Integers, processes: Integers) {
     let (me, all) = Call { routine, context: NO_CONTEXT }.run(|library| {
@@ -21,15 +24,16 @@ pub(crate) fn pinfo(routine: &'static str, number: Integers, processes: Integers
 
 pub(crate) fn gridinit(routine: &'static str, context: Integers, order: u8, rows: Int, columns: Int) {
     let system = context.get(0);
-    let made = Call { routine, context: NO_CONTEXT }.run(|library| {
+    let call = Call { routine, context: NO_CONTEXT };
+    let made = call.run(|library| {
         let (grid_rows, grid_columns) = grid_extents(rows, columns)?;
-        let order = Order::from_letter(order);
+        let order = major(order, call, library);
         let (blacs, contexts) = library.parts()?;
         let grid = match contexts.parent(system)? {
-            None => run(blacs.grid(order, grid_rows, grid_columns))?,
-            Some(parent) => run(blacs.grid_of(parent, order, grid_rows, grid_columns))?,
+            None => run(blacs.grid(order, grid_rows, grid_columns)),
+            Some(parent) => run(blacs.grid_of(parent, order, grid_rows, grid_columns)),
         };
-        Ok(keep(library, grid))
+        keep(library, grid)
     });
     context.set(0, made);
 }
@@ -47,17 +51,35 @@ pub(crate) fn gridmap(
         let (blacs, contexts) = library.parts()?;
         let map = map_of(processes, leading, rows, columns, blacs.processes())?;
         let grid = match contexts.parent(system)? {
-            None => run(blacs.map(&map))?,
-            Some(parent) => run(blacs.map_of(parent, &map))?,
+            None => run(blacs.map(&map)),
+            Some(parent) => run(blacs.map_of(parent, &map)),
         };
-        Ok(keep(library, grid))
+        keep(library, grid)
     });
     context.set(0, made);
 }
 
 /// Returns the context of a grid that this process is in; of others it has none.
-fn keep(library: &mut Library, grid: Option<Grid>) -> Int {
-    grid.map_or(NO_CONTEXT, |grid| library.contexts.add(grid))
+fn keep(library: &mut Library, made: Result<Option<Grid>, BlacsError>) -> Result<Int> {
+    let grid = made.map_err(|error| match error {
+        BlacsError::Fmpl(FmplError::Fabric(full))
+            if matches!(full, FabricError::TooManyRegions { .. } | FabricError::OutOfMemory(_)) =>
+        {
+            CallError::NoRoomForContext { open: library.contexts.count(), full }
+        }
+        error => error.into(),
+    });
+    let grid = grid.waiting_for(|| "the other processes to make the grid".to_owned())?;
+    Ok(grid.map_or(NO_CONTEXT, |grid| library.contexts.add(grid)))
+}
+
+/// Returns the order that a letter stands for.
+fn major(letter: u8, call: Call, library: &Library) -> Order {
+    if !letter.eq_ignore_ascii_case(&b'r') && !letter.eq_ignore_ascii_case(&b'c') {
+        let order = char::from(letter);
+        call.warn(library, format_args!("ORDER is '{order}', but must be one of r, c: r is assumed"));
+    }
+    Order::from_letter(letter)
 }
 
 fn grid_extents(rows: Int, columns: Int) -> Result<(usize, usize)> {

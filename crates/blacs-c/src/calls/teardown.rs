@@ -1,5 +1,6 @@
 //! The routines that end contexts, the library, or all processes.
 
+use super::awaited::WaitingFor as _;
 use crate::{
     boundary::{Call, NO_CONTEXT},
     int::{Int, narrow},
@@ -8,17 +9,25 @@ use crate::{
 };
 
 pub(crate) fn freebuff(routine: &'static str, context: Int, wait: Int) {
-    Call { routine, context }.run(|library| Ok(run(library.contexts.open(context)?.free_buffers(wait != 0))?));
+    Call { routine, context }.run(|library| {
+        let freed = run(library.contexts.open(context)?.free_buffers(wait != 0));
+        freed.waiting_for(|| "other processes to receive what this one has sent".to_owned())
+    });
 }
 
 pub(crate) fn gridexit(routine: &'static str, context: Int) {
-    Call { routine, context }.run(|library| Ok(run(library.contexts.take(context)?.exit())?));
+    Call { routine, context }.run(|library| {
+        let exited = run(library.contexts.take(context)?.exit());
+        exited.waiting_for(|| "the other processes to exit the grid".to_owned())
+    });
 }
 
 /// Ends the library, or with `go_on` only its contexts.
 pub(crate) fn exit(routine: &'static str, go_on: Int) {
-    Call { routine, context: NO_CONTEXT }
-        .run(|library| if go_on == 0 { library.end() } else { library.exit_contexts() });
+    Call { routine, context: NO_CONTEXT }.run(|library| {
+        let ended = if go_on == 0 { library.end() } else { library.exit_contexts() };
+        ended.waiting_for(|| "the other processes to call blacs_exit".to_owned())
+    });
 }
 
 pub(crate) fn abort(routine: &'static str, context: Int, error: Int) -> ! {

@@ -36,8 +36,46 @@ pub(crate) fn calls_after_the_end_are_refused() {
 pub(crate) fn a_deadlock_is_told() {
     let Some(ended) = ends("stuck") else { return };
     assert_ne!(ended.code, Some(0), "{ended}");
-    assert!(ended.err.contains("BLACS ERROR 'deadlock: "), "{ended}");
-    assert!(ended.err.contains("error: deadlock at "), "the launcher says who waits for what: {ended}");
+    for rank in 0..3 {
+        let peer = (rank + 1) % 3;
+        let text = format!(
+            "[rank {rank}] BLACS ERROR 'deadlock: 3 ranks wait and nothing can happen any more; this one waits for a \
+             message from process {{0,{peer}}}, rank {peer}'"
+        );
+        assert!(ended.err.contains(&text), "{text}: {ended}");
+        let of_launcher = format!("rank {rank} waits for rank {peer} (");
+        assert!(
+            ended.err.contains("error: deadlock at ") && ended.err.contains(&of_launcher),
+            "{of_launcher}: {ended}"
+        );
+    }
+}
+
+/// Rank 1 has given up, and was not lost by itself.
+pub(crate) fn the_first_loss_is_named() {
+    let Some(ended) = ends("chain") else { return };
+    assert_eq!(ended.code, Some(128 + 9), "{ended}");
+    assert!(ended.err.contains("[rank 1] BLACS ERROR 'rank 0 was lost'"), "{ended}");
+    let second =
+        "[rank 2] BLACS ERROR 'rank 0 was lost, and rank 1, for which this one waits, has given up because of it'";
+    assert!(ended.err.contains(second), "{ended}");
+}
+
+/// Of the code, the shell gets the lowest eight bits, as after `exit`.
+pub(crate) fn an_abort_keeps_what_was_printed() {
+    let Some(ended) = ends("printed") else { return };
+    assert_eq!(ended.code, Some(7), "{ended}");
+    let mut lines: Vec<&str> = ended.out.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["before", "before", "before", "process 0", "process 1", "process 2"], "{ended}");
+}
+
+pub(crate) fn too_many_contexts_are_told_how_to_end_one() {
+    let Some(program) = compiled(&["tests/own/ends.c"], Linked::Shared) else { return };
+    let ended = alone(&program, &["grids"]);
+    assert!(ended.code == Some(1) && ended.out.is_empty(), "{ended}");
+    let told = ended.err.contains("contexts are open, and blacs_gridexit gives back what one of them takes");
+    assert!(told && ended.err.contains("in routine 'blacs_gridinit'"), "{ended}");
 }
 
 /// Sends wait for nobody until there is no memory left.

@@ -84,6 +84,16 @@ pub(crate) fn every_mistake_has_its_outcome() {
     assert!(wrong.is_empty(), "{} of {} mistakes:\n{}", wrong.len(), mistakes.len(), wrong.join("\n"));
 }
 
+/// How many calls with arguments of a generator are made.
+const CALLS: u32 = 500;
+
+pub(crate) fn arguments_of_any_kind_are_errors_at_most() {
+    let Some(arguments) = compiled(&["tests/own/arguments.c"], Linked::Shared) else { return };
+    let ended = alone(&arguments, &["1", &CALLS.to_string()]);
+    let told = ended.out.starts_with(&format!("arguments: {CALLS} calls, "));
+    assert!(told && ended.code == Some(0), "{ended}");
+}
+
 /// Returns whether a job has ended as a line of [`MISTAKES`] says.
 fn is_as_told(mistake: &str, ended: &Ended) -> bool {
     let mut words = mistake.split_whitespace().skip(1);

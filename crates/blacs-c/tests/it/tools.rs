@@ -131,7 +131,7 @@ pub(crate) fn alone(program: &Path, args: &[&str]) -> Ended {
     ended(Command::new(program).args(args))
 }
 
-fn ended(command: &mut Command) -> Ended {
+pub(crate) fn ended(command: &mut Command) -> Ended {
     // Cargo's own path leads to libraries that `cargo build` may have left behind.
     for variable in ["ONESIDED_JOB", "ONESIDED_FABRIC", "LD_LIBRARY_PATH"] {
         command.env_remove(variable);
@@ -142,7 +142,11 @@ fn ended(command: &mut Command) -> Ended {
     let waiting = thread::spawn(move || child.wait_with_output());
     let began = Instant::now();
     while !waiting.is_finished() {
-        assert!(began.elapsed() < HANG, "process {number} hangs: {command:?}");
+        if began.elapsed() >= HANG {
+            // The ranks of a launcher that is killed are killed.
+            let _ = Command::new("kill").args(["-KILL", &number.to_string()]).status();
+            panic!("process {number} hangs: {command:?}");
+        }
         thread::sleep(Duration::from_millis(2));
     }
     let Output { status, stdout, stderr } = waiting.join().expect("no panic").expect("a child");

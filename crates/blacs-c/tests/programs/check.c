@@ -24,7 +24,7 @@ const int shape_count = sizeof shapes / sizeof shapes[0];
 const char topologies[] = " idsm123456789tfh";
 
 int lda_of(int rows, int k) {
-    const int more[LDAS] = {0, 1, 5, -1};
+    const int more[LDAS] = {0, 1, 5};
     int lda = rows + more[k % LDAS];
     return lda < 1 ? 1 : lda;
 }

@@ -86,9 +86,9 @@ struct shape {
 extern const struct shape shapes[];
 extern const int shape_count;
 extern const struct shape large; /* for double precision only */
-/* The k-th of four: rows, rows + 1, rows + 5 and one less than rows, which counts as rows. */
+/* The k-th of three: rows, rows + 1 and rows + 5, but at least 1. */
 int lda_of(int rows, int k);
-enum { LDAS = 4 };
+enum { LDAS = 3 };
 extern const char topologies[]; /* all of them, a string */
 
 #endif

@@ -8,6 +8,7 @@
  * message, so that a library that stops only the process at fault is found out.
  */
 #define _POSIX_C_SOURCE 200809L
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,35 +18,47 @@
 
 static blacs_int me, waiting, grid, exited;
 
-/* One call to a routine of that name, with data for 3x2 elements. */
+/* One call to a routine of that name, with data for 3x2 elements unless it says otherwise. */
 struct call {
     blacs_int context;
     const char *scope, *top;
     int row, col;
+    blacs_int m, n, lda;
 };
 
+/* What routines get: six elements, and behind them what is not theirs. */
+static double a[6 + 30];
+
+/* At the end of the process, which a mistake may be. */
+static void look_behind(void) {
+    for (int k = 6; k < 36; k++)
+        if (a[k] != -55) {
+            printf("FAIL element %d behind the array was written\n", k - 6);
+            return;
+        }
+}
+
 static int perform(const char *routine, struct call c) {
-    double a[6] = {1, 2, 3, 4, 5, 6};
-    blacs_int ra[6], ca[6], value = 1, other;
-    if (strcmp(routine, "gesd2d") == 0) Cdgesd2d(c.context, 3, 2, a, 3, c.row, c.col);
-    else if (strcmp(routine, "gerv2d") == 0) Cdgerv2d(c.context, 3, 2, a, 3, c.row, c.col);
+    blacs_int ra[6], ca[6], value = 1, other, m = c.m, n = c.n, lda = c.lda;
+    if (strcmp(routine, "gesd2d") == 0) Cdgesd2d(c.context, m, n, a, lda, c.row, c.col);
+    else if (strcmp(routine, "gerv2d") == 0) Cdgerv2d(c.context, m, n, a, lda, c.row, c.col);
     else if (strcmp(routine, "trsd2d") == 0)
-        Cdtrsd2d(c.context, "u", "n", 3, 2, a, 3, c.row, c.col);
+        Cdtrsd2d(c.context, "u", "n", m, n, a, lda, c.row, c.col);
     else if (strcmp(routine, "trrv2d") == 0)
-        Cdtrrv2d(c.context, "u", "n", 3, 2, a, 3, c.row, c.col);
-    else if (strcmp(routine, "gebs2d") == 0) Cdgebs2d(c.context, c.scope, c.top, 3, 2, a, 3);
+        Cdtrrv2d(c.context, "u", "n", m, n, a, lda, c.row, c.col);
+    else if (strcmp(routine, "gebs2d") == 0) Cdgebs2d(c.context, c.scope, c.top, m, n, a, lda);
     else if (strcmp(routine, "gebr2d") == 0)
-        Cdgebr2d(c.context, c.scope, c.top, 3, 2, a, 3, c.row, c.col);
+        Cdgebr2d(c.context, c.scope, c.top, m, n, a, lda, c.row, c.col);
     else if (strcmp(routine, "trbs2d") == 0)
-        Cdtrbs2d(c.context, c.scope, c.top, "u", "n", 3, 2, a, 3);
+        Cdtrbs2d(c.context, c.scope, c.top, "u", "n", m, n, a, lda);
     else if (strcmp(routine, "trbr2d") == 0)
-        Cdtrbr2d(c.context, c.scope, c.top, "u", "n", 3, 2, a, 3, c.row, c.col);
+        Cdtrbr2d(c.context, c.scope, c.top, "u", "n", m, n, a, lda, c.row, c.col);
     else if (strcmp(routine, "gsum2d") == 0)
-        Cdgsum2d(c.context, c.scope, c.top, 3, 2, a, 3, c.row, c.col);
+        Cdgsum2d(c.context, c.scope, c.top, m, n, a, lda, c.row, c.col);
     else if (strcmp(routine, "gamx2d") == 0)
-        Cdgamx2d(c.context, c.scope, c.top, 3, 2, a, 3, ra, ca, 3, c.row, c.col);
+        Cdgamx2d(c.context, c.scope, c.top, m, n, a, lda, ra, ca, 3, c.row, c.col);
     else if (strcmp(routine, "gamn2d") == 0)
-        Cdgamn2d(c.context, c.scope, c.top, 3, 2, a, 3, ra, ca, 3, c.row, c.col);
+        Cdgamn2d(c.context, c.scope, c.top, m, n, a, lda, ra, ca, 3, c.row, c.col);
     else if (strcmp(routine, "barrier") == 0) Cblacs_barrier(c.context, c.scope);
     else if (strcmp(routine, "gridexit") == 0) Cblacs_gridexit(c.context);
     else if (strcmp(routine, "pnum") == 0) Cblacs_pnum(c.context, 0, 0);
@@ -60,10 +73,11 @@ static int perform(const char *routine, struct call c) {
 static int mistaken_argument(const char *name) {
     static const char *const kinds[] = {"context-never-", "context-exited-", "context-minus-",
                                         "scope-",         "top-",            "outside-",
-                                        "negative-"};
-    for (int k = 0; k < 7; k++) {
+                                        "negative-",      "rows-",           "columns-",
+                                        "wrapped-",       "leading-",        "column-"};
+    for (int k = 0; k < 12; k++) {
         /* The sender of a broadcast is the caller itself, its receiver names another process. */
-        struct call c = {grid, "a", " ", 0, 1};
+        struct call c = {grid, "a", " ", 0, 1, 3, 2, 3};
         size_t length = strlen(kinds[k]);
         if (strncmp(name, kinds[k], length) != 0) continue;
         if (k == 0) c.context = 99;
@@ -73,7 +87,17 @@ static int mistaken_argument(const char *name) {
         if (k == 4) c.top = "?";
         if (k == 5) c.row = 2;
         if (k == 6) c.col = -1;
-        return perform(name + length, c);
+        if (k == 7) c.m = -1;
+        if (k == 8) c.n = -2;
+        /* 2^31 + 3 rows, in 32 bits. */
+        if (k == 9) c.m = INT_MIN + 3;
+        if (k == 10) c.lda = 2;
+        /* A single column needs no distance to the next one. */
+        if (k == 11) c.n = 1, c.lda = 1, c.row = c.col = 0;
+        if (!perform(name + length, c)) return 0;
+        if (k == 11) Cdgerv2d(grid, 3, 1, a, 3, 0, 0);
+        if (k == 11 && (a[0] != 1 || a[2] != 3)) printf("FAIL the column arrived otherwise\n");
+        return 1;
     }
     return 0;
 }
@@ -103,6 +127,39 @@ static int mistaken_setting(const char *name) {
         return 1;
     }
     return 0;
+}
+
+/*
+ * Letters of a trapezoid and of an order that mean nothing. The name is "uplo-", "diag-" or "order-",
+ * then the routine; the right letters stand in the calls of the others.
+ */
+static int mistaken_letter(const char *name) {
+    const char *routine = strchr(name, '-');
+    const char *uplo[2] = {"l", "l"}, *diag[2] = {"n", "n"};
+    double got[6] = {-1, -1, -1, -1, -1, -1};
+    blacs_int context, row, col, others;
+    int order = strcmp(name, "order-gridinit") == 0, receiver, broadcast, sender = 0;
+    if (order) {
+        Cblacs_get(-1, BLACS_SYSTEM, &context);
+        Cblacs_gridinit(&context, me == 0 ? "x" : "r", 2, 2);
+        Cblacs_gridinfo(context, &others, &others, &row, &col);
+        if (row != me / 2 || col != me % 2) printf("FAIL not in the order of rows\n");
+        return 1;
+    }
+    if (!routine || (strncmp(name, "uplo-", 5) != 0 && strncmp(name, "diag-", 5) != 0)) return 0;
+    routine++;
+    receiver = strcmp(routine, "trrv2d") == 0 || strcmp(routine, "trbr2d") == 0;
+    broadcast = strncmp(routine, "trb", 3) == 0;
+    (name[0] == 'u' ? uplo : diag)[receiver] = "x";
+    if (me == sender && broadcast) Cdtrbs2d(grid, "a", " ", uplo[0], diag[0], 3, 2, a, 3);
+    if (me == sender && !broadcast)
+        for (int to = 1; to < 4; to++) Cdtrsd2d(grid, uplo[0], diag[0], 3, 2, a, 3, to / 2, to % 2);
+    if (me != sender && broadcast)
+        Cdtrbr2d(grid, "a", " ", uplo[1], diag[1], 3, 2, got, 3, 0, 0);
+    if (me != sender && !broadcast) Cdtrrv2d(grid, uplo[1], diag[1], 3, 2, got, 3, 0, 0);
+    for (int k = 0; me != sender && k < 6; k++)
+        if (got[k] != (k == 3 ? -1 : a[k])) printf("FAIL element %d is %g\n", k, got[k]);
+    return 1;
 }
 
 /* Sender and receiver disagree about the number of elements. */
@@ -182,6 +239,8 @@ int main(int argc, char **argv) {
     blacs_int processes, token = 0;
     int known = 1;
     setvbuf(stdout, NULL, _IOLBF, 0);
+    for (int k = 0; k < 36; k++) a[k] = k < 6 ? k + 1 : -55;
+    atexit(look_behind);
     Cblacs_pinfo(&me, &processes);
     if (processes != 4) {
         if (me == 0) fprintf(stderr, "run this with 4 processes\n");
@@ -197,7 +256,7 @@ int main(int argc, char **argv) {
     Cblacs_gridexit(exited);
 
     if (!mistaken_grid(name) && !mistaken_places(name) && !mistaken_shape(name) &&
-        !giving_up(name) && me == 0)
+        !mistaken_letter(name) && !giving_up(name) && me == 0)
         known = mistaken_argument(name) || mistaken_setting(name);
     if (me != 0) Cigerv2d(waiting, 1, 1, &token, 1, 0, 0);
     if (me == 0) printf(known ? "survived\n" : "no such mistake\n");

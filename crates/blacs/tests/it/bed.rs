@@ -1,6 +1,7 @@
 //! The fabrics that a test runs over, and matrices with guard cells.
 
 use blacs::{Diag, Element, Matrix, MatrixMut, Part, Scope, Shape, Topology, Uplo};
+use checks::watchdog::watch_test;
 use rdma_fabric::Program;
 use std::{fmt::Debug, num::NonZeroU8, time::Duration};
 use tofu2_sim::{
@@ -10,10 +11,12 @@ use tofu2_sim::{
 
 /// Runs a program as threads and in virtual time, where operations may take up to 30 µs longer than
 /// they need and events at one time come in any order; returns what it yields, which must be the same.
+#[track_caller]
 pub(crate) fn everywhere<P: Program>(ranks: usize, program: &P) -> Vec<P::Out>
 where
     P::Out: PartialEq + Debug,
 {
+    watch_test();
     let real = Threads::new(ranks).run(program).unwrap_or_else(|error| panic!("on threads: {error}"));
     let job = Job::new(&Platform::fx100(), ranks).jitter(Duration::from_micros(30)).shuffle_ties(true);
     let outs = job.run(program).unwrap_or_else(|error| panic!("in virtual time: {error}")).outs;

@@ -1,11 +1,13 @@
 //! What the crate promises, over threads and in virtual time.
 
 mod bed;
+mod bits;
 mod broadcasts;
 mod bytes;
 mod combines;
 mod errors;
 mod grids;
+mod late;
 mod order;
 mod points;
 mod ties;

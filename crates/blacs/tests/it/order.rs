@@ -1,4 +1,4 @@
-//! Messages that wait, barriers, and what goes on meanwhile.
+//! Messages that wait, and barriers.
 
 use crate::bed::everywhere;
 use blacs::{Blacs, Grid, Matrix, MatrixMut, Order, Scope, Topology};
@@ -44,7 +44,7 @@ fn a_hundred_messages_wait_for_their_receives() {
 
 /// The sender waits in another grid, for the one who has to receive first.
 #[test]
-fn messages_go_on_in_calls_of_other_grids() {
+fn messages_do_not_depend_on_calls_of_other_grids() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
         let mut blacs = Blacs::begin(&fabric).await?;
         let first = blacs.grid(Order::RowMajor, 1, 2).await?.expect("all processes");

@@ -4,4 +4,5 @@
 
 mod job;
 mod kills;
+mod late;
 mod parts;

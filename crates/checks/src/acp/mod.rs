@@ -8,6 +8,7 @@ mod cases;
 mod mistakes;
 mod reuse;
 mod slots;
+pub mod store_buffering;
 
 pub use cases::explorations;
 

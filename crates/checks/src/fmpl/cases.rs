@@ -10,9 +10,22 @@ const AHEAD: Case = Case::new("two indices, the second is sent first", Job::Ahea
 const AHEAD_TWICE: Case = Case::new("two indices, twice", Job::Ahead(2));
 const CROSS: Case = Case::new("a message each way", Job::Cross);
 const SPOOLED: Case = ROW.spooled("two messages, spooled if no header is there", 1 << 10, 0);
-/// A third message is offered only by a later call of the sender's.
+/// If the receiver comes late, the third message goes into the queue, and the fourth.
 const SPOOLED_THREE: Case =
     ROW_OF_THREE.spooled("", 1 << 10, 0).ending("three messages, spooled if no header is there");
+const QUEUED: Case = Case::new("", Job::Row { messages: 4, words: 1 })
+    .spooled("", 1 << 10, 0)
+    .ending("four messages, spooled if no header is there");
+/// The sender never calls again.
+const QUEUED_AND_LEFT: Case = Case::new("", Job::Row { messages: 4, words: 1 }).spooled(
+    "four messages, spooled, of a sender that makes no other call",
+    1 << 10,
+    0,
+);
+const QUEUED_PARTS: Case =
+    Case::new("", Job::Parts { messages: 4, words: 2 }).spooled("four messages in two parts, or spooled", 1 << 10, 0);
+const ANY_QUEUED: Case = Case::new("", Job::AnyRow(4)).spooled("any index, four of one index, spooled", 1 << 10, 0);
+const SOURCE_QUEUED: Case = Case::new("", Job::Source(4)).spooled("any source, four of one, spooled", 1 << 10, 0);
 const TIMED: Case = ROW.spooled("two messages, spooled after a time", 1 << 10, 1);
 const FULL: Case = ROW.spooled("two messages, a spool for one", 64, 0);
 const LONGER: Case = Case::new("", Job::Longer).spooled("a message, and one longer than the spool", 64, 0);
@@ -86,6 +99,14 @@ const SAMPLED: &[Case] = &[
     TWO_PARTS.dying("the receiver may die: a message in two parts", 1),
     SPOOLED_THREE,
     SPOOLED_THREE.ordered("three messages, spooled, puts in order"),
+    QUEUED,
+    QUEUED.ordered("four messages, spooled, puts in order"),
+    QUEUED_AND_LEFT,
+    QUEUED_PARTS,
+    ANY_QUEUED,
+    SOURCE_QUEUED,
+    QUEUED.dying("the sender may die: four messages, spooled", 0),
+    QUEUED.dying("the receiver may die: four messages, spooled", 1),
     TIMED,
     FULL,
     LONGER,
@@ -119,14 +140,20 @@ const MISTAKES: &[(Mistake, Case, &str)] = &[
     (Mistake::ReceiverFlushesNot, SPOOLED_THREE, "deadlock"),
     (Mistake::ReceiverFlushesNot, ANY_ROW, "deadlock"),
     (Mistake::OfferedFirst, SPOOLED, "what came"),
-    (Mistake::OfferedOver, SPOOLED_THREE, "deadlock"),
     (Mistake::TakenTwice, ANY_ROW_SPOOLED, "what came"),
     (Mistake::TakenTwice, SPOOLED, "what came"),
 ];
 
 /// Those that random orders show.
-const MISTAKES_AT_RANDOM: &[(Mistake, Case)] =
-    &[(Mistake::SpooledAndPut, SPOOLED), (Mistake::ReceiverFlushesNot, LONGER), (Mistake::OneBuffer, TWO_PARTS)];
+const MISTAKES_AT_RANDOM: &[(Mistake, Case)] = &[
+    (Mistake::SpooledAndPut, SPOOLED),
+    (Mistake::ReceiverFlushesNot, LONGER),
+    (Mistake::OneBuffer, TWO_PARTS),
+    (Mistake::OfferedOver, SPOOLED_THREE),
+    (Mistake::QueuedInSilence, QUEUED_AND_LEFT),
+    (Mistake::QueuedFirst, SPOOLED_THREE),
+    (Mistake::SenderFlushesNot, QUEUED),
+];
 
 /// Returns all explorations of messages.
 pub fn explorations() -> Vec<Exploration> {

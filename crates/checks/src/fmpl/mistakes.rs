@@ -24,6 +24,10 @@ pub(super) enum Mistake {
     OfferedFirst,
     /// Rank 0 offers a message where the one before the last is offered still.
     OfferedOver,
+    /// Rank 0 does not announce what it queues, as if that had time until its next call.
+    QueuedInSilence,
+    /// Rank 0 announces what it queues before the node is written.
+    QueuedFirst,
     /// What rank 0 offers it puts into the receive buffer as well.
     SpooledAndPut,
     /// Rank 0 puts all parts of a message into one buffer of the window.
@@ -38,8 +42,12 @@ pub(super) struct Spoiled {
     mistake: Mistake,
     buffer: Rc<Cell<Option<RemoteAddr>>>,
     rank: Rank,
-    /// Whether this rank has waited for a word.
-    waited: Cell<bool>,
+    /// Where the flag of the first message is that this rank has offered.
+    offered: Cell<Option<u64>>,
+    /// Where the number of messages taken is, once two messages are offered, and how often it was read.
+    taken: Cell<Option<(u64, u32)>>,
+    /// Whether the second message was offered just now.
+    has_offered: Cell<bool>,
     /// Where the flag of the first message offered to this rank is.
     flag: Cell<Option<u64>>,
     /// Where the headers of parts come, and where the first one has the part put.
@@ -65,8 +73,15 @@ const LOW: u64 = NEXT - 1;
 const FLAG: u64 = 8;
 const REST: u64 = 24;
 const SECOND_REST: Range<u64> = 56..80;
-/// More messages than any job has, as the number of those taken.
-const MANY: u64 = 1000 << 20;
+/// How far behind the flag of the first message the number of those queued is, and how far behind the
+/// header that of those taken.
+const QUEUED: u64 = 24;
+const TAKEN: u64 = 48;
+/// The number of one message taken.
+const ONE: u64 = 1 << 20;
+/// For its third message rank 0 reads the number of those taken for each of two in the spool, and then to
+/// decide where the third one goes.
+const DECISION: u32 = 3;
 
 /// Returns whether a word offers the first message after the set-up.
 fn offers_first(bits: u64) -> bool {
@@ -82,7 +97,9 @@ impl Spoiled {
             buffer,
             rank,
             flag: Cell::new(None),
-            waited: Cell::new(false),
+            offered: Cell::new(None),
+            taken: Cell::new(None),
+            has_offered: Cell::new(false),
             header: Cell::new(None),
             seen: RefCell::default(),
         }
@@ -94,6 +111,22 @@ impl Spoiled {
 }
 
 impl Spoiled {
+    /// Takes it for sure that the first message was taken when the third one is offered.
+    fn taken_early(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        if self.has_offered.take() {
+            // What is read first for the third message is its header.
+            self.taken.set(Some((addr.offset + TAKEN, 0)));
+        }
+        match self.taken.get() {
+            Some((taken, looks)) if taken == addr.offset => {
+                self.taken.set(Some((taken, looks + 1)));
+                let decides = looks + 1 == DECISION && self.mistake == Mistake::OfferedOver;
+                if decides { bits.max(ONE) } else { bits }
+            }
+            _ => bits,
+        }
+    }
+
     /// Takes the word that says where a part goes for that of the first part.
     fn first_buffer(&self, addr: RemoteAddr, bits: u64) -> u64 {
         match self.header.get() {
@@ -121,16 +154,24 @@ impl Mutation for Spoiled {
     }
 
     fn late(&self, _: RemoteAddr, _: u64) -> bool {
-        self.is(Mistake::OfferedFirst, SENDER)
+        // The third message is the first one in the queue.
+        let queues = self.is(Mistake::QueuedFirst, SENDER) && self.taken.get().is_some();
+        queues || self.is(Mistake::OfferedFirst, SENDER)
     }
 
-    fn waits(&self, _: RemoteAddr) -> bool {
-        // Its first wait is for the place of the third message.
-        !self.is(Mistake::OfferedOver, SENDER) || self.waited.replace(true)
+    fn sees_put(&self, addr: RemoteAddr, bits: u64) {
+        if self.rank == SENDER && self.buffer.get().is_some() && bits >> KIND & 15 == OFFERED {
+            match bits >> NUMBER {
+                1 => self.offered.set(Some(addr.offset)),
+                2 => self.has_offered.set(true),
+                _ => {}
+            }
+        }
     }
 
-    fn taken_for(&self, _: RemoteAddr, _: u64) -> u64 {
-        MANY
+    fn put(&self, addr: RemoteAddr, bits: u64) -> Option<u64> {
+        let is_queued = self.offered.get().is_some_and(|flag| addr.offset == flag + QUEUED);
+        (!is_queued || !self.is(Mistake::QueuedInSilence, SENDER)).then_some(bits)
     }
 
     fn puts_before(&self, _: RemoteAddr, bits: u64) -> Option<(RemoteAddr, u64)> {
@@ -141,6 +182,9 @@ impl Mutation for Spoiled {
     fn seen(&self, addr: RemoteAddr, bits: u64) -> u64 {
         if self.is(Mistake::OneBuffer, SENDER) {
             return self.first_buffer(addr, bits);
+        }
+        if self.is(Mistake::OfferedOver, SENDER) || self.is(Mistake::QueuedFirst, SENDER) {
+            return self.taken_early(addr, bits);
         }
         if !self.is(Mistake::TakenTwice, RECEIVER) {
             return bits;

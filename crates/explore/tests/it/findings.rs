@@ -28,8 +28,10 @@ where
     for wanted in lines {
         assert!(found.timeline.iter().any(|line| line.contains(wanted)), "{wanted:?} is missing: {found}");
     }
-    let (what, timeline) = explorer().replay(&found.schedule, program);
-    assert_eq!((what.as_ref(), &timeline), (Some(&found.what), &found.timeline));
+    let again = explorer().replay(&found.schedule, program);
+    assert_eq!((again.what.as_ref(), &again.timeline), (Some(&found.what), &found.timeline));
+    let lines = found.timeline.iter().map(|line| format!("  {line}\n"));
+    assert_eq!(again.to_string(), lines.fold(format!("{}\n", found.what), |text, line| text + &line));
     found.schedule.clone()
 }
 
@@ -118,8 +120,8 @@ fn a_death_is_replayed_and_sampled() {
     explorer(2).run(believes).expect_exhausted();
     let (mortal, wrong) = (|| explorer(2).mortal(A), "announced, but not sent");
     let schedule = finds(mortal, believes, wrong, &["rank 0  DIES", "rank 1  learns that rank 0 is lost"]);
-    let (what, _) = explorer(2).replay(&schedule, believes);
-    assert!(what.is_some_and(|what| what.contains("die, which can't")));
+    let again = explorer(2).replay(&schedule, believes);
+    assert!(again.what.is_some_and(|what| what.contains("die, which can't")));
     let timeline = samples(mortal(), 1_000, believes, wrong);
     assert!(timeline.iter().any(|line| line.contains("DIES")), "{timeline:?}");
     assert!(explorer(2).sample(1, 100, believes).failure.is_none());

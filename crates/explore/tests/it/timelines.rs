@@ -166,7 +166,7 @@ fn a_deadlock_says_who_waits_for_what() {
 /// A rank waits, and so does a future that it has detached.
 #[test]
 fn waits_of_several_tasks_are_told_together() {
-    let (wrong, timeline) = Explorer::new(1).name(0, 0, "word").replay("A0+0:A0AA1", |fabric| async move {
+    let again = Explorer::new(1).name(0, 0, "word").replay("A0+0:A0AA1", |fabric| async move {
         let word = kept(&fabric, 8).await?.word::<u64>(&fabric, 0)?;
         let (owner, there) = (fabric.clone(), word.as_remote());
         fabric.detach(async move { assert_eq!(owner.fetch_add(&there, 1).await, Ok(0)) });
@@ -178,7 +178,7 @@ fn waits_of_several_tasks_are_told_together() {
         rank 0  posts fetch-add 1 at rank 0's word
         rank 0  waits for rank 0's word to be something else than 0x0, or its fetch-add 1 at rank 0's word to be complete
         rank 0  … fetch-add 1 at rank 0's word is still on its way";
-    assert_eq!((wrong, timeline.iter().map(String::as_str).collect()), (None, lines(wanted)));
+    assert_eq!((again.what, again.timeline.iter().map(String::as_str).collect()), (None, lines(wanted)));
 }
 
 /// A wait for a word has a deadline.

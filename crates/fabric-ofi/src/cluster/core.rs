@@ -91,6 +91,8 @@ pub(super) struct Core {
     pub(super) counters: Counters,
     /// What is waited for, if libfabric's atomics work on words.
     watched: Option<Arc<Watched>>,
+    /// The number of the share, which regions that it looks up carry.
+    pub(super) net: u64,
 }
 
 /// A rank's share.
@@ -122,9 +124,10 @@ impl fmt::Display for Core {
 }
 
 impl Core {
-    pub(super) fn new(part: Part, door: u64, watched: Option<Arc<Watched>>) -> Self {
+    pub(super) fn new(net: u64, part: Part, door: u64, watched: Option<Arc<Watched>>) -> Self {
         let below = part.fabric();
         Core {
+            net,
             me: below.rank().number(),
             part,
             below,

@@ -21,6 +21,8 @@ use tofu2_sim::shm::part::Lock;
 /// A region of a rank of another node.
 #[derive(Debug)]
 pub(super) struct FarRegion {
+    /// The share that has looked it up.
+    pub(super) net: u64,
     pub(super) rank: u32,
     pub(super) key: RegionKey,
     /// Offset of its first byte in the rank's heap.
@@ -32,8 +34,8 @@ pub(super) struct FarRegion {
 }
 
 impl FarRegion {
-    pub(super) fn new(rank: u32, key: RegionKey, (at, len): (u64, u64), lock: Lock) -> Self {
-        FarRegion { rank, key, at, len, lock, revoked: AtomicBool::new(false) }
+    pub(super) fn new(net: u64, rank: u32, key: RegionKey, (at, len): (u64, u64), lock: Lock) -> Self {
+        FarRegion { net, rank, key, at, len, lock, revoked: AtomicBool::new(false) }
     }
 
     pub(super) fn is_revoked(&self) -> bool {
@@ -163,9 +165,9 @@ mod tests {
     #[test]
     fn a_revoked_region_is_not_found_again() {
         let mut directory = Directory::default();
-        directory.keep(FarRegion::new(2, KEY, (64, 8), Lock::Open));
+        directory.keep(FarRegion::new(1, 2, KEY, (64, 8), Lock::Open));
         let (region, _) = directory.find(2, KEY).unwrap();
-        directory.keep(FarRegion::new(2, KEY, (64, 8), Lock::Open));
+        directory.keep(FarRegion::new(1, 2, KEY, (64, 8), Lock::Open));
         assert!(Arc::ptr_eq(&region, &directory.find(2, KEY).unwrap().0), "who looks up at the same time has the same");
         directory.enter(&region, None);
         assert!(!directory.revoke(2, KEY), "an operation is under way");
@@ -176,7 +178,7 @@ mod tests {
     #[test]
     fn another_generation_is_another_region() {
         let mut directory = Directory::default();
-        directory.keep(FarRegion::new(2, KEY, (64, 8), Lock::Open));
+        directory.keep(FarRegion::new(1, 2, KEY, (64, 8), Lock::Open));
         let later = RegionKey { generation: 7, ..KEY };
         assert!(directory.find(2, later).is_none() && directory.revoke(2, later));
         assert!(directory.find(2, KEY).is_some());

@@ -19,7 +19,7 @@ use core::{fmt, time::Duration};
 use rdma_fabric::{FabricError, Rank, RegionKey, Result, provider::Anchor};
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, TryLockError,
-    atomic::{AtomicBool, Ordering::Relaxed},
+    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 use tofu2_sim::shm::part::{Heap, Part};
 
@@ -38,6 +38,8 @@ pub trait Council: fmt::Debug + Send + Sync {
 
 /// A rank's share.
 pub(super) struct Net {
+    /// A number that no other share of this process has.
+    pub(super) id: u64,
     pub(super) me: Rank,
     pub(super) part: Part,
     /// The ranks of this node, by rank.
@@ -81,11 +83,13 @@ impl Net {
             AtomicsBy::Cpu => None,
             AtomicsBy::Nic => Some(Arc::new(words::watched(&link.endpoint)?)),
         };
-        let core = Core::new(part.clone(), link.door, watched.clone());
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Relaxed);
+        let core = Core::new(id, part.clone(), link.door, watched.clone());
         let state = Mutex::new(State { link: Some(link), core });
         let (attention, owes, closing) = (Attention::default(), AtomicBool::new(false), AtomicBool::new(false));
         let (me, bench) = (fabric.rank(), Mutex::default());
-        Ok(Net { me, part, here, heap, domain, state, bench, council, attention, owes, closing, watched })
+        Ok(Net { id, me, part, here, heap, domain, state, bench, council, attention, owes, closing, watched })
     }
 
     /// Returns whether a rank runs on another node.

@@ -31,15 +31,16 @@ impl Cluster {
         region.into_kept::<SharedRegion>().ok().and_then(SharedRegion::take).ok_or(foreign)
     }
 
-    /// Returns the region of a place on another node.
-    fn far(place: &Place) -> Result<&Arc<FarRegion>> {
+    /// Returns the region of a place on another node, which this rank has looked up: its position in
+    /// the owner's heap means nothing in another job.
+    fn far<'a>(&self, place: &'a Place) -> Result<&'a Arc<FarRegion>> {
         let foreign = FabricError::Unsupported { feature: &"a place of another provider" };
-        place.anchor().and_then(|anchor| anchor.get::<Arc<FarRegion>>()).ok_or(foreign)
+        place.kept::<Arc<FarRegion>>().filter(|region| region.net == self.net.id).ok_or(foreign)
     }
 
     /// Describes an operation on a place of another node.
     fn transfer<'a>(&'a self, far: &'a Place) -> Result<Transfer<'a>> {
-        Transfer::new(&self.net, &self.below, Self::far(far)?, far)
+        Transfer::new(&self.net, &self.below, self.far(far)?, far)
     }
 }
 
@@ -87,7 +88,7 @@ impl Provider for Cluster {
             return Err(FabricError::Locked { rank: addr.rank, region: addr.region });
         }
         addr.fits(len, align, region.len)?;
-        Ok(Place::remote(addr, len, Some(anchor)))
+        Ok(Place::remote(addr, len, anchor))
     }
 
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()> {
@@ -269,6 +270,9 @@ impl Provider for Cluster {
 
 impl Keyless for Cluster {
     fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
+        if like.rank() != self.net.me {
+            return Err(FabricError::Unsupported { feature: &"a handle like that of another rank" });
+        }
         let none = FabricError::Unsupported { feature: &"memory without a key" };
         let below = self.below.provider().keyless().ok_or(none)?.open(&self.below, pact)?;
         Ok(like.beside(Cluster { net: self.net.clone(), below }))

@@ -198,7 +198,7 @@ impl Core {
         let outcome = outcome.and_then(|word| {
             if let Some(key) = wanted {
                 let is_right = key == region && head.a.checked_add(head.b).is_some();
-                let found = FarRegion::new(head.from, key, (head.a, head.b), lock_of(bytes));
+                let found = FarRegion::new(self.net, head.from, key, (head.a, head.b), lock_of(bytes));
                 is_right.then(|| self.directory.keep(found)).ok_or(corrupt)?;
             }
             let bytes = word.to_le_bytes();

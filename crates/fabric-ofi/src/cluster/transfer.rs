@@ -76,7 +76,7 @@ impl<'a> Transfer<'a> {
     fn own(&self, place: &Place) -> Result<core::ops::Range<usize>> {
         let RemoteAddr { rank, region, offset } = place.addr();
         let foreign = FabricError::Unsupported { feature: &"memory of another rank as own memory" };
-        if rank != self.net.me {
+        if rank != self.net.me || !self.net.part.has_resolved(place) {
             return Err(foreign);
         }
         let located = self.net.part.locate(region)?;

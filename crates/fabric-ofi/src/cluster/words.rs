@@ -75,9 +75,9 @@ impl Net {
     /// Returns the region of a word of this rank if atomics on it go through the network: not those
     /// on memory outside the heap, which no other rank can reach.
     pub(super) fn own_by_nic(&self, word: &Place) -> Option<Arc<FarRegion>> {
-        self.watched.as_ref()?;
+        self.watched.as_ref().filter(|_| self.part.has_resolved(word))?;
         let key = word.addr().region;
         let located = self.part.locate(key).ok()?;
-        Some(Arc::new(FarRegion::new(self.me.number(), key, (located.at, located.len), located.lock)))
+        Some(Arc::new(FarRegion::new(self.id, self.me.number(), key, (located.at, located.len), located.lock)))
     }
 }

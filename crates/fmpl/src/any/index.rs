@@ -2,7 +2,7 @@
 
 use crate::{
     Communicator, Received, Receiving, Result,
-    area::{Kind, Lane},
+    area::{Ends, Kind, Lane},
     cost,
     state::{LaneId, State},
 };
@@ -75,6 +75,14 @@ impl fmt::Debug for ReceivingAny<'_> {
     }
 }
 
+/// A lane of which a receive of any index may take message `n`.
+struct Free {
+    lane: usize,
+    n: u64,
+    /// How many messages of the sender's queue are known; `None` if its next one comes after message `n`.
+    known: Option<u64>,
+}
+
 impl ReceivingAny<'_> {
     /// Waits until a message is there. If the future is dropped while a message is being fetched,
     /// that message is lost.
@@ -96,14 +104,12 @@ impl ReceivingAny<'_> {
             if let Some(matched) = self.comm.with(|state| self.take(state))?? {
                 return Ok(matched);
             }
-            let (ends, lanes) = self.comm.with(|state| {
-                let peer = &state.peers[self.peer];
-                let first = peer.any.queue.front() == Some(&self.ticket);
-                let free = peer.lanes[..self.comm.layout.indices()].iter().enumerate();
-                let free = free.filter(|(_, lane)| first && !lane.receiving && !lane.abandoned);
-                (peer.ends.clone(), free.map(|(lane, known)| (lane, known.received)).collect::<Vec<_>>())
-            })?;
-            let flags = lanes.iter().map(|(lane, n)| Lane::new(&self.comm.fabric, &ends, *lane).until_flag(*n));
+            let (ends, lanes) = self.free_lanes()?;
+            if self.read_queues(&ends, &lanes).await? {
+                continue;
+            }
+            let lane = |free: &Free| Lane::new(&self.comm.fabric, &ends, free.lane);
+            let flags = lanes.iter().map(|free| lane(free).until_flag_or_queued(free.n, free.known));
             let mut flagged =
                 pin!(async { if lanes.is_empty() { core::future::pending().await } else { race_all(flags).await } });
             let mut changes = None;
@@ -121,10 +127,37 @@ impl ReceivingAny<'_> {
                 if *changes.get_or_insert(now) != now {
                     return Poll::Ready(Ok(()));
                 }
-                flagged.as_mut().poll(cx).map(|flag| flag.map(drop))
+                flagged.as_mut().poll(cx)
             })
             .await?;
         }
+    }
+
+    /// Returns the lanes of which this receive may take the next message, if it is its turn.
+    fn free_lanes(&self) -> Result<(Ends, Vec<Free>)> {
+        self.comm.with(|state| {
+            let peer = &state.peers[self.peer];
+            let first = peer.any.queue.front() == Some(&self.ticket);
+            let lanes = peer.lanes[..self.comm.layout.indices()].iter().enumerate();
+            let free = lanes.filter(|(_, known)| first && !known.receiving && !known.abandoned);
+            let free = free.map(|(lane, known)| Free { lane, n: known.received, known: known.reading.known() });
+            (peer.ends.clone(), free.collect())
+        })
+    }
+
+    /// Reads what the sender has queued in lanes; returns whether there was anything.
+    async fn read_queues(&self, ends: &Ends, lanes: &[Free]) -> Result<bool> {
+        let mut found = false;
+        for free in lanes {
+            let lane = Lane::new(&self.comm.fabric, ends, free.lane);
+            if let Some(known) = free.known
+                && lane.queued()? > known
+            {
+                self.comm.read_queue(LaneId { peer: self.peer, lane: free.lane }, &lane).await?;
+                found = true;
+            }
+        }
+        Ok(found)
     }
 
     /// Takes a message that was offered and that no other receive will take.
@@ -139,7 +172,7 @@ impl ReceivingAny<'_> {
                 continue;
             }
             let flag = Lane::new(&self.comm.fabric, &peer.ends, lane).flag(known.received)?;
-            if flag.is_some_and(|flag| flag.kind == Kind::Offered) {
+            if flag.or_else(|| known.reading.record(known.received)).is_some_and(|flag| flag.kind == Kind::Offered) {
                 known.receiving = true;
                 return Ok(Some(LaneId { peer: self.peer, lane }));
             }

@@ -61,10 +61,13 @@ impl Communicator {
                 continue;
             }
             let id = LaneId { peer: self.met(member).await?, lane };
+            let ends = self.with(|state| state.peers[id.peer].ends.clone())?;
+            self.read_queue(id, &Lane::new(&self.fabric, &ends, lane)).await?;
             let taken = self.with(|state| {
                 let peer = &mut state.peers[id.peer];
                 let known = &mut peer.lanes[lane];
                 let flag = Lane::new(&self.fabric, &peer.ends, lane).flag(known.received)?;
+                let flag = flag.or_else(|| known.reading.record(known.received));
                 if known.receiving || flag.is_none_or(|flag| flag.kind != Kind::Offered) {
                     return Ok::<_, FmplError>(None);
                 }

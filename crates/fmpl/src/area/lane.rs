@@ -4,8 +4,8 @@ use super::{Layout, Record, layout::OFFERS, record::is_about, staged::Staged};
 use crate::Result;
 use core::future::Future;
 use rdma_fabric::{
-    Deps, Fabric, LocalSpan, LocalWord, Rank, RemoteSpan,
-    join::{Either, join, race},
+    Deps, Fabric, Handle, LocalSpan, LocalWord, Rank, RegionKey, RemoteAddr, RemoteSpan,
+    join::{Either, race},
 };
 use std::sync::Arc;
 
@@ -47,6 +47,31 @@ pub(crate) struct Taken {
     pub(crate) refused: Option<u64>,
 }
 
+/// An offer that is posted.
+#[derive(Debug)]
+pub(crate) struct PostedOffer {
+    rest: Option<Handle<[u64; 3]>>,
+    first: Option<Handle<[u64; 1]>>,
+}
+
+impl PostedOffer {
+    /// Returns whether its puts were complete when they were posted.
+    pub(crate) fn is_over(&self) -> bool {
+        self.rest.is_none() && self.first.is_none()
+    }
+
+    /// Waits until its puts are complete.
+    pub(crate) async fn left(self) -> Result<()> {
+        if let Some(rest) = self.rest {
+            rest.await?;
+        }
+        if let Some(first) = self.first {
+            first.await?;
+        }
+        Ok(())
+    }
+}
+
 const AGO: u32 = 20;
 
 impl Taken {
@@ -71,6 +96,9 @@ pub(super) struct Words {
 const HEADER: Words = Words { first: 0, rest: 8 };
 const FLAGS: usize = 32;
 const TAKEN: usize = 48;
+/// The number of messages in the peer's queue so far, and where that begins in its memory.
+const QUEUED: usize = 56;
+const QUEUE: usize = 112;
 const OFFER: usize = 64;
 
 /// A flag's first word shares a line with the header; only offers have others.
@@ -139,6 +167,17 @@ impl<'a> Lane<'a> {
         Ok(Taken::of_word(self.load(TAKEN)?))
     }
 
+    /// Returns the number of messages of this lane that the peer has queued so far.
+    pub(crate) fn queued(&self) -> Result<u64> {
+        self.load(QUEUED)
+    }
+
+    /// Returns where the peer's queue begins; defined once something is queued.
+    pub(crate) fn queue_start(&self) -> Result<RemoteAddr> {
+        let region = RegionKey::from_bits(self.load(QUEUE)?);
+        Ok(RemoteAddr { rank: self.peer(), region, offset: self.load(QUEUE + 8)? })
+    }
+
     #[inline(always)]
     fn record(&self, words: Words, n: u64) -> Result<Option<Record>> {
         let first = self.load(words.first)?;
@@ -165,6 +204,15 @@ impl<'a> Lane<'a> {
     /// Waits for a flag.
     pub(crate) fn until_flag(&self, n: u64) -> impl Future<Output = Result<Record>> + use<'a> {
         self.until_record(flag(n), n)
+    }
+
+    /// Waits for a flag, or until the peer has queued more messages than `known`, if that is given.
+    pub(crate) async fn until_flag_or_queued(self, n: u64, known: Option<u64>) -> Result<()> {
+        let Some(known) = known else { return self.until_flag(n).await.map(drop) };
+        match race(self.until_flag(n), self.until(QUEUED, |queued| queued > known)).await {
+            Either::First(flag) => flag.map(drop),
+            Either::Second(queued) => queued,
+        }
     }
 
     async fn until_record(self, words: Words, n: u64) -> Result<Record> {
@@ -243,10 +291,25 @@ impl<'a> Lane<'a> {
 
     /// Offers message `n`, or says why one of a collective will not arrive.
     pub(crate) async fn put_offer(&self, n: u64, record: Record) -> Result<()> {
+        self.post_offer(n, record).await?.left().await
+    }
+
+    /// Posts the offer of message `n`.
+    pub(crate) async fn post_offer(&self, n: u64, record: Record) -> Result<PostedOffer> {
         let [first, rest @ ..] = record.to_words(n);
-        // The caller may not come back for long: both are posted at once.
-        let (rest, first) = join(self.put_anew(flag(n).rest, rest), self.put_anew(flag(n).first, [first])).await;
-        rest.and(first)
+        let rest = self.post_anew(flag(n).rest, rest).await?;
+        Ok(PostedOffer { rest, first: self.post_anew(flag(n).first, [first]).await? })
+    }
+
+    /// Posts where this member's queue begins.
+    pub(crate) async fn post_queue_start(&self, at: RemoteAddr) -> Result<Option<Handle<[u64; 2]>>> {
+        self.post_anew(QUEUE, [at.region.to_bits(), at.offset]).await
+    }
+
+    /// Posts the number of messages that this member has queued. Where puts are not ordered, the
+    /// number before must be visible.
+    pub(crate) async fn post_queued(&self, queued: u64) -> Result<Option<Handle<[u64; 1]>>> {
+        self.post_anew(QUEUED, [queued]).await
     }
 
     /// Says that message `n` has arrived, or why it will not; returns whether that was over at once.

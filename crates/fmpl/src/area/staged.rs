@@ -59,13 +59,26 @@ impl Lane<'_> {
         }
     }
 
-    /// Puts words in one step, without a descriptor that is kept.
-    pub(super) async fn put_anew<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {
-        if self.fabric.put_words_at(&self.ends.there, self.at + at, words).is_none() {
-            let to = self.ends.there.part_as::<u64>(self.at + at, N)?;
-            self.fabric.put(&to, words).await?;
+    /// Puts words without a descriptor that is kept, and waits until they have left.
+    async fn put_anew<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {
+        match self.post_anew(at, words).await? {
+            Some(put) => Ok(put.await.map(drop)?),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Posts words without a descriptor that is kept; returns the handle unless the put completes
+    /// immediately.
+    pub(super) async fn post_anew<const N: usize>(
+        &self,
+        at: usize,
+        words: [u64; N],
+    ) -> Result<Option<Handle<[u64; N]>>> {
+        if self.fabric.put_words_at(&self.ends.there, self.at + at, words).is_some() {
+            return Ok(None);
+        }
+        let to = self.ends.there.part_as::<u64>(self.at + at, N)?;
+        Ok(Some(self.fabric.post(Put { to: &to, from: words, notice: None }).await?))
     }
 
     /// Puts words, and charges for it unless that is over at once.

@@ -51,6 +51,43 @@ pub(crate) async fn deliver(
     resolved: Option<RemoteSpan<u8>>,
     body: Body<'_>,
 ) -> Result<RemoteSpan<u8>> {
+    let fabric = message.fabric;
+    post(message, header, resolved, body).await?.left(fabric).await
+}
+
+/// A message all of which is posted: its receiver does not depend on this member any more.
+pub(crate) struct Delivery {
+    found: Result<RemoteSpan<u8>>,
+    body: Bodies,
+    flag: Option<Handle<()>>,
+}
+
+enum Bodies {
+    Posted(Result<Posted>),
+    Left(Result<()>),
+}
+
+impl Delivery {
+    /// Waits until it has left; returns the receive buffer.
+    pub(crate) async fn left(self, fabric: &Fabric) -> Result<RemoteSpan<u8>> {
+        let put = match self.body {
+            Bodies::Posted(posted) => left(fabric, posted).await,
+            Bodies::Left(put) => put,
+        };
+        if let Some(flag) = self.flag {
+            flag.await?;
+        }
+        put.and(self.found)
+    }
+}
+
+/// Posts a message and its flag, as [`deliver`] does.
+pub(crate) async fn post(
+    message: Message<'_>,
+    header: Record,
+    resolved: Option<RemoteSpan<u8>>,
+    body: Body<'_>,
+) -> Result<Delivery> {
     let Message { fabric, ends, lane, n } = message;
     let lane = Lane::new(fabric, ends, lane);
     let rest = body.rest();
@@ -61,31 +98,26 @@ pub(crate) async fn deliver(
         None => fabric.remote_span::<u8>(header.at(lane.peer()), header.bytes),
     };
     let posted = match &found {
-        Ok(span) => post(fabric, span, body).await,
+        Ok(span) => post_body(fabric, span, body).await,
         Err(error) => Err(error.clone().into()),
     };
     if posted.is_ok() {
         owed.word = arrived;
     }
-    let put = if fabric.caps().puts_in_order {
+    let found = found.map_err(FmplError::from);
+    if fabric.caps().puts_in_order {
         let flag = lane.post_flag(n, owed.word).await?;
         owed.message = None;
-        let put = left(fabric, posted).await;
-        if let Some(flag) = flag {
-            flag.await?;
-        }
-        put
-    } else {
-        let put = left(fabric, posted).await;
-        if put.is_err() {
-            owed.word = not_there;
-        }
-        fabric.flush(lane.peer()).await?;
-        lane.put_flag(n, owed.word).await?;
-        owed.message = None;
-        put
-    };
-    put.and(found.map_err(FmplError::from))
+        return Ok(Delivery { found, body: Bodies::Posted(posted), flag });
+    }
+    let put = left(fabric, posted).await;
+    if put.is_err() {
+        owed.word = not_there;
+    }
+    fabric.flush(lane.peer()).await?;
+    lane.put_flag(n, owed.word).await?;
+    owed.message = None;
+    Ok(Delivery { found, body: Bodies::Left(put), flag: None })
 }
 
 /// A body that was posted, in as many puts as it has chunks.
@@ -97,7 +129,7 @@ struct Posted {
     others: Vec<Handle<()>>,
 }
 
-async fn post(fabric: &Fabric, to: &RemoteSpan<u8>, body: Body<'_>) -> Result<Posted> {
+async fn post_body(fabric: &Fabric, to: &RemoteSpan<u8>, body: Body<'_>) -> Result<Posted> {
     let (mut posted, to) = (Posted::default(), to.part(0..body.bytes())?);
     let span = match &body {
         Body::Span(span) => Some(LocalSpan::clone(span)),

@@ -33,7 +33,9 @@ impl Communicator {
     /// is refused.
     pub(super) async fn take_offer(&self, id: LaneId, lane: &Lane<'_>, n: u64, fits: bool) -> Result<()> {
         let refused = self.with(|state| {
-            let refused = &mut state.lane(id).refused;
+            let known = state.lane(id);
+            known.reading.take(n);
+            let refused = &mut known.refused;
             if !fits {
                 *refused = Some(n);
             }

@@ -1,14 +1,20 @@
-//! Sends that go on by themselves.
+//! Sends that are waited for apart from the call that begins them.
 
-use super::Pending;
-use crate::{Communicator, FmplError, Result, cost, state::LaneId};
+use super::{Offer, Pending};
+use crate::{
+    Communicator, FmplError, Result,
+    area::{Kind, Lane, Record},
+    cost,
+    state::LaneId,
+};
 use core::fmt;
 use rdma_fabric::{LocalSpan, Pod};
 
 impl Communicator {
-    /// Begins to send a message out of registered memory (`fmpl_isend`). It leaves when its receive
-    /// is posted, in this call or in whatever call of this communicator waits then; it never waits in
-    /// the spool. Until it is over the memory must not be written.
+    /// Begins to send a message out of registered memory (`fmpl_isend`). If its receive is posted, the
+    /// message is put there in this call; otherwise it is offered, and the receiver fetches it from where
+    /// it is, without another call of this member. It never waits in the spool. Until the send is complete
+    /// the memory must stay registered and must not be written.
     ///
     /// # Errors
     /// As [`Communicator::send`], but for [`FmplError::TooLong`], which [`Sending::wait`] returns.
@@ -16,15 +22,29 @@ impl Communicator {
         let span = source.as_bytes()?;
         self.fabric.charge(cost::INIT).await;
         let id = LaneId { lane: self.lane_of(index)?, peer: self.met(to).await? };
+        self.announced(id).await?;
         self.with(|state| {
             let n = state.begin_send(id)?;
-            let (ends, taken) = (state.peers[id.peer].ends.clone(), state.lane(id).taken);
-            state.lane(id).isend = Some(None);
-            state.pending.push(Pending::send(self.fabric.clone(), ends, id, n, span, taken));
+            let (fabric, ends) = (self.fabric.clone(), state.peers[id.peer].ends.clone());
+            let pending = match Lane::new(&fabric, &ends, id.lane).header(n) {
+                Ok(Some(header)) => Ok(Pending::direct(fabric, ends, id, n, span, header)),
+                Ok(None) => {
+                    let record = Record::of_span(Kind::Offered, &span);
+                    state.place(&self.fabric, id, n, record).map(|(announced, node)| {
+                        let offer = Offer { n, record, announced, bell: None };
+                        Pending::offered(fabric, ends, id, offer, span, node)
+                    })
+                }
+                Err(error) => Err(error),
+            };
+            let lane = state.lane(id);
+            lane.sending = pending.is_ok();
+            lane.isend = pending.is_ok().then_some(None);
+            state.pending.push(pending?);
             Ok::<_, FmplError>(())
         })??;
         let sending = Sending { comm: self, id, over: false };
-        self.once().await;
+        self.announced(id).await?;
         Ok(sending)
     }
 }

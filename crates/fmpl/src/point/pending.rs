@@ -1,13 +1,21 @@
-//! Sends that go on while their rank waits for something else.
+//! Sends that continue while their rank waits for something else.
+//!
+//! A send has two stages. While it is *posting*, its message or the offer of it is not on its way yet;
+//! the call that sends waits for that stage, which depends on no other member. From then on the receiver
+//! gets the message without this member, and what is left is to see how the operations end.
 
-use super::deliver::{Body, Message, deliver};
+use super::deliver::{Body, Message, post};
 use crate::{
     FmplError, Result,
-    area::{Ends, Kind, Lane, OFFERS, Record},
+    area::{Ends, Kind, Lane, PostedOffer, Record},
+    spool::{Announced, Room},
     state::{LaneId, State},
 };
-use core::fmt;
-use rdma_fabric::{Fabric, LocalSpan, RemoteWord, provider::Boxed};
+use core::{
+    fmt,
+    task::{Context, Poll},
+};
+use rdma_fabric::{Fabric, Handle, LocalSpan, RemoteWord, provider::Boxed};
 
 /// The word of a receiver that does not name its senders, and a value that it never had before.
 pub(crate) struct Bell {
@@ -15,10 +23,11 @@ pub(crate) struct Bell {
     pub(crate) value: u64,
 }
 
-/// A message in the spool that is to be offered.
+/// A message in this member's memory that is to be announced.
 pub(crate) struct Offer {
     pub(crate) n: u64,
     pub(crate) record: Record,
+    pub(crate) announced: Announced,
     pub(crate) bell: Option<Bell>,
 }
 
@@ -28,84 +37,98 @@ impl fmt::Debug for Offer {
     }
 }
 
-impl State {
-    /// Offers a message as soon as that may be.
-    pub(crate) fn offer(&mut self, fabric: &Fabric, id: LaneId, offer: Offer) {
-        let offered = self.pending.iter().filter(|pending| pending.id == id && pending.spooled).count();
-        let peer = &mut self.peers[id.peer];
-        let lane = &mut peer.lanes[id.lane];
-        if offered < OFFERS as usize {
-            self.pending.push(Pending::offer(fabric.clone(), peer.ends.clone(), id, offer, lane.taken));
-        } else {
-            lane.later.push_back(offer);
-        }
-    }
-}
-
-/// A send that is not over.
+/// A send that is not complete.
 pub(crate) struct Pending {
     pub(crate) id: LaneId,
-    /// Whether the message is in the spool, so that its send is over.
+    /// Whether the message is in the spool, so that its send is complete.
     spooled: bool,
-    pub(crate) task: Boxed<'static, Result<()>>,
+    /// The message's node, if it is in its lane's queue and not in the spool.
+    node: Option<Room>,
+    stage: Stage,
+}
+
+/// What is left of a send when everything is posted, if there is anything.
+type Rest = Option<Boxed<'static, Result<()>>>;
+
+enum Stage {
+    Posting(Boxed<'static, Result<Rest>>),
+    Posted(Boxed<'static, Result<()>>),
 }
 
 impl Pending {
-    /// Sends a message out of registered memory.
-    pub(crate) fn send(fabric: Fabric, ends: Ends, id: LaneId, n: u64, span: LocalSpan<u8>, taken: u64) -> Self {
-        let task = Box::pin(async move {
+    /// Sends a message out of registered memory to the receive that has this header.
+    pub(crate) fn direct(fabric: Fabric, ends: Ends, id: LaneId, n: u64, span: LocalSpan<u8>, header: Record) -> Self {
+        let posting = Box::pin(async move {
             let lane = Lane::new(&fabric, &ends, id.lane);
-            match lane.until_header_or_wanted(n, 0).await? {
-                Some(header) if header.bytes < span.len() => {
-                    lane.put_flag(n, Record::first_word(Kind::TooLong, span.len(), n)).await?;
-                    Err(too_long(&span, header.bytes))
-                }
-                Some(header) => {
-                    let message = Message { fabric: &fabric, ends: &ends, lane: id.lane, n };
-                    deliver(message, header, None, Body::Span(&span)).await?;
-                    Ok(())
-                }
-                None => {
-                    offer_record(&lane, n, taken, Record::of_span(Kind::Offered, &span)).await?;
-                    lane.until_taken(n + 1).await?;
-                    if lane.taken()?.refused == Some(n) { Err(too_long(&span, 0)) } else { Ok(()) }
-                }
+            if header.bytes < span.len() || !matches!(header.kind, Kind::Posted | Kind::Window) {
+                lane.put_flag(n, Record::first_word(Kind::TooLong, span.len(), n)).await?;
+                return Err(too_long(&span, header.bytes));
             }
+            let message = Message { fabric: &fabric, ends: &ends, lane: id.lane, n };
+            let delivery = post(message, header, None, Body::Span(&span)).await?;
+            let rest: Boxed<'static, Result<()>> = Box::pin(async move { delivery.left(&fabric).await.map(drop) });
+            Ok(Some(rest))
         });
-        Pending { id, spooled: false, task }
+        Pending { id, spooled: false, node: None, stage: Stage::Posting(posting) }
     }
 
-    /// Offers a message that is in the spool.
-    fn offer(fabric: Fabric, ends: Ends, id: LaneId, offer: Offer, taken: u64) -> Self {
-        let task = Box::pin(async move {
-            let Offer { n, record, bell } = offer;
-            let lane = Lane::new(&fabric, &ends, id.lane);
-            offer_record(&lane, n, taken, record).await?;
-            if let Some(Bell { word, value }) = bell {
-                if !fabric.caps().puts_in_order {
-                    // Who looks because of the bell must see the offer.
-                    fabric.flush(lane.peer()).await?;
+    /// Offers a message in registered memory, and waits until it is taken from there.
+    pub(crate) fn offered(
+        fabric: Fabric,
+        ends: Ends,
+        id: LaneId,
+        offer: Offer,
+        span: LocalSpan<u8>,
+        node: Option<Room>,
+    ) -> Self {
+        let posting = Box::pin(async move {
+            let n = offer.n;
+            let rest = announce(&fabric, &ends, id, offer).await?;
+            let rest: Boxed<'static, Result<()>> = Box::pin(async move {
+                if let Some(rest) = rest {
+                    rest.await?;
                 }
-                fabric.put_word(&word, value).await?;
-            }
-            Ok(())
+                let lane = Lane::new(&fabric, &ends, id.lane);
+                lane.until_taken(n + 1).await?;
+                if lane.taken()?.refused == Some(n) { Err(too_long(&span, 0)) } else { Ok(()) }
+            });
+            Ok(Some(rest))
         });
-        Pending { id, spooled: true, task }
+        Pending { id, spooled: false, node, stage: Stage::Posting(posting) }
+    }
+
+    /// Announces a message that is in the spool.
+    pub(crate) fn of_spool(fabric: Fabric, ends: Ends, id: LaneId, offer: Offer) -> Self {
+        let posting = Box::pin(async move { announce(&fabric, &ends, id, offer).await });
+        Pending { id, spooled: true, node: None, stage: Stage::Posting(posting) }
+    }
+
+    /// Returns whether the receiver still depends on this member.
+    pub(crate) fn is_posting(&self) -> bool {
+        matches!(self.stage, Stage::Posting(_))
+    }
+
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        loop {
+            match &mut self.stage {
+                Stage::Posted(rest) => return rest.as_mut().poll(cx),
+                Stage::Posting(posting) => match core::task::ready!(posting.as_mut().poll(cx)) {
+                    Ok(Some(rest)) => self.stage = Stage::Posted(rest),
+                    other => return Poll::Ready(other.map(drop)),
+                },
+            }
+        }
     }
 
     /// Notes what became of it.
-    pub(crate) fn ended(self, state: &mut State, fabric: &Fabric, outcome: Result<()>) {
+    pub(crate) fn ended(self, state: &mut State, outcome: Result<()>) {
         if self.spooled {
-            match outcome {
-                Ok(()) => {
-                    if let Some(offer) = state.lane(self.id).later.pop_front() {
-                        state.offer(fabric, self.id, offer);
-                    }
-                }
-                Err(error) => state.fail(self.id, error),
+            if let Err(error) = outcome {
+                state.fail(self.id, error);
             }
             return;
         }
+        state.free_node(self.node);
         let peer = state.peers[self.id.peer].member;
         let outcome = outcome.map_err(|error| match error {
             FmplError::TooLong { bytes, room, .. } => {
@@ -127,10 +150,60 @@ fn too_long(span: &LocalSpan<u8>, room: usize) -> FmplError {
     FmplError::TooLong { from: 0, to: 0, index: 0, bytes: span.len(), room }
 }
 
-/// Offers message `n`, when the peer has taken the message that was offered in the same place.
-async fn offer_record(lane: &Lane<'_>, n: u64, taken: u64, record: Record) -> Result<()> {
-    if taken + OFFERS <= n {
-        lane.until_taken(n + 1 - OFFERS).await?;
+/// Posts what lets the receiver find a message in this member's memory.
+async fn announce(fabric: &Fabric, ends: &Ends, id: LaneId, offer: Offer) -> Result<Rest> {
+    let Offer { n, record, announced, bell } = offer;
+    let lane = Lane::new(fabric, ends, id.lane);
+    let in_order = fabric.caps().puts_in_order;
+    let mut posted = Posted::default();
+    match announced {
+        Announced::AtReceiver => posted.offer = Some(lane.post_offer(n, record).await?).filter(|put| !put.is_over()),
+        Announced::InQueue { queued, start } => {
+            if let Some(start) = start {
+                posted.start = lane.post_queue_start(start).await?;
+            }
+            if !in_order {
+                // The number before must not overtake this one, nor may this one overtake the start.
+                fabric.flush(lane.peer()).await?;
+            }
+            posted.queued = lane.post_queued(queued).await?;
+        }
     }
-    lane.put_offer(n, record).await
+    if let Some(Bell { word, value }) = bell {
+        if !in_order {
+            // A look because of the bell must see the offer.
+            fabric.flush(lane.peer()).await?;
+        }
+        fabric.put_word(&word, value).await?;
+    }
+    Ok(posted.rest())
+}
+
+/// The puts of an announcement that are not complete.
+#[derive(Default)]
+struct Posted {
+    offer: Option<PostedOffer>,
+    start: Option<Handle<[u64; 2]>>,
+    queued: Option<Handle<[u64; 1]>>,
+}
+
+impl Posted {
+    fn rest(self) -> Rest {
+        let Posted { offer, start, queued } = self;
+        if offer.is_none() && start.is_none() && queued.is_none() {
+            return None;
+        }
+        Some(Box::pin(async move {
+            if let Some(offer) = offer {
+                offer.left().await?;
+            }
+            if let Some(start) = start {
+                start.await?;
+            }
+            if let Some(queued) = queued {
+                queued.await?;
+            }
+            Ok(())
+        }))
+    }
 }

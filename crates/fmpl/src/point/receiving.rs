@@ -66,7 +66,8 @@ impl Communicator {
         let lane = Lane::new(&self.fabric, ends, id.lane);
         // Now and then a header is posted even though none is needed, so that the number of the last
         // one is never mistaken for a later one's.
-        if lane.flag(n)?.is_none() || n.is_multiple_of(HEADERS) {
+        let waits = self.with(|state| Ok::<_, FmplError>(state.lane(id).reading.may_hold(n, lane.queued()?)))??;
+        if !waits && lane.flag(n)?.is_none() || n.is_multiple_of(HEADERS) {
             if self.with(|state| core::mem::replace(&mut state.lane(id).unseen, true))? {
                 // The last header may be on its way still, and must not come after this one.
                 self.fabric.flush(lane.peer()).await?;
@@ -165,10 +166,7 @@ impl<'a> Receiving<'a> {
             (peer.ends.clone(), peer.member, peer.lanes[id.lane].received)
         })?;
         let lane = Lane::new(&comm.fabric, &ends, id.lane);
-        let flag = match lane.flag(n)? {
-            Some(flag) => flag,
-            None => comm.progressing(lane.until_flag(n)).await?,
-        };
+        let flag = comm.until_said(id, &lane, n).await?;
         let (mut fits, mut room) = (flag.kind == Kind::Arrived, 0);
         if let Some(into) = comm.with(|state| state.lane(id).into.clone())? {
             room = into.len();
@@ -197,11 +195,11 @@ impl<'a> Receiving<'a> {
     /// [`FmplError::Fabric`].
     pub fn is_there(&self) -> Result<bool> {
         let LaneId { peer, lane } = self.id();
-        let flag = self.comm.with(|state| {
+        self.comm.with(|state| {
             let peer = &state.peers[peer];
-            Lane::new(&self.comm.fabric, &peer.ends, lane).flag(peer.lanes[lane].received)
-        })?;
-        Ok(flag?.is_some())
+            let (known, lane) = (&peer.lanes[lane], Lane::new(&self.comm.fabric, &peer.ends, lane));
+            Ok(lane.flag(known.received)?.is_some() || known.reading.may_hold(known.received, lane.queued()?))
+        })?
     }
 }
 

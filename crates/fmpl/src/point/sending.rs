@@ -42,6 +42,7 @@ impl Communicator {
     pub(crate) async fn send_source(&self, source: &mut dyn Source, to: usize, lane: usize) -> Result<()> {
         self.fabric.charge(cost::INIT).await;
         let id = LaneId { peer: self.met(to).await?, lane };
+        self.announced(id).await?;
         let (n, ends) = self.with(|state| {
             let n = state.begin_send(id)?;
             Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone()))
@@ -141,8 +142,7 @@ impl Communicator {
             if kept.is_some() {
                 unsent.spooled();
                 self.fabric.charge_bytes(cost::COPY, source.bytes()).await;
-                self.once().await;
-                return Ok(());
+                return self.announced(id).await;
             }
             match self.progressing(race(lane.until_header_or_wanted(n, beside), self.one_fetched())).await {
                 Either::First(Ok(Some(header))) => return self.send_into(unsent, ends, n, header, source).await,
@@ -156,6 +156,7 @@ impl Communicator {
     pub(crate) async fn send_offered(&self, bytes: &[u8], id: LaneId, to: usize) -> Result<()> {
         self.fabric.charge(cost::INIT).await;
         let word = self.fabric.remote_word(self.memory.at(self.rank(to)?, Layout::BELL as u64)?)?;
+        self.announced(id).await?;
         let (n, ends) = self.with(|state| {
             let n = state.begin_send(id)?;
             Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone()))
@@ -175,8 +176,7 @@ impl Communicator {
         }
         unsent.spooled();
         self.fabric.charge_bytes(cost::COPY, bytes.len()).await;
-        // The caller may not come back for long, and the bell comes after a flush.
-        self.until(|state| state.is_offered(id, n).then_some(())).await?;
+        self.announced(id).await?;
         if waits {
             let lane = Lane::new(&self.fabric, &ends, id.lane);
             self.progressing(lane.until_taken(n + 1)).await?;

@@ -6,15 +6,17 @@ use rdma_fabric::{Fabric, LocalSpan, Region};
 
 /// Memory in which messages wait: one piece that stays, and more where the spool may grow, or where a
 /// message must be kept.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Memory {
     /// `None` for a piece that was given back to the fabric.
     pieces: Vec<Option<Piece>>,
+    /// It grows by at least this many bytes.
+    growth: usize,
 }
 
 /// Where a message waits.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(crate) struct Room {
     piece: usize,
     range: Range<usize>,
 }
@@ -51,12 +53,9 @@ pub(super) enum Otherwise {
 /// Messages begin at multiples of this many bytes.
 const ALIGN: usize = 64;
 
-/// A spool grows by at least so many bytes.
-const GROWTH: usize = 256 << 10;
-
 impl Memory {
-    pub(super) fn new(fabric: &Fabric, bytes: usize) -> Result<Self> {
-        let mut memory = Memory::default();
+    pub(super) fn new(fabric: &Fabric, bytes: usize, growth: usize) -> Result<Self> {
+        let mut memory = Memory { pieces: Vec::new(), growth };
         if bytes > 0 {
             memory.add(fabric, bytes, Kind::First)?;
         }
@@ -91,8 +90,7 @@ impl Memory {
     ) -> Result<Option<(Room, LocalSpan<u8>)>> {
         let bytes = source.bytes();
         let Some(room) = self.room(fabric, room_of(bytes), otherwise)? else { return Ok(None) };
-        let Some(piece) = &self.pieces[room.piece] else { unreachable!("room in a piece that is there") };
-        let span = piece.span.slice(room.range.start..room.range.start + bytes)?;
+        let span = self.span(&room, bytes)?;
         match copy(fabric, source, &span) {
             Ok(()) => Ok(Some((room, span))),
             Err(error) => {
@@ -100,6 +98,21 @@ impl Memory {
                 Err(error)
             }
         }
+    }
+
+    /// Returns memory of its own for `bytes` bytes, by which it grows if need be.
+    pub(super) fn reserve(&mut self, fabric: &Fabric, bytes: usize) -> Result<(Room, LocalSpan<u8>)> {
+        let Some(room) = self.room(fabric, room_of(bytes), Otherwise::Grow)? else {
+            unreachable!("room in a piece that was made for it")
+        };
+        let span = self.span(&room, bytes)?;
+        Ok((room, span))
+    }
+
+    /// Returns the first bytes of a room.
+    fn span(&self, room: &Room, bytes: usize) -> Result<LocalSpan<u8>> {
+        let Some(piece) = &self.pieces[room.piece] else { unreachable!("room in a piece that is there") };
+        Ok(piece.span.slice(room.range.start..room.range.start + bytes)?)
     }
 
     fn room(&mut self, fabric: &Fabric, bytes: usize, otherwise: Otherwise) -> Result<Option<Room>> {
@@ -116,7 +129,7 @@ impl Memory {
             Otherwise::Grow => {
                 let all: usize = self.pieces.iter().flatten().map(|piece| piece.span.len()).sum();
                 // Where less is left, so much as is needed may still be.
-                let more = self.add(fabric, bytes.max(GROWTH).max(all / 2).next_multiple_of(ALIGN), Kind::Grown);
+                let more = self.add(fabric, bytes.max(self.growth).max(all / 2).next_multiple_of(ALIGN), Kind::Grown);
                 more.or_else(|_| self.add(fabric, bytes, Kind::Grown))?
             }
         };

@@ -1,15 +1,18 @@
 //! The spool: messages that wait, in their sender's memory, to be fetched by their receivers.
 
 mod memory;
+mod queue;
 
 use crate::{
     Communicator, FmplError, Result,
     area::{Kind, Lane, OFFERS, Record, Taken},
-    point::{Bell, Offer, Source},
+    point::{Bell, Offer, Pending, Source},
     state::{LaneId, State},
 };
 use core::time::Duration;
-use memory::{Memory, Otherwise, Room};
+pub(crate) use memory::Room;
+use memory::{Memory, Otherwise};
+pub(crate) use queue::{Announced, Queue, Reading};
 use rdma_fabric::{Fabric, join::race_all};
 
 /// Spooled messages, counted.
@@ -25,6 +28,8 @@ pub struct Spooled {
 #[derive(Debug)]
 pub(crate) struct Spool {
     memory: Memory,
+    /// The nodes of queues.
+    nodes: Memory,
     /// How long a send may wait before the spool grows; `None` if that never grows.
     patience: Option<Duration>,
     held: Vec<Held>,
@@ -44,12 +49,18 @@ struct Held {
     n: u64,
     bytes: usize,
     room: Room,
+    /// Its node, if it is in its lane's queue.
+    node: Option<Room>,
 }
+
+/// A spool grows by at least this many bytes, and the memory of queues.
+const GROWTH: usize = 256 << 10;
+const NODES: usize = 4 << 10;
 
 impl Spool {
     pub(crate) fn new(fabric: &Fabric, bytes: usize, patience: Option<Duration>) -> Result<Self> {
-        let memory = Memory::new(fabric, bytes)?;
-        Ok(Spool { memory, patience, held: Vec::new(), due: 0, received: 0, refused: None })
+        let (memory, nodes) = (Memory::new(fabric, bytes, GROWTH)?, Memory::new(fabric, 0, NODES)?);
+        Ok(Spool { memory, nodes, patience, held: Vec::new(), due: 0, received: 0, refused: None })
     }
 
     /// Returns whether a message of so many bytes has room here when nothing else is held.
@@ -90,28 +101,30 @@ impl State {
         }
         let Some((room, span)) = kept else { return Ok(None) };
         let record = Record::of_span(Kind::Offered, &span);
-        self.spool.held.push(Held { id, n, bytes: span.len(), room });
+        let (announced, node) = match self.place(fabric, id, n, record) {
+            Ok(place) => place,
+            Err(error) => {
+                self.spool.memory.give_back(room);
+                return Err(error);
+            }
+        };
+        self.spool.held.push(Held { id, n, bytes: span.len(), room, node });
         let lane = self.lane(id);
         (lane.sent, lane.sending) = (n + 1, false);
-        self.offer(fabric, id, Offer { n, record, bell });
+        let ends = self.peers[id.peer].ends.clone();
+        self.pending.push(Pending::of_spool(fabric.clone(), ends, id, Offer { n, record, announced, bell }));
         Ok(Some(()))
-    }
-
-    /// Returns whether a message of the spool was offered, or has to wait until others are received.
-    pub(crate) fn is_offered(&mut self, id: LaneId, n: u64) -> bool {
-        self.lane(id).taken + OFFERS <= n || !self.pending.iter().any(|pending| pending.id == id)
     }
 
     /// Gives up what was spooled for a lane, because it could not be offered.
     pub(crate) fn fail(&mut self, id: LaneId, error: FmplError) {
         let (given_up, held): (Vec<_>, _) = self.spool.held.drain(..).partition(|held| held.id == id);
         self.spool.held = held;
-        for Held { room, .. } in given_up {
+        for Held { room, node, .. } in given_up {
             self.spool.memory.give_back(room);
+            self.free_node(node);
         }
-        let lane = self.lane(id);
-        lane.failed = Some(error.clone());
-        lane.later.clear();
+        self.lane(id).failed = Some(error.clone());
         self.spool.refused = Some(error);
     }
 
@@ -158,8 +171,9 @@ impl State {
                 let (from, to, index) = (self.me, peer.member, id.lane.checked_sub(self.indices).unwrap_or(id.lane));
                 self.spool.refused = Some(FmplError::TooLong { from, to, index, bytes, room: 0 });
             }
-            let Held { room, .. } = self.spool.held.swap_remove(at);
+            let Held { room, node, .. } = self.spool.held.swap_remove(at);
             self.spool.memory.give_back(room);
+            self.free_node(node);
             self.spool.received += 1;
         }
         self.spool.due = 2 * self.spool.held.len() + 8;
@@ -195,12 +209,11 @@ impl Communicator {
         Ok(())
     }
 
-    /// Looks at the spool (`fmpl_sendbuf_check`): frees what was received, and offers what could not
-    /// be offered before.
+    /// Looks at the spool (`fmpl_sendbuf_check`): frees what was received. No message waits for this.
     ///
     /// # Errors
     /// [`FmplError::TooLong`] if a receiver refused a message since the last look;
-    /// [`FmplError::Fabric`] if one could not be offered, as its receiver was lost.
+    /// [`FmplError::Fabric`] if one could not be announced, as its receiver was lost.
     pub async fn check_spool(&self) -> Result<Spooled> {
         self.once().await;
         self.with(|state| {
@@ -224,6 +237,7 @@ impl Communicator {
         self.with(|state| {
             state.sweep(&self.fabric)?;
             state.spool.memory.trim();
+            state.spool.nodes.trim();
             Ok(())
         })?
     }

@@ -1,5 +1,6 @@
 //! The fabrics that a test runs over, and what most tests need.
 
+use checks::watchdog::watch_test;
 use fmpl::{Choice, Communicator, Options};
 use rdma_fabric::{LocalSpan, Pod, Program};
 use std::{fmt::Debug, time::Duration};
@@ -11,10 +12,12 @@ use tofu2_sim::{
 /// Runs a program as threads, and in virtual time on machines with and without atomics and an order
 /// of puts, where operations may take up to 30 µs longer than they need and events at one time come
 /// in any order; returns what it yields, which must be the same everywhere.
+#[track_caller]
 pub(crate) fn everywhere<P: Program>(ranks: usize, program: &P) -> Vec<P::Out>
 where
     P::Out: PartialEq + Debug,
 {
+    watch_test();
     let real = Threads::new(ranks).run(program).unwrap_or_else(|error| panic!("on threads: {error}"));
     for (name, machine) in machines() {
         let job = Job::new(&machine, ranks).jitter(Duration::from_micros(30)).shuffle_ties(true);
@@ -32,10 +35,12 @@ pub(crate) fn machines() -> [(&'static str, Platform); 3] {
 
 /// Runs a program that loses ranks on purpose, as threads and in virtual time; returns what each rank
 /// yields that ends well.
+#[track_caller]
 pub(crate) fn survivors<P: Program>(ranks: usize, program: &P) -> Vec<Option<P::Out>>
 where
     P::Out: PartialEq + Debug,
 {
+    watch_test();
     let (real, _) = Threads::new(ranks).run_through(program).unwrap_or_else(|error| panic!("on threads: {error}"));
     let real: Vec<_> = real.into_iter().map(Result::ok).collect();
     let job = Job::new(&Platform::fx100(), ranks).jitter(Duration::from_micros(30)).shuffle_ties(true);

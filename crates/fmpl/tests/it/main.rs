@@ -8,6 +8,7 @@ mod collectives;
 mod delivery;
 mod hardware;
 mod incomplete;
+mod late;
 mod loom;
 mod misuse;
 mod parts;

@@ -19,7 +19,11 @@ fn a_message_that_is_too_long_is_told_to_both_ends() {
                     true => world.isend(&long.slice(0..3)?, 1, 3).await?.wait().await,
                     false => world.send(&[1u64; 3], 1, 3).await,
                 };
-                assert_eq!(sent, Err(too_long.clone()));
+                match sent {
+                    // Offered: its receive was not posted yet.
+                    Err(FmplError::TooLong { from: 0, to: 1, index: 3, bytes: 24, room: 0 }) if non_blocking => {}
+                    sent => assert_eq!(sent, Err(too_long.clone())),
+                }
                 world.send(&[7u64, 8], 1, 3).await?;
             } else {
                 world.fabric().write(&buffer, &[5, 6])?;

@@ -1,15 +1,23 @@
 //! Jobs whose ranks are processes: this test binary, executed again for [`is_a_rank`].
 
-use crate::parts;
+use crate::{late, parts};
 use checks::killed::{self, Asked, Outcome};
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 /// The time that the other ranks may take to end after one has died.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Runs a job of `ranks` ranks that does what `asked` says.
+#[track_caller]
 pub(crate) fn launch(ranks: usize, asked: &str) -> Vec<Outcome> {
-    let with = |launcher: tofu2_sim::shm::Launcher| launcher.grace(GRACE).shared_address_space(true);
+    launch_with(ranks, asked, 1 << 20)
+}
+
+/// Runs a job as [`launch`] does, with segments of `bytes` bytes.
+#[track_caller]
+pub(crate) fn launch_with(ranks: usize, asked: &str, bytes: usize) -> Vec<Outcome> {
+    let with =
+        |launcher: tofu2_sim::shm::Launcher| launcher.grace(GRACE).shared_address_space(true).segment_bytes(bytes);
     killed::launch(ranks, env!("CARGO_TARGET_TMPDIR"), asked, with).outcomes
 }
 
@@ -18,6 +26,10 @@ pub(crate) fn launch(ranks: usize, asked: &str) -> Vec<Outcome> {
 fn is_a_rank() {
     if let Some(asked) = Asked::of_this_process() {
         let words = asked.words().to_vec();
-        asked.play(&async |fabric| parts::play(fabric, &words).await, || None);
+        let program = async |fabric| match words.as_slice() {
+            [late, directory] if late == "late" => late::play(fabric, Path::new(directory)).await,
+            words => parts::play(fabric, words).await,
+        };
+        asked.play(&program, || None);
     }
 }

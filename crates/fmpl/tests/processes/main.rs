@@ -5,4 +5,5 @@
 mod dying;
 mod job;
 mod kills;
+mod late;
 mod parts;

@@ -5,6 +5,10 @@ fn main() {}
 
 #[cfg(target_os = "linux")]
 mod programs;
+#[cfg(target_os = "linux")]
+#[path = "../../../named-lock/tests/processes/watchdog.rs"]
+#[allow(dead_code, reason = "shared with the tests of `named-lock`")]
+mod watchdog;
 
 #[cfg(target_os = "linux")]
 const CASES: &[(&str, fn())] = &[
@@ -12,6 +16,7 @@ const CASES: &[(&str, fn())] = &[
     ("codes_are_those_of_the_header", programs::codes_are_those_of_the_header),
     ("every_mistake_has_its_code", programs::every_mistake_has_its_code),
     ("the_static_library_does_the_same", programs::the_static_library_does_the_same),
+    ("closed_standard_descriptors_stay_closed", programs::closed_standard_descriptors_stay_closed),
     ("python_finds_what_it_is_promised", programs::python_finds_what_it_is_promised),
     ("the_example_in_c_does_as_it_says", programs::the_example_in_c_does_as_it_says),
     ("the_example_in_python_does_as_it_says", programs::the_example_in_python_does_as_it_says),
@@ -25,6 +30,7 @@ fn main() -> std::process::ExitCode {
         return std::process::ExitCode::SUCCESS;
     }
     let filters: Vec<_> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    watchdog::start();
     let mut failed = 0;
     for (name, case) in CASES {
         if !filters.is_empty() && !filters.iter().any(|filter| name.contains(*filter)) {
@@ -35,7 +41,7 @@ fn main() -> std::process::ExitCode {
             continue;
         }
         let began = std::time::Instant::now();
-        let passed = std::panic::catch_unwind(case).is_ok();
+        let passed = watchdog::watched(name, || std::panic::catch_unwind(case)).is_ok();
         println!("test {name} ... {} ({:.2?})", if passed { "ok" } else { "FAILED" }, began.elapsed());
         failed += u32::from(!passed);
     }

@@ -23,6 +23,7 @@ static void *other_thread(void *unused)
 {
     EXPECT(ONESIDED_LOCK_NOT_HELD, onesided_lock_release(lock));
     EXPECT(ONESIDED_LOCK_BUSY, onesided_lock_exclusive(lock, 0));
+    EXPECT(ONESIDED_LOCK_BUSY, onesided_lock_mend(lock, 0, NULL));
     EXPECT(ONESIDED_LOCK_TIMED_OUT, onesided_lock_exclusive(lock, 20));
     EXPECT(ONESIDED_LOCK_TIMED_OUT, onesided_lock_mend(lock, 20, NULL));
     return unused;
@@ -42,7 +43,7 @@ static void *adds(void *unused)
 
 int main(int argc, char **argv)
 {
-    int second, torn_by = 7;
+    int second, third, torn_by = 7;
     pthread_t threads[4];
     if (argc != 2)
         return 2;
@@ -98,6 +99,11 @@ int main(int argc, char **argv)
     EXPECT(ONESIDED_LOCK_OK, onesided_lock_release(lock));
     EXPECT(ONESIDED_LOCK_OK, onesided_lock_close(second));
     EXPECT(ONESIDED_LOCK_NO_LOCK, onesided_lock_shared(second, 0));
+    /* Its number is not the next lock's. */
+    EXPECT(ONESIDED_LOCK_OK, onesided_lock_open_path(argv[1], &third));
+    EXPECT(ONESIDED_LOCK_NO_LOCK, onesided_lock_shared(second, 0));
+    EXPECT(ONESIDED_LOCK_NO_LOCK, onesided_lock_close(second));
+    EXPECT(ONESIDED_LOCK_OK, onesided_lock_close(third));
 
     for (int index = 0; index < 4; index++)
         pthread_create(&threads[index], NULL, adds, NULL);
@@ -105,6 +111,17 @@ int main(int argc, char **argv)
         pthread_join(threads[index], NULL);
     if (count != 8000)
         return 6;
+    if (unlink(argv[1]) != 0)
+        return 7;
+    EXPECT(ONESIDED_LOCK_REMOVED, onesided_lock_shared(lock, 0));
+    EXPECT(ONESIDED_LOCK_REMOVED, onesided_lock_exclusive(lock, 20));
+    EXPECT(ONESIDED_LOCK_REMOVED, onesided_lock_mend(lock, -1, NULL));
+    if (!strstr(onesided_lock_error(), "was removed"))
+        return 8;
+    EXPECT(ONESIDED_LOCK_OK, onesided_lock_close(lock));
+    EXPECT(ONESIDED_LOCK_OK, onesided_lock_open_path(argv[1], &lock));
+    EXPECT(ONESIDED_LOCK_OK, onesided_lock_exclusive(lock, 0));
+    EXPECT(ONESIDED_LOCK_OK, onesided_lock_release(lock));
     EXPECT(ONESIDED_LOCK_OK, onesided_lock_close(lock));
     return 0;
 }

@@ -1,6 +1,7 @@
 //! Starting and killing the processes of a case.
 
 use named_lock::NamedLock;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::{
     env,
     io::{BufRead, BufReader, Write},
@@ -87,19 +88,31 @@ impl Actor {
         self.child.kill().expect("its parent may");
     }
 
+    /// Kills it, and waits until it has ended; it stays a zombie.
+    pub(crate) fn kill_for_good(&mut self) {
+        self.kill();
+        let number = Pid::from_raw(self.number().cast_signed()).expect("a number");
+        waitid(WaitId::Pid(number), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).expect("its parent");
+    }
+
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("its parent").is_none()
     }
 
     /// Waits for its end, which must be a good one.
-    pub(crate) fn ends_well(mut self) {
+    pub(crate) fn ends_well(self) {
+        self.ends_well_within(HANG);
+    }
+
+    /// Waits for its end as [`Actor::ends_well`] does, this long.
+    pub(crate) fn ends_well_within(mut self, time: Duration) {
         let began = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("its parent") {
                 assert!(status.success(), "{status}");
                 return;
             }
-            assert!(began.elapsed() < HANG, "process {} hangs", self.number());
+            assert!(began.elapsed() < time, "process {} hangs", self.number());
             thread::sleep(Duration::from_millis(2));
         }
     }

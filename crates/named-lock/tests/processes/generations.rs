@@ -9,7 +9,7 @@ use std::{
 
 /// Offsets in the file (`src/layout.rs`).
 const BOOT: u64 = 24;
-const GATE: u64 = 40;
+pub(crate) const GATE: u64 = 40;
 
 fn overwrite(place: &Place, at: u64, word: u64) {
     let file = File::options().write(true).open(place.path()).expect("opened");
@@ -20,11 +20,12 @@ fn number(place: &Place) -> u64 {
     fs::metadata(place.path()).expect("there").ino()
 }
 
-/// Kills a process that writes.
+/// Kills a process that writes. The next file is made as if nobody held the lock, so it must have
+/// ended.
 fn tear(place: &Place) -> u32 {
     let mut holder = place.start("write", &[]);
     holder.await_line("holds");
-    holder.kill();
+    holder.kill_for_good();
     holder.number()
 }
 

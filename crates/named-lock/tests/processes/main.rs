@@ -15,11 +15,21 @@ mod files;
 #[cfg(target_os = "linux")]
 mod forks;
 #[cfg(target_os = "linux")]
+mod garbage;
+#[cfg(target_os = "linux")]
 mod generations;
+#[cfg(target_os = "linux")]
+mod half_way;
+#[cfg(target_os = "linux")]
+mod probes;
+#[cfg(target_os = "linux")]
+mod removals;
 #[cfg(target_os = "linux")]
 mod roles;
 #[cfg(target_os = "linux")]
 mod threads;
+#[cfg(target_os = "linux")]
+mod watchdog;
 
 #[cfg(target_os = "linux")]
 const CASES: &[(&str, fn())] = &[
@@ -45,7 +55,34 @@ const CASES: &[(&str, fn())] = &[
     ("founders_that_meet_make_one_lock", crowds::founders_that_meet_make_one_lock),
     ("foreign_files_are_refused", files::foreign_files_are_refused),
     ("garbage_is_refused_or_told", files::garbage_is_refused_or_told),
+    ("calls_keep_their_deadline_whatever_the_file_holds", garbage::calls_keep_their_deadline_whatever_the_file_holds),
     ("names_lead_to_the_users_directory", files::names_lead_to_the_users_directory),
+    ("the_default_place_is_the_users_whatever_the_session", files::the_default_place_is_the_users_whatever_the_session),
+    ("a_umask_takes_nothing_away", files::a_umask_takes_nothing_away),
+    ("every_acquisition_notices_a_removed_file", removals::every_acquisition_notices_a_removed_file),
+    ("a_removed_file_is_continued_by_the_next_one", removals::a_removed_file_is_continued_by_the_next_one),
+    ("torn_data_stay_torn_when_their_file_is_removed", removals::torn_data_stay_torn_when_their_file_is_removed),
+    ("files_that_are_moved_or_covered_are_noticed", removals::files_that_are_moved_or_covered_are_noticed),
+    (
+        "no_second_file_is_used_beside_one_whose_directory_was_moved",
+        removals::no_second_file_is_used_beside_one_whose_directory_was_moved,
+    ),
+    ("a_waiting_process_is_refused_a_removed_lock", removals::a_waiting_process_is_refused_a_removed_lock),
+    ("a_relative_path_stays_what_it_was", removals::a_relative_path_stays_what_it_was),
+    ("cleaners_leave_locks_alone", removals::cleaners_leave_locks_alone),
+    (
+        "a_death_that_was_published_and_not_counted_is_counted",
+        half_way::a_death_that_was_published_and_not_counted_is_counted,
+    ),
+    (
+        "calls_that_are_killed_between_their_steps_hang_nobody",
+        half_way::calls_that_are_killed_between_their_steps_hang_nobody,
+    ),
+    ("who_tore_the_data_is_the_last_that_did", half_way::who_tore_the_data_is_the_last_that_did),
+    ("a_next_file_that_was_left_behind_is_made_anew", half_way::a_next_file_that_was_left_behind_is_made_anew),
+    ("an_opening_by_nobody_is_an_error", half_way::an_opening_by_nobody_is_an_error),
+    ("a_killed_holder_is_noticed_without_pidfds", probes::a_killed_holder_is_noticed_without_pidfds),
+    ("a_process_that_cannot_probe_is_told", probes::a_process_that_cannot_probe_is_told),
     ("a_child_must_open_anew", forks::a_child_must_open_anew),
     ("threads_exclude_each_other", threads::threads_exclude_each_other),
     ("threads_go_on_in_the_next_file", threads::threads_go_on_in_the_next_file),
@@ -57,7 +94,13 @@ const CASES: &[(&str, fn())] = &[
 
 /// Cases for every now and then.
 #[cfg(target_os = "linux")]
-const LONG: &[(&str, fn())] = &[("ten_thousand_processes_come_and_go", crowds::ten_thousand_processes_come_and_go)];
+const LONG: &[(&str, fn())] = &[
+    (
+        "an_open_beside_a_holder_whose_file_was_removed_is_refused",
+        removals::an_open_beside_a_holder_whose_file_was_removed_is_refused,
+    ),
+    ("ten_thousand_processes_come_and_go", crowds::ten_thousand_processes_come_and_go),
+];
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
@@ -69,6 +112,7 @@ fn main() -> std::process::ExitCode {
     }
     let cases = if words.iter().any(|word| word == "--ignored") { LONG } else { CASES };
     let filters: Vec<_> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    watchdog::start();
     let mut failed = 0;
     for (name, case) in cases {
         if !filters.is_empty() && !filters.iter().any(|filter| name.contains(*filter)) {
@@ -79,7 +123,7 @@ fn main() -> std::process::ExitCode {
             continue;
         }
         let began = std::time::Instant::now();
-        let passed = std::panic::catch_unwind(case).is_ok();
+        let passed = watchdog::watched(name, || std::panic::catch_unwind(case)).is_ok();
         println!("test {name} ... {} ({:.2?})", if passed { "ok" } else { "FAILED" }, began.elapsed());
         failed += u32::from(!passed);
     }

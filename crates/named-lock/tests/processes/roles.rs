@@ -1,8 +1,9 @@
 //! What the processes of the cases do.
 
+use crate::{garbage, probes};
 use named_lock::{Error, NamedLock, WriteGuard};
 use std::{
-    fs,
+    env, fs,
     io::{self, Write},
     path::Path,
     process::ExitCode,
@@ -12,6 +13,8 @@ use std::{
 
 /// Plays a role to its end.
 pub(crate) fn play(role: &str, path: &Path, args: &[String]) -> ExitCode {
+    // A case that is ended leaves no process behind.
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let number = |index: usize| args.get(index).map_or(0, |text| text.parse().expect("a number"));
     match role {
         // Hold until told to end, or killed.
@@ -22,11 +25,20 @@ pub(crate) fn play(role: &str, path: &Path, args: &[String]) -> ExitCode {
         "wait-to-write" => {
             let lock = NamedLock::open_path(path).expect("opened");
             say("waits");
-            hold(&lock.write().expect("held"));
+            match lock.write() {
+                Ok(guard) => hold(&guard),
+                Err(error) => say(&error.to_string()),
+            }
         }
         "stay" => {
             let lock = NamedLock::open_path(path).expect("opened");
             hold(&lock);
+        }
+        "told-to-write" => {
+            let lock = NamedLock::open_path(path).expect("opened");
+            say("opened");
+            listen();
+            hold(&lock.write().expect("held"));
         }
         // Open a lock by its name, in place of a path, and tell where it is.
         "name" => match path.to_str().map(NamedLock::open).expect("UTF-8") {
@@ -40,17 +52,29 @@ pub(crate) fn play(role: &str, path: &Path, args: &[String]) -> ExitCode {
         "visit" => visit(path, args),
         // Write for ever, and say so.
         "write-on" => write_on(path),
+        // Open a lock by a relative path, go elsewhere, and hold the lock.
+        "relative" => {
+            env::set_current_dir(path.parent().expect("a folder")).expect("entered");
+            let lock = NamedLock::open_path(path.file_name().expect("a name")).expect("opened");
+            env::set_current_dir("/").expect("entered");
+            say(&lock.path().display().to_string());
+            listen();
+            hold(&lock.write().expect("held"));
+        }
+        "without-pidfds" => probes::wait_without_pidfds(path, &args[0]),
+        "without-descriptors" => probes::wait_without_descriptors(path),
+        "fuzz" => return garbage::fuzz(number(0)..number(1)),
         other => panic!("no role is called {other}"),
     }
     ExitCode::SUCCESS
 }
 
-fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     println!("{text}");
     io::stdout().flush().expect("somebody listens");
 }
 
-fn listen() {
+pub(crate) fn listen() {
     let mut line = String::new();
     io::stdin().read_line(&mut line).expect("somebody speaks");
 }

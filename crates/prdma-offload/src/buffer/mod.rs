@@ -24,6 +24,21 @@ use std::sync::Arc;
 /// active, the bytes that it sends can only be read, and those that it receives can't be accessed at
 /// all: [`crate::PrdmaError::InUse`]. All other bytes can be, so the inside of an array can be
 /// computed while its border is exchanged.
+///
+/// ```
+/// use prdma_offload::Buffer;
+/// use rdma_fabric::{Fabric, ProgramResult};
+///
+/// async fn fill(fabric: Fabric) -> ProgramResult<()> {
+///     let field = Buffer::<f64>::in_place(&fabric, 8)?;
+///     field.write(6, &[1.0, 2.0])?;
+///     field.view_mut(0..2)?.fill(3.0);
+///     assert_eq!(field.view(0..8)?.iter().sum::<f64>(), 9.0);
+///     assert!(field.write(7, &[0.0; 2]).is_err()); // beyond the end
+///     Ok(())
+/// }
+/// # checks::documented::run(2, &fill);
+/// ```
 pub struct Buffer<T> {
     pub(crate) memory: Memory,
     len: usize,
@@ -72,6 +87,7 @@ impl<T> fmt::Debug for Buffer<T> {
     }
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 impl<T: Pod> Buffer<T> {
     /// Allocates `len` elements.
     ///
@@ -122,8 +138,9 @@ impl<T: Pod> Buffer<T> {
     pub fn read(&self, start: usize, into: &mut [T]) -> Result<()> {
         let allocation = &self.memory.allocation;
         allocation.inside(start, into)?;
-        let _no_views = allocation.may(Use::Send, start * size_of::<T>(), size_of_val(into))?;
-        let span = allocation.region().span::<T>(&allocation.fabric, start * size_of::<T>(), into.len())?;
+        let at = start.saturating_mul(size_of::<T>());
+        let _no_views = allocation.may(Use::Send, at, size_of_val(into))?;
+        let span = allocation.region().span::<T>(&allocation.fabric, at, into.len())?;
         Ok(allocation.fabric.read(&span, into)?)
     }
 
@@ -134,8 +151,9 @@ impl<T: Pod> Buffer<T> {
     pub fn write(&self, start: usize, from: &[T]) -> Result<()> {
         let allocation = &self.memory.allocation;
         allocation.inside(start, from)?;
-        let _no_views = allocation.may(Use::Receive, start * size_of::<T>(), size_of_val(from))?;
-        let span = allocation.region().span::<T>(&allocation.fabric, start * size_of::<T>(), from.len())?;
+        let at = start.saturating_mul(size_of::<T>());
+        let _no_views = allocation.may(Use::Receive, at, size_of_val(from))?;
+        let span = allocation.region().span::<T>(&allocation.fabric, at, from.len())?;
         Ok(allocation.fabric.write(&span, from)?)
     }
 
@@ -155,6 +173,7 @@ impl<T: Pod> Buffer<T> {
     }
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 impl Allocation {
     fn region(&self) -> &Region {
         self.region.as_ref().expect("taken only when it is dropped")
@@ -209,6 +228,7 @@ impl Drop for Allocation {
     }
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 impl Memory {
     /// Allocates zeroed bytes, which are accessed in cells of `width`.
     pub(crate) fn new(fabric: &Fabric, bytes: usize, width: Width) -> Result<Self> {
@@ -226,7 +246,8 @@ impl Memory {
         width: Width,
         mapped: impl FnOnce(&Region) -> rdma_fabric::Result<Option<Mapped>>,
     ) -> Result<Self> {
-        let region = fabric.alloc(bytes.max(1).next_multiple_of(8))?;
+        // More than can be counted is more than any provider has: its answer says what there is.
+        let region = fabric.alloc(bytes.max(1).checked_next_multiple_of(8).unwrap_or(usize::MAX))?;
         let mapped = mapped(&region)?;
         let (fabric, region, claims) = (fabric.clone(), Some(region), ClaimTable::default());
         Ok(Memory { allocation: Arc::new(Allocation { fabric, region, mapped, bytes, width, claims }) })

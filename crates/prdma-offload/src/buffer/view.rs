@@ -173,7 +173,8 @@ impl<'b, T: Element> Lent<'b, T> {
 
     /// Writes a copy back.
     fn write_back(&self) -> Result<()> {
-        let bytes = |elements: usize| (elements * size_of::<T>()) as u64;
+        // The distance of a single row means nothing, and may be any number.
+        let bytes = |elements: usize| elements.saturating_mul(size_of::<T>()) as u64;
         let loops: Vec<_> = self.dims().iter().map(|(count, distance)| (*count as u64, bytes(*distance))).collect();
         let layout = Layout::strided(bytes(self.start), bytes(self.run), &loops)?;
         self.allocation.scatter(&layout, bytemuck::cast_slice(&self.copy))

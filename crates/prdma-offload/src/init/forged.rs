@@ -9,13 +9,13 @@ use super::{
 use crate::{
     Buffer, Edge, Form, Layout, Neighbourhood, Options, PrdmaError, Request, Result, Topology, engine::CpuContact,
 };
+use checks::jobs::threads;
 use core::{future::poll_fn, pin::Pin, pin::pin, task::Poll, time::Duration};
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, Region};
 use std::sync::{
     Barrier,
     atomic::{AtomicBool, Ordering::SeqCst},
 };
-use tofu2_sim::shm::Threads;
 
 /// Two ranks that take turns.
 struct Turns {
@@ -176,7 +176,7 @@ async fn misled(fabric: Fabric, turns: &Turns, nth: u32, to: To) -> ProgramResul
 fn errors(nth: u32, to: To) -> [Option<PrdmaError>; 2] {
     let turns = Turns::new();
     let program = async |fabric: Fabric| misled(fabric, &turns, nth, to).await;
-    let ended = Threads::new(2).run(&program).unwrap_or_else(|error| panic!("{to:?} at table {nth}: {error}"));
+    let ended = threads(2).run(&program).unwrap_or_else(|error| panic!("{to:?} at table {nth}: {error}"));
     ended.try_into().expect("two ranks")
 }
 
@@ -215,7 +215,7 @@ fn a_table_without_its_seal_is_refused_by_its_reader() {
         assert!(!seal(1).may_be_at(fabric.rank(), words.key())?);
         Ok(())
     };
-    Threads::new(1).run(&program).unwrap();
+    threads(1).run(&program).unwrap();
 }
 
 #[test]
@@ -247,5 +247,5 @@ fn no_number_is_taken_that_no_clock_has_reached() {
         }
         Ok(group.barrier().await?)
     };
-    Threads::new(2).run(&program).unwrap();
+    threads(2).run(&program).unwrap();
 }

@@ -124,6 +124,6 @@ pub enum TopologyError {
         dims: usize,
     },
     /// The fabric failed underneath.
-    #[error(transparent)]
+    #[error("{0}")]
     Fabric(#[from] FabricError),
 }

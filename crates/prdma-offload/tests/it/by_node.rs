@@ -2,13 +2,11 @@
 //! to an oracle with layouts; here is what it can't see: how many messages leave a node.
 
 use crate::{FORMS, disturbed, fx100};
+use checks::jobs::{threads, virtual_time};
 use prdma_offload::{Aggregation, Buffer, Form, Neighbourhood, Options, Request, Topology};
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Time, control_queue::Command};
 use std::time::Duration;
-use tofu2_sim::{
-    shm::Threads,
-    virt::{Job, Platform},
-};
+use tofu2_sim::virt::Platform;
 
 /// Whom each member sends to.
 type Graph = Vec<Vec<usize>>;
@@ -116,7 +114,7 @@ fn blocks_arrive_by_node_as_they_do_by_themselves() {
                     assert_eq!(aggregation, Aggregation::by_node(), "{form}");
                 }
                 disturbed(members, 20).ranks_per_node(on_node).run(&program(100)).unwrap();
-                Threads::new(members).ranks_per_node(on_node as usize).run(&program(10)).unwrap();
+                threads(members).ranks_per_node(on_node as usize).run(&program(10)).unwrap();
             }
         }
     }
@@ -127,7 +125,7 @@ fn cross_node_edges(platform: &Platform, aggregation: Aggregation) -> u64 {
     let (members, on_node, times) = (8, 4, 3);
     let options = Options { aggregation, ..Options::form(Form::Mrc) };
     let program = async move |fabric| exchanges(fabric, everybody(members), 5, options, times).await;
-    let job = Job::new(platform, members).ranks_per_node(on_node).timeline(100_000, Time::from_picos(0));
+    let job = virtual_time(platform, members).ranks_per_node(on_node).timeline(100_000, Time::from_picos(0));
     let timeline = job.run(&program).unwrap().timeline.expect("one was asked for");
     let crosses = |from: Rank, to: Rank| from.number() / on_node != to.number() / on_node;
     let slots = timeline.commands().into_iter().filter_map(|seen| {

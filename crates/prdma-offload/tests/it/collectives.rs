@@ -1,13 +1,13 @@
 //! Barriers, broadcasts and allreduces.
 
 use crate::{disturbed, fx100};
+use checks::jobs::threads;
 use core::{
     sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 use prdma_offload::{Buffer, Collectives, Form, Options, Pipeline, PrdmaError, Request, Shape, Side};
 use rdma_fabric::{Fabric, FabricError, Group, Program, ProgramResult, Rank};
-use tofu2_sim::shm::Threads;
 
 const FORMS: [Form; 3] = [Form::Fast, Form::Mrc, Form::Cpu];
 const SIZES: [usize; 7] = [1, 2, 3, 4, 5, 8, 13];
@@ -106,7 +106,7 @@ async fn allreduces(fabric: Fabric, form: Form, len: usize, times: u64) -> Progr
 
 /// In virtual time 100 iterations with and without disorder; on threads fewer if they are many.
 fn everywhere<P: Program<Out = ()>>(members: usize, program: impl Fn(u64) -> P) {
-    Threads::new(members).run(&program(if members > 2 { 10 } else { 100 })).unwrap();
+    threads(members).run(&program(if members > 2 { 10 } else { 100 })).unwrap();
     let program = program(100);
     fx100(members).ranks_per_node(1).run(&program).unwrap();
     let shuffled = disturbed(members, 20);
@@ -260,7 +260,7 @@ async fn wrong(fabric: Fabric) -> ProgramResult<()> {
 
 #[test]
 fn errors_are_told_to_all() {
-    Threads::new(3).run(&wrong).unwrap();
+    threads(3).run(&wrong).unwrap();
     fx100(3).run(&wrong).unwrap();
 }
 
@@ -351,7 +351,7 @@ fn the_loss_of_a_member_is_told_to_all() {
         let error = job.run(&async |fabric| lost(fabric, form, &TOLD).await).unwrap_err().to_string();
         assert!(error.contains("this member fails"), "{form}: {error}");
         assert_eq!(TOLD.swap(0, Ordering::Relaxed), 3 * 5, "{form}, in virtual time");
-        let error = Threads::new(6).run(&async |fabric| lost(fabric, form, &TOLD).await).unwrap_err().to_string();
+        let error = threads(6).run(&async |fabric| lost(fabric, form, &TOLD).await).unwrap_err().to_string();
         assert!(error.contains("this member fails"), "{form}: {error}");
         assert_eq!(TOLD.swap(0, Ordering::Relaxed), 3 * 5, "{form}, on threads");
     }

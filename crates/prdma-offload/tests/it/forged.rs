@@ -5,6 +5,7 @@
 //! earlier. Requests may fail, or never be made; but what a view shows does not change, and nothing
 //! panics.
 
+use checks::jobs::threads;
 use prdma_offload::{Buffer, Edge, Form, Layout, Neighbourhood, Options, PrdmaError, Topology};
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, RemoteAddr, join};
 use std::{
@@ -18,7 +19,6 @@ use std::{
     thread,
     time::Duration,
 };
-use tofu2_sim::shm::Threads;
 
 const RANKS: usize = 3;
 const ROUNDS: u64 = 300;
@@ -275,7 +275,7 @@ fn what_views_show_does_not_change_whatever_is_forged() {
         }
         Ok(())
     };
-    Threads::new(RANKS).run(&program).unwrap();
+    threads(RANKS).run(&program).unwrap();
     println!("{ends:?}");
     assert!(ends.well.into_inner() > 0 && ends.refused.into_inner() > 0 && ends.steps.into_inner() > 0);
 }

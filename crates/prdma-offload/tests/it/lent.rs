@@ -2,6 +2,7 @@
 //! job.
 
 use crate::neighbours;
+use checks::jobs::threads;
 use prdma_offload::{Buffer, Form, Holder, Layout, Options, PrdmaError};
 use rdma_fabric::{Fabric, FabricError, ProgramResult};
 use std::{
@@ -13,7 +14,6 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use tofu2_sim::shm::Threads;
 
 /// How long threads meddle with each other.
 const LONG: Duration = Duration::from_millis(400);
@@ -55,7 +55,7 @@ fn a_view_does_not_change_while_another_thread_writes() {
             Ok(())
         })
     };
-    Threads::new(1).run(&program).unwrap();
+    threads(1).run(&program).unwrap();
 }
 
 /// The blocks of [`neighbours`]: rows of [`ROW`] elements; those that are sent are the first ones.
@@ -108,12 +108,12 @@ fn what_is_sent_is_not_lent_while_it_leaves() {
         assert!(painted > 0);
         Ok(())
     };
-    Threads::new(1).run(&program).unwrap();
+    threads(1).run(&program).unwrap();
 }
 
 #[test]
 fn memory_of_another_job_is_refused() {
-    let elsewhere = Threads::new(1).run(&async |fabric: Fabric| Ok(Buffer::<u64>::in_place(&fabric, 6 * ROW)?));
+    let elsewhere = threads(1).run(&async |fabric: Fabric| Ok(Buffer::<u64>::in_place(&fabric, 6 * ROW)?));
     let elsewhere = elsewhere.unwrap().pop().expect("one rank");
     let program = async |fabric: Fabric| -> ProgramResult<()> {
         let mut hood = neighbours(&fabric).await?;
@@ -127,5 +127,5 @@ fn memory_of_another_job_is_refused() {
         }
         Ok(())
     };
-    Threads::new(1).run(&program).unwrap();
+    threads(1).run(&program).unwrap();
 }

@@ -3,6 +3,7 @@
 //! counts of what calls cost.
 
 mod by_node;
+mod claims;
 mod collectives;
 mod delivery;
 mod forged;
@@ -11,6 +12,7 @@ mod layouts;
 mod lent;
 mod packing;
 mod partitioned;
+mod sizes;
 mod strided;
 mod transient;
 mod views;
@@ -46,34 +48,35 @@ mod topologies {
     mod renumbered;
 }
 
+use checks::jobs::{threads, virtual_time};
 use prdma_offload::{Edge, Form, Neighbourhood, Topology};
 use rdma_fabric::{Fabric, Group, Program};
 use std::{fmt::Debug, time::Duration};
-use tofu2_sim::{
-    shm::Threads,
-    virt::{Job, Platform},
-};
+use tofu2_sim::virt::{Job, Platform};
 
 /// All forms of an exchange.
 const FORMS: [Form; 4] = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu];
 
 /// Ranks of the FX100 in virtual time.
+#[track_caller]
 fn fx100(ranks: usize) -> Job<'static> {
-    Job::new(&Platform::fx100(), ranks)
+    virtual_time(&Platform::fx100(), ranks)
 }
 
 /// Ranks of the FX100 whose operations take up to so many microseconds longer than they need, and
 /// whose events at one time come in any order.
+#[track_caller]
 fn disturbed(ranks: usize, micros: u64) -> Job<'static> {
     fx100(ranks).jitter(Duration::from_micros(micros)).shuffle_ties(true)
 }
 
 /// What a program yields on threads and in virtual time: the same.
+#[track_caller]
 fn both<P: Program>(ranks: usize, program: &P) -> Vec<P::Out>
 where
     P::Out: PartialEq + Debug,
 {
-    let real = Threads::new(ranks).run(program).expect("threads");
+    let real = threads(ranks).run(program).expect("threads");
     // Virtual time has no `unsafe` code that this would show.
     if cfg!(miri) {
         return real;
@@ -83,6 +86,7 @@ where
 }
 
 /// What a program yields in virtual time.
+#[track_caller]
 fn simulated<P: Program>(ranks: usize, program: &P) -> Vec<P::Out> {
     disturbed(ranks, 30).run(program).expect("virtual time").outs
 }

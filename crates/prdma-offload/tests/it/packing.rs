@@ -1,9 +1,10 @@
 //! Blocks that CPUs pack: what that takes in virtual time.
 
+use checks::jobs::virtual_time;
 use prdma_offload::{Buffer, Layout, Neighbourhood, Options, Topology};
 use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::time::Duration;
-use tofu2_sim::virt::{Job, Platform};
+use tofu2_sim::virt::Platform;
 
 /// A column of so many blocks, each as far from the next one as it is long.
 const BLOCKS: u64 = 64;
@@ -29,7 +30,8 @@ async fn exchange(fabric: Fabric, options: Options) -> ProgramResult<Duration> {
 
 fn taken(machine: &Platform, direct_blocks: u32, direct_bytes: u32) -> Duration {
     let options = Options { direct_blocks, direct_bytes, ..Options::default() };
-    let outs = Job::new(machine, 2).run(&async |fabric| exchange(fabric, options).await).expect("no rank fails").outs;
+    let outs =
+        virtual_time(machine, 2).run(&async |fabric| exchange(fabric, options).await).expect("no rank fails").outs;
     outs.into_iter().max().expect("two ranks")
 }
 

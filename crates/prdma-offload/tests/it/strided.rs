@@ -2,16 +2,14 @@
 //! lies between them stays. A put of blocks that is over too early is found.
 
 use super::fx100;
+use checks::jobs::{threads, virtual_time};
 use prdma_offload::{Buffer, Form, Layout, Neighbourhood, Options, Topology};
 use rdma_fabric::{
     Blocks, Fabric, Group, ProgramResult, forward,
     provider::{BlockPuts, Place, Posted, Provider, Source},
 };
 use std::sync::Mutex;
-use tofu2_sim::{
-    shm::Threads,
-    virt::{Job, Platform},
-};
+use tofu2_sim::virt::Platform;
 
 /// The rows and columns of a matrix, and the columns that are exchanged, of each of three kinds: few
 /// enough for short blocks, too many for that, and one.
@@ -49,10 +47,10 @@ async fn columns_arrive(fabric: Fabric, exchanged: &[(u64, u64)]) -> ProgramResu
 #[test]
 fn columns_arrive_by_blocks_and_one_by_one() {
     let program = &async |fabric| columns_arrive(fabric, &EXCHANGED).await;
-    assert_eq!(Threads::new(2).run(program).expect("threads"), [true; 2]);
+    assert_eq!(threads(2).run(program).expect("threads"), [true; 2]);
     assert_eq!(fx100(2).run(program).expect("blocks").outs, [true; 2]);
     // A machine without such puts, whose atomics are in software.
-    assert_eq!(Job::new(&Platform::fx10(), 2).run(program).expect("one by one").outs, [true; 2]);
+    assert_eq!(virtual_time(&Platform::fx10(), 2).run(program).expect("one by one").outs, [true; 2]);
 }
 
 /// A layer whose puts of blocks, if it is `hasty`, are over and visible when all blocks but the last

@@ -1,10 +1,10 @@
 //! Exchanges of which nothing is kept.
 
 use crate::{disturbed, fx100, neighbours};
+use checks::jobs::threads;
 use core::{future::Future, pin::pin, task::Poll, time::Duration};
 use prdma_offload::{Buffer, Form, Layout, Options, PrdmaError, Side};
 use rdma_fabric::{Fabric, ProgramResult};
-use tofu2_sim::shm::Threads;
 
 fn block(start: usize, len: usize) -> Layout {
     Layout::contiguous::<u64>(start, len).unwrap()
@@ -50,7 +50,7 @@ fn a_transient_exchange_brings_what_a_persistent_one_does() {
         for len in [0, 1, 7, 40] {
             for columns in [(false, false), (false, true), (true, true)] {
                 let program = async move |fabric| alike(fabric, len, columns).await;
-                Threads::new(n).run(&program).unwrap();
+                threads(n).run(&program).unwrap();
                 disturbed(n, 5).run(&program).unwrap();
             }
         }
@@ -94,7 +94,7 @@ async fn wrong(fabric: Fabric) -> ProgramResult<()> {
 
 #[test]
 fn an_error_is_told_at_both_ends_and_disturbs_no_later_exchange() {
-    Threads::new(4).run(&wrong).unwrap();
+    threads(4).run(&wrong).unwrap();
     fx100(4).shuffle_ties(true).run(&wrong).unwrap();
 }
 
@@ -131,7 +131,7 @@ async fn dropping(fabric: Fabric) -> ProgramResult<()> {
 
 #[test]
 fn who_drops_an_exchange_keeps_nobody_waiting() {
-    Threads::new(5).run(&dropping).unwrap();
+    threads(5).run(&dropping).unwrap();
     fx100(5).run(&dropping).unwrap();
 }
 

@@ -1,9 +1,9 @@
 //! Views of buffers: the memory itself over threads, a copy in virtual time, the same to the program.
 
 use crate::{FORMS, both, fx100};
+use checks::jobs::threads;
 use prdma_offload::{Buffer, Edge, Form, Holder, Layout, Neighbourhood, Options, PrdmaError, Topology};
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
-use tofu2_sim::shm::Threads;
 
 /// A ring in which everyone sends to the left and to the right.
 async fn ring(fabric: &Fabric) -> prdma_offload::Result<Neighbourhood> {
@@ -135,7 +135,7 @@ async fn refused(fabric: Fabric) -> ProgramResult<()> {
 
 #[test]
 fn partitions_are_refused_where_memory_is_lent() {
-    Threads::new(2).run(&refused).unwrap();
+    threads(2).run(&refused).unwrap();
 }
 
 #[test]
@@ -200,7 +200,7 @@ async fn guesses(fabric: Fabric) -> ProgramResult<usize> {
 
 #[test]
 fn guessed_keys_do_not_lead_to_what_is_lent() {
-    let locked = Threads::new(2).run(&guesses).unwrap();
+    let locked = threads(2).run(&guesses).unwrap();
     // The field, and the request's words.
     assert_eq!(locked, [0, 2]);
 }
@@ -237,7 +237,7 @@ async fn left(fabric: Fabric) -> ProgramResult<()> {
 
 #[test]
 fn what_a_broken_request_receives_is_not_lent() {
-    Threads::new(2).run(&left).unwrap();
+    threads(2).run(&left).unwrap();
 }
 
 /// Dropping a request in mid-iteration leaves its bytes to the neighbours for ever.
@@ -256,7 +256,7 @@ async fn dropped(fabric: Fabric) -> ProgramResult<()> {
 
 #[test]
 fn a_request_that_is_dropped_while_active_keeps_its_bytes() {
-    Threads::new(2).run(&dropped).unwrap();
+    threads(2).run(&dropped).unwrap();
     // Where a view is a copy, nothing depends on it.
     let program = async |fabric: Fabric| {
         let mut hood = ring(&fabric).await?;

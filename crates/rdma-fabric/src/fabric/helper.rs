@@ -57,8 +57,8 @@ impl Fabric {
     ///     assert_eq!(fabric.wait_until(&answered, Deps::One(fabric.rank()), |it| it > 0).await?, 42);
     ///     Ok(())
     /// }
-    /// # fn is_program(_: &impl rdma_fabric::Program<Out = ()>) {}
-    /// # is_program(&run);
+    /// # tofu2_sim::shm::Threads::new(2).run(&run).unwrap();
+    /// # tofu2_sim::virt::Job::new(&tofu2_sim::virt::Platform::fx100(), 2).run(&run).unwrap();
     /// ```
     pub fn helper<Fut>(&self, name: &'static str, task: impl FnOnce(Fabric) -> Fut + Send + 'static) -> Result<()>
     where

@@ -1,5 +1,7 @@
 //! Memory: registering it, resolving addresses in it, and reading and writing the rank's own.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use super::{
     Fabric,
     direct::{get_now, put_now, same_length},
@@ -155,7 +157,7 @@ impl Fabric {
     /// As [`Fabric::locate`].
     pub fn remote_span<T: Pod>(&self, addr: RemoteAddr, len: usize) -> Result<RemoteSpan<T>> {
         self.provider()
-            .resolve(addr, bytes_of::<T>(addr, len)?, align_of::<T>(), size_of::<T>())
+            .resolve(addr, bytes_of::<T>(len), align_of::<T>(), size_of::<T>())
             .map(|place| RemoteSpan::new(place, len))
     }
 
@@ -175,7 +177,7 @@ impl Fabric {
     pub fn local_span<T: Pod>(&self, addr: RemoteAddr, len: usize) -> Result<LocalSpan<T>> {
         own(self.rank(), addr)?;
         self.provider()
-            .resolve(addr, bytes_of::<T>(addr, len)?, align_of::<T>(), size_of::<T>())
+            .resolve(addr, bytes_of::<T>(len), align_of::<T>(), size_of::<T>())
             .map(|place| LocalSpan::new(place, len))
     }
 }
@@ -280,6 +282,15 @@ fn own(me: Rank, addr: RemoteAddr) -> Result<()> {
     }
 }
 
-fn bytes_of<T>(addr: RemoteAddr, len: usize) -> Result<usize> {
-    len.checked_mul(size_of::<T>()).ok_or_else(|| FabricError::out_of_bounds(addr, u64::MAX, 0))
+/// Returns the bytes of `len` elements. If they can't be counted, a number that no region has: the
+/// provider refuses it, and knows the region's length.
+#[inline]
+fn bytes_of<T>(len: usize) -> usize {
+    len.saturating_mul(size_of::<T>())
+}
+
+/// Returns the bytes that hold `len` elements in whole words, at least one. If they can't be counted,
+/// a number that no provider has.
+pub(crate) fn whole_words<T>(len: usize) -> usize {
+    bytes_of::<T>(len).max(1).checked_next_multiple_of(8).unwrap_or(usize::MAX)
 }

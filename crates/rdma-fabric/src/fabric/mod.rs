@@ -18,6 +18,7 @@ mod waits;
 mod within;
 
 pub(crate) use direct::DirectOp;
+pub(crate) use memory::whole_words;
 pub use multicast::MulticastSpan;
 pub use prepared::Prepared;
 pub(crate) use wait_future::SlotGuard;
@@ -45,6 +46,36 @@ use std::sync::Arc;
 /// It is one type, whatever [provider](crate::provider::Provider) it runs on, so that the provider
 /// can be chosen at run time and protocols are compiled once. A simulator's fabric must be used on
 /// the thread that simulates; on any other thread it panics.
+///
+/// ```
+/// use rdma_fabric::{Deps, Fabric, Group, ProgramResult, Rank};
+///
+/// /// Rank 0 puts a block into each other rank's memory, then a flag, and counts the answers.
+/// async fn scatter(fabric: Fabric) -> ProgramResult<()> {
+///     let root = Rank::new(0);
+///     let region = fabric.alloc_symmetric(8 + 4 * 8).await?;
+///     let flag = region.word::<u64>(&fabric, 0)?;
+///     if fabric.rank() == root {
+///         for rank in (1..fabric.ranks() as u32).map(Rank::new) {
+///             let block = fabric.remote_span::<u64>(region.at(rank, 8), 4)?;
+///             fabric.put(&block, vec![u64::from(rank.number()); 4]).await?; // complete: the vector is back
+///             fabric.flush(rank).await?; // visible at `rank`
+///             fabric.put_word(&region.word_of::<u64>(&fabric, rank, 0)?, 1).await?;
+///         }
+///         fabric.wait_until(&flag, Deps::All, |answers| answers == fabric.ranks() as u64 - 1).await?;
+///     } else {
+///         fabric.wait_until(&flag, Deps::One(root), |flag| flag == 1).await?;
+///         let mut block = [0; 4];
+///         fabric.read(&region.span::<u64>(&fabric, 8, 4)?, &mut block)?;
+///         assert_eq!(block, [u64::from(fabric.rank().number()); 4]);
+///         fabric.fetch_add(&region.word_of::<u64>(&fabric, root, 0)?, 1).await?;
+///     }
+///     // A region is freed after its last access by any rank.
+///     Ok(Group::world(&fabric).await?.barrier().await?)
+/// }
+/// # tofu2_sim::shm::Threads::new(3).run(&scatter).unwrap();
+/// # tofu2_sim::virt::Job::new(&tofu2_sim::virt::Platform::fx100(), 3).run(&scatter).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct Fabric {
     inner: Arc<FabricInner<dyn Provider>>,
@@ -147,7 +178,8 @@ impl Fabric {
     ///
     /// # Safety
     /// The provider keeps the contract: its atomics are atomic, and what they order is ordered for
-    /// plain accesses to mapped memory, too.
+    /// plain accesses to mapped memory, too. It is the provider of `rank`, of which no other job
+    /// member has the number, and `facts` are those of its job: locks rest on both.
     #[allow(unsafe_code)]
     pub unsafe fn vouched(rank: Rank, facts: Arc<JobFacts>, provider: impl Provider) -> Self {
         Fabric { inner: Arc::new(FabricInner { rank, vouched: true, facts, triggers: Triggers::default(), provider }) }
@@ -167,7 +199,7 @@ impl Fabric {
     /// made.
     ///
     /// # Safety
-    /// As for [`Fabric::vouched`].
+    /// As for [`Fabric::vouched`]; rank and facts of this handle are those of the provider's rank.
     #[allow(unsafe_code)]
     #[must_use]
     pub unsafe fn beside_vouched(&self, provider: impl Provider) -> Self {

@@ -11,7 +11,7 @@ use super::{
     compiled_here,
     control::{Field, Way},
 };
-use crate::{Pod, PutSource, RegionKey, RemoteAddr, Result};
+use crate::{Pod, PutSource, RegionKey, RemoteAddr, Result, fabric::whole_words};
 use core::future::Future;
 
 impl Group {
@@ -96,7 +96,7 @@ impl Group {
         let n = self.len();
         // Numbering relative to the root: parent of v is v without its highest bit.
         let v = (self.me + n - root) % n;
-        let buffer = self.fabric.alloc(size_of::<T>().max(1).next_multiple_of(8))?;
+        let buffer = self.fabric.alloc(whole_words::<T>(1))?;
         let own = buffer.span::<T>(&self.fabric, 0, 1)?;
         if v == 0 {
             self.fabric.write(&own, &[value])?;
@@ -130,7 +130,7 @@ impl Group {
 
     async fn gather<T: Pod + Unpin>(&self, value: T) -> Result<Vec<T>> {
         let n = self.len();
-        let buffer = self.fabric.alloc((n * size_of::<T>()).max(1).next_multiple_of(8))?;
+        let buffer = self.fabric.alloc(whole_words::<T>(n))?;
         // Block i of the buffer belongs to member me + i.
         let blocks = buffer.span::<T>(&self.fabric, 0, n)?;
         self.fabric.write(&blocks.slice(0..1)?, &[value])?;

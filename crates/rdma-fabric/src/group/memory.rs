@@ -1,5 +1,7 @@
 //! Memory of the same layout at every member of a group.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use super::{Group, Members, compiled_here};
 use crate::{Deps, Fabric, FabricError, Rank, Region, RegionKey, RemoteAddr, Result};
 use core::fmt;
@@ -63,11 +65,13 @@ impl GroupMemory {
     /// [`FabricError::OutOfBounds`].
     pub fn part(&self, start: usize, len: usize) -> Result<Self> {
         match start.checked_add(len) {
-            Some(end) if end <= self.len => Ok(GroupMemory { start: self.start + start as u64, len, ..self.clone() }),
+            Some(end) if end <= self.len => {
+                Ok(GroupMemory { start: self.start.saturating_add(start as u64), len, ..self.clone() })
+            }
             _ => {
                 let first = self.member(0).unwrap_or(Rank::new(0));
                 let addr = self.whole.region.at(first, self.start.saturating_add(start as u64));
-                Err(FabricError::out_of_bounds(addr, len as u64, self.start + self.len as u64))
+                Err(FabricError::out_of_bounds(addr, len as u64, self.start.saturating_add(self.len as u64)))
             }
         }
     }
@@ -136,7 +140,8 @@ impl GroupMemory {
                 None => return Err(FabricError::NotInGroup { rank, members: self.members() }),
             },
         };
-        Ok(RemoteAddr { rank, region, offset: self.start + offset })
+        // A sum that can't be counted is outside of any region.
+        Ok(RemoteAddr { rank, region, offset: self.start.saturating_add(offset) })
     }
 
     /// Returns the dependencies of a wait for a word of this memory: every member that is [not

@@ -27,6 +27,22 @@ use std::sync::Arc;
 ///
 /// All members make the same collective calls on it in the same order; `&mut` keeps one rank from
 /// running two at once. The world group stores no table of its members.
+///
+/// ```
+/// use rdma_fabric::{Fabric, Group, ProgramResult};
+///
+/// /// Ranks of the same parity exchange their numbers.
+/// async fn parities(fabric: Fabric) -> ProgramResult<()> {
+///     let mut world = Group::world(&fabric).await?;
+///     let me = u64::from(fabric.rank().number());
+///     let mut half = world.split(Some(me % 2), me).await?.ok_or("a colour was given")?;
+///     let numbers = half.allgather(me).await?;
+///     assert_eq!(numbers, if me % 2 == 0 { [0, 2] } else { [1, 3] });
+///     Ok(world.barrier().await?)
+/// }
+/// # tofu2_sim::shm::Threads::new(4).run(&parities).unwrap();
+/// # tofu2_sim::virt::Job::new(&tofu2_sim::virt::Platform::fx100(), 4).run(&parities).unwrap();
+/// ```
 pub struct Group {
     fabric: Fabric,
     members: Members,

@@ -126,7 +126,7 @@ mod tests {
     fn span(kept: &Arc<()>) -> RemoteSpan<u8> {
         let region = RegionKey { index: 3, generation: 1 };
         let addr = RemoteAddr { rank: Rank::new(7), region, offset: 12 };
-        RemoteSpan::new(Place::remote(addr, 64, Some(Anchor::new(kept.clone()))), 64)
+        RemoteSpan::new(Place::remote(addr, 64, Anchor::new(kept.clone())), 64)
     }
 
     #[test]

@@ -8,6 +8,12 @@
 //! word that never holds a generation. So the comparison that detects a stale region detects these
 //! cases as well, and an access that passes it does not call the provider.
 //!
+//! # One truth
+//! A place holds an address, a length and, mostly, a pointer, which must agree. Its [`Anchor`] is
+//! the seal that says so: only a provider's own code has the provider's anchors, and a place never
+//! hands its anchor out. So safe code passes places on, [narrows](Place::part) them and
+//! [hides](Place::hidden) them, but cannot assemble one that a provider takes for its own.
+//!
 //! # Safety
 //! [`Place::mapped`] is the only way to create a place whose comparison can succeed; its caller
 //! vouches for the memory as long as it does. [`Place::part`] checks against the place.
@@ -48,8 +54,26 @@ struct Page;
 /// owner is not notified of them.
 pub const SHORT: usize = 64;
 
-/// Something a provider keeps for places, such as a mapping or a registration with the network.
-/// Dropped with the last place.
+/// Something a provider keeps for places, such as a mapping or a registration with the network, and
+/// the seal by which it recognises its own places. Dropped with the last place.
+///
+/// A place returns [a reference to the kept value](Place::kept), to callers that can name its type,
+/// but never its anchor. A provider therefore keeps a private type, or compares anchors
+/// ([`Place::has_anchor`]), and gives neither the type nor the anchor away: then it made every
+/// place that passes, and address, length and kept value belong together.
+///
+/// Safe code cannot attach the seal of one place to the address of another:
+///
+/// ```compile_fail,E0599
+/// use rdma_fabric::{Fabric, RegionKey, RemoteAddr, provider::{Place, Posted, Source}};
+///
+/// /// Would write the memory of `genuine` and announce an operation in region `other`.
+/// fn forge(fabric: &Fabric, genuine: &Place, other: RegionKey) -> Posted {
+///     let addr = RemoteAddr { region: other, ..genuine.addr() };
+///     let forged = Place::remote(addr, genuine.len(), genuine.anchor().cloned());
+///     fabric.provider().put(&forged, Source::Bytes(&vec![0; genuine.len()]), None)
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Anchor(Arc<Box<dyn Any + Send + Sync>>);
 
@@ -84,7 +108,7 @@ pub struct Place {
     start: NonNull<u8>,
     /// Bit 0 says that the owner may be parked.
     bell: NonNull<AtomicU32>,
-    anchor: Option<Anchor>,
+    anchor: Anchor,
     len: u64,
     /// Offset in the region, in bytes, with [`PREPARED`] set where it applies: direct accesses
     /// don't look at the offset.
@@ -112,8 +136,9 @@ impl fmt::Debug for Place {
 }
 
 impl Place {
-    /// Creates a place that only its provider can use.
-    pub fn remote(addr: RemoteAddr, len: usize, anchor: Option<Anchor>) -> Self {
+    /// Creates a place that only the provider can use that made `anchor`, which has checked `addr`
+    /// and `len`. Any other provider refuses it.
+    pub fn remote(addr: RemoteAddr, len: usize, anchor: Anchor) -> Self {
         let (live, bell) = (NonNull::from(&NEVER), NonNull::from(&SILENT));
         let start = NOWHERE.map_addr(|page| page | (addr.offset as usize % align_of::<Page>()));
         Place::of(live, start, bell, anchor, (addr, len))
@@ -124,7 +149,7 @@ impl Place {
         live: NonNull<AtomicU64>,
         start: NonNull<u8>,
         bell: NonNull<AtomicU32>,
-        anchor: Option<Anchor>,
+        anchor: Anchor,
         (addr, len): (RemoteAddr, usize),
     ) -> Self {
         let RemoteAddr { rank, region, offset } = addr;
@@ -148,7 +173,7 @@ impl Place {
         addr: RemoteAddr,
         anchor: Anchor,
     ) -> Self {
-        Place::of(live, start, bell, Some(anchor), (addr, len))
+        Place::of(live, start, bell, anchor, (addr, len))
     }
 
     /// Returns this place with all accesses going through the provider, for wrappers that want to
@@ -165,10 +190,16 @@ impl Place {
         self.start
     }
 
-    /// Returns the anchor that the provider keeps for this place.
+    /// Returns what the provider keeps for this place, if it is a `T`.
     #[inline]
-    pub fn anchor(&self) -> Option<&Anchor> {
-        self.anchor.as_ref()
+    pub fn kept<T: Any>(&self) -> Option<&T> {
+        self.anchor.get()
+    }
+
+    /// Returns whether the place was made with this anchor or a clone of it.
+    #[inline]
+    pub fn has_anchor(&self, anchor: &Anchor) -> bool {
+        Arc::ptr_eq(&self.anchor.0, &anchor.0)
     }
 
     /// Returns 0 if `len` bytes may be accessed directly.

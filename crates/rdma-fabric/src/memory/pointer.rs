@@ -3,6 +3,8 @@
 //! Key, bounds and alignment are checked once, when a pointer is resolved; an operation through the
 //! pointer then checks only that the region is still registered.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::{AtomicWord, FabricError, Rank, RemoteAddr, Result, provider::Place};
 use bytemuck::Pod;
 use core::{fmt, marker::PhantomData, ops::Range};
@@ -114,15 +116,15 @@ macro_rules! span {
             /// [`FabricError::OutOfBounds`] if `range` is not inside.
             pub fn slice(&self, range: Range<usize>) -> Result<Self> {
                 let elements = range.end.saturating_sub(range.start);
+                let [start, len] = [range.start, elements].map(|n| n.saturating_mul(size_of::<T>()));
                 (range.start <= range.end && range.end <= self.elements)
-                    .then(|| self.place.part(range.start * size_of::<T>(), elements * size_of::<T>()))
+                    .then(|| self.place.part(start, len))
                     .flatten()
                     .map(|place| $name { place, elements, element: PhantomData })
                     .ok_or_else(|| {
                         let all = self.place.addr();
-                        let (start, len) = (range.start * size_of::<T>(), elements * size_of::<T>());
-                        let addr = crate::RemoteAddr { offset: all.offset + start as u64, ..all };
-                        FabricError::out_of_bounds(addr, len as u64, all.offset + self.place.len() as u64)
+                        let addr = crate::RemoteAddr { offset: all.offset.saturating_add(start as u64), ..all };
+                        FabricError::out_of_bounds(addr, len as u64, all.offset.saturating_add(self.place.len() as u64))
                     })
             }
         }
@@ -143,6 +145,6 @@ impl<T: Pod> LocalSpan<T> {
     /// # Errors
     /// [`FabricError::OutOfBounds`], which only a span that is not inside its region could give.
     pub fn as_bytes(&self) -> Result<LocalSpan<u8>> {
-        Ok(LocalSpan::clone(&*self.part_as::<u8>(0, self.elements * size_of::<T>())?))
+        Ok(LocalSpan::clone(&*self.part_as::<u8>(0, self.elements.saturating_mul(size_of::<T>()))?))
     }
 }

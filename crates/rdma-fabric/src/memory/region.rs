@@ -5,6 +5,8 @@
 //! [`RemoteAddr`]. A region of a *symmetric* allocation has the same key on every rank, so that no
 //! table of keys is needed.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::{
     AtomicWord, Existing, Fabric, FabricError, LocalSpan, LocalWord, Rank, RemoteSpan, RemoteWord, Result,
     provider::Kept,
@@ -79,6 +81,32 @@ impl RemoteAddr {
 ///
 /// A region is zeroed when it is allocated and aligned to at least 64 bytes.
 /// [Registered](Fabric::register) memory keeps its contents and its address.
+///
+/// ```
+/// use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
+///
+/// /// Each rank gets its neighbour's first words into a vector, and its last ones into own memory.
+/// async fn read(fabric: Fabric) -> ProgramResult<()> {
+///     let mut world = Group::world(&fabric).await?;
+///     let region = fabric.alloc_symmetric(64 * 8).await?; // zeroed, at the same key at every rank
+///     fabric.write(&region.span::<u64>(&fabric, 0, 64)?, &[7; 64])?;
+///     world.barrier().await?;
+///
+///     let next = Rank::new((fabric.rank().number() + 1) % fabric.ranks() as u32);
+///     let first = fabric.remote_span::<u64>(region.at(next, 0), 4)?;
+///     assert_eq!(fabric.get(&first, vec![0; 4]).await?, [7; 4]);
+///
+///     let own = fabric.alloc(4 * 8)?;
+///     let sink = own.span::<u64>(&fabric, 0, 4)?;
+///     fabric.get(&fabric.remote_span(region.at(next, 60 * 8), 4)?, sink).await?;
+///
+///     // 4 words from the last but one: beyond the end.
+///     assert!(fabric.remote_span::<u64>(region.at(next, 62 * 8), 4).is_err());
+///     Ok(world.barrier().await?)
+/// }
+/// # tofu2_sim::shm::Threads::new(2).run(&read).unwrap();
+/// # tofu2_sim::virt::Job::new(&tofu2_sim::virt::Platform::fx100(), 2).run(&read).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct Region {
     key: RegionKey,

@@ -8,9 +8,9 @@ use crate::{
     locks::{BackOffLock, FairLock, PackedLock, RpLock, WindowLock, WritersFirstLock},
     queue,
 };
+use checks::jobs::threads;
 use core::mem;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
-use tofu2_sim::shm::Threads;
 
 const HOME: Rank = Rank::new(0);
 /// The number of guards forgotten here; the rest up to the limit are added to the word that counts
@@ -76,6 +76,6 @@ async fn forget<L: Excludes>(fabric: Fabric, count: Count) -> ProgramResult<()> 
 #[test]
 fn forgotten_guards_let_no_writer_in() {
     for which in 0..6 {
-        Threads::new(2).segment_bytes(1 << 16).run(&async |fabric| forget_by(fabric, which).await).unwrap();
+        threads(2).segment_bytes(1 << 16).run(&async |fabric| forget_by(fabric, which).await).unwrap();
     }
 }

@@ -84,8 +84,13 @@ impl Core {
     ///
     /// Dropping the future ends the wait; an opening continues in the background.
     pub(super) async fn catch_up(self: &Arc<Self>, from: usize, reason: Reason, deadline: Time) -> Result<()> {
+        let mut awaited = None;
         loop {
             let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
+            // The agreement changes before anybody is notified of an opening.
+            if awaited == Some(seen) {
+                return Err(LockError::corrupt("agreement", seen.bits()));
+            }
             self.come_to(seen).await?;
             match seen.state {
                 State::Over => {
@@ -96,7 +101,10 @@ impl Core {
                 State::Open if reason == Reason::Loss => self.propose(seen).await?,
                 // An epoch is closed by the rank that has agreed to open the next.
                 State::Open => return Err(LockError::corrupt("agreement", seen.bits())),
-                State::Opening { next, by } => self.await_opening(seen, next, by, deadline).await?,
+                State::Opening { next, by } => {
+                    self.await_opening(seen, next, by, deadline).await?;
+                    awaited = Some(seen);
+                }
             }
         }
     }

@@ -36,14 +36,19 @@ impl Core {
         Ok(seen)
     }
 
-    /// Returns the state of one member, once it is stable.
+    /// Returns the state of one member: [`Seen::MaybeInside`] if it does not become stable.
+    ///
+    /// A member whose words keep changing, or whose version stays odd, is in the middle of a step.
+    /// It looks at its [`words::Claim`] after that step, so a stand-in for it is taken out again.
+    /// The bound makes a recovery end whatever the words hold.
     pub(super) async fn look(&self, epoch: usize, member: Rank) -> Result<Seen> {
         let memory = self.memory.part(words::epoch(&self.options, epoch), queue::RECOVERABLE_BYTES)?;
-        loop {
+        for _ in 0..READS {
             if let [Some(seen)] = self.read(&memory, &[member]).await?[..] {
                 return Ok(seen);
             }
         }
+        Ok(Seen::MaybeInside)
     }
 
     /// Returns the state of each member of a batch; `None` if it was changing.
@@ -85,6 +90,9 @@ fn judge(
         Err(error) => Err(error),
     }
 }
+
+/// Reads of a member that is in the middle of a step before it counts as inside.
+const READS: usize = 64;
 
 /// Operations in flight at a time.
 const BATCH: usize = 64;

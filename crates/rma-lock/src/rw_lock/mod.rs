@@ -31,12 +31,12 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
 /// async fn enter(fabric: Fabric) -> ProgramResult<()> {
 ///     let lock = RwLock::with_policy(&fabric, Rank::new(0), Policy::Fair).await?;
 ///     let guard = lock.write().await?;
-///     // ... remote gets and puts that nobody disturbs ...
+///     // ... remote gets and puts, in exclusion of all other ranks ...
 ///     guard.release().await?; // flushes first
-///     Group::world(&fabric).await?.barrier().await?; // the lock goes with its home
+///     Group::world(&fabric).await?.barrier().await?; // the lock is freed with its home
 ///     Ok(())
 /// }
-/// tofu2_sim::shm::Threads::new(3).run(&enter).unwrap();
+/// # checks::documented::run(3, &enter);
 /// ```
 #[derive(Clone)]
 pub struct RwLock {

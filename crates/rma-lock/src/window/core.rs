@@ -2,7 +2,7 @@
 //! notify each other of their progress.
 
 use super::{
-    epochs::OpenEpochs,
+    epochs::{EpochKind, OpenEpochs},
     error::{WindowError, WindowResult},
     fence::MemberBarrier,
     in_flight::InFlightTable,
@@ -58,9 +58,19 @@ impl Core {
     pub(super) fn fence(&self) -> Boxed<'_, WindowResult<()>> {
         Box::pin(async move {
             let flushed = self.flush(None).await;
-            self.barrier.meet(&self.fabric, &self.words).await?;
+            self.meet().await?;
             Ok(flushed?)
         })
+    }
+
+    /// Waits until every member has arrived.
+    ///
+    /// # Errors
+    /// [`WindowError::EpochOpen`] if another task of this rank waits for that: the two would take one
+    /// barrier for theirs, and members whose tasks call one after the other wait for two.
+    pub(super) async fn meet(&self) -> WindowResult<()> {
+        let _met = self.open.begin(EpochKind::Barrier, false)?;
+        Ok(self.barrier.meet(&self.fabric, &self.words).await?)
     }
 
     /// Drives unfinished operations in the background.

@@ -25,6 +25,10 @@ pub enum EpochKind {
     All,
     /// Without a lock.
     NoCheck,
+    /// A barrier or fence that members have not all reached.
+    Barrier,
+    /// The end of an exposure, being waited for.
+    Wait,
 }
 
 impl fmt::Display for EpochKind {
@@ -37,15 +41,17 @@ impl fmt::Display for EpochKind {
             EpochKind::Exclusive => "an exclusive epoch",
             EpochKind::All => "an epoch of all ranks",
             EpochKind::NoCheck => "an epoch without a lock",
+            EpochKind::Barrier => "a barrier",
+            EpochKind::Wait => "a wait for the end of an exposure",
         })
     }
 }
 
 /// The number of open epochs of each [kind](EpochKind), indexed by its number.
 #[derive(Debug, Default)]
-pub(super) struct OpenEpochs(Mutex<[u32; 7]>);
+pub(super) struct OpenEpochs(Mutex<[u32; 9]>);
 
-use EpochKind::{All, Exclusive, Exposure, Fence, NoCheck, Shared, Start};
+use EpochKind::{All, Barrier, Exclusive, Exposure, Fence, NoCheck, Shared, Start, Wait};
 
 /// Returns the kinds that exclude an epoch of this kind while one of them is open. `nests` says
 /// whether the lock can be held shared twice.
@@ -57,6 +63,9 @@ fn excluded(kind: EpochKind, nests: bool) -> &'static [EpochKind] {
         Shared if nests => &[Fence, Start, Exclusive, All],
         Shared | Exclusive | All => &[Fence, Start, Shared, Exclusive, All],
         NoCheck => &[Fence, Start],
+        // A second one would be taken for the continuation of the first.
+        Barrier => &[Barrier],
+        Wait => &[Wait],
     }
 }
 
@@ -127,5 +136,12 @@ mod tests {
         assert_eq!(refused(Fence, true), Some(Exposure));
         open.end(Exposure);
         assert_eq!(refused(Fence, true), None);
+        let met = open.begin(Barrier, false).unwrap();
+        assert_eq!((refused(Barrier, false), refused(Wait, false), refused(Shared, true)), (Some(Barrier), None, None));
+        drop(met);
+        let wait = open.begin(Wait, false).unwrap();
+        assert_eq!((refused(Wait, false), refused(Barrier, false)), (Some(Wait), None));
+        drop(wait);
+        assert_eq!((refused(Wait, false), refused(Barrier, false)), (None, None));
     }
 }

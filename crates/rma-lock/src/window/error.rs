@@ -9,13 +9,14 @@ use rdma_fabric::{FabricError, Rank};
 #[non_exhaustive]
 pub enum WindowError {
     /// The window's lock failed.
-    #[error(transparent)]
+    #[error("{0}")]
     Lock(#[from] LockError),
     /// The fabric failed underneath.
-    #[error(transparent)]
+    #[error("{0}")]
     Fabric(#[from] FabricError),
-    /// This rank is inside an epoch of the window that excludes one of the kind asked for.
-    #[error("{asked} begun inside {open} of the same window")]
+    /// This rank is inside an epoch of the window that excludes one of the kind asked for, be it in
+    /// the same task or in another one. Nothing was begun.
+    #[error("{asked} begun while this rank is inside {open} of the same window")]
     EpochOpen {
         /// The epoch that the rank is inside.
         open: EpochKind,

@@ -1,23 +1,13 @@
 //! MPI-3 windows in Rust's terms: memory of many ranks, and the epochs in which it may be reached.
 //!
-//! ```
-//! use rdma_fabric::{Fabric, ProgramResult, Rank};
-//! use rma_lock::{LockMode, Op, Window};
-//!
-//! /// Every rank adds its number to an element of rank 0.
-//! async fn sum(fabric: Fabric) -> ProgramResult<()> {
-//!     let window = Window::<f64>::allocate(&fabric, 1).await?;
-//!     let epoch = window.lock(LockMode::Shared, Rank::new(0)).await?;
-//!     epoch.accumulate(0, Op::Sum, &[fabric.rank().number().into()]).await?;
-//!     epoch.unlock().await?;
-//!     window.free().await?;
-//!     Ok(())
-//! }
-//! ```
-//!
 //! Operations are methods of an epoch, or of the [`Target`] that an epoch returns for a rank;
 //! outside epochs there are none. `docs/systems/windows.md` says what is visible when, and which
 //! MPI call corresponds to which method.
+//!
+//! # Tasks of one rank
+//! Epochs belong to the rank, not to a task: an epoch of one task excludes those of another as it
+//! excludes those of its own ([`WindowError::EpochOpen`]). Tasks that use one window take turns, by
+//! an asynchronous mutex, say, or have a window each.
 
 mod core;
 mod epochs;
@@ -64,6 +54,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// `L` is the lock of passive-target epochs: by default a single reader-preference lock for the
 /// whole window, as on FX100.
+///
+/// ```
+/// use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
+/// use rma_lock::{LockMode, Op, Window};
+///
+/// /// Every rank adds its number to an element of rank 0, and reads the sum.
+/// async fn sum(fabric: Fabric) -> ProgramResult<f64> {
+///     let mut world = Group::world(&fabric).await?;
+///     let window = Window::<f64>::allocate(&fabric, 1).await?;
+///
+///     let epoch = window.lock(LockMode::Shared, Rank::new(0)).await?;
+///     epoch.accumulate(0, Op::Sum, &[fabric.rank().number().into()]).await?;
+///     epoch.unlock().await?;
+///     world.barrier().await?;
+///
+///     let epoch = window.lock(LockMode::Shared, Rank::new(0)).await?;
+///     let sum = epoch.get_one(0).await?;
+///     epoch.unlock().await?;
+///     assert_eq!(sum, 6.0);
+///     window.free().await?;
+///     Ok(sum)
+/// }
+/// # checks::documented::run(4, &sum);
+/// ```
 pub struct Window<T: Pod, L = OneLock<RpLock>> {
     core: Arc<Core>,
     lock: L,
@@ -155,10 +169,11 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// it. If the future is dropped, the next barrier or fence continues it.
     ///
     /// # Errors
+    /// [`WindowError::EpochOpen`] while another task of this rank is inside a barrier or fence;
     /// [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] for a
     /// member.
     pub async fn barrier(&self) -> WindowResult<()> {
-        Ok(self.core.barrier.meet(&self.core.fabric, &self.core.words).await?)
+        self.core.meet().await
     }
 }
 

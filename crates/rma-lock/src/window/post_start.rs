@@ -71,7 +71,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// dropped, origins that have been notified may start, and the next post waits for them.
     ///
     /// # Errors
-    /// [`WindowError::EpochOpen`] between fences; [`FabricError::NotInGroup`],
+    /// [`WindowError::EpochOpen`] between fences, or while another task of this rank posts or waits
+    /// for the end of an exposure; [`FabricError::NotInGroup`],
     /// [`WindowError::TooManyMembers`], with nobody notified; [`FabricError::PeerLost`].
     pub async fn post(&self, origins: &[Rank]) -> WindowResult<Exposure<'_, T>> {
         self.core.expose(origins, Check::Notified).await?;
@@ -124,7 +125,8 @@ impl Core {
     fn expose<'a>(&'a self, origins: &'a [Rank], check: Check) -> Boxed<'a, WindowResult<()>> {
         Box::pin(async move {
             let origins = distinct(self, origins)?;
-            self.exposure_over().await?;
+            let _alone = self.open.begin(EpochKind::Wait, false)?;
+            self.last_exposure_over().await?;
             let mut open = Some(self.open.begin(EpochKind::Exposure, false)?);
             let me = self.words.number(self.fabric.rank())?;
             for origin in origins {
@@ -180,7 +182,18 @@ impl Core {
 
     /// Waits until all that were notified of the exposure have completed. Dropping the future
     /// leaves things as they were.
+    ///
+    /// # Errors
+    /// [`WindowError::EpochOpen`] if another task of this rank waits for that; those of the origins.
     fn exposure_over(&self) -> Boxed<'_, WindowResult<()>> {
+        Box::pin(async move {
+            let _alone = self.open.begin(EpochKind::Wait, false)?;
+            self.last_exposure_over().await
+        })
+    }
+
+    /// Waits like [`Core::exposure_over`], for a caller that sees to it that no other task does.
+    fn last_exposure_over(&self) -> Boxed<'_, WindowResult<()>> {
         Box::pin(async move {
             let origins = locked(&self.exposed).clone();
             for origin in &origins {
@@ -270,6 +283,7 @@ impl<T: Pod> Exposure<'_, T> {
     /// then visible. If the future is dropped, the exposure continues.
     ///
     /// # Errors
+    /// [`WindowError::EpochOpen`] while another task of this rank waits for the end;
     /// [`FabricError::PeerLost`], [`FabricError::PeersLeft`] for an origin, which drops out of the
     /// exposure; the next [`Window::post`] waits for the others.
     pub fn wait(self) -> impl Future<Output = WindowResult<()>> {
@@ -280,8 +294,10 @@ impl<T: Pod> Exposure<'_, T> {
     /// (`MPI_Win_test`). Never waits.
     ///
     /// # Errors
-    /// [`FabricError::StaleRegion`] only.
+    /// [`WindowError::EpochOpen`] while another task of this rank waits for the end;
+    /// [`FabricError::StaleRegion`].
     pub fn test(&mut self) -> WindowResult<bool> {
+        let _alone = self.core.open.begin(EpochKind::Wait, false)?;
         let origins = locked(&self.core.exposed).clone();
         for origin in &origins {
             let word = Word::Completed(self.core.words.number(*origin)?);

@@ -1,5 +1,7 @@
 //! Creating and ending windows.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use super::{
     Window,
     core::{Core, MemberPart, Parts, WindowMemory, Words},
@@ -35,6 +37,7 @@ struct Layout {
     words: usize,
     lock: usize,
     lock_bytes: usize,
+    bytes: usize,
 }
 
 impl Layout {
@@ -42,12 +45,8 @@ impl Layout {
     fn new(data: usize, words: usize, lock_bytes: usize) -> Option<Self> {
         let after = data.checked_next_multiple_of(LINE)?;
         let lock = after.checked_add(words)?.checked_next_multiple_of(LINE)?;
-        lock.checked_add(lock_bytes)?;
-        Some(Layout { words: after, lock, lock_bytes })
-    }
-
-    fn bytes(self) -> usize {
-        self.lock + self.lock_bytes
+        let bytes = lock.checked_add(lock_bytes)?;
+        Some(Layout { words: after, lock, lock_bytes, bytes })
     }
 }
 
@@ -75,7 +74,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         options: WindowOptions<L::Options>,
     ) -> WindowResult<Self> {
         let layout = Self::layout(fabric, elements, &options, fabric.ranks())?;
-        let memory = GroupMemory::symmetric(fabric, layout.bytes()).await?;
+        let memory = GroupMemory::symmetric(fabric, layout.bytes).await?;
         Self::over(fabric, memory, elements, layout, options)
     }
 
@@ -101,7 +100,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         let fabric = group.fabric().clone();
         agree(group, elements).await?;
         let layout = Self::layout(&fabric, elements, &options, group.len())?;
-        let memory = group.memory(layout.bytes()).await?;
+        let memory = group.memory(layout.bytes).await?;
         Self::over(&fabric, memory, elements, layout, options)
     }
 
@@ -126,7 +125,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         layout: Layout,
         options: WindowOptions<L::Options>,
     ) -> WindowResult<Self> {
-        let data = memory.part(0, elements * size_of::<T>())?;
+        let data = memory.part(0, elements.saturating_mul(size_of::<T>()))?;
         let data = WindowMemory { members: data, element: size_of::<T>(), parts: Parts::Allocated { elements } };
         Ok(Self::around(fabric, data, Self::frame(fabric, &memory, layout, options)?))
     }
@@ -242,7 +241,7 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
         let fabric = group.fabric().clone();
         let parts = exchange(group, part, options.home).await?;
         let layout = Self::layout(&fabric, 0, &options, group.len())?;
-        let members = group.memory(layout.bytes()).await?;
+        let members = group.memory(layout.bytes).await?;
         let frame = Self::frame(&fabric, &members, layout, options)?;
         Ok(move |mine| {
             let parts = Parts::Attached { mine, parts };

@@ -1,6 +1,7 @@
 //! The locks that back off, in virtual time: their cost, when they give up, and what remains after
 //! the loss of a rank.
 
+use checks::jobs::virtual_time;
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
 use rma_lock::{
     Access, AccessLock, Guard, Lock, LockError, RmaLock,
@@ -15,7 +16,7 @@ use tofu2_sim::virt::{Job, Platform};
 const HOME: Rank = Rank::new(0);
 
 fn fx100(ranks: usize) -> Job<'static> {
-    Job::new(&Platform::fx100(), ranks).ranks_per_node(1)
+    virtual_time(&Platform::fx100(), ranks).ranks_per_node(1)
 }
 
 /// Returns how long an atomic on a word of the home takes, and each access and its release, in

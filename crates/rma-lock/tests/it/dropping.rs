@@ -1,5 +1,6 @@
 //! Acquisitions that lose a race against time, in virtual time and between threads.
 
+use checks::jobs::{threads, virtual_time};
 use rdma_fabric::{
     Fabric, Group, ProgramResult, Rank,
     join::{Either, race},
@@ -9,10 +10,7 @@ use rma_lock::{
     locks::{BackOffLock, LockKind, RpLock, WindowLock},
 };
 use std::time::Duration;
-use tofu2_sim::{
-    shm::Threads,
-    virt::{Job, Platform},
-};
+use tofu2_sim::virt::Platform;
 
 const HOME: Rank = Rank::new(0);
 const ROUNDS: u32 = 40;
@@ -92,7 +90,7 @@ fn in_virtual_time() {
         let program =
             async move |fabric| impatient(fabric, lock, Duration::from_micros(60), Duration::from_micros(1)).await;
         for seed in 0..20 {
-            let job = Job::new(&Platform::fx100(), 6).ranks_per_node(2).seed(seed).jitter(Duration::from_micros(1));
+            let job = virtual_time(&Platform::fx100(), 6).ranks_per_node(2).seed(seed).jitter(Duration::from_micros(1));
             let run = job.shuffle_ties(true).run(&program);
             some_of_each(&run.unwrap_or_else(|error| panic!("{lock}, seed {seed}: {error}")).outs);
         }
@@ -104,9 +102,7 @@ fn between_threads() {
     for lock in LockKind::ALL {
         let program =
             async move |fabric| impatient(fabric, lock, Duration::from_micros(40), Duration::from_micros(50)).await;
-        some_of_each(
-            &Threads::new(6).ranks_per_node(3).run(&program).unwrap_or_else(|error| panic!("{lock}: {error}")),
-        );
+        some_of_each(&threads(6).ranks_per_node(3).run(&program).unwrap_or_else(|error| panic!("{lock}: {error}")));
     }
 }
 
@@ -163,7 +159,7 @@ async fn without_room(fabric: Fabric, kind: LockKind) -> ProgramResult<()> {
 #[test]
 fn what_was_not_posted_costs_nothing() {
     for lock in LockKind::ALL {
-        let job = Job::new(&Platform::fx100(), 2).ranks_per_node(1);
+        let job = virtual_time(&Platform::fx100(), 2).ranks_per_node(1);
         job.run(&async |fabric| without_room(fabric, lock).await).unwrap_or_else(|error| panic!("{lock}: {error}"));
     }
 }

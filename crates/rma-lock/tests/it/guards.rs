@@ -1,8 +1,9 @@
 //! Guards that are dropped instead of released.
 
+use checks::jobs::virtual_time;
 use rdma_fabric::{Fabric, ProgramResult, Rank, RegionKey, RemoteAddr};
 use rma_lock::{Guard, Lock, RmaLock, locks::RpLock};
-use tofu2_sim::virt::{Job, Platform};
+use tofu2_sim::virt::Platform;
 
 /// The simulator's key of a job's first symmetric region; the lock's first word counts readers.
 const FIRST_SYMMETRIC: RegionKey = RegionKey { index: 1 << 31, generation: 0 };
@@ -31,6 +32,6 @@ async fn drop_guards(fabric: Fabric) -> ProgramResult<Vec<u64>> {
 
 #[test]
 fn a_dropped_guard_is_released_in_the_background() {
-    let run = Job::new(&Platform::fx100(), 1).run(&drop_guards).unwrap();
+    let run = virtual_time(&Platform::fx100(), 1).run(&drop_guards).unwrap();
     assert_eq!(run.outs, [[READER, 0, 0]]);
 }

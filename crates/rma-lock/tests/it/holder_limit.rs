@@ -3,6 +3,7 @@
 //! No test takes a lock that many times: one atomic adds what so many guards would have added to
 //! its word.
 
+use checks::jobs::{threads, virtual_time};
 use rdma_fabric::{
     Fabric, Group, Program, ProgramResult, Rank, Region, RegionKey, RemoteAddr, RemoteWord, join::join_all,
 };
@@ -16,10 +17,7 @@ use std::{
     task::{Context, Waker},
     time::Duration,
 };
-use tofu2_sim::{
-    shm::Threads,
-    virt::{Job, Platform},
-};
+use tofu2_sim::virt::Platform;
 
 const HOME: Rank = Rank::new(0);
 const RANKS: usize = 3;
@@ -143,11 +141,11 @@ async fn fill(fabric: Fabric, kind: LockKind, count: Count) -> ProgramResult<()>
 }
 
 fn on_threads<P: Program>(program: &P) {
-    Threads::new(RANKS).segment_bytes(1 << 16).run(program).unwrap();
+    threads(RANKS).segment_bytes(1 << 16).run(program).unwrap();
 }
 
 fn in_virtual_time<P: Program>(program: &P) {
-    Job::new(&Platform::fx100(), RANKS).run(program).unwrap();
+    virtual_time(&Platform::fx100(), RANKS).run(program).unwrap();
 }
 
 #[test]

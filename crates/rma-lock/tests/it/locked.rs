@@ -1,16 +1,14 @@
 //! Memory under a lock: over thread ranks by reference (and Miri's weak memory,
 //! `cargo xtask miri`), and in virtual time by copies.
 
+use checks::jobs::{self, virtual_time};
 use rdma_fabric::{AtomicWord, Deps, Fabric, FabricError, Group, Program, ProgramResult, Rank, RegionKey, RemoteAddr};
 use rma_lock::{
     AcquireError, Entered, Excludes, LockError, Locked, LockedReadGuard, LockedWriteGuard,
     locks::{BackOffLock, RpLock, WindowLock},
 };
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use tofu2_sim::{
-    shm::Threads,
-    virt::{Job, Platform},
-};
+use tofu2_sim::{shm::Threads, virt::Platform};
 
 const RANKS: usize = 3;
 const HOME: Rank = Rank::new(0);
@@ -19,14 +17,14 @@ const ROUNDS: u64 = if cfg!(miri) { 2 } else { 400 };
 const LEN: usize = if cfg!(miri) { 3 } else { 40 };
 
 fn threads() -> Threads {
-    Threads::new(RANKS).segment_bytes(1 << 16)
+    jobs::threads(RANKS).segment_bytes(1 << 16)
 }
 
 /// Runs `program` on threads and, except under Miri, in virtual time.
 fn everywhere<P: Program>(program: &P) -> Vec<Vec<P::Out>> {
     let mut all = vec![threads().run(program).unwrap()];
     if !cfg!(miri) {
-        all.push(Job::new(&Platform::fx100(), RANKS).run(program).unwrap().outs);
+        all.push(virtual_time(&Platform::fx100(), RANKS).run(program).unwrap().outs);
     }
     all
 }

@@ -13,6 +13,7 @@ mod oracle;
 mod recovery;
 mod rw_lock;
 mod sixteen;
+mod sizes;
 mod threads;
 mod twin;
 mod window;

@@ -1,6 +1,7 @@
 //! Node-aware locks in virtual time: the exact number of operations at their home, and how long a
 //! wave of readers takes.
 
+use checks::jobs::virtual_time;
 use observe::Recorder;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{
@@ -8,7 +9,7 @@ use rma_lock::{
     locks::{Aggregated, Choice, EachLock, EachOptions, Hint, IndicatorLock, LockKind, PerRankLock, RpLock},
 };
 use std::time::Duration;
-use tofu2_sim::virt::{Job, Platform};
+use tofu2_sim::virt::Platform;
 
 /// The lock's home. It is not the first rank of its node, which has the node's words.
 const HOME: Rank = Rank::new(1);
@@ -47,7 +48,7 @@ async fn waves(fabric: Fabric, kind: LockKind, waves: u32, apart: bool) -> Progr
 /// Returns the number of additions at the home in `waves_of` waves of `nodes` x `ranks_per_node`
 /// ranks.
 fn at_home(lock: LockKind, nodes: usize, ranks_per_node: u32, waves_of: u32, apart: bool) -> u64 {
-    let job = Job::new(&Platform::fx100(), nodes * ranks_per_node as usize).ranks_per_node(ranks_per_node);
+    let job = virtual_time(&Platform::fx100(), nodes * ranks_per_node as usize).ranks_per_node(ranks_per_node);
     job.run(&async |fabric| waves(fabric, lock, waves_of, apart).await).unwrap().outs.iter().sum()
 }
 
@@ -120,7 +121,7 @@ async fn a_leader_that_gives_up(fabric: Fabric) -> ProgramResult<Option<i64>> {
 
 #[test]
 fn another_rank_leads_when_the_first_gives_up() {
-    let outs = Job::new(&Platform::fx100(), 9).ranks_per_node(8).run(&a_leader_that_gives_up).unwrap().outs;
+    let outs = virtual_time(&Platform::fx100(), 9).ranks_per_node(8).run(&a_leader_that_gives_up).unwrap().outs;
     let late: Vec<_> = outs.iter().flatten().collect();
     assert_eq!(late.len(), 7, "{outs:?}");
     assert!(late.iter().all(|late| (0..100_000_000).contains(*late)), "{late:?}");
@@ -175,7 +176,7 @@ async fn indicated(fabric: Fabric) -> ProgramResult<(u64, u64)> {
 
 #[test]
 fn readers_of_an_indicator_stay_at_their_node() {
-    let outs = Job::new(&Platform::fx100(), 256).ranks_per_node(8).run(&indicated).unwrap().outs;
+    let outs = virtual_time(&Platform::fx100(), 256).ranks_per_node(8).run(&indicated).unwrap().outs;
     assert!(outs.iter().all(|out| *out == (0, 8)), "{:?}", &outs[..8]);
 }
 
@@ -217,7 +218,7 @@ async fn accesses(fabric: Fabric, each: Option<bool>, waves_of: u32) -> ProgramR
 /// after them.
 fn cost_of_waves(each: Option<bool>, nodes: usize, ranks_per_node: u32, waves_of: u32) -> (u64, u64) {
     let cost = |waves_of| {
-        let job = Job::new(&Platform::fx100(), nodes * ranks_per_node as usize).ranks_per_node(ranks_per_node);
+        let job = virtual_time(&Platform::fx100(), nodes * ranks_per_node as usize).ranks_per_node(ranks_per_node);
         let outs = job.run(&async |fabric| accesses(fabric, each, waves_of).await).unwrap().outs;
         outs.iter().fold((0, 0), |sum, out| (sum.0 + out.0, sum.1 + out.1))
     };
@@ -260,7 +261,7 @@ async fn with_any(fabric: Fabric, choice: Choice) -> ProgramResult<u64> {
 fn a_lock_may_be_chosen_at_run_time() {
     let kinds = LockKind::ALL.into_iter().chain([LockKind::Tree { radix: 2 }]);
     for choice in kinds.map(Choice::from).chain([LockKind::auto(64, 16, Hint::MostlyShared)]) {
-        let outs = Job::new(&Platform::fx100(), 64)
+        let outs = virtual_time(&Platform::fx100(), 64)
             .ranks_per_node(4)
             .run(&async |fabric| with_any(fabric, choice).await)
             .unwrap()

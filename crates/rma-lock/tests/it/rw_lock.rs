@@ -3,6 +3,7 @@
 //! itself.
 
 use crate::threads::{check_words, move_words};
+use checks::jobs::{threads, virtual_time};
 use rdma_fabric::{Fabric, Group, Program, ProgramResult, Rank};
 use rma_lock::{
     Fairness::{self, Alternating, Barging, Fifo, ReadersFirst, WritersFirst},
@@ -11,10 +12,7 @@ use rma_lock::{
     with_lock,
 };
 use std::{any::Any, time::Duration};
-use tofu2_sim::{
-    shm::Threads,
-    virt::{Job, Platform},
-};
+use tofu2_sim::virt::Platform;
 
 /// Not the first rank, so that a lock that forgets its home is noticed.
 const HOME: Rank = Rank::new(1);
@@ -152,7 +150,7 @@ async fn in_turns(fabric: Fabric, kind: LockKind) -> ProgramResult<()> {
 }
 
 fn in_virtual_time<P: Program>(ranks: usize, ranks_per_node: u32, program: &P) -> Result<Vec<P::Out>, String> {
-    let job = Job::new(&Platform::fx100(), ranks).ranks_per_node(ranks_per_node);
+    let job = virtual_time(&Platform::fx100(), ranks).ranks_per_node(ranks_per_node);
     job.run(program).map(|run| run.outs).map_err(|error| error.to_string())
 }
 
@@ -168,7 +166,7 @@ fn a_holder_keeps_others_out_until_it_lets_go() {
 #[test]
 fn a_thread_that_holds_keeps_others_out_until_it_lets_go() {
     for (kind, ranks_per_node) in kinds().flat_map(|kind| [(kind, 1), (kind, 2)]) {
-        let job = Threads::new(2).ranks_per_node(ranks_per_node).segment_bytes(BYTES);
+        let job = threads(2).ranks_per_node(ranks_per_node).segment_bytes(BYTES);
         job.run(&async |fabric| in_turns(fabric, kind).await)
             .unwrap_or_else(|error| panic!("{kind}, {ranks_per_node} on a node: {error}"));
     }
@@ -210,7 +208,7 @@ async fn introduces_itself(fabric: Fabric) -> ProgramResult<()> {
 #[test]
 fn it_says_what_it_is() {
     assert!(kinds().eq(KINDS.map(|(kind, ..)| kind)), "a kind is missing here");
-    Threads::new(3).segment_bytes(1 << 18).run(&introduces_itself).unwrap();
+    threads(3).segment_bytes(1 << 18).run(&introduces_itself).unwrap();
     // Nodes enough for a tree of radix 2 to have levels above them.
     in_virtual_time(16, 2, &introduces_itself).unwrap();
 }
@@ -237,7 +235,7 @@ fn with_node_aware(kind: LockKind) -> Vec<LockKind> {
 
 #[test]
 fn a_policy_comes_to_a_kind_by_ranks_and_nodes() {
-    let one_node = Threads::new(3).segment_bytes(1 << 18).run(&by_policy).unwrap();
+    let one_node = threads(3).segment_bytes(1 << 18).run(&by_policy).unwrap();
     assert_eq!(one_node, vec![with_node_aware(LockKind::ReaderPreference); 3]);
     let jobs = [
         (32, 32, LockKind::ReaderPreference, "one node"),

@@ -3,6 +3,7 @@
 //!
 //! `SIXTEEN_SEED` reproduces a failure. Orders that were not drawn remain untested.
 
+use checks::jobs::virtual_time;
 use checks::lock::NotFlushed;
 use explore::{Explorer, Sample, mutant::mutant};
 use rdma_fabric::{Deps, Fabric, Group, ProgramResult, Rank};
@@ -11,7 +12,7 @@ use std::{
     env,
     time::{Duration, SystemTime},
 };
-use tofu2_sim::virt::{Job, Platform};
+use tofu2_sim::virt::Platform;
 
 const ROUNDS: u64 = 6;
 /// The number of runs of each lock, with 4 ranks and with 16.
@@ -99,7 +100,8 @@ fn in_virtual_time() {
     let first = first_seed();
     for (lock, (ranks, runs)) in LockKind::ALL.into_iter().flat_map(|lock| RUNS.map(|runs| (lock, runs))) {
         for seed in (0..runs).map(|run| first.wrapping_add(run)) {
-            let job = Job::new(&Platform::fx100(), ranks).ranks_per_node(2).seed(seed).jitter(Duration::from_micros(3));
+            let job =
+                virtual_time(&Platform::fx100(), ranks).ranks_per_node(2).seed(seed).jitter(Duration::from_micros(3));
             let ended = job.shuffle_ties(true).run(&async |fabric| pairs(fabric, lock).await);
             ended.unwrap_or_else(|error| panic!("{lock}, {ranks} ranks, seed {seed}: {error}"));
         }

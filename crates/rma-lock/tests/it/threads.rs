@@ -1,10 +1,10 @@
 //! The locks over thread ranks: real memory, real interleavings, and Miri's weak memory
 //! (`cargo xtask miri`).
 
+use checks::jobs::threads;
 use rdma_fabric::{Fabric, Group, Program, ProgramResult, Rank};
 use rma_lock::{Guard, RmaLock, locks::LockKind, with_lock};
 use std::fmt::Display;
-use tofu2_sim::shm::Threads;
 
 const ROUNDS: u64 = if cfg!(miri) { 2 } else { 300 };
 const RANKS: usize = 4;
@@ -43,7 +43,7 @@ pub(crate) async fn move_words<L: RmaLock>(fabric: Fabric, options: L::Options) 
 pub(crate) fn check_words(lock: impl Display, program: &impl Program<Out = u64>) {
     let turns = (0..RANKS as u64).flat_map(|rank| (0..ROUNDS).map(move |round| rank + round));
     let writes = turns.filter(|turn| turn.is_multiple_of(2)).count() as u64;
-    let sums = Threads::new(RANKS).ranks_per_node(RANKS_PER_NODE).segment_bytes(1 << 16).run(program);
+    let sums = threads(RANKS).ranks_per_node(RANKS_PER_NODE).segment_bytes(1 << 16).run(program);
     let sums = sums.unwrap_or_else(|error| panic!("{lock}: {error}"));
     assert_eq!(sums, vec![writes; RANKS], "{lock}");
 }

@@ -74,6 +74,8 @@ struct Inner {
     helpers: Helpers,
     /// What the rank got when it aborted the job, if it has.
     aborted: OnceLock<FabricError>,
+    /// The job as the rank's fabrics see it.
+    facts: OnceLock<Arc<JobFacts>>,
 }
 
 impl fmt::Debug for Endpoint {
@@ -95,7 +97,7 @@ impl Endpoint {
     /// Makes the endpoint of `rank`; at most once per rank and job.
     pub(crate) fn new(job: Arc<Job>, rank: Rank, pages: Pages) -> Result<Self> {
         let segment = job.segment(rank)?.clone();
-        let allocator = Mutex::new(Allocator::new(segment.heap_len(), pages));
+        let allocator = Mutex::new(Allocator::new(segment.heap_len(), pages, job.ranks_here()));
         job.publish(rank, State::Running);
         let wakers = Wakers::new(rank.to_string(), segment.clone());
         let (inside, queues) = (Arc::<AtomicU32>::default(), Arc::<OwnQueues>::default());
@@ -112,6 +114,7 @@ impl Endpoint {
             wakers,
             helpers: Helpers::default(),
             aborted: OnceLock::new(),
+            facts: OnceLock::new(),
         };
         let endpoint = Endpoint(Arc::new(inner), None);
         if endpoint.job().queues.progress_thread {
@@ -134,8 +137,45 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Makes the fabric that is given to programs.
+    /// Makes the fabric that is given to programs. In a part of a larger job no references to memory
+    /// without a key are made: its [`Part`](super::part::Part) resolves such memory for ranks of
+    /// other nodes.
+    #[allow(unsafe_code)]
     pub(crate) fn fabric(self) -> Fabric {
+        let (me, facts) = (self.me(), self.facts().clone());
+        if self.job().is_part() {
+            return Fabric::new(me, facts, self);
+        }
+        // SAFETY: atomics are the processor's, acquire and release, so what they order is ordered
+        // for all accesses; rank and facts are this rank's own.
+        unsafe { Fabric::vouched(me, facts, self) }
+    }
+
+    /// Makes another fabric of this handle's rank, with what `like` has armed. References to memory
+    /// without a key are possible only if the provider of `like` is this rank's, too, and its facts
+    /// are those that this rank has given out: a layer can be made with any number and facts.
+    ///
+    /// # Errors
+    /// [`FabricError::Unsupported`] if `like` is another rank's.
+    #[allow(unsafe_code)]
+    pub(crate) fn fabric_like(self, like: &Fabric) -> Result<Fabric> {
+        if like.rank() != self.me() {
+            return Err(FabricError::Unsupported { feature: &"a handle like that of another rank" });
+        }
+        let is_own = Endpoint::of(like).is_some_and(|own| own.is_of(&self)) && Arc::ptr_eq(like.facts(), self.facts());
+        if !is_own || self.job().is_part() {
+            return Ok(like.beside(self));
+        }
+        // SAFETY: as in `Endpoint::fabric`; rank and facts of `like` are this rank's own.
+        Ok(unsafe { like.beside_vouched(self) })
+    }
+
+    /// Returns the job as this rank sees it: the same value for all of its fabrics.
+    fn facts(&self) -> &Arc<JobFacts> {
+        self.0.facts.get_or_init(|| Arc::new(self.make_facts()))
+    }
+
+    fn make_facts(&self) -> JobFacts {
         let mut caps = Caps::weakest();
         // Puts are plain stores and atomics release: `access`, "Ordering".
         caps.put_order = PutOrder::AllTargets;
@@ -155,16 +195,7 @@ impl Endpoint {
         caps.helpers = true;
         caps.max_transfer = u64::MAX;
         let plan = &self.job().plan;
-        let facts = JobFacts { ranks: plan.ranks, nodes: Nodes::Blocks(plan.ranks_per_node), caps };
-        self.fabric_of(Arc::new(facts))
-    }
-
-    /// Makes a fabric over this handle.
-    #[allow(unsafe_code)]
-    pub(crate) fn fabric_of(self, facts: Arc<JobFacts>) -> Fabric {
-        // SAFETY: atomics are the processor's, acquire and release, so what they order is ordered
-        // for all accesses.
-        unsafe { Fabric::vouched(self.me(), facts, self) }
+        JobFacts { ranks: plan.ranks, nodes: Nodes::Blocks(plan.ranks_per_node), caps }
     }
 
     /// Returns the endpoint below a fabric; `None` if the fabric is not a rank over shared memory.

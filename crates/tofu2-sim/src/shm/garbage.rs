@@ -6,6 +6,7 @@
 //! repeats it. (Threads interleave as they like; the steps of one thread repeat exactly.)
 
 use super::{
+    endpoint::Endpoint,
     job::{Job, State},
     memory::{
         Mapping,
@@ -141,8 +142,8 @@ impl Worker {
                 let offset = if chance.below(5) == 0 { chance.next() } else { 8 * chance.below(64) as u64 };
                 let addr = RemoteAddr { rank: chance.rank(), region: self.key(chance), offset };
                 let span = fabric.remote_span::<u64>(addr, chance.below(40))?;
-                let place = span.place();
-                let piece = match LocatedPlace::of(place)?.bytes {
+                let (place, endpoint) = (span.place(), Endpoint::of(&fabric).expect("a rank over shared memory"));
+                let piece = match LocatedPlace::of(endpoint.job(), place)?.bytes {
                     Bytes::Segment(piece) => Some((piece.offset(), piece.len())),
                     Bytes::Outside(Outside::Staged(piece)) => Some((piece.offset(), piece.len())),
                     // Memory that no table names.

@@ -39,6 +39,10 @@ pub const SEGMENT_VARIABLE: &str = "ONESIDED_SEGMENT_BYTES";
 /// [`SEGMENT_VARIABLE`] says ([`SegmentBytes`]). Nobody ends this process if it
 /// [aborts](Fabric::abort) its job, and nobody finds out if it waits for itself.
 ///
+/// The files that stay open in the process have descriptors from 3 on, even if the program was
+/// started with closed standard streams, and are closed on exec, except for the one that the launcher
+/// hands down.
+///
 /// A process that a guest forks is not the rank, though it has a copy of the rank's handles. It may
 /// end by `_exit` or execute another program, which disturbs nobody; it must neither use a handle
 /// nor drop one.

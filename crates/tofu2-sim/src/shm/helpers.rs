@@ -18,7 +18,7 @@ use core::{
     },
     task::Poll,
 };
-use rdma_fabric::{Fabric, FabricError, ProgramResult, Rank, Result, provider::HelperTask};
+use rdma_fabric::{FabricError, ProgramResult, Rank, Result, provider::HelperTask};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -100,19 +100,19 @@ impl Helpers {
     }
 }
 
-/// Starts a helper of the rank of `endpoint`, whose fabric is like another of the rank.
-pub(crate) fn start(endpoint: &Endpoint, like: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
+/// Starts a helper of the rank of `endpoint`.
+pub(crate) fn start(endpoint: &Endpoint, name: &'static str, task: HelperTask) -> Result<()> {
     let helpers = endpoint.helpers();
     let mut state = helpers.state();
     if !state.is_run {
         return Err(FabricError::Unsupported { feature: &"a helper of a rank that nobody runs, or that has ended" });
     }
     state.threads.retain(|thread| !thread.is_finished());
-    let (own, facts) = (endpoint.for_helper(), like.facts().clone());
+    let own = endpoint.for_helper();
     let mark = HelperMark::new(endpoint.kept_segment());
     let builder = thread::Builder::new().name(format!("{name} of {}", endpoint.me()));
     let spawned = builder.spawn(move || {
-        let fabric = own.clone().fabric_of(facts);
+        let fabric = own.clone().fabric();
         run(&own, name, move || task(fabric));
         drop(mark);
     });

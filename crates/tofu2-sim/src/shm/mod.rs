@@ -30,7 +30,8 @@
 // of it, and `provider` is what it does for a fabric. Below them, the `mod.rs` of each folder says
 // in which order to read it: `memory`, `notices`, `waiting`, the control `queues` and the barrier
 // unit's `gates`. `helpers` run beside a rank's program. `threads` and `processes` start the ranks,
-// as `options` say; `guests` are ranks whose program is not ours.
+// as `options` say, if `admission` finds room for them; `guests` are ranks whose program is not ours.
+mod admission;
 mod endpoint;
 #[cfg(test)]
 mod garbage;
@@ -58,4 +59,5 @@ pub use processes::launcher::{JOB_VARIABLE, Launcher, from_env};
 pub use processes::placement::{Bind, Cache, Cpu, Placement, UnknownBind};
 pub use threads::{EachRank, Threads, run_rank, run_rank_with};
 pub use waiting::block_on::block_on;
+pub(crate) use waiting::block_on::depth as blocked_depth;
 pub use waiting::watchdog::{NoBound, StuckAfter};

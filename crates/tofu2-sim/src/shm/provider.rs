@@ -87,11 +87,11 @@ impl Provider for Endpoint {
     }
 
     fn read(&self, from: &Place, into: &mut [u8], _waiting: bool) -> Result<()> {
-        transfers::get(self, &LocatedPlace::of(from)?, Sink::Bytes(into))
+        transfers::get(self, &self.located(from)?, Sink::Bytes(into))
     }
 
     fn write(&self, to: &Place, from: &[u8], _waited: bool) -> Result<()> {
-        let to = LocatedPlace::of(to)?;
+        let to = self.located(to)?;
         transfers::put(self, &to, &Source::Bytes(from))?;
         to.ring();
         Ok(())
@@ -113,9 +113,9 @@ impl Provider for Endpoint {
 
     fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
         let own = if let Sink::Place(own) = &to { Some(*own) } else { None };
-        match LocatedPlace::of(from).and_then(|from| transfers::get(self, &from, to)) {
+        match self.located(from).and_then(|from| transfers::get(self, &from, to)) {
             Ok(()) => {
-                if let Some(Ok(own)) = own.map(LocatedPlace::of) {
+                if let Some(Ok(own)) = own.map(|own| self.located(own)) {
                     own.ring();
                 }
                 Posted::Over(0)
@@ -126,8 +126,8 @@ impl Provider for Endpoint {
 
     /// Copies with this CPU, from segment to segment.
     fn copy(&self, to: &Place, from: &Place) -> Posted {
-        let copied = LocatedPlace::of(to).and_then(|to| {
-            transfers::between(self, &to, &LocatedPlace::of(from)?)?;
+        let copied = self.located(to).and_then(|to| {
+            transfers::between(self, &to, &self.located(from)?)?;
             to.ring();
             Ok(())
         });
@@ -135,7 +135,7 @@ impl Provider for Endpoint {
     }
 
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
-        match LocatedPlace::of(word).and_then(|word| transfers::modify(self, &word, amo)) {
+        match self.located(word).and_then(|word| transfers::modify(self, &word, amo)) {
             Ok(old) => Posted::Over(old),
             Err(error) => Posted::failed(error),
         }
@@ -177,7 +177,7 @@ impl Provider for Endpoint {
                 Poll::Ready(Ok(()))
             }
             Goal::Word(word, deps) => {
-                let what = WaitsFor::Word(LocatedPlace::of(word)?.watched_at());
+                let what = WaitsFor::Word(self.located(word)?.watched_at());
                 Wait::in_slot(self, slot, |wait| wait.until_looked(cx, what, &deps))
             }
             Goal::Notice(deps) => Wait::in_slot(self, slot, |wait| wait.until_looked(cx, WaitsFor::Notice, &deps)),
@@ -237,15 +237,20 @@ impl Provider for Endpoint {
         Some(self)
     }
 
-    fn helper(&self, like: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
-        helpers::start(self, like, name, task)
+    fn helper(&self, _: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
+        helpers::start(self, name, task)
     }
 }
 
 impl Endpoint {
+    /// Returns the bytes of a place of this job.
+    fn located<'a>(&self, place: &'a Place) -> Result<LocatedPlace<'a>> {
+        LocatedPlace::of(self.job(), place)
+    }
+
     #[inline(never)]
     fn put_general(&self, to: &Place, from: &Source<'_>, notice: Option<u64>) -> Posted {
-        let to = match LocatedPlace::of(to) {
+        let to = match self.located(to) {
             Ok(to) => to,
             Err(error) => return Posted::failed(error),
         };
@@ -277,8 +282,8 @@ impl Multicast for Endpoint {
 /// Copies with this CPU, and wakes the owner once.
 impl BlockPuts for Endpoint {
     fn put_blocks(&self, to: &Place, from: &Place, len: usize, blocks: Blocks) -> Posted {
-        let copied = LocatedPlace::of(to).and_then(|to| {
-            transfers::put_blocks(self, &to, &LocatedPlace::of(from)?, len, blocks)?;
+        let copied = self.located(to).and_then(|to| {
+            transfers::put_blocks(self, &to, &self.located(from)?, len, blocks)?;
             to.ring();
             Ok(())
         });
@@ -287,12 +292,8 @@ impl BlockPuts for Endpoint {
 }
 
 impl Keyless for Endpoint {
-    #[allow(unsafe_code)]
     fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
-        let endpoint = self.with_keys(Keyring::new(pact));
-        // SAFETY: as in `Endpoint::fabric`. A provider in between has no pact that allows
-        // references: see `rdma_fabric::Fabric::keyless`.
-        Ok(unsafe { like.beside_vouched(endpoint) })
+        self.with_keys(Keyring::new(pact)).fabric_like(like)
     }
 
     fn holds(&self, rank: Rank, region: RegionKey) -> Result<bool> {

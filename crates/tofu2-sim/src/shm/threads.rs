@@ -1,6 +1,7 @@
 //! A job whose ranks are threads of this process.
 
 use super::{
+    admission,
     endpoint::Endpoint,
     job::{Job, State},
     memory::allocator::Pages,
@@ -93,9 +94,11 @@ impl Threads {
         &self,
         rank: impl Fn(Fabric) -> ProgramResult<T> + Sync,
     ) -> Result<EachRank<T>, JobError> {
+        let plan = self.options.plan(0)?;
+        admission::of_threads(&plan)?;
         // Loops: what depends on the program is compiled for each program again.
         let mut outs = Vec::new();
-        for _ in 0..self.options.plan(0)?.ranks {
+        for _ in 0..plan.ranks {
             outs.push(None);
         }
         let outs = Mutex::new(outs);

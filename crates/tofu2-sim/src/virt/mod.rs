@@ -51,10 +51,10 @@
 //! end of virtual time fails with [`EndOfTime`]; sleeping until then is sleeping forever.
 //!
 //! A job that needs more memory than this machine has ends with
-//! [`crate::JobError::TooLittleMemory`]. Two things are checked against what the system says is
-//! left: the tables and tasks of all ranks, before the run, and storage of 64 MiB or more, when it
-//! is first written. Memory taken bit by bit is not checked, nor what other processes take later;
-//! the system may then kill the process.
+//! [`crate::JobError::TooLittleMemory`]. Two things are compared with what the machine, the control
+//! group and the process's limits leave: the tables and tasks of all ranks, before the run, and each
+//! further MiB of storage, when it is first written. What programs keep beside their regions is not
+//! counted, nor what other processes take later; the system may then kill the process.
 
 mod barrier;
 mod chacha;

@@ -2,7 +2,12 @@
 //!
 //! It checks, once per call, that it is used on the simulating thread.
 
-use super::{core::Core, memory::Loc, operation::Payload, world::World};
+use super::{
+    core::Core,
+    memory::Loc,
+    operation::{Payload, posted},
+    world::World,
+};
 use rdma_fabric::{
     Amo, Blocks, Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, Multicasts, Notice, OwnedMemory, Pact,
     PutOrder, Rank, Region, RegionKey, RemoteAddr, Result, Time, Uses,
@@ -40,18 +45,38 @@ impl Me {
     }
 }
 
-/// Converts a place to the core's form.
-#[inline]
-pub(super) fn loc(place: &Place) -> Loc {
-    let RemoteAddr { rank, region, offset } = place.addr();
-    Loc::new(rank.number(), region, offset, place.len() as u64)
-}
+impl Me {
+    /// Converts a place to the core's form. Bounds and locks were checked when it was resolved.
+    ///
+    /// # Errors
+    /// [`FabricError::Unsupported`] for a place of another provider or run.
+    #[inline]
+    pub(super) fn loc(&self, place: &Place) -> Result<Loc> {
+        if !place.has_anchor(&self.world.anchor) {
+            return Err(FabricError::Unsupported { feature: &"a place of another provider" });
+        }
+        let RemoteAddr { rank, region, offset } = place.addr();
+        Ok(Loc::new(rank.number(), region, offset, place.len() as u64))
+    }
 
-#[inline]
-fn payload(from: Source<'_>) -> Payload<'_> {
-    match from {
-        Source::Bytes(bytes) => Payload::Bytes(bytes),
-        Source::Place(place) => Payload::Registered(loc(place)),
+    #[inline]
+    fn payload<'a>(&self, from: Source<'a>) -> Result<Payload<'a>> {
+        Ok(match from {
+            Source::Bytes(bytes) => Payload::Bytes(bytes),
+            Source::Place(place) => Payload::Registered(self.loc(place)?),
+        })
+    }
+
+    fn put_from(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Result<Posted> {
+        Ok(self.put((self.loc(to)?, to.is_prepared()), self.payload(from)?, notice))
+    }
+
+    fn get_into(&self, from: &Place, to: &Sink<'_>) -> Result<Posted> {
+        let sink = match to {
+            Sink::Bytes(_) => None,
+            Sink::Place(place) => Some(self.loc(place)?),
+        };
+        Ok(self.get((self.loc(from)?, from.is_prepared()), to.len(), sink))
     }
 }
 
@@ -124,33 +149,30 @@ impl<K: Keys> Provider for VirtRank<K> {
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, _: usize) -> Result<Place> {
         let opens = |key: RegionKey| self.keys.ring().is_some_and(|ring| ring.opens(key));
         self.me.world.core().locate(addr, len, align, opens)?;
-        Ok(Place::remote(addr, len, None))
+        Ok(Place::remote(addr, len, self.me.world.anchor.clone()))
     }
 
     #[inline]
     fn read(&self, from: &Place, into: &mut [u8], _: bool) -> Result<()> {
-        self.me.read(&loc(from), into)
+        self.me.read(&self.me.loc(from)?, into)
     }
 
     #[inline]
     fn write(&self, to: &Place, from: &[u8], _: bool) -> Result<()> {
-        self.me.write(&loc(to), from)
+        self.me.write(&self.me.loc(to)?, from)
     }
 
     fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
-        self.me.put((loc(to), to.is_prepared()), payload(from), notice)
+        posted(self.me.put_from(to, from, notice))
     }
 
     fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
-        let sink = match &to {
-            Sink::Bytes(_) => None,
-            Sink::Place(place) => Some(loc(place)),
-        };
-        self.me.get((loc(from), from.is_prepared()), to.len(), sink)
+        posted(self.me.get_into(from, &to))
     }
 
     fn copy(&self, to: &Place, from: &Place) -> Posted {
-        self.me.copy(loc(to), loc(from))
+        let copied = || Ok(self.me.copy(self.me.loc(to)?, self.me.loc(from)?));
+        posted(copied())
     }
 
     #[inline]
@@ -253,19 +275,23 @@ impl<K: Keys> Multicast for VirtRank<K> {
     }
 
     fn multicast(&self, to: &[Place], from: Source<'_>) -> Posted {
-        self.me.multicast(to, &payload(from))
+        posted(self.me.payload(from).map(|payload| self.me.multicast(to, &payload)))
     }
 }
 
 impl<K: Keys> BlockPuts for VirtRank<K> {
     fn put_blocks(&self, to: &Place, from: &Place, len: usize, blocks: Blocks) -> Posted {
-        self.me.put_blocks(loc(to), loc(from), len as u64, blocks)
+        let put = || Ok(self.me.put_blocks(self.me.loc(to)?, self.me.loc(from)?, len as u64, blocks));
+        posted(put())
     }
 }
 
 /// The memory belongs to the simulated network alone: there are no references to it.
 impl<K: Keys> Keyless for VirtRank<K> {
     fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
+        if like.rank().number() != self.me.rank {
+            return Err(FabricError::Unsupported { feature: &"a handle like that of another rank" });
+        }
         Ok(like.beside(VirtRank { me: OneThread::new(self.me.clone()), keys: Keyring::new(pact) }))
     }
 }

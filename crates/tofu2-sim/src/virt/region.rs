@@ -1,6 +1,6 @@
 //! A rank's own memory: registering, reading and writing it.
 
-use super::{core::Core, memory::Loc, provider::Me, ranks::Status};
+use super::{core::Core, memory::Loc, operation::same_length, provider::Me, ranks::Status};
 use rdma_fabric::{
     Existing, FabricError, Keyring, OwnedMemory, Rank, Region, RegionKey, RemoteAddr, Result, provider::OneThread,
 };
@@ -123,6 +123,7 @@ impl Me {
 
     #[inline]
     pub(super) fn read(&self, from: &Loc, into: &mut [u8]) -> Result<()> {
+        same_length(into.len() as u64, from.len)?;
         let core = self.world.core();
         core.check(from)?;
         core.memory.copy_out(from, into);
@@ -131,6 +132,7 @@ impl Me {
 
     #[inline]
     pub(super) fn write(&self, to: &Loc, from: &[u8]) -> Result<()> {
+        same_length(from.len() as u64, to.len)?;
         let mut core = self.world.core();
         core.check(to)?;
         core.memory.write_own(to, from);

@@ -3,7 +3,7 @@
 
 use super::{
     core::Core,
-    provider::{Me, loc},
+    provider::Me,
     ranks::{FlushState, Status, Watched},
 };
 use rdma_fabric::{
@@ -30,17 +30,20 @@ impl Me {
         let this = u64::from(lane) + 1;
         let moved = *polled_by != this;
         let stands = match goal {
-            Goal::Word(word, deps) => self.watch(&mut core, lane, first, Watched::Word(loc(word)), deps),
+            Goal::Word(word, deps) => match self.loc(word) {
+                Ok(word) => self.watch(&mut core, lane, first, Watched::Word(word), deps),
+                Err(error) => Poll::Ready(Err(error)),
+            },
             Goal::Notice(deps) => self.watch(&mut core, lane, first, Watched::Notice, deps),
             Goal::Room(target) => {
-                if moved && let Some(before) = begun_by.checked_sub(1) {
-                    leave_lines(&mut core, before as u32, [mem::take(first), mem::take(second)], target);
+                if moved && let Some(before) = begun(&core, *begun_by) {
+                    leave_lines(&mut core, before, [mem::take(first), mem::take(second)], target);
                 }
                 *begun_by = 0;
                 room(&mut core, lane, first, second, target)
             }
             Goal::Flush(target) => {
-                let poster = begun_by.checked_sub(1).map_or(lane, |poster| poster as u32);
+                let poster = begun(&core, *begun_by).unwrap_or(lane);
                 flush(&mut core, [poster, lane], moved, first, target)
             }
             Goal::Until(at) => sleep(&mut core, lane, moved, at),
@@ -66,8 +69,9 @@ impl Me {
         match goal {
             Goal::Word(..) | Goal::Notice(_) => self.unwatch(&mut self.world.core(), first),
             Goal::Room(target) => {
-                let lane = begun_by.checked_sub(1).map_or_else(|| self.lane(), |lane| lane as u32);
-                leave_lines(&mut self.world.core(), lane, [*first, *second], target);
+                let mut core = self.world.core();
+                let lane = begun(&core, *begun_by).unwrap_or_else(|| self.lane());
+                leave_lines(&mut core, lane, [*first, *second], target);
             }
             Goal::Flush(_) | Goal::Until(_) | Goal::Busy(_) | Goal::Charge(..) => {}
         }
@@ -100,7 +104,7 @@ impl Me {
         if *wait == 0 {
             *wait = (u64::from(lane) << 32) | (u64::from(core.ranks.watch(lane, what)) + 1);
         }
-        let id = *wait as u32 - 1;
+        let id = (*wait as u32).wrapping_sub(1);
         if matches!(what, Watched::Queue(..))
             && let Some(deadlock) = core.ranks.look_again(lane, id)
         {
@@ -118,10 +122,17 @@ impl Me {
     /// Unregisters a wait.
     pub(super) fn unwatch(&self, core: &mut Core, wait: &mut u64) {
         let wait = mem::take(wait);
-        if wait != 0 {
-            core.ranks.unwatch((wait >> 32) as u32, wait as u32 - 1);
+        let lane = (wait >> 32) as u32;
+        if wait != 0 && core.ranks.has_lane(lane) {
+            core.ranks.unwatch(lane, (wait as u32).wrapping_sub(1));
         }
     }
+}
+
+/// Returns the lane that has begun a wait; `None` for a slot that holds no lane's number plus 1.
+fn begun(core: &Core, begun_by: u64) -> Option<u32> {
+    let lane = u32::try_from(begun_by.checked_sub(1)?).ok()?;
+    core.ranks.has_lane(lane).then_some(lane)
 }
 
 // ----- waits for time ------------------------------------------------------------------------

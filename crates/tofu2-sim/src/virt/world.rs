@@ -1,8 +1,8 @@
 //! The simulated machine as ranks and handles see it.
 
 use super::{core::Core, helpers::Helpers, ranks::Status};
-use crate::JobError;
-use rdma_fabric::{FabricError, Rank};
+use crate::{JobError, shm::blocked_depth};
+use rdma_fabric::{FabricError, Rank, provider::Anchor};
 use std::{
     cell::{Cell, RefCell, RefMut},
     collections::BTreeMap,
@@ -25,10 +25,14 @@ pub(super) struct World {
     again: Arc<Again>,
     /// The helper that is being polled, if any: its lane and its rank.
     helper: Cell<Option<(u32, u32)>>,
+    /// The seal of places that were resolved in this run.
+    pub(super) anchor: Anchor,
     pub(super) detached: Detached,
     pub(super) helpers: Helpers,
     /// Why no rank is polled any more: one has aborted the job.
     aborted: RefCell<Option<JobError>>,
+    /// The number of `block_on`s that the simulating thread was inside when the run began.
+    blocked: usize,
 }
 
 impl std::fmt::Debug for World {
@@ -59,9 +63,11 @@ impl World {
             waker: Waker::from(Arc::clone(&again)),
             again,
             helper: Cell::new(None),
+            anchor: Anchor::new(()),
             detached: Detached::default(),
             helpers: Helpers::default(),
             aborted: RefCell::default(),
+            blocked: blocked_depth(),
         })
     }
 
@@ -137,6 +143,9 @@ impl World {
     }
 
     /// Keeps a waker to wake when a lane's task is resumed, unless it is the task's own.
+    ///
+    /// # Panics
+    /// If a `block_on` inside a rank polls: it would park the only thread that could wake it.
     #[inline]
     pub(super) fn listen(&self, lane: u32, cx: &Context<'_>) {
         if !cx.waker().will_wake(&self.waker) {
@@ -146,6 +155,12 @@ impl World {
 
     #[cold]
     fn listen_cold(&self, lane: u32, waker: &Waker) {
+        assert!(
+            blocked_depth() <= self.blocked,
+            "block_on of a pending future inside {}, which runs in virtual time: it would block the thread that \
+             simulates; await the future instead",
+            Rank::new(self.core().ranks.rank_of(lane)),
+        );
         let waker = waker.clone();
         // After the borrow has ended: dropping a waker may run code of a program.
         let known = self.core().ranks.listen(lane, waker);

@@ -3,7 +3,9 @@
 
 mod control_queues;
 mod exhaustion;
+mod forged;
 mod helpers;
+mod sizes;
 mod stuck;
 mod threads;
 mod virt;

@@ -79,7 +79,7 @@ fn threads_that_wait_for_each_other_are_told() {
     let error = threads(2).run(&embrace).map(drop);
     assert!(begun.elapsed() < Duration::from_secs(8), "told too late: {:?}", begun.elapsed());
     let text = error.as_ref().expect_err("a deadlock").to_string();
-    assert!(text.contains("rank 1 waits for the word at byte 24 of its region 0.1, which rank 0 may end"), "{text}");
+    assert!(text.contains("rank 1 waits for rank 0 (the word at byte 24 of its region 0.1)"), "{text}");
     for (rank, stuck) in stuck(error).into_iter().enumerate() {
         let Awaited::Word(word) = stuck.awaited else { panic!("{stuck:?}") };
         assert_eq!((stuck.rank.index(), word.rank, word.offset), (rank, stuck.rank, 8 * (2 + rank as u64)));
@@ -91,10 +91,10 @@ fn threads_that_wait_for_each_other_are_told() {
 fn each_kind_of_wait_is_named() {
     let stuck = stuck(threads(4).run(&all_kinds).map(drop));
     let want = [
-        "rank 0 waits for a notice, which any rank may end",
-        "rank 1 waits for the others to allocate symmetric memory, which any rank may end",
-        "rank 2 waits for the word at byte 8 of its region 0.1, which any of 2 ranks may end; and for 1 more",
-        "rank 3 waits for room in the notice queue of rank 2, which any rank may end",
+        "rank 0 waits for any rank (a notice)",
+        "rank 1 waits for any rank (the others to allocate symmetric memory)",
+        "rank 2 waits for any of 2 ranks (the word at byte 8 of its region 0.1); and for 1 more",
+        "rank 3 waits for any rank (room in the notice queue of rank 2)",
     ];
     assert_eq!(told(&stuck), want);
 }

@@ -8,7 +8,7 @@ use rustix::{
     io::Errno,
     process::{Resource, Rlimit, WaitOptions, getrlimit, setrlimit, wait},
 };
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 use tofu2_sim::{
     JobError,
     shm::{Launcher, Threads},
@@ -22,6 +22,8 @@ pub(crate) const CASES: &[Case] = &[
     ("descriptors", || in_child("descriptors")),
     ("address_space", || in_child("address-space")),
     ("file_size", || in_child("file-size")),
+    ("ranks", || in_child("ranks")),
+    ("group_of_256_mib", group_of_256_mib),
 ];
 
 fn in_child(scenario: &str) {
@@ -48,6 +50,8 @@ pub(crate) fn limited(scenario: &str) -> ExitCode {
         "descriptors" => descriptors(),
         "address-space" => address_space(),
         "file-size" => file_size(),
+        "ranks" => ranks(),
+        "group" => group(),
         "simulation" => simulation(),
         "large-regions" => large_regions(),
         other => panic!("no scenario {other}"),
@@ -78,6 +82,17 @@ fn refused<T: std::fmt::Debug>(outcome: Result<T, JobError>) -> (&'static str, E
     }
 }
 
+/// Returns what a job was refused for lack of, and the limit.
+fn too_many<T: std::fmt::Debug>(outcome: Result<T, JobError>) -> (&'static str, String) {
+    match outcome {
+        Err(JobError::TooManyRanks { what, needed, available, limit, .. }) => {
+            assert!(needed > available, "{needed} of {available}");
+            (what, limit.into_owned())
+        }
+        other => panic!("not too many ranks: {other:?}"),
+    }
+}
+
 /// Allows one more descriptor each time, until there are enough: each step of starting a job hits
 /// the limit once.
 fn descriptors() {
@@ -103,6 +118,11 @@ fn descriptors() {
             }
             continue;
         }
+        if let Err(JobError::TooManyRanks { what, .. }) = outcome {
+            assert_eq!(what, "file descriptors of the launcher");
+            calls.push(what);
+            continue;
+        }
         let (call, errno) = refused(outcome);
         assert_eq!(errno, Errno::MFILE, "{call}");
         calls.push(call);
@@ -110,7 +130,7 @@ fn descriptors() {
     }
     calls.dedup();
     println!("refused in turn: {calls:?}");
-    assert!(calls.contains(&"socket") && calls.contains(&"spawn") && calls.len() >= 3, "{calls:?}");
+    assert_eq!(calls.first(), Some(&"file descriptors of the launcher"), "before anything is taken");
 }
 
 fn address_space() {
@@ -121,13 +141,13 @@ fn address_space() {
     let _keeps_them_in_the_heap = Box::new([0_u8; 1024]);
     drop(std::hint::black_box(pieces));
     lower(Resource::As, address_space_used() + (256 << 20));
-    assert_eq!(refused(Launcher::new(2).segment_bytes(1 << 30).command("true", [""; 0]).run()), ("mmap", Errno::NOMEM));
+    let no_room = ("bytes of address space", "RLIMIT_AS".to_owned());
+    assert_eq!(too_many(Launcher::new(2).segment_bytes(1 << 30).command("true", [""; 0]).run()), no_room);
     assert_eq!(open_files(), before);
     no_children();
-    assert_eq!(refused(Threads::new(2).segment_bytes(1 << 30).run(&nothing)), ("alloc", Errno::NOMEM));
+    assert_eq!(too_many(Threads::new(2).segment_bytes(1 << 30).run(&nothing)), no_room);
     // Segments fit, but stacks don't.
-    let ranks = 400;
-    assert_eq!(refused(Threads::new(ranks).segment_bytes(4096).run(&nothing)), ("pthread_create", Errno::AGAIN));
+    assert_eq!(too_many(Threads::new(400).segment_bytes(4096).run(&nothing)), no_room);
     assert_eq!(Threads::new(2).segment_bytes(4096).run(&nothing).expect("enough again"), [2, 2]);
 }
 
@@ -143,7 +163,7 @@ fn simulation() {
     lower(Resource::As, address_space_used() + (512 << 20));
     let job = |ranks| Job::new(&Platform::fx100(), ranks);
     match job((1 << 24) - 1).run(&nothing).map(|run| run.outs.len()) {
-        Err(JobError::TooLittleMemory { what, needed, available }) => {
+        Err(JobError::TooLittleMemory { what, needed, available, .. }) => {
             println!("{what}: {needed} of {available}");
             assert!(what.starts_with("16777215 simulated ranks of ") && needed > available, "{what}");
             // The estimate is realistic: a rank takes a few hundred bytes.
@@ -165,8 +185,9 @@ fn large_regions() {
     let asked = 1 << 40;
     let refused = |outcome: Result<Vec<()>, JobError>| match outcome {
         Err(JobError::RankFailed { error, .. }) => error.to_string(),
-        // So much memory can't even be promised.
+        // So much memory can't even be promised, or mapped.
         Err(error @ JobError::Fabric(FabricError::System { call: &"alloc", .. })) => error.to_string(),
+        Err(error @ JobError::TooManyRanks { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     };
     println!("{}", refused(Threads::new(2).segment_bytes(2 << 40).run(&async |fabric| fill(fabric, asked).await)));
@@ -189,11 +210,107 @@ pub(crate) fn large_rank() -> ExitCode {
     }
 }
 
+/// Ranks for which this machine has no room, with and without a program. The address space is
+/// lowered, so that a launcher without the check could not take what it needs.
+fn ranks() {
+    let before = open_files();
+    lower(Resource::As, address_space_used() + (256 << 20));
+    let launcher = Launcher::new(3_000_000);
+    match launcher.clone().command("no-such-program-in-any-directory", [""; 0]).run() {
+        Err(JobError::Fabric(FabricError::Setting(wrong))) => {
+            assert!(wrong.problem.contains("can't be run: No such file"), "{wrong}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let error = launcher.command("true", [""; 0]).run().unwrap_err().to_string();
+    println!("{error}");
+    assert!(error.starts_with("3000000 ranks need ") && error.ends_with("`--fabric virt`)"), "{error}");
+    let error = Threads::new(3_000_000).run(&nothing).unwrap_err().to_string();
+    assert!(error.starts_with("3000000 ranks need ") && error.ends_with("`--fabric virt`)"), "{error}");
+    assert_eq!(open_files(), before);
+    no_children();
+}
+
+/// Runs a child in a memory control group of 256 MiB (version 1 or 2), if this process may make one.
+fn group_of_256_mib() {
+    let (first, second) = (Path::new("/sys/fs/cgroup/memory"), Path::new("/sys/fs/cgroup"));
+    let name = format!("onesided-test-{}", std::process::id());
+    let made = [(first, "memory.limit_in_bytes"), (second, "memory.max")].into_iter().find_map(|(at, limit)| {
+        let group = at.join(&name);
+        std::fs::create_dir(&group).ok()?;
+        let limited = std::fs::write(group.join(limit), (256 << 20).to_string());
+        if limited.is_err() {
+            let _ = std::fs::remove_dir(&group);
+        }
+        limited.ok().map(|()| group)
+    });
+    let Some(group) = made else {
+        println!("SKIPPED: a job in a memory control group (none can be made here)");
+        return;
+    };
+    let ended = std::panic::catch_unwind(|| {
+        let join = group.join("cgroup.procs");
+        let ended = end(start(&["limited", "group"], &[("ONESIDED_TEST_GROUP", join.to_str().expect("a path"))]));
+        print!("{}", ended.out);
+        assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    });
+    let removed = std::fs::remove_dir(&group);
+    ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    removed.expect("an empty group");
+}
+
+/// Runs as a process in a group of 256 MiB: what fits is given, the rest is refused, and no process
+/// is killed.
+fn group() {
+    let join = std::env::var("ONESIDED_TEST_GROUP").expect("a group");
+    std::fs::write(join, std::process::id().to_string()).expect("to join it");
+    let error = Launcher::new(1000).segment_bytes(1 << 20).command("true", [""; 0]).run().unwrap_err().to_string();
+    println!("{error}");
+    assert!(error.starts_with("1000 ranks need ") && error.contains("of the control group /onesided-test-"), "{error}");
+    let own = std::env::current_exe().expect("own path");
+    for part in ["one", "many", "together"] {
+        let launcher = Launcher::new(2).segment_bytes(1 << 30).command(&own, ["group-rank", part]);
+        assert_eq!(launcher.run().expect("a job"), 17, "{part}");
+    }
+    let told = Threads::new(2).segment_bytes(1 << 30).run(&async |fabric| fill_up(fabric, "many").await).unwrap_err();
+    assert!(told.to_string().contains("cannot register"), "{told}");
+    match Job::new(&Platform::fx100(), 2).run(&async |fabric| fill(fabric, 300 << 20).await).map(|run| run.outs) {
+        Err(JobError::TooLittleMemory { limit, .. }) => assert!(limit.contains("control group"), "{limit}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Registers and writes more than the group has: in one region, in many, or symmetrically.
+async fn fill_up(fabric: Fabric, part: &str) -> ProgramResult<()> {
+    let mut all = Vec::new();
+    let bytes = if part == "many" { 700 << 10 } else { 300 << 20 };
+    loop {
+        let region = if part == "together" { fabric.alloc_symmetric(bytes).await? } else { fabric.alloc(bytes)? };
+        for at in (0..bytes).step_by(4096) {
+            fabric.store(&region.word::<u64>(&fabric, at)?, 1)?;
+        }
+        all.push(region);
+    }
+}
+
+/// Runs as a rank of the case `group_of_256_mib`.
+pub(crate) fn group_rank(part: &str) -> ExitCode {
+    let endpoint = tofu2_sim::shm::from_env().expect("a rank").expect("a rank");
+    match tofu2_sim::shm::run_rank(endpoint, &async |fabric| fill_up(fabric, part).await) {
+        Err(JobError::RankFailed { error, .. }) => {
+            println!("{error}");
+            ExitCode::from(if error.to_string().contains("cannot register") { 17 } else { 1 })
+        }
+        _ => ExitCode::FAILURE,
+    }
+}
+
 fn file_size() {
     let before = open_files();
     lower(Resource::Fsize, 1 << 20);
     // Otherwise the system would end the process by a signal.
-    assert_eq!(refused(Launcher::new(2).command("true", [""; 0]).run()), ("ftruncate", Errno::FBIG));
+    let no_room = ("bytes of shared memory in one file", "RLIMIT_FSIZE".to_owned());
+    assert_eq!(too_many(Launcher::new(2).command("true", [""; 0]).run()), no_room);
     assert_eq!(open_files(), before);
     no_children();
 }

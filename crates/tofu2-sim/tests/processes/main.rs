@@ -36,6 +36,7 @@ fn main() -> std::process::ExitCode {
         ["launch-script", ranks, script] => rank_taken::launch_script(ranks, script),
         ["taken", scenario] => rank_taken::rank(scenario),
         ["limited", scenario] => exhaustion::limited(scenario),
+        ["group-rank", part] => exhaustion::group_rank(part),
         ["large-rank"] => exhaustion::large_rank(),
         ["aborted", ranks] => abort::launch(ranks),
         ["aborts"] => abort::rank(),

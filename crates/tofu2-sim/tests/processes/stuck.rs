@@ -67,7 +67,7 @@ fn processes_that_wait_for_each_other_are_told() {
     assert!(begun.elapsed() < Duration::from_secs(8), "told too late: {:?}", begun.elapsed());
     let want = [0, 1].map(|rank| {
         let (at, other) = (16 + 8 * rank, 1 - rank);
-        format!("rank {rank} waits for the word at byte {at} of its region 0.1, which rank {other} may end")
+        format!("rank {rank} waits for rank {other} (the word at byte {at} of its region 0.1)")
     });
     assert_eq!(stuck.iter().map(ToString::to_string).collect::<Vec<_>>(), want);
 }
@@ -112,7 +112,7 @@ async fn stopped(fabric: Fabric) -> ProgramResult<()> {
 fn a_rank_of_one_thread_can_be_stuck() {
     let ended = end(start(&["launch", "2", "stuck-alone"], &[]));
     assert_eq!(ended.code, Some(99), "{}", ended.err);
-    assert!(ended.err.contains("rank 1 waits for the word at byte 0 of its region 1024.1"), "{}", ended.err);
+    assert!(ended.err.contains("rank 1 waits for rank 1 (the word at byte 0 of its region 1024.1)"), "{}", ended.err);
     let ended = end(start(&["launch", "2", "stuck-helped"], &[]));
     assert_eq!(ended.code, Some(0), "{}", ended.err);
 }

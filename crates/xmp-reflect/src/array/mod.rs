@@ -27,6 +27,36 @@ use std::{
 ///
 /// Along all dimensions but the slowest, a node allocates as many cells as the node with the most of
 /// them, so that distances in memory are the same everywhere and a face is one command.
+///
+/// A rod of 100 cells, hot at one end and cold at the other:
+/// ```
+/// use rdma_fabric::{Fabric, Group, ProgramResult};
+/// use xmp_reflect::{Align, Array, Format, NodeSet, Nodes, Order, Reflect, Shadow, Template};
+///
+/// async fn rod(fabric: Fabric) -> ProgramResult<()> {
+///     let group = Group::world(&fabric).await?;
+///     let nodes = Nodes::new(&[group.len()], Order::LastFastest)?;
+///     let template = Template::new(&[0..100], &[Format::Block], &nodes)?;
+///     let mapping = template.align(&[0..100], &[Align::with(0)])?.shadow(&[Shadow::of(1)])?;
+///     let mut set = NodeSet::new(group, nodes)?;
+///     let (now, next): (Array<f64>, Array<f64>) = (set.array(&mapping)?, set.array(&mapping)?);
+///     // The cells at −1 and 100 are in the shadow of the first and of the last node.
+///     now.fill_boundary(|index| if index[0] < 0 { 100.0 } else { 0.0 })?;
+///     set.reflect(&now, &Reflect::whole()).await?;
+///     {
+///         let (from, mut to) = (now.view()?, next.view_mut()?);
+///         for cell in 1..to.len() - 1 {
+///             to[cell] = (from[cell - 1] + from[cell + 1]) / 2.0;
+///         }
+///     }
+///     for (index, heat) in next.owned()? {
+///         assert_eq!(heat, if index[0] == 0 { 50.0 } else { 0.0 });
+///     }
+///     set.barrier().await?;
+///     Ok(())
+/// }
+/// # checks::documented::run(3, &rod);
+/// ```
 pub struct Array<T: Element> {
     mapping: Arc<Mapping>,
     node: usize,
@@ -157,11 +187,25 @@ impl<T: Element> Array<T> {
     ///
     /// # Errors
     /// [`prdma_offload::PrdmaError::InUse`].
-    pub fn fill(&self, mut value: impl FnMut(&[i64]) -> T) -> Result<()> {
+    pub fn fill(&self, value: impl FnMut(&[i64]) -> T) -> Result<()> {
+        self.fill_sections(&self.part().owned_sections(), value)
+    }
+
+    /// Sets each cell of the shadow beyond the array's bounds to what `value` returns for its
+    /// indices: a fixed boundary. The layer below index 0 has index −1. A reflect that is not
+    /// periodic leaves these cells as they are; they are zero at first. Local.
+    ///
+    /// # Errors
+    /// [`prdma_offload::PrdmaError::InUse`].
+    pub fn fill_boundary(&self, value: impl FnMut(&[i64]) -> T) -> Result<()> {
+        self.fill_sections(&self.part().boundary_sections(), value)
+    }
+
+    fn fill_sections(&self, sections: &[Section], mut value: impl FnMut(&[i64]) -> T) -> Result<()> {
         let part = self.part();
-        for section in part.owned_sections() {
-            let mut view = self.section_mut(&section)?;
-            part.each(&section, |cell, index| *view.cell_mut(cell) = value(index));
+        for section in sections {
+            let mut view = self.section_mut(section)?;
+            part.each(section, |cell, index| *view.cell_mut(cell) = value(index));
         }
         Ok(())
     }

@@ -125,6 +125,29 @@ impl<'a> Part<'a> {
         });
     }
 
+    /// Returns the cells beyond the array's bounds as sections, disjoint and none empty. Only nodes
+    /// at the edge of the array have such cells. A periodic reflect overwrites them; any other
+    /// leaves them as the program has set them
+    /// ([`Array::fill_boundary`](crate::Array::fill_boundary)).
+    pub fn boundary_sections(&self) -> Vec<Section> {
+        let mut sections = Vec::new();
+        let mut rest = Section { starts: vec![0; self.extents.len()], extents: self.extents.clone() };
+        for (along, (dim, at)) in self.dims().enumerate() {
+            let is_inside = |cell: &usize| dim.index(at, *cell).is_some_and(|index| dim.bounds.contains(&index));
+            let len = self.extents[along];
+            let low = (0..len).find(is_inside).unwrap_or(len);
+            let high = (low..len).rev().find(is_inside).map_or(len, |last| last + 1);
+            for outside in [0..low, high..len] {
+                let mut section = rest.clone();
+                (section.starts[along], section.extents[along]) = (outside.start, outside.len());
+                sections.push(section);
+            }
+            (rest.starts[along], rest.extents[along]) = (low, high - low);
+        }
+        sections.retain(|section| !section.is_empty());
+        sections
+    }
+
     /// Returns the owned cells as sections, disjoint and none empty: one, or none, unless a
     /// dimension has a full shadow and nodes own several pieces of it.
     pub fn owned_sections(&self) -> Vec<Section> {

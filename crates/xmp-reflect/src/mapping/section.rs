@@ -31,9 +31,9 @@ impl Section {
         all
     }
 
-    /// Returns the number of cells.
+    /// Returns the number of cells, or `usize::MAX` if there are more.
     pub fn cells(&self) -> usize {
-        self.extents.iter().product()
+        self.extents.iter().fold(1, |cells: usize, extent| cells.saturating_mul(*extent))
     }
 
     /// Returns whether the section has no cells.

@@ -219,6 +219,16 @@ fn layers_need_blocks() {
 }
 
 #[test]
+fn cells_that_cannot_be_counted_are_many() {
+    let cells = |extents: &[usize]| Section { starts: vec![0; extents.len()], extents: extents.to_vec() }.cells();
+    assert_eq!(
+        (cells(&[usize::MAX, 2]), cells(&[1 << 40, 1 << 40]), cells(&[usize::MAX, 2, 0])),
+        (usize::MAX, usize::MAX, 0)
+    );
+    assert_eq!((cells(&[3, 4]), cells(&[])), (12, 1));
+}
+
+#[test]
 fn memory_is_in_either_order() {
     let mapping = square().align(&[1..11, 1..11], &[Align::with(0), Align::with(1)]).expect("a mapping");
     let mapping = mapping.shadow(&[Shadow::of(1), Shadow::Width { lo: 0, hi: 2 }]).expect("a shadow");

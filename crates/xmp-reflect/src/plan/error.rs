@@ -26,7 +26,7 @@ impl fmt::Display for Side {
 #[non_exhaustive]
 pub enum PlanError {
     /// There is no such node.
-    #[error(transparent)]
+    #[error("{0}")]
     Mapping(#[from] MappingError),
     /// The number of widths differs from the array's number of dimensions.
     #[error("{given} widths for an array of {dims} dimensions")]

@@ -1,12 +1,10 @@
 //! Calls: what is refused, what may be under way together, what is said of it.
 
+use checks::jobs::{threads, virtual_time};
 use prdma_offload::{Holder, PrdmaError};
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, join};
 use std::fmt::Debug;
-use tofu2_sim::{
-    shm::Threads,
-    virt::{Job, Platform},
-};
+use tofu2_sim::virt::Platform;
 use xmp_reflect::{
     Align, Array, Corners, Format, Mapping, MappingError, NodeSet, Nodes, Order, PlanError, Reflect, Schedule, Shadow,
     Template, Transport, Widths, XmpError,
@@ -17,8 +15,8 @@ fn both<T: PartialEq + Debug + Send + 'static>(
     ranks: usize,
     program: impl AsyncFn(Fabric) -> ProgramResult<T> + Send + Sync,
 ) {
-    let real = Threads::new(ranks).run(&async |fabric: Fabric| program(fabric).await).expect("threads");
-    let job = Job::new(&Platform::fx100(), ranks).shuffle_ties(true);
+    let real = threads(ranks).run(&async |fabric: Fabric| program(fabric).await).expect("threads");
+    let job = virtual_time(&Platform::fx100(), ranks).shuffle_ties(true);
     let simulated = job.run(&async |fabric: Fabric| program(fabric).await).expect("virtual time").outs;
     assert_eq!(real, simulated);
 }
@@ -88,6 +86,12 @@ fn cells_in_flight_are_not_moved_twice() {
         // Faces of the other dimension, and other arrays, are free.
         set.reflect(&array, &widths([0, 1])).await?;
         set.reflect(&other, &widths([1, 1])).await?;
+        set.wait_async(&[9]).await?;
+        // Cells that meet in the last dimension only.
+        set.reflect_async(&array, &widths([0, 1]), 9).await?;
+        for again in [widths([0, 1]), widths([0, 2]), widths([1, 1])] {
+            assert_eq!(set.reflect(&array, &again).await, Err(XmpError::InFlight { id: 9 }));
+        }
         set.wait_async(&[9]).await?;
         set.reflect(&array, &widths([1, 1])).await?;
         set.barrier().await?;
@@ -198,7 +202,7 @@ fn a_call_that_is_dropped_goes_on_with_the_next() {
         }
         Ok(())
     };
-    Threads::new(2).run(&program).unwrap();
+    threads(2).run(&program).unwrap();
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! cell of every node is compared with what the specification says that it holds.
 
 mod arrays;
+mod asynchronous;
 mod calls;
 mod delivery;
 mod expected;

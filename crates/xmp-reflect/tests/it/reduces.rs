@@ -6,13 +6,11 @@ use crate::{
     random::for_all,
     reflects::nodes,
 };
+use checks::jobs::{threads, virtual_time};
 use proptest::test_runner::TestCaseError;
 use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::collections::HashMap;
-use tofu2_sim::{
-    shm::Threads,
-    virt::{Job, Platform},
-};
+use tofu2_sim::virt::Platform;
 use xmp_reflect::{Array as Distributed, Corners, Mapping, NodeSet, Reflect, Transport, Widths};
 
 /// How many copies each element has in shadows that the reflect fills, by the value of the element.
@@ -83,9 +81,9 @@ fn each_element_gets_its_copies() {
             let run = async |fabric: Fabric| program(fabric, &array, &widths, corners, transport).await;
             let fail = |error: String| TestCaseError::fail(format!("{transport} {corners:?}: {error}"));
             if at % 2 == 0 && nodes(&array) <= 4 {
-                Threads::new(nodes(&array)).run(&run).map_err(|error| fail(error.to_string()))?;
+                threads(nodes(&array)).run(&run).map_err(|error| fail(error.to_string()))?;
             } else {
-                let job = Job::new(&Platform::fx100(), nodes(&array)).shuffle_ties(true);
+                let job = virtual_time(&Platform::fx100(), nodes(&array)).shuffle_ties(true);
                 job.run(&run).map_err(|error| fail(error.to_string()))?;
             }
         }

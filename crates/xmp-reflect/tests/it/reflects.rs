@@ -5,12 +5,10 @@ use crate::{
     expected::{Expected, UNTOUCHED},
     random::for_all,
 };
+use checks::jobs::{threads, virtual_time};
 use proptest::test_runner::TestCaseError;
 use rdma_fabric::{Fabric, Group, ProgramResult};
-use tofu2_sim::{
-    shm::Threads,
-    virt::{Job, Platform},
-};
+use tofu2_sim::virt::Platform;
 use xmp_reflect::{Array as Distributed, Corners, NodeSet, Reflect, Section, Transport, Widths};
 
 /// Transports under test.
@@ -107,7 +105,7 @@ fn every_cell_holds_what_the_specification_says_in_virtual_time() {
             let corners = [Corners::With, Corners::Orthogonal][at % 2];
             let call = [Call::Reflect, Call::Async, Call::Schedule][at % 3];
             let run = async |fabric: Fabric| program(fabric, &array, &widths, corners, transport, call).await;
-            let job = Job::new(&Platform::fx100(), nodes(&array)).shuffle_ties(true);
+            let job = virtual_time(&Platform::fx100(), nodes(&array)).shuffle_ties(true);
             checked(job.run(&run), &format!("{transport} {corners:?} {call:?}"))?;
         }
         Ok(())
@@ -124,7 +122,7 @@ fn every_cell_holds_what_the_specification_says_on_threads() {
             let corners = [Corners::Orthogonal, Corners::With][at % 2];
             let call = [Call::Async, Call::Schedule, Call::Reflect][at % 3];
             let run = async |fabric: Fabric| program(fabric, &array, &widths, corners, transport, call).await;
-            checked(Threads::new(nodes(&array)).run(&run), &format!("{transport} {corners:?} {call:?}"))?;
+            checked(threads(nodes(&array)).run(&run), &format!("{transport} {corners:?} {call:?}"))?;
         }
         Ok(())
     });

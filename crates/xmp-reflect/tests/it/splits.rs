@@ -23,6 +23,9 @@ fn each_own_cell_is_in_one_section_and_inner_if_no_stencil_around_it_reads_the_s
                 let own = expected.own(part.coordinates(), &local).is_some();
                 prop_assert_eq!(count(&split.inner) + count(&split.boundary), usize::from(own));
                 prop_assert_eq!(count(&part.owned_sections()), usize::from(own));
+                let index = part.index(&local).expect("a cell of the node");
+                let is_beyond = (0..mapping.dims()).any(|dim| !mapping.bounds(dim).contains(&index[dim]));
+                prop_assert_eq!(count(&part.boundary_sections()), usize::from(is_beyond));
                 let reads_own = |dim: usize| {
                     let line = &expected.lines[dim];
                     let near = |by: i64| {

@@ -16,7 +16,7 @@ use std::{
     process::{self, ExitCode},
     time::Duration,
 };
-use tofu2_sim::shm::{self, Launcher, Threads};
+use tofu2_sim::shm::{self, DEFAULT_SEGMENT_BYTES, Launcher, Threads};
 
 /// What the ranks run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -56,6 +56,15 @@ impl Ranks {
             Ranks::Pair => 2,
             Ranks::Four => cases::FOUR,
             Ranks::Oversubscribed => cases::OVERSUBSCRIBED,
+        }
+    }
+
+    /// Returns the memory that each rank can register. The long cases of two ranks take more than
+    /// the default; only what is used is taken from the system.
+    fn segment_bytes(self) -> usize {
+        match self {
+            Ranks::Pair => 1 << 30,
+            Ranks::Four | Ranks::Oversubscribed => DEFAULT_SEGMENT_BYTES,
         }
     }
 
@@ -108,14 +117,15 @@ pub(super) fn run(
             Provider::Shm => {
                 let plan = serde_json::to_string(&plan)?;
                 let rank = ["bench-rank".into(), measurement.ranks.name().to_owned(), plan];
-                let launcher = Launcher::new(measurement.ranks.number()).grace(Duration::from_secs(1));
+                let launcher = Launcher::new(ranks.number()).segment_bytes(ranks.segment_bytes());
+                let launcher = launcher.grace(Duration::from_secs(1));
                 match launcher.command(std::env::current_exe()?, rank).run()? {
                     0 => Ok(()),
                     code => Err(format!("the measuring ranks ended with code {code}").into()),
                 }
             }
             Provider::Threads => {
-                let threads = Threads::new(measurement.ranks.number());
+                let threads = Threads::new(ranks.number()).segment_bytes(ranks.segment_bytes());
                 let measured = threads.run(&async |fabric| cases::measure(ranks, fabric, plan.clone()).await)?;
                 Ok(fs::write(&plan.results, serde_json::to_vec(&measured[0])?)?)
             }

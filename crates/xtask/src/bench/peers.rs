@@ -46,6 +46,10 @@ pub(crate) struct Options {
     /// at least 50 ms; those who can give up then.
     #[arg(long, value_name = "US")]
     within_each: Option<u32>,
+    /// 16 clients, one share of writers and 256 acquisitions unless others are given: shows that
+    /// everything works.
+    #[arg(long, conflicts_with = "markdown")]
+    quick: bool,
     /// Of everything that is drawn.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -137,7 +141,12 @@ fn retries(lock: Competitor) -> bool {
 }
 
 fn plans(options: &Options) -> Vec<SweepPlan> {
-    let usual = SweepPlan::usual(options.seed);
+    let mut usual = SweepPlan::usual(options.seed);
+    if options.quick {
+        usual.clients.truncate(1);
+        usual.writers.truncate(1);
+        usual.acquisitions = 256;
+    }
     let clients = if options.clients.is_empty() { &usual.clients } else { &options.clients };
     let homes = if options.homes.is_empty() { &usual.locks } else { &options.homes };
     let plan = |(locks, clients): (Locks, u32)| SweepPlan {

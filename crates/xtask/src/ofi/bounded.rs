@@ -1,6 +1,7 @@
 //! A command that is given so much time, and no more.
 
-use super::{interrupt::Interrupt, leftover};
+use super::interrupt::Interrupt;
+use crate::leftover;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::{
     error::Error,

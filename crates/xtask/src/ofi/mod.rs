@@ -8,14 +8,13 @@ mod bounded;
 pub(crate) mod build;
 mod combination;
 mod example;
-mod interrupt;
+pub(crate) mod interrupt;
 pub(crate) mod launcher;
-mod leftover;
 mod report;
 mod slurm;
 
 use crate::page;
-pub(crate) use build::missing;
+pub(crate) use build::{examples, missing};
 
 use bounded::run_within;
 use clap::Args;

@@ -130,10 +130,12 @@ impl Table {
         };
         let mut parts = Vec::with_capacity(ranks.len() + 1);
         let made = async |parts: &mut Vec<_>| {
-            let zeros = vec![0u8; bytes];
+            let mut zeros = Vec::new();
             for rank in ranks {
                 let part = acp.malloc(bytes, *rank).await?;
                 parts.push(part);
+                // Not before a heap has had room: any number of slots may be asked for.
+                zeros.resize(bytes, 0u8);
                 acp.write(part, &zeros).await?;
             }
             let words: Vec<u64> = parts.iter().map(|part| part.to_bits()).collect();

@@ -225,3 +225,53 @@ fn a_rank_is_lost_when_what_it_posted_is_over() {
     ranks.over_now(0, id);
     assert!(ended.join().unwrap() && fate() == tofu2_sim::shm::part::Fate::Lost);
 }
+
+/// Returns whether a post was refused as one of a place that another job has resolved.
+fn is_foreign(posted: rdma_fabric::provider::Posted) -> bool {
+    use rdma_fabric::provider::Posted;
+    match posted {
+        Posted::Failed(FabricError::Unsupported { feature }) => {
+            let feature = feature.to_string();
+            feature.contains("another provider") || feature.contains("another rank as own memory")
+        }
+        _ => false,
+    }
+}
+
+#[test]
+fn a_place_of_another_job_is_refused() {
+    use rdma_fabric::{
+        Amo,
+        provider::{Anchor, Place, Sink, Source},
+    };
+    const BYTES: usize = 4096;
+    let jobs = [Ranks::new(2), Ranks::new(2)];
+    let [theirs, ours] = [0, 1].map(|job| (jobs[job].region(1, BYTES), jobs[job].region(0, BYTES)));
+    let place = |job: usize, rank: u32, region: &Region| {
+        let span = jobs[job].members[0].fabric().remote_span::<u8>(region.at(Rank::new(rank), 0), BYTES);
+        span.unwrap().place().clone()
+    };
+    let (far, own) = (place(1, 1, &ours.0), place(1, 0, &ours.1));
+    let fabric = jobs[1].members[0].fabric();
+    let (provider, mut bytes) = (fabric.provider(), [7; BYTES]);
+    let made_up = Place::remote(far.addr(), BYTES, Anchor::new(far.clone()));
+    for alien in [place(0, 1, &theirs.0), made_up] {
+        assert!(is_foreign(provider.put(&alien, Source::Bytes(&bytes), None)), "put");
+        assert!(is_foreign(provider.put(&alien, Source::Bytes(&bytes), Some(1))), "put with notice");
+        assert!(is_foreign(provider.get(&alien, Sink::Bytes(&mut bytes))), "get");
+        assert!(is_foreign(provider.atomic(&alien.part(0, 8).unwrap(), Amo::Add(1))), "atomic");
+    }
+    let alien = place(0, 0, &theirs.1);
+    for alien in [alien.clone(), alien.hidden()] {
+        for len in [8, BYTES] {
+            let (alien, far) = (alien.part(0, len).unwrap(), far.part(0, len).unwrap());
+            assert!(is_foreign(provider.put(&far, Source::Place(&alien), None)), "put of {len} bytes from");
+            assert!(is_foreign(provider.put(&far, Source::Place(&alien), Some(1))), "put with notice from");
+            assert!(is_foreign(provider.get(&far, Sink::Place(&alien))), "get of {len} bytes into");
+        }
+        assert!(is_foreign(provider.put(&own, Source::Place(&alien), None)), "put on the own node");
+    }
+    let other = jobs[0].members[1].fabric();
+    let opened = provider.keyless().unwrap().open(&other, rdma_fabric::Pact::copies([1, 2]));
+    assert!(matches!(opened, Err(FabricError::Unsupported { .. })), "a handle like that of another rank");
+}

@@ -1,9 +1,10 @@
 //! Who is charged for SELFs: `software.prdma.chain` once for each queue that has some, whichever
 //! own queue they release.
 
+use checks::jobs::virtual_time;
 use prdma_offload::{Buffer, Cartesian, Collectives, Form, Neighbourhood, Options, Pipeline};
 use rdma_fabric::{Group, ProgramResult};
-use tofu2_sim::virt::{Job, Platform};
+use tofu2_sim::virt::Platform;
 
 /// What is started.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +53,7 @@ fn charges(members: usize, what: What, form: Form) -> Vec<u64> {
     const ONE: u64 = 1_000_000_000;
     let starts = |chain| {
         let platform = Platform::fx100().with("software.prdma.chain", chain).expect("it has that constant");
-        Job::new(&platform, members)
+        virtual_time(&platform, members)
             .run(&async |fabric| started(fabric, what, form).await)
             .expect("nothing goes wrong")
             .outs

@@ -10,9 +10,9 @@
 //! * a table of addresses (two barriers), and an agreement that all have found theirs.
 
 use crate::fx100;
+use checks::jobs::threads;
 use prdma_offload::{Aggregation, Buffer, Form, Neighbourhood, Options, PrdmaError, Side, Topology};
 use rdma_fabric::{Fabric, Group, ProgramResult};
-use tofu2_sim::shm::Threads;
 
 const MEMBERS: usize = 8;
 const AGREEMENT: u64 = 3 * 2;
@@ -109,6 +109,6 @@ fn wishes_and_errors_are_agreed_on_in_one_round() {
         let program = async move |fabric| disagreeing(fabric, wishes).await;
         let outs = fx100(4).ranks_per_node(2).run(&program).expect("nothing goes wrong").outs;
         assert_eq!(outs, [want; 4], "{wishes:?}");
-        assert_eq!(Threads::new(4).ranks_per_node(2).run(&program).expect("nothing goes wrong"), outs, "{wishes:?}");
+        assert_eq!(threads(4).ranks_per_node(2).run(&program).expect("nothing goes wrong"), outs, "{wishes:?}");
     }
 }

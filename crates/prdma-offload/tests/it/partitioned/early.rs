@@ -2,10 +2,10 @@
 
 use super::threes;
 use crate::{FORMS, fx100, neighbours};
+use checks::jobs::threads;
 use prdma_offload::{Form, PrdmaError};
 use rdma_fabric::{Fabric, ProgramResult};
 use std::time::Duration;
-use tofu2_sim::shm::Threads;
 
 /// The second of three partitions is marked, and read at the other side while the others are not
 /// marked.
@@ -61,7 +61,7 @@ fn a_partition_is_read_before_the_others_are_marked() {
     for form in FORMS {
         for n in [1, 2, 4] {
             let expected = if form == Form::Queues(2) { Form::Fast } else { form };
-            let formed = Threads::new(n).run(&async |fabric| early(fabric, form).await).unwrap();
+            let formed = threads(n).run(&async |fabric| early(fabric, form).await).unwrap();
             assert!(formed.iter().all(|formed| *formed == expected), "{formed:?}");
             let outcome =
                 fx100(n).jitter(Duration::from_micros(5)).run(&async |fabric| early(fabric, form).await).unwrap();
@@ -117,7 +117,7 @@ fn drive<T>(future: impl core::future::Future<Output = T>) -> T {
 fn threads_of_a_rank_mark_and_look() {
     fn shared<T: Send + Sync>(_: &T) {}
     for form in [Form::Fast, Form::Mrc, Form::Cpu] {
-        let run = Threads::new(2).run_with(|fabric| {
+        let run = threads(2).run_with(|fabric| {
             drive(async {
                 let mut hood = neighbours(&fabric).await?;
                 let me = hood.group().me() as u64;

@@ -3,6 +3,7 @@
 
 use super::{layouts, threes};
 use crate::{FORMS, disturbed, fx100, neighbours};
+use checks::jobs::threads;
 use core::{
     future::{Future, poll_fn},
     pin::pin,
@@ -11,7 +12,6 @@ use core::{
 use prdma_offload::{Buffer, Form, Layout, Options, PrdmaError, Result, Side};
 use rdma_fabric::{Fabric, ProgramResult};
 use std::time::Duration;
-use tofu2_sim::shm::Threads;
 
 /// More polls than any of these futures needs to get somewhere.
 const MOST: usize = 8;
@@ -230,7 +230,7 @@ async fn misuse(fabric: Fabric, form: Form) -> ProgramResult<()> {
 #[test]
 fn misuse_is_told_and_changes_nothing() {
     for form in [Form::Fast, Form::Mrc, Form::Cpu] {
-        Threads::new(3).run(&async |fabric| misuse(fabric, form).await).unwrap();
+        threads(3).run(&async |fabric| misuse(fabric, form).await).unwrap();
         fx100(3).run(&async |fabric| misuse(fabric, form).await).unwrap();
     }
 }

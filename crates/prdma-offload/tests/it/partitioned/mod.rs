@@ -5,10 +5,10 @@ mod early;
 mod misuse;
 
 use crate::{FORMS, disturbed, fx100, neighbours};
+use checks::jobs::threads;
 use prdma_offload::{Buffer, Form, Layout, Neighbourhood, Options, Partitioned};
 use rdma_fabric::{Fabric, ProgramResult, join};
 use std::time::Duration;
-use tofu2_sim::shm::Threads;
 
 /// Three blocks of `len` elements, contiguous or columns.
 fn layouts(columns: bool, len: usize) -> Vec<Layout> {
@@ -107,7 +107,7 @@ fn partitions_in_any_order_bring_what_whole_blocks_do() {
     for form in FORMS {
         for n in [1, 2, 5] {
             for (len, columns) in [(3, (false, false)), (6, (false, true)), (12, (true, true))] {
-                Threads::new(n).run(&async |fabric| alike(fabric, form, len, columns, 10).await).unwrap();
+                threads(n).run(&async |fabric| alike(fabric, form, len, columns, 10).await).unwrap();
                 let program = async move |fabric| alike(fabric, form, len, columns, 100).await;
                 fx100(n).ranks_per_node(1).run(&program).unwrap();
                 disturbed(n, 20).run(&program).unwrap();
@@ -159,7 +159,7 @@ async fn two(fabric: Fabric, form: Form, times: u64) -> ProgramResult<()> {
 fn two_requests_do_not_meet() {
     for form in FORMS {
         for n in [1, 2, 3] {
-            Threads::new(n).run(&async |fabric| two(fabric, form, 10).await).unwrap();
+            threads(n).run(&async |fabric| two(fabric, form, 10).await).unwrap();
             disturbed(n, 20).run(&async |fabric| two(fabric, form, 30).await).unwrap();
         }
     }
@@ -197,7 +197,7 @@ async fn many(fabric: Fabric, form: Form, partitions: usize, runs: usize, times:
 fn many_partitions_use_a_chain_and_too_many_the_cpu() {
     for form in [Form::Fast, Form::Mrc] {
         let program = async move |fabric| many(fabric, form, 20, 3, 10).await;
-        assert_eq!(Threads::new(2).run(&program).unwrap(), [form; 2]);
+        assert_eq!(threads(2).run(&program).unwrap(), [form; 2]);
         assert_eq!(fx100(3).run(&program).unwrap().outs, [form; 3]);
     }
     // Twice 60 times 301 slots are more than half a queue.

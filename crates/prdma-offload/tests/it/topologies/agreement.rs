@@ -1,11 +1,11 @@
 //! What [`Topology::check`] finds, and that all members are told it.
 
 use crate::{both, fx100, simulated};
+use checks::jobs::threads;
 use prdma_offload::topology::{Cartesian, Side, Topology, TopologyError};
 use proptest::prelude::*;
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
-use tofu2_sim::shm::Threads;
 
 /// Sources and destinations of each member.
 type Lists = Vec<(Vec<usize>, Vec<usize>)>;
@@ -191,7 +191,7 @@ async fn failing(fabric: Fabric) -> ProgramResult<()> {
 
 #[test]
 fn one_who_fails_leaves_nobody_waiting() {
-    Threads::new(3).segment_bytes(1 << 18).run(&failing).expect("nobody waits");
+    threads(3).segment_bytes(1 << 18).run(&failing).expect("nobody waits");
 }
 
 /// Member 2 never comes.

@@ -1,10 +1,10 @@
 //! New groups: renumbered for nodes, and parts of grids.
 
 use crate::fx100;
+use checks::jobs::threads;
 use prdma_offload::topology::{Cartesian, Topology, TopologyError};
 use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::{sync::Arc, time::Duration};
-use tofu2_sim::shm::Threads;
 
 /// How many destinations are on other nodes; the new number.
 type Outcome = (usize, usize);
@@ -48,7 +48,7 @@ async fn classes(fabric: Fabric, classes: usize, weighted: bool) -> ProgramResul
 }
 
 fn on_nodes<P: rdma_fabric::Program<Out = Outcome>>(ranks: usize, per_node: usize, program: &P) -> (usize, Vec<usize>) {
-    let real = Threads::new(ranks).ranks_per_node(per_node).run(program).expect("threads");
+    let real = threads(ranks).ranks_per_node(per_node).run(program).expect("threads");
     // Operations take up to 100 µs longer than they need, so that none comes in time by chance.
     for seed in 0..10 {
         let job = fx100(ranks).ranks_per_node(per_node as u32);
@@ -110,6 +110,6 @@ async fn parts(fabric: Fabric, grid: Arc<Cartesian>) -> ProgramResult<()> {
 #[test]
 fn parts_of_a_grid_are_grids() {
     let grid = Arc::new(Cartesian::new(&[2, 3, 2], &[true, false, true]).expect("a grid"));
-    Threads::new(12).run(&async |fabric| parts(fabric, grid.clone()).await).expect("threads");
+    threads(12).run(&async |fabric| parts(fabric, grid.clone()).await).expect("threads");
     fx100(12).run(&async |fabric| parts(fabric, grid.clone()).await).expect("virtual time");
 }

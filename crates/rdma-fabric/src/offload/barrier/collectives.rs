@@ -31,6 +31,8 @@ const BY_SIZE: [Form; 2] = [Form::All(GraphShape::RecursiveDoubling), Form::All(
 ///     }
 ///     Ok(())
 /// }
+/// # tofu2_sim::shm::Threads::new(3).run(&steps).unwrap();
+/// # tofu2_sim::virt::Job::new(&tofu2_sim::virt::Platform::fx100(), 3).run(&steps).unwrap();
 /// ```
 pub struct Barrier(Channel);
 

@@ -136,6 +136,8 @@ impl Fabric {
 ///     }
 ///     Ok(())
 /// }
+/// # tofu2_sim::shm::Threads::new(3).run(&steps).unwrap();
+/// # tofu2_sim::virt::Job::new(&tofu2_sim::virt::Platform::fx100(), 3).run(&steps).unwrap();
 /// ```
 ///
 /// Source: the SR8000's hardware barrier (`hmpp_barrier`), with colours 0 to 7.

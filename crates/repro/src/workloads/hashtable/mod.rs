@@ -118,10 +118,10 @@ impl<L: RmaLock> Hashtable<L> {
 #[non_exhaustive]
 pub enum TableError {
     /// The fabric failed underneath.
-    #[error(transparent)]
+    #[error("{0}")]
     Fabric(#[from] FabricError),
     /// The lock of a volume.
-    #[error(transparent)]
+    #[error("{0}")]
     Lock(#[from] LockError),
     /// A key found its bucket taken and the heap full. Nothing was changed.
     #[error("the volume at {home} is full: all {heap} cells of its heap are used")]

@@ -1,13 +1,14 @@
 //! Ranks that come late: a second member under the number of one that has left, holds without a
 //! borrow, and recoveries that nobody waits for.
 
+use checks::jobs::virtual_time;
 use rdma_fabric::{Fabric, GroupMemory, ProgramResult, Rank, Time};
 use rma_lock::{
     Guard, Lock, LockError,
     locks::{RecoverableLock, Recovery, Room},
 };
 use std::time::Duration;
-use tofu2_sim::virt::{Fault, FaultKind, Faults, Job, Platform};
+use tofu2_sim::virt::{Fault, FaultKind, Faults, Platform};
 
 const HOME: Rank = Rank::new(0);
 /// The rank that stops.
@@ -77,7 +78,7 @@ async fn program(fabric: Fabric) -> ProgramResult<u64> {
 #[test]
 fn late_members_count_with_the_others() {
     let stop = Fault { at: Time::from_picos(2_000_000_000), kind: FaultKind::NodeStop { node: GHOST.number() } };
-    let job = Job::new(&Platform::fx100(), 4).faults(Faults::new(vec![stop]));
+    let job = virtual_time(&Platform::fx100(), 4).faults(Faults::new(vec![stop]));
     let (run, failure) = job.run_through(&async |fabric| program(fabric).await).expect("a run");
     assert_eq!(run.outs, [Some(30), Some(30), Some(30), None], "{failure:?}");
 }

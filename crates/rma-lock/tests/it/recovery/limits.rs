@@ -1,12 +1,13 @@
 //! What a lock does not survive, ranks that are not concerned, and suspicion.
 
+use checks::jobs::virtual_time;
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, Time};
 use rma_lock::{
     Guard, Lock, LockError,
     locks::{RecoverableLock, Recovery, Torn},
 };
 use std::time::Duration;
-use tofu2_sim::virt::{Fault, FaultKind, Faults, Job, Platform};
+use tofu2_sim::virt::{Fault, FaultKind, Faults, Platform};
 
 const HOME: Rank = Rank::new(0);
 const LATE: Duration = Duration::from_millis(2);
@@ -19,7 +20,7 @@ fn at(micros: u64) -> Time {
 /// which they stop.
 fn run(ranks: usize, scene: Scene, stops: &[(u32, u64)]) -> Vec<Option<String>> {
     let stop = |(node, micros): &(u32, u64)| Fault { at: at(*micros), kind: FaultKind::NodeStop { node: *node } };
-    let job = Job::new(&Platform::fx100(), ranks).faults(Faults::new(stops.iter().map(stop).collect()));
+    let job = virtual_time(&Platform::fx100(), ranks).faults(Faults::new(stops.iter().map(stop).collect()));
     let (run, failure) = job.run_through(&async |fabric| scenes(fabric, scene).await).expect("a run");
     let failed = run.outs.iter().filter(|out| out.is_none()).count();
     assert_eq!(failed, stops.len(), "{scene:?}: {failure:?}");

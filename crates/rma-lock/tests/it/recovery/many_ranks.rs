@@ -1,12 +1,13 @@
 //! A job of 4096 ranks: the holder dies, and so does the rank that recovers from that.
 
+use checks::jobs::virtual_time;
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
 use rma_lock::{
     Guard, Lock, LockError,
     locks::{RecoverableLock, Recovery},
 };
 use std::time::{Duration, Instant};
-use tofu2_sim::virt::{Fault, FaultKind, Faults, Job, Platform};
+use tofu2_sim::virt::{Fault, FaultKind, Faults, Platform};
 
 const RANKS: usize = 4096;
 const HOME: Rank = Rank::new(0);
@@ -74,7 +75,7 @@ fn run(after: Option<Duration>) -> Duration {
     let stop = |node, at| Fault { at, kind: FaultKind::NodeStop { node } };
     let stops = [Some(stop(HOLDS, DIES)), after.map(|after| stop(RECOVERS, DIES + after))];
     let faults = Faults::new(stops.into_iter().flatten().collect());
-    let job = Job::new(&Platform::fx100(), RANKS).faults(faults);
+    let job = virtual_time(&Platform::fx100(), RANKS).faults(faults);
     let (run, _) = job.run_through(&when_it_comes_in).unwrap_or_else(|error| panic!("{after:?}: {error}"));
     let mut inside = u64::MAX;
     for (rank, out) in run.outs.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! A panic under a write guard tears what the lock protects, whether its rank continues or dies of
 //! it.
 
+use checks::jobs::{threads, virtual_time};
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
 use rma_lock::{
     Guard, Lock, LockError,
@@ -10,10 +11,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     time::Duration,
 };
-use tofu2_sim::{
-    shm::Threads,
-    virt::{Fault, FaultKind, Faults, Job, Platform},
-};
+use tofu2_sim::virt::{Fault, FaultKind, Faults, Platform};
 
 const HOME: Rank = Rank::new(0);
 const PANICS: Rank = Rank::new(1);
@@ -84,17 +82,20 @@ async fn panicking(fabric: Fabric, dies: bool) -> ProgramResult<u64> {
 
 #[test]
 fn a_rank_that_catches_it_goes_on() {
-    let torn =
-        Job::new(&Platform::fx100(), RANKS).run(&async |fabric| panicking(fabric, false).await).expect("a run").outs;
+    let torn = virtual_time(&Platform::fx100(), RANKS)
+        .run(&async |fabric| panicking(fabric, false).await)
+        .expect("a run")
+        .outs;
     assert_eq!(torn.iter().sum::<u64>(), 1, "mended once: {torn:?}");
-    let torn = Threads::new(RANKS).run(&async |fabric| panicking(fabric, false).await).expect("a run");
+    let torn = threads(RANKS).run(&async |fabric| panicking(fabric, false).await).expect("a run");
     assert_eq!(torn.iter().sum::<u64>(), 1, "mended once: {torn:?}");
 }
 
 #[test]
 fn a_rank_that_dies_of_it_leaves_torn_data() {
-    let (run, failure) =
-        Job::new(&Platform::fx100(), RANKS).run_through(&async |fabric| panicking(fabric, true).await).expect("a run");
+    let (run, failure) = virtual_time(&Platform::fx100(), RANKS)
+        .run_through(&async |fabric| panicking(fabric, true).await)
+        .expect("a run");
     assert!(failure.is_some() && run.outs[PANICS.index()].is_none());
     let survivors = [run.outs[0], run.outs[2]].map(|torn| torn.expect("a survivor ends well"));
     assert_eq!(survivors.iter().sum::<u64>(), 1, "mended once: {survivors:?}");
@@ -137,7 +138,7 @@ async fn mending(fabric: Fabric) -> ProgramResult<u64> {
 #[test]
 fn a_death_while_somebody_mends_tears_nothing() {
     let stop = Fault { at: Time::from_picos(300_000_000), kind: FaultKind::NodeStop { node: DIES } };
-    let job = Job::new(&Platform::fx100(), 4).faults(Faults::new(vec![stop]));
+    let job = virtual_time(&Platform::fx100(), 4).faults(Faults::new(vec![stop]));
     let (run, _) = job.run_through(&mending).expect("a run");
     assert_eq!(run.outs, [Some(0), Some(0), Some(0), None]);
 }

@@ -2,6 +2,7 @@
 //! during a recovery: what survivors do with the lock, and what must hold for it. A failure is
 //! replayed from its seed, or from the list it prints.
 
+use checks::jobs::virtual_time;
 use checks::lock::Record;
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
 use rma_lock::{
@@ -9,7 +10,7 @@ use rma_lock::{
     locks::{RecoverableLock, Recovery},
 };
 use std::time::Duration;
-use tofu2_sim::virt::{Fault, FaultKind, Faults, Job, Odds, Platform};
+use tofu2_sim::virt::{Fault, FaultKind, Faults, Odds, Platform};
 
 const HOME: Rank = Rank::new(0);
 /// How long a writer takes.
@@ -103,7 +104,7 @@ impl StoppingJob {
             let node = rank as u32 / self.per_node;
             faults.as_slice().iter().any(|fault| fault.kind == FaultKind::NodeStop { node })
         };
-        let job = Job::new(&Platform::fx100(), self.ranks).ranks_per_node(self.per_node).faults(faults.clone());
+        let job = virtual_time(&Platform::fx100(), self.ranks).ranks_per_node(self.per_node).faults(faults.clone());
         let run = job.run_through(&async |fabric| self.part(fabric).await);
         let (run, _) = run.unwrap_or_else(|error| panic!("{what}: {error}\n{faults}"));
         let mut all = Tally::default();
@@ -129,7 +130,7 @@ impl StoppingJob {
 fn nobody_dies() {
     for ranks in [1, 2, 4] {
         let job = StoppingJob::of(ranks, 6);
-        let tallies = Job::new(&Platform::fx100(), ranks).ranks_per_node(1);
+        let tallies = virtual_time(&Platform::fx100(), ranks).ranks_per_node(1);
         let tallies = tallies.run(&async |fabric| job.part(fabric).await).expect("a run").outs;
         let tallies: Vec<_> = tallies.into_iter().map(|tally| tally.expect("no error")).collect();
         assert_eq!(tallies[0].version, tallies.iter().map(|tally| tally.wrote).sum::<u64>(), "{ranks} ranks");

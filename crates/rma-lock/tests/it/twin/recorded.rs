@@ -2,6 +2,7 @@
 //! effect.
 
 use super::Same;
+use checks::jobs::threads;
 use rdma_fabric::{
     Amo, Fabric, Group, ProgramResult, Rank, RemoteAddr, Result, forward,
     provider::{Place, Posted, Provider, Sink, Source},
@@ -21,7 +22,6 @@ use std::{
     },
     thread::yield_now,
 };
-use tofu2_sim::shm::Threads;
 use twin::{Access, Lock, Replay, Role, Word};
 
 /// An access of a rank to a word that the model has.
@@ -221,7 +221,7 @@ async fn play<L: RmaLock>(
 /// If a rank fails, or the ranks wait for each other.
 pub(super) fn record(same: &Same, seeds: Range<u64>) -> Vec<Vec<Recorded>> {
     let (same, record, runs) = (*same, Record::default(), Mutex::default());
-    let job = Threads::new(same.roles.len()).segment_bytes(1 << 20);
+    let job = threads(same.roles.len()).segment_bytes(1 << 20);
     let ended = job.run(&async |fabric: Fabric| {
         let (to, seeds) = ((record.clone(), &runs), seeds.clone());
         match same.lock {

@@ -1,9 +1,10 @@
 //! What is refused, and what happens to a window whose members leave.
 
 use super::everywhere;
+use checks::jobs::virtual_time;
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
 use rma_lock::{EpochKind, LockMode, Op, Window, WindowError};
-use tofu2_sim::virt::{Job, Platform};
+use tofu2_sim::virt::Platform;
 
 async fn misuse(fabric: Fabric) -> ProgramResult<()> {
     let window = Window::<f64>::allocate(&fabric, 4).await?;
@@ -128,7 +129,7 @@ async fn lost(fabric: Fabric, how: usize) -> ProgramResult<()> {
 #[test]
 fn the_loss_of_a_member_ends_waits() {
     for how in 0..4 {
-        let ended = Job::new(&Platform::fx100(), 3).run(&async |fabric| lost(fabric, how).await);
+        let ended = virtual_time(&Platform::fx100(), 3).run(&async |fabric| lost(fabric, how).await);
         let error = ended.expect_err("a rank failed").to_string();
         assert!(error.contains("rank 2") && error.contains("lost"), "{how}: {error}");
     }
@@ -150,5 +151,5 @@ async fn many(fabric: Fabric) -> ProgramResult<()> {
 
 #[test]
 fn large_windows_have_fences_and_no_post() {
-    Job::new(&Platform::fx100(), 1030).ranks_per_node(8).run(&many).expect("all ranks end well");
+    virtual_time(&Platform::fx100(), 1030).ranks_per_node(8).run(&many).expect("all ranks end well");
 }

@@ -1,10 +1,11 @@
 //! Random accumulates against a sequential model.
 
+use checks::jobs::virtual_time;
 use proptest::prelude::*;
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 use rma_lock::{Op, Window, WindowElement};
 use std::{fmt::Debug, time::Duration};
-use tofu2_sim::virt::{Job, Platform};
+use tofu2_sim::virt::Platform;
 
 const ELEMENTS: usize = 5;
 
@@ -175,7 +176,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let platform = Platform::fx100();
-        let job = Job::new(&platform, 2).ranks_per_node(1).seed(seed).jitter(Duration::from_micros(3)).shuffle_ties(true);
+        let job = virtual_time(&platform, 2).ranks_per_node(1).seed(seed).jitter(Duration::from_micros(3)).shuffle_ties(true);
         if let Err(error) = job.run(&async |fabric| random_calls(fabric, calls.clone(), element).await) {
             return Err(TestCaseError::fail(error.to_string()));
         }
@@ -185,7 +186,7 @@ proptest! {
     fn nothing_that_commutes_is_lost(values in prop::collection::vec(-9..10, 1..100), seed in any::<u64>()) {
         const RANKS: i32 = 4;
         let platform = Platform::fx100();
-        let job = Job::new(&platform, RANKS as usize).ranks_per_node(2).seed(seed).jitter(Duration::from_micros(3));
+        let job = virtual_time(&platform, RANKS as usize).ranks_per_node(2).seed(seed).jitter(Duration::from_micros(3));
         let ended = job.run(&async |fabric| commuting(fabric, values.clone()).await).map_err(|error| TestCaseError::fail(error.to_string()))?;
         let (mut sums, mut least) = ([0.0; 40], [0i64; 40]);
         for (place, value) in values.iter().enumerate() {

@@ -1,12 +1,12 @@
 //! Passive target, with every lock of the crate.
 
 use super::everywhere;
+use checks::jobs::threads;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{
     AccessLock, LockMode, Op, RwLock, Window, WindowOptions,
     locks::{LockKind, OneLock, WindowLock},
 };
-use tofu2_sim::shm::Threads;
 
 const ROUNDS: i64 = if cfg!(miri) { 2 } else { 20 };
 
@@ -139,7 +139,7 @@ fn sources_may_be_reused_after_a_local_flush() {
 }
 
 fn everywhere_or_unordered() -> Vec<Vec<u32>> {
-    Threads::new(3).segment_bytes(1 << 17).run(&own_memory_as_source).expect("all ranks end well")
+    threads(3).segment_bytes(1 << 17).run(&own_memory_as_source).expect("all ranks end well")
 }
 
 /// Two disjoint groups have their own windows at the same time; the lock is at a member other than
@@ -188,7 +188,7 @@ fn futures_can_be_sent() {
         Ok(window.free().await?)
     }
     let check = |fabric: Fabric| is_send(all(fabric));
-    Threads::new(1).segment_bytes(1 << 16).run(&of_one).unwrap();
+    threads(1).segment_bytes(1 << 16).run(&of_one).unwrap();
     let _ = check;
 }
 

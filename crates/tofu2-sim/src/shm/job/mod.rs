@@ -23,7 +23,10 @@ use super::{
 };
 pub(crate) use control::{Control, Plan, State};
 use core::{sync::atomic::Ordering::Relaxed, time::Duration};
-use rdma_fabric::{Existing, FabricError, Rank, provider::Anchor};
+use rdma_fabric::{
+    Existing, FabricError, Rank,
+    provider::{Anchor, Place},
+};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -127,6 +130,14 @@ impl Job {
         self.elsewhere.as_ref()
     }
 
+    /// Returns whether the job is a node's part of one that runs on several nodes.
+    pub(crate) fn is_part(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.elsewhere.is_some();
+        #[cfg(not(target_os = "linux"))]
+        false
+    }
+
     /// Returns whether a rank runs on another node.
     #[inline]
     pub(crate) fn is_far(&self, rank: Rank) -> bool {
@@ -136,6 +147,15 @@ impl Job {
         }
         let _ = rank;
         false
+    }
+
+    /// Returns the number of ranks that run on this machine.
+    pub(crate) fn ranks_here(&self) -> usize {
+        #[cfg(target_os = "linux")]
+        if self.elsewhere.is_some() {
+            return (0..self.plan.ranks).filter(|rank| !self.is_far(Rank::new(*rank as u32))).count();
+        }
+        self.plan.ranks
     }
 
     /// Returns the first rank of a rank's node; `None` if there is no such rank on this node.
@@ -181,6 +201,14 @@ impl Job {
         let segment = self.segment(rank)?;
         let missing = FabricError::NoSuchRank { rank, ranks: self.plan.ranks };
         Ok(self.anchors.get(rank.index()).ok_or(missing)?.get_or_init(|| Anchor::new(segment.clone())))
+    }
+
+    /// Returns the segment that a place was resolved in by this job; `None` for any other place.
+    #[inline(always)]
+    pub(crate) fn segment_with(&self, place: &Place) -> Option<&Arc<Mapping>> {
+        let rank = place.rank().index();
+        let anchor = self.anchors.get(rank).and_then(OnceLock::get)?;
+        place.has_anchor(anchor).then(|| self.segments.get(rank)).flatten()
     }
 
     /// Returns the best way to reach memory that existed before it was registered.

@@ -5,15 +5,15 @@ use super::{
     heap::{Extent, GRAIN, Heap},
     inside::RegionId,
     mapping::Mapping,
+    pages::Unchecked,
     regions::{self, RegionKind},
     retired::Retired,
     symmetric::Symmetric,
 };
-use crate::{host_memory, shm::job::Job};
-use rdma_fabric::{
-    FabricError, OwnedMemory, Rank, RegionKey,
-    error::{OutOfMachineMemory, OutOfMemory},
-};
+use crate::shm::job::Job;
+use rdma_fabric::{FabricError, OwnedMemory, Rank, RegionKey, error::OutOfMemory};
+
+pub(crate) use super::pages::Pages;
 
 /// Allocator state of one rank, protected by the endpoint's lock.
 #[derive(Debug)]
@@ -29,6 +29,7 @@ pub(crate) struct Allocator {
     /// Adopted memory that was dropped while operations were inside it, each with its owner.
     pub(super) leaving: Vec<(Rank, HeldBuffer)>,
     pages: Pages,
+    pub(super) unchecked: Unchecked,
 }
 
 impl Drop for Allocator {
@@ -38,23 +39,9 @@ impl Drop for Allocator {
     }
 }
 
-/// Where the segment's pages come from.
-#[derive(Debug)]
-pub(crate) enum Pages {
-    /// From the process's own memory, on first touch.
-    Private,
-    /// From a memory file: reserved when a region is allocated, so that no access can run out of
-    /// pages.
-    #[cfg(target_os = "linux")]
-    File {
-        file: std::os::fd::OwnedFd,
-        /// Offset in the file where the segment's heap starts.
-        heap_at: usize,
-    },
-}
-
 impl Allocator {
-    pub(crate) fn new(heap_bytes: usize, pages: Pages) -> Self {
+    /// Makes the allocator of a rank that shares its machine's memory with the others of `ranks`.
+    pub(crate) fn new(heap_bytes: usize, pages: Pages, ranks: usize) -> Self {
         Allocator {
             heap: Heap::new(heap_bytes),
             free: Vec::new(),
@@ -63,6 +50,7 @@ impl Allocator {
             retired: Retired::default(),
             leaving: Vec::new(),
             pages,
+            unchecked: Unchecked::new(ranks),
         }
     }
 
@@ -198,7 +186,7 @@ impl Allocator {
         extent: Extent,
     ) -> Result<(), FabricError> {
         self.pages
-            .reserve(me, bytes, extent)
+            .take(segment, &mut self.unchecked, (me, bytes), extent)
             .map_err(|error| error.unwrap_or_else(|| out_of_memory(segment, me, bytes, 0)))?;
         extent.used_before().into_iter().for_each(|(offset, len)| segment.zero(offset, len));
         Ok(())
@@ -217,22 +205,6 @@ pub(crate) struct RegisteredExtent {
 
 pub(crate) fn out_of_memory(segment: &Mapping, rank: Rank, requested: usize, available: usize) -> FabricError {
     FabricError::from(OutOfMemory { rank, requested, available, segment: segment.heap_len() })
-}
-
-impl Pages {
-    /// Makes sure that an extent of the heap has pages. `Err(None)` means that none are left.
-    #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
-    fn reserve(&self, rank: Rank, requested: usize, extent: Extent) -> Result<(), Option<FabricError>> {
-        let Extent { offset, len, fresh_start, fresh_end } = extent;
-        // Bytes that were in use before already have their pages.
-        host_memory::has((fresh_end - fresh_start) as u64)
-            .map_err(|available| FabricError::from(OutOfMachineMemory { rank, requested, ranks: 1, available }))?;
-        match self {
-            Pages::Private => Ok(()),
-            #[cfg(target_os = "linux")]
-            Pages::File { file, heap_at } => crate::shm::processes::memory_file::reserve(file, heap_at + offset, len),
-        }
-    }
 }
 
 #[cfg(all(test, target_os = "linux", not(miri)))]
@@ -268,7 +240,7 @@ mod tests {
         let pages = |file| Pages::File { file, heap_at: layout::HEAP };
         // Sealed at its size, so it has no page for any byte of the heap.
         let refusing = memory_file::create("onesided-test", layout::HEAP, layout::HEAP).unwrap();
-        let mut allocator = Allocator::new(HEAP, pages(refusing));
+        let mut allocator = Allocator::new(HEAP, pages(refusing), 1);
         for _ in 0..2 {
             let error =
                 allocator.alloc(&segment, Rank::new(0), 3 * layout::PAGE, RegionKind::Heap, |_| ()).unwrap_err();

@@ -134,6 +134,11 @@ const _: () = assert!(RING_SEEN / CACHE_LINE == RING_TAIL / CACHE_LINE && SYMMET
 const _: () = assert!(CACHE_LINE.is_multiple_of(ENTRY) && CACHE_LINE.is_multiple_of(RING_SLOT));
 const _: () = assert!(RING_CAPACITY.is_power_of_two() && HEAP.is_multiple_of(PAGE) && PAGE.is_multiple_of(CACHE_LINE));
 
+/// Bytes at the start of a segment that have their pages before any rank starts: all protocol words.
+/// Peers access those of a rank that has not started yet, and an access must find a page.
+pub(crate) const RESERVED: usize = (NODE_QUEUES + QUEUE_ENGINES * QUEUE_NUMBERS * 8).next_multiple_of(4096);
+const _: () = assert!(RESERVED <= HEAP);
+
 // ----- the control block -----
 
 fields! {

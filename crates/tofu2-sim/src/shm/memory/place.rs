@@ -9,7 +9,7 @@ use super::{
     mapping::{Mapping, Piece},
     regions,
 };
-use crate::shm::job::abort;
+use crate::shm::job::{Job, abort};
 use rdma_fabric::{
     FabricError, RemoteAddr, Result,
     provider::{Anchor, Place},
@@ -30,13 +30,13 @@ struct OutsidePlace {
 pub(crate) fn outside_of(target: &Arc<Mapping>, addr: RemoteAddr, outside: Outside) -> Place {
     let len = outside.len();
     let apart = OutsidePlace { target: target.clone(), first: addr.offset, outside };
-    Place::remote(addr, len, Some(Anchor::new(apart)))
+    Place::remote(addr, len, Anchor::new(apart))
 }
 
 /// Wakes the owner of a place if it is parked and waits for bytes of the place.
 pub(crate) fn ring(place: &Place) {
     // Only places in segments are written without this provider.
-    if let Some(segment) = place.anchor().and_then(Anchor::get::<Arc<Mapping>>) {
+    if let Some(segment) = place.kept::<Arc<Mapping>>() {
         segment.ring_for(place.start(), place.len());
     }
 }
@@ -57,23 +57,28 @@ pub(crate) enum Bytes<'a> {
 }
 
 impl<'a> LocatedPlace<'a> {
-    /// Locates a place.
+    /// Locates a place of a job.
+    ///
+    /// An operation is announced under the address of its place, in the job of the rank that posts
+    /// it. So the memory that is accessed must be that of the address, and of this job: a place of
+    /// another job would be accessed without its owner's knowledge.
     ///
     /// # Errors
-    /// [`FabricError::Unsupported`] for a place of another provider.
-    pub(crate) fn of(place: &'a Place) -> Result<Self> {
-        Self::find(place).ok_or(FabricError::Unsupported { feature: &"a place of another provider" })
+    /// [`FabricError::Unsupported`] for a place of another provider or job.
+    pub(crate) fn of(job: &Job, place: &'a Place) -> Result<Self> {
+        Self::find(job, place).ok_or(FabricError::Unsupported { feature: &"a place of another provider" })
     }
 
-    fn find(place: &'a Place) -> Option<Self> {
+    fn find(job: &Job, place: &'a Place) -> Option<Self> {
         let (addr, len) = (place.addr(), place.len());
-        let anchor = place.anchor()?;
-        if let Some(target) = anchor.get::<Arc<Mapping>>() {
+        let is_of_job = |target| job.segment_of(addr.rank).is_some_and(|segment| Arc::ptr_eq(segment, target));
+        if let Some(target) = place.kept::<Arc<Mapping>>().filter(|target| is_of_job(target)) {
             let generation_at = regions::entry_at(addr.region)?;
             let piece = target.piece_from(place.start(), len, generation_at, addr.region.generation.into())?;
             return Some(LocatedPlace { addr, len, target, bytes: Bytes::Segment(piece) });
         }
-        let OutsidePlace { target, first, outside } = anchor.get()?;
+        let OutsidePlace { target, first, outside } =
+            place.kept().filter(|place: &&OutsidePlace| is_of_job(&place.target))?;
         let at = usize::try_from(addr.offset.checked_sub(*first)?).ok()?;
         Some(LocatedPlace { addr, len, target, bytes: Bytes::Outside(outside.part(at, len)?) })
     }

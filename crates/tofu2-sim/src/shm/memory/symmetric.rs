@@ -26,7 +26,7 @@ use super::{
     registration::Registration,
 };
 use crate::{
-    host_memory::{self, LARGE},
+    available,
     shm::{
         endpoint::Endpoint,
         job::State,
@@ -84,8 +84,9 @@ fn propose(endpoint: &Endpoint, asked: Asked) {
     };
     let say = |field, value| control.card(me, side(allocator.symmetric.phase + 1) + field).store(value, Relaxed);
     asked.words().into_iter().for_each(|(field, word)| say(field, word));
-    let together = (asked.bytes as u64).saturating_mul(endpoint.job().plan.ranks as u64);
-    allocator.symmetric.lacking = if asked.bytes < LARGE { None } else { host_memory::has(together).err() };
+    let together = (asked.bytes as u64).saturating_mul(allocator.unchecked.ranks() as u64);
+    let check = || available::check(together, available::memory()).err();
+    allocator.symmetric.lacking = if allocator.unchecked.is_due(asked.bytes) { check() } else { None };
     // Holes may still be sufficient.
     let promised = if allocator.symmetric.lacking.is_some() { 0 } else { promised as u64 };
     say(layout::SIDE_VERDICT, if is_in_grace(allocator) { promised | layout::SIDE_RETIRED } else { promised });
@@ -175,10 +176,11 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
     let more_later = verdicts().any(|verdict| verdict & layout::SIDE_RETIRED != 0);
     let heap = &mut allocator.heap;
     let taken = if asked.is_apart() { heap.take_locked(bytes, limit) } else { heap.take_symmetric(bytes, limit) };
-    let refusal = |available| match allocator.symmetric.lacking {
+    let refusal = |available| match &allocator.symmetric.lacking {
         None => out_of_memory(segment, me, bytes, available),
-        Some(available) => {
-            FabricError::from(OutOfMachineMemory { rank: me, requested: bytes, ranks: job.plan.ranks, available })
+        Some(left) => {
+            let (ranks, available) = (allocator.unchecked.ranks(), left.amount);
+            FabricError::from(OutOfMachineMemory { rank: me, requested: bytes, ranks, available })
         }
     };
     let taken = taken.map_err(refusal).and_then(|extent| match allocator.symmetric.free_slot() {

@@ -97,7 +97,7 @@ fn reach<R>(
 pub(crate) fn put(endpoint: &Endpoint, to: &LocatedPlace<'_>, from: &Source<'_>) -> Result<()> {
     match from {
         Source::Bytes(bytes) => reach(endpoint, to, bytes.len(), |reached| reached.copy_in(bytes, to)),
-        Source::Place(own) => between(endpoint, to, &LocatedPlace::of(own)?),
+        Source::Place(own) => between(endpoint, to, &LocatedPlace::of(endpoint.job(), own)?),
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn put(endpoint: &Endpoint, to: &LocatedPlace<'_>, from: &Source<'_>)
 pub(crate) fn get(endpoint: &Endpoint, from: &LocatedPlace<'_>, to: Sink<'_>) -> Result<()> {
     match to {
         Sink::Bytes(bytes) => reach(endpoint, from, bytes.len(), |reached| reached.copy_out(bytes, from)),
-        Sink::Place(own) => between(endpoint, &LocatedPlace::of(own)?, from),
+        Sink::Place(own) => between(endpoint, &LocatedPlace::of(endpoint.job(), own)?, from),
     }
 }
 

@@ -14,7 +14,6 @@ use rdma_fabric::{
     provider::{Place, Posted, Source},
 };
 use ring::{Claim, DamagedRing, Ring};
-use std::sync::Arc;
 
 impl Ring for Mapping {
     type Word = AtomicU64;
@@ -122,7 +121,7 @@ impl Endpoint {
         if !to.admits(bytes.len()) {
             return false;
         }
-        let Some(target) = to.anchor().and_then(|anchor| anchor.get::<Arc<Mapping>>()) else { return false };
+        let Some(target) = self.job().segment_with(to) else { return false };
         let Some(claim) = ring::claim_next(target, self.me()) else { return false };
         if to.copy_in(bytes).is_none() {
             give_up(target, claim);
@@ -138,7 +137,7 @@ impl Endpoint {
     #[inline(never)]
     pub(crate) fn notify_general(&self, to: &LocatedPlace<'_>, from: &Source<'_>, data: u64) -> Posted {
         // Look first, so that an impossible operation is not taken for one that needs room.
-        if let Some(error) = objection(to, from) {
+        if let Some(error) = self.objection(to, from) {
             return Posted::failed(error);
         }
         let claim = match ring::claim(to.target, self.me()) {
@@ -154,6 +153,21 @@ impl Endpoint {
         publish(to.target, claim, data, region, offset + to.len as u64);
         to.ring_with_notice();
         Posted::Over(0)
+    }
+
+    /// Returns why a put from `from` to `to` is impossible, as far as that is known in advance.
+    fn objection(&self, to: &LocatedPlace<'_>, from: &Source<'_>) -> Option<FabricError> {
+        let len = from.len();
+        if to.is_fit()
+            && let Source::Place(own) = from
+        {
+            match LocatedPlace::of(self.job(), own) {
+                Ok(own) if own.is_fit() => {}
+                Ok(own) => return Some(own.refusal(len, 1)),
+                Err(error) => return Some(error),
+            }
+        }
+        (!to.is_fit() || len != to.len).then(|| to.refusal(len, 1))
     }
 
     /// Leaves a notice for this rank in the name of `from`. Returns whether there was room.
@@ -206,19 +220,4 @@ fn give_up(target: &Mapping, claim: ring::Claim) {
     ring::withdraw(target, claim);
     // Other ranks' notices may be ready behind it.
     target.ring_for_notice();
-}
-
-/// Returns why a put from `from` to `to` is impossible, as far as that is known in advance.
-fn objection(to: &LocatedPlace<'_>, from: &Source<'_>) -> Option<FabricError> {
-    let len = from.len();
-    if to.is_fit()
-        && let Source::Place(own) = from
-    {
-        match LocatedPlace::of(own) {
-            Ok(own) if own.is_fit() => {}
-            Ok(own) => return Some(own.refusal(len, 1)),
-            Err(error) => return Some(error),
-        }
-    }
-    (!to.is_fit() || len != to.len).then(|| to.refusal(len, 1))
 }

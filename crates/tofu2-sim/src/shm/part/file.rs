@@ -7,6 +7,7 @@
 
 use super::PartPlan;
 use crate::shm::{
+    admission,
     endpoint::Endpoint,
     job::{Control, Job, Plan, State, holder::Holder},
     memory::{Mapping, allocator::Pages, layout, mapping::MappedFile},
@@ -63,11 +64,13 @@ impl PartPlan {
 pub(super) fn lead(part: &PartPlan, number: u64, secret: u64) -> Result<Endpoint> {
     let plan = part.job()?;
     let (len, control_bytes) = (part.file_bytes(&plan)?, plan.control_bytes());
+    admission::of_part(&plan, part.local.len(), len as u64)
+        .map_err(|error| FabricError::setting("ranks of this node", error.to_string()))?;
     let file = memory_file::create(FILE_NAME, len, control_bytes)?;
     let no_pages = || FabricError::System { call: &"fallocate", errno: rustix::io::Errno::NOSPC.raw_os_error() };
     for index in 0..part.local.len() {
         let at = control_bytes + index * plan.segment_bytes();
-        memory_file::reserve(&file, at, layout::HEAP).map_err(|error| error.unwrap_or_else(no_pages))?;
+        memory_file::reserve(&file, at, layout::RESERVED).map_err(|error| error.unwrap_or_else(no_pages))?;
     }
     let (at, mirrors) = (control_bytes + part.local.len() * plan.segment_bytes(), layout::GATE_MIRRORS);
     memory_file::reserve(&file, at, part.local.len() * mirrors).map_err(|error| error.unwrap_or_else(no_pages))?;

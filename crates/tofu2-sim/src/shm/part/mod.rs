@@ -27,7 +27,8 @@ use super::{
     endpoint::Endpoint,
     job::State,
     memory::{
-        adopted, place,
+        adopted,
+        place::{self, LocatedPlace},
         regions::{self, RegionKind, Resolved},
     },
 };
@@ -163,6 +164,11 @@ impl Part {
             RegionKind::Adopted => return Err(FabricError::Unsupported { feature: &"memory outside the segment" }),
         };
         Ok(Located { at: at as u64, len: len as u64, lock })
+    }
+
+    /// Returns whether a place was resolved by a rank of this node, in this job.
+    pub fn has_resolved(&self, place: &Place) -> bool {
+        LocatedPlace::of(self.endpoint.job(), place).is_ok()
     }
 
     /// Returns a place of this rank for what ranks of other nodes ask for, who have looked whether

@@ -54,6 +54,23 @@ fn connect(parts: &[Part]) {
 }
 
 #[test]
+fn no_fabric_of_a_part_lends_references() {
+    let parts = parts(&[&[0], &[1]]);
+    connect(&parts);
+    let fabrics: Vec<_> = parts.iter().map(Part::fabric).collect();
+    let copies = |fabric: &Fabric| fabric.caps().locked_memory == rdma_fabric::LockedMemory::Copies;
+    assert!(fabrics.iter().all(copies), "a part resolves memory without a key for ranks elsewhere");
+    let keyless = fabrics[0].keyless(rdma_fabric::Pact::copies([1, 2])).unwrap();
+    assert!(copies(&keyless));
+    let region = keyless.alloc(64).unwrap();
+    let addr = region.at(Rank::new(0), 0);
+    assert!(matches!(fabrics[0].remote_word::<u64>(addr), Err(FabricError::Locked { .. })));
+    let place = parts[0].place(region.key(), 0, 64, 8).unwrap();
+    assert!(parts[0].has_resolved(&place) && !parts[1].has_resolved(&place), "of another node's job");
+    assert!(matches!(keyless.mapped(&region, Rank::new(0)), Err(FabricError::NotMapped { .. })));
+}
+
+#[test]
 fn who_waits_for_other_bytes_than_were_written_sleeps_on() {
     let parts = parts(&[&[0], &[1]]);
     let parking = parts[0].endpoint.kept_segment().prepare_park(Watch::Word(layout::HEAP + 640));

@@ -6,6 +6,7 @@ use super::{
         job::{Job, holder::Holder},
     },
     broker::BrokerAddress,
+    descriptors::FIRST,
     inherit,
     launcher::JOB_VARIABLE,
     memory_file,
@@ -117,7 +118,7 @@ impl FromStr for JobVariable {
         if variable.rank as usize >= variable.ranks {
             return Err(malformed(format!("is for rank {} of {} ranks", variable.rank, variable.ranks)));
         }
-        if variable.memory < 3 {
+        if variable.memory < FIRST {
             return Err(malformed("names a standard stream"));
         }
         Ok(variable)

@@ -6,7 +6,10 @@
 //! user, or as root, and know the job's secret, which is in the control block. A connection lasts
 //! as long as the client's process; while it lasts, that process may be copying.
 
-use super::memory_file::refused;
+use super::{
+    descriptors::{above_standard_streams, renumbered},
+    memory_file::refused,
+};
 use crate::shm::{job::Control, memory::layout};
 use core::{mem::MaybeUninit, sync::atomic::Ordering::Relaxed};
 use rdma_fabric::{Rank, Result};
@@ -83,8 +86,8 @@ impl BrokerAddress {
     /// Opens the broker. Connections of strangers are refused.
     pub(crate) fn listen(self) -> Result<Broker> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let listener =
-            socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(refused(&"socket"))?;
+        let listener = above_standard_streams(|| socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None));
+        let listener = listener.map_err(refused(&"socket"))?;
         bind(&listener, &self.address()?).map_err(refused(&"bind"))?;
         listen(&listener, QUEUE).map_err(refused(&"listen"))?;
         Ok(Broker { address: self, listener, clients: Vec::new(), deposits: HashMap::new(), fetched: 0 })
@@ -92,8 +95,9 @@ impl BrokerAddress {
 
     /// Connects as `me`. Blocks while the launcher is still starting other ranks.
     pub(crate) fn connect(self, me: Rank) -> Result<Connection> {
-        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-            .map_err(refused(&"socket"))?;
+        let flags = SocketFlags::CLOEXEC;
+        let socket = above_standard_streams(|| socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None));
+        let socket = socket.map_err(refused(&"socket"))?;
         let address = self.address()?;
         retry_on_intr(|| connect(&socket, &address)).map_err(refused(&"connect"))?;
         Ok(Connection { socket, me, secret: self.secret })
@@ -181,7 +185,8 @@ impl Broker {
         let connecting = ready.next().unwrap_or(false);
         let Broker { address, clients, deposits, fetched, .. } = self;
         clients.retain_mut(|client| !ready.next().unwrap_or(false) || client.serve(*address, deposits, fetched));
-        while connecting && let Ok(socket) = retry_on_intr(|| accept_with(&self.listener, SocketFlags::CLOEXEC)) {
+        let accept = || retry_on_intr(|| accept_with(&self.listener, SocketFlags::CLOEXEC)).and_then(renumbered);
+        while connecting && let Ok(socket) = accept() {
             let ours = socket_peercred(&socket).is_ok_and(|peer| peer.uid.is_root() || peer.uid == geteuid());
             if ours {
                 self.clients.push(Client { socket, rank: None });
@@ -267,6 +272,7 @@ fn receive<const N: usize>(socket: &OwnedFd, flags: RecvFlags) -> Result<Option<
         RecvAncillaryMessage::ScmRights(mut files) => files.next(),
         _ => None,
     });
+    let file = file.map(renumbered).transpose()?;
     if message.bytes != bytes.len() {
         return Ok(None);
     }

@@ -10,11 +10,11 @@
 
 #![allow(unsafe_code)]
 
-use super::placement::affinity;
+use super::{descriptors::above_standard_streams, placement::affinity};
 use rustix::{
     fs::{self, Mode, OFlags},
     io::{Errno, FdFlags, fcntl_setfd},
-    process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal},
+    process::{Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal},
     thread::sched_setaffinity,
 };
 use std::{
@@ -32,7 +32,10 @@ pub(crate) const FILE_NAME: &str = "onesided-job";
 /// Lets `command`'s process have `file` under the same number, run on `cpus` only, and be killed
 /// when this thread ends.
 pub(crate) fn pass_on(command: &mut Command, file: Arc<OwnedFd>, cpus: Option<affinity::Set>) {
-    let launcher = getpid();
+    pass_on_from(getpid(), command, file, cpus);
+}
+
+fn pass_on_from(launcher: Pid, command: &mut Command, file: Arc<OwnedFd>, cpus: Option<affinity::Set>) {
     // SAFETY: between fork and exec the closure only makes system calls; it neither allocates nor
     // locks.
     unsafe { command.pre_exec(move || prepare(launcher, &file, cpus.as_ref()).map_err(Into::into)) };
@@ -41,8 +44,9 @@ pub(crate) fn pass_on(command: &mut Command, file: Arc<OwnedFd>, cpus: Option<af
 fn prepare(launcher: Pid, file: &OwnedFd, cpus: Option<&affinity::Set>) -> Result<(), Errno> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Some(launcher) {
-        // The launcher died before the line above, so the signal will never be sent.
-        return Err(Errno::SRCH);
+        // The launcher died before the line above, so the signal will never be sent. An error could not
+        // be reported to it either: the standard library would abort, and leave a core file.
+        kill_process(getpid(), Signal::KILL)?;
     }
     if let Some(cpus) = cpus {
         sched_setaffinity(None, cpus)?;
@@ -60,5 +64,21 @@ pub(crate) fn open_anew(number: RawFd) -> Result<OwnedFd, &'static str> {
         return Err("is no memory file of a launcher");
     }
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    fs::open(path, flags, Mode::empty()).map_err(|_| "can't be opened anew")
+    above_standard_streams(|| fs::open(path, flags, Mode::empty())).map_err(|_| "can't be opened anew")
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn a_child_whose_launcher_has_died_ends_in_silence() {
+        let file: OwnedFd = std::fs::File::open("/dev/null").unwrap().into();
+        let mut command = Command::new("/nonexistent/program");
+        // Not this process, as if another one had adopted the child.
+        pass_on_from(Pid::INIT, &mut command, Arc::new(file), None);
+        let status = command.spawn().and_then(|mut child| child.wait()).unwrap();
+        assert_eq!(status.signal(), Some(Signal::KILL.as_raw()), "{status}");
+    }
 }

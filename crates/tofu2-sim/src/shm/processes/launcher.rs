@@ -91,9 +91,10 @@ impl Launcher {
     /// existing memory. A rank itself has two of the job's descriptors open, and one for each rank
     /// whose existing memory it accesses.
     ///
-    /// SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGUSR1 to the calling process end all ranks within half a
-    /// second, by SIGTERM and then SIGKILL; the exit code is then 128 + signal. The last three do nothing
-    /// if the process ignored them. If the calling *thread* ends, all ranks are killed. If the calling
+    /// A signal to the calling process that asks it to end sends SIGTERM to all ranks, and SIGKILL
+    /// after half a second or at the next signal; the exit code is 128 + that signal. These are
+    /// SIGINT, SIGTERM and SIGQUIT and, unless the process ignores or handles them itself, SIGHUP,
+    /// SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM and SIGXCPU. If the calling *thread* ends, all ranks are killed. If the calling
     /// process ignored SIGCHLD, it no longer does so afterwards.
     ///
     /// # Errors
@@ -101,8 +102,9 @@ impl Launcher {
     /// with [`FabricError::Deadlock`], and they were killed after the grace period.
     /// [`JobError::Aborted`] if a rank ended the job: all have ended within a second, those that
     /// still ran after half of it by SIGKILL. (What a rank's command has started is not ended.)
+    /// [`JobError::TooManyRanks`] if this machine has no room for the ranks; nothing was started.
     /// [`JobError::Fabric`] if the job could not be started: [`FabricError::Setting`] for an
-    /// invalid option, [`FabricError::System`] for what the operating system refuses,
+    /// invalid option, or a command that is not found, [`FabricError::System`] for what the operating system refuses,
     /// [`FabricError::Unsupported`] on systems other than Linux, or for
     /// [`Bind::Numa`](crate::shm::Bind::Numa) where the system reports no NUMA nodes. No process is
     /// left behind in this case.

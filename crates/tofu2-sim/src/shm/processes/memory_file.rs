@@ -1,5 +1,6 @@
 //! Memory files, which are nameless, sealed and of fixed size.
 
+use super::descriptors::above_standard_streams;
 use crate::shm::memory::layout;
 use rdma_fabric::{FabricError, error::Literal};
 use rustix::{
@@ -23,9 +24,10 @@ pub(crate) fn create(name: &str, len: usize, reserved: usize) -> Result<OwnedFd,
     layout::check_page(rustix::param::page_size())?;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Kernels before 6.3 don't know the flag against execution.
-    let file = fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL)
-        .or_else(|_| fs::memfd_create(name, flags))
-        .map_err(refused(&"memfd_create"))?;
+    let file = above_standard_streams(|| {
+        fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL).or_else(|_| fs::memfd_create(name, flags))
+    })
+    .map_err(refused(&"memfd_create"))?;
     // Beyond its file-size limit, a process gets a fatal signal instead of this error.
     if getrlimit(Resource::Fsize).current.is_some_and(|most| most < len as u64) {
         return Err(refused(&"ftruncate")(Errno::FBIG));
@@ -65,6 +67,16 @@ pub(crate) fn reserve(file: impl AsFd, offset: usize, len: usize) -> Result<(), 
     })
 }
 
+/// Gives the pages between two offsets back, but for those that hold bytes outside of these. If the
+/// system refuses that, they stay with the file.
+pub(crate) fn release(file: impl AsFd, start: usize, end: usize) {
+    let (start, end) = (start.next_multiple_of(layout::PAGE), end / layout::PAGE * layout::PAGE);
+    if start < end {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let _ = retry_on_intr(|| fs::fallocate(&file, flags, start as u64, (end - start) as u64));
+    }
+}
+
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
@@ -88,5 +100,10 @@ mod tests {
         reserve(&file, 2 * layout::PAGE + 5000, layout::PAGE).unwrap();
         assert!(bytes(&file) >= before + layout::PAGE as i64);
         assert!(reserve(&file, 1 << 21, 64).is_err(), "growing is sealed");
+        // A page that holds another byte stays.
+        release(&file, 2 * layout::PAGE + 1, 4 * layout::PAGE);
+        assert_eq!(bytes(&file), before + layout::PAGE as i64);
+        release(&file, 2 * layout::PAGE, 4 * layout::PAGE - 1);
+        assert_eq!(bytes(&file), before);
     }
 }

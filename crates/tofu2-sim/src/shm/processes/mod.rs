@@ -11,7 +11,8 @@
 //! To be read in this order: the public interface ([`launcher`], [`placement`]); the launcher's
 //! side ([`start`], with [`memory_file`], [`inherit`] and [`signals`]; [`supervise`], with
 //! [`rank_process`] and [`stderr`]); a rank's side ([`attach`]); and how ranks reach each other's
-//! own memory ([`peer_memory`], through the [`broker`], and [`cross_copy`]).
+//! own memory ([`peer_memory`], through the [`broker`], and [`cross_copy`]). What both sides keep open
+//! is numbered by [`descriptors`].
 
 #[cfg(target_os = "linux")]
 pub(crate) mod attach;
@@ -19,6 +20,8 @@ pub(crate) mod attach;
 pub(crate) mod broker;
 #[cfg(target_os = "linux")]
 pub(crate) mod cross_copy;
+#[cfg(target_os = "linux")]
+mod descriptors;
 #[cfg(target_os = "linux")]
 mod inherit;
 pub(crate) mod launcher;

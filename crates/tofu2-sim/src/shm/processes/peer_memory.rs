@@ -20,6 +20,7 @@
 use super::{
     broker::{BrokerAddress, Connection},
     cross_copy::{CrossPlace, LONGEST_CALL, in_parts},
+    descriptors::above_standard_streams,
     memory_file::refused,
     probe::kept,
 };
@@ -198,7 +199,8 @@ impl OwnImage {
     /// Does the probe: opens this process's own image, and reads and writes through it.
     fn open() -> Result<Self> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
-        let image = fs::open("/proc/self/mem", flags, Mode::empty()).map_err(refused(&"open(/proc/self/mem)"))?;
+        let image = above_standard_streams(|| fs::open("/proc/self/mem", flags, Mode::empty()));
+        let image = image.map_err(refused(&"open(/proc/self/mem)"))?;
         let table: Box<[Descriptor]> = (0..crate::shm::memory::layout::SLOTS).map(|_| Descriptor::default()).collect();
         let own = OwnImage { image, table: Box::leak(table) };
         let word = &own.table[0][0];

@@ -49,7 +49,7 @@ impl End {
 }
 
 /// A signal's number and, if it is a common one, its name.
-struct Signal(i32);
+pub(crate) struct Signal(pub(crate) i32);
 
 impl fmt::Display for Signal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,5 +1,4 @@
-//! Handling of signals that ask a launcher to end, while a job runs: SIGINT and SIGTERM, and SIGHUP, SIGQUIT
-//! and SIGUSR1 (batch systems warn by it), unless these are ignored, as by `nohup`.
+//! Handling of the signals that ask a launcher to end, while a job runs.
 //!
 //! SIGCHLD gets a handler that does nothing. A process may inherit the setting that it is ignored;
 //! the system then reaps children by itself, their exit codes are lost, and their numbers may
@@ -10,7 +9,7 @@ use rdma_fabric::{FabricError, error::Literal};
 use rustix::io::Errno;
 use signal_hook::{
     SigId,
-    consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1},
+    consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU},
     flag,
     low_level::{pipe, unregister},
 };
@@ -26,30 +25,34 @@ use std::{
     },
 };
 
-/// The number of jobs that this process supervises.
-static JOBS: Mutex<usize> = Mutex::new(0);
+/// The signals that others send to end a process, as far as they can be caught. By default each of
+/// them would end the launcher at once, and the ranks with it by SIGKILL.
+pub(crate) const TERMINATING: [i32; 9] =
+    [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGXCPU];
+
+/// Those of them that end a job whatever this process does about them otherwise: shells start
+/// commands in the background with SIGINT and SIGQUIT ignored.
+const ALWAYS: [i32; 3] = [SIGINT, SIGQUIT, SIGTERM];
+
+/// What this process has installed.
+static INSTALLED: Mutex<Installed> = Mutex::new(Installed { jobs: 0, defaults: 0 });
 /// Whether there are no jobs; the signals then have their default effect again.
 static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// The signals that are caught, the same for all jobs of this process.
-static CAUGHT: OnceLock<Vec<i32>> = OnceLock::new();
-
-/// Returns the signals to catch, if those of these bits are ignored.
-fn caught(ignored: u64) -> Vec<i32> {
-    let more = [SIGHUP, SIGQUIT, SIGUSR1].into_iter().filter(|signal| ignored & 1 << (signal - 1) == 0);
-    [SIGINT, SIGTERM].into_iter().chain(more).collect()
+#[derive(Debug)]
+struct Installed {
+    /// The number of jobs that this process supervises.
+    jobs: usize,
+    /// The signals that get their default effect from this crate when there is no job: bit `n - 1` for
+    /// signal `n`.
+    defaults: u64,
 }
 
-/// Returns the signals that this process ignores: bit 0 is signal 1. Where that can't be read, only
-/// SIGINT and SIGTERM are caught, so that `nohup` keeps its effect.
-fn ignored() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let bits = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
-    u64::from_str_radix(bits.trim(), 16).ok()
-}
-
-/// Catches SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGUSR1 as long as this lives; without one they have their
-/// default effect, as far as this crate's handlers matter. The last three stay ignored if they are. SIGCHLD is not ignored any more, from the first one on.
+/// Catches the signals that ask a process to end (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
+/// SIGALRM, SIGVTALRM, SIGXCPU) as long as this lives; without one they have their default effect, as
+/// far as this crate's handlers matter. Except for the first two and SIGQUIT, a signal that this
+/// process ignores (SIGHUP under `nohup`) or handles itself is left alone. SIGCHLD is not ignored any
+/// more, from the first one on.
 ///
 /// It is readable ([`AsFd`]) when a signal has come.
 #[derive(Debug)]
@@ -59,12 +62,23 @@ pub struct Signals {
     /// The last signal that has come.
     last: Arc<AtomicUsize>,
     registered: Vec<SigId>,
-    /// Whether this is counted in [`JOBS`].
+    /// Whether this is counted in [`INSTALLED`].
     counted: bool,
 }
 
 fn failed(call: Literal) -> impl Fn(io::Error) -> FabricError {
     move |error| refused(call)(Errno::from_io_error(&error).unwrap_or(Errno::INVAL))
+}
+
+/// Returns the signals that this process ignores or handles: bit `n - 1` for signal `n`. Where the
+/// system does not report them, none counts as such.
+fn taken() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let bits = |name| {
+        let bits = text.lines().find_map(|line| line.strip_prefix(name));
+        bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0)
+    };
+    bits("SigIgn:") | bits("SigCgt:")
 }
 
 impl Signals {
@@ -76,13 +90,19 @@ impl Signals {
         let (reader, writer) = UnixStream::pair().map_err(failed(&"socketpair"))?;
         reader.set_nonblocking(true).map_err(failed(&"ioctl"))?;
         let mut signals = Signals { pipe: reader, last: Arc::default(), registered: Vec::new(), counted: false };
-        let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
-        // Once a handler is installed, only we can provide the default effect.
+        let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+        // Once a handler is installed, only this crate can provide the default effect.
         let idle = IDLE.get_or_init(Arc::default);
-        let first = Arc::strong_count(idle) == 1;
-        for &signal in CAUGHT.get_or_init(|| caught(ignored().unwrap_or(u64::MAX))) {
-            if first {
+        let taken = taken();
+        for signal in TERMINATING {
+            let bit = 1 << (signal - 1);
+            let is_ours = installed.defaults & bit != 0;
+            if taken & bit != 0 && !is_ours && !ALWAYS.contains(&signal) {
+                continue;
+            }
+            if !is_ours {
                 flag::register_conditional_default(signal, idle.clone()).map_err(failed(&"sigaction"))?;
+                installed.defaults |= bit;
             }
             let last =
                 flag::register_usize(signal, signals.last.clone(), signal as usize).map_err(failed(&"sigaction"))?;
@@ -92,10 +112,10 @@ impl Signals {
             signals.registered.push(registered);
         }
         signals.registered.push(flag::register(SIGCHLD, Arc::default()).map_err(failed(&"sigaction"))?);
-        *jobs += 1;
+        installed.jobs += 1;
         signals.counted = true;
         idle.store(false, SeqCst);
-        drop(jobs);
+        drop(installed);
         Ok(signals)
     }
 
@@ -119,24 +139,11 @@ impl Drop for Signals {
             unregister(id);
         }
         if self.counted {
-            let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
-            *jobs -= 1;
-            if let Some(idle) = IDLE.get().filter(|_| *jobs == 0) {
+            let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+            installed.jobs -= 1;
+            if let Some(idle) = IDLE.get().filter(|_| installed.jobs == 0) {
                 idle.store(true, SeqCst);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_ignored_stays_ignored_but_for_two() {
-        assert_eq!(caught(0), [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1]);
-        assert_eq!(caught(1), [SIGINT, SIGTERM, SIGQUIT, SIGUSR1], "by nohup");
-        assert_eq!(caught(u64::MAX), [SIGINT, SIGTERM]);
-        assert!(ignored().is_some());
     }
 }

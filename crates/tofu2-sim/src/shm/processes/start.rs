@@ -15,6 +15,7 @@ use super::{
 use crate::{
     JobError,
     shm::{
+        admission,
         job::{Control, Plan},
         memory::{Mapping, layout, mapping::MappedFile},
         queues::config::QueueOptions,
@@ -23,13 +24,21 @@ use crate::{
 use core::sync::atomic::Ordering::Relaxed;
 use rdma_fabric::FabricError;
 use rustix::{
+    fs::{Access, access},
     io::Errno,
     process::{Pid, PidfdFlags, pidfd_open},
     rand::{GetRandomFlags, getrandom},
     time::{ClockId, clock_gettime},
 };
 use std::{
-    os::fd::{AsRawFd, OwnedFd},
+    env,
+    ffi::OsStr,
+    io,
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    path::Path,
     process::{Command, Stdio},
     sync::Arc,
     time::Instant,
@@ -50,6 +59,8 @@ pub(crate) fn run(launcher: &Launcher) -> Result<i32, JobError> {
     };
     let options = &launcher.options;
     let plan = options.plan(monotonic_ns())?;
+    look_up(program, launcher).map_err(|error| cannot_run(program, &error))?;
+    admission::of_processes(&plan)?;
     let bound = placement::of_job(options.bind, plan.ranks)?;
     // Before any child exists, so that no signal leaves one behind.
     let signals = Signals::catch()?;
@@ -78,20 +89,50 @@ pub(crate) fn run(launcher: &Launcher) -> Result<i32, JobError> {
         let child = command.spawn().map_err(|error| match Errno::from_io_error(&error) {
             // This is not the command's fault.
             Some(errno @ (Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE)) => refused(&"spawn")(errno),
-            _ => FabricError::setting(
-                "command",
-                match cpus {
-                    None => format!("{} can't be run as rank {rank}: {error}", program.display()),
-                    Some(cpus) => {
-                        format!("{} can't be run as rank {rank} on CPUs {cpus:?}: {error}", program.display())
-                    }
-                },
-            ),
+            _ => match cpus {
+                None => cannot_run(program, &error),
+                Some(cpus) => FabricError::setting(
+                    "command",
+                    format!("{} can't be run as rank {rank} on CPUs {cpus:?}: {error}", program.display()),
+                ),
+            },
         })?;
         supervisor.add(process(rank, child)?);
     }
     drop(file);
     supervisor.run()
+}
+
+/// Finds the program, so that a job that can't start takes nothing.
+///
+/// # Errors
+/// That of the system: there is no such file, or it may not be executed.
+fn look_up(program: &OsStr, launcher: &Launcher) -> io::Result<()> {
+    let found = |path: &Path| -> io::Result<()> {
+        if !path.metadata()?.is_file() {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        Ok(access(path, Access::EXEC_OK)?)
+    };
+    if program.as_bytes().contains(&b'/') {
+        return found(Path::new(program));
+    }
+    // The ranks' own variable counts, as it does when they are started.
+    let of_ranks = launcher.environment.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+    let path = of_ranks.or_else(|| env::var_os("PATH")).unwrap_or_else(|| "/bin:/usr/bin".into());
+    let mut refused = io::Error::from(Errno::NOENT);
+    for directory in env::split_paths(&path) {
+        match found(&directory.join(program)) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused = error,
+            Err(_) => {}
+        }
+    }
+    Err(refused)
+}
+
+fn cannot_run(program: &OsStr, error: &io::Error) -> FabricError {
+    FabricError::setting("command", format!("{} can't be run: {error}", program.display()))
 }
 
 /// Begins to watch a child that was just started; kills it if that is impossible.
@@ -123,7 +164,7 @@ fn create(plan: Plan, queues: QueueOptions) -> Result<Created, FabricError> {
     let (control_bytes, len) = (plan.control_bytes(), plan.segment_at(plan.ranks));
     let file = memory_file::create(FILE_NAME, len, control_bytes)?;
     for rank in 0..plan.ranks {
-        memory_file::reserve(&file, plan.segment_at(rank), layout::HEAP)
+        memory_file::reserve(&file, plan.segment_at(rank), layout::RESERVED)
             .map_err(|error| error.unwrap_or_else(|| refused(&"fallocate")(Errno::NOSPC)))?;
     }
     let whole = MappedFile::new(&file, len)?;

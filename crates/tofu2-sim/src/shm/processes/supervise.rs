@@ -4,7 +4,7 @@ use super::{
     super::job::Job,
     broker::Broker,
     memory_file::refused,
-    rank_process::End,
+    rank_process::{self, End},
     signals::Signals,
     stderr::{Forwarding, Relay},
 };
@@ -92,7 +92,7 @@ pub(crate) struct Supervisor {
     lingering: Vec<Rank>,
     /// The first rank that was seen to fail.
     failed: Option<usize>,
-    /// The exit code that a signal to the launcher demands.
+    /// The signal to the launcher that ends the job.
     interrupted: Option<i32>,
     /// When the ranks that are still running are killed.
     deadline: Option<Instant>,
@@ -154,8 +154,12 @@ impl Supervisor {
         }
         let victim = self.victim();
         let failure = victim.and_then(|rank| self.failure(rank));
-        let code = self.interrupted.or(failure).unwrap_or(0);
-        forwarding.finish(if code == 0 { Vec::new() } else { ends_in_words(&self.ends(), victim) });
+        let code = self.interrupted.map(|signal| 128 + signal).or(failure).unwrap_or(0);
+        let interrupted = self
+            .interrupted
+            .map(|signal| format!("the launcher received {}, so it ended the job", rank_process::Signal(signal)));
+        let ends = if code == 0 { Vec::new() } else { ends_in_words(&self.ends(), victim) };
+        forwarding.finish(interrupted.into_iter().chain(ends).collect());
         match self.job.aborted().or(self.given_up.take()) {
             Some(error) if self.interrupted.is_none() => Err(error),
             _ => Ok(code),
@@ -224,7 +228,7 @@ impl Supervisor {
     }
 
     fn interrupt(&mut self, signal: i32) {
-        let again = self.interrupted.replace(128 + signal).is_some();
+        let again = self.interrupted.replace(signal).is_some();
         let signal = if again { Signal::KILL } else { Signal::TERM };
         self.processes.iter_mut().for_each(|process| process.send(signal));
         self.end_by(INTERRUPT_GRACE);

@@ -37,6 +37,10 @@ const YIELDS: u32 = 300;
 /// Waits of ranks spin for a few microseconds, then yield, then park until a peer writes the rank's
 /// memory; an idle program uses almost no CPU. Other futures work too: their wakers unpark the
 /// thread.
+///
+/// # Panics
+/// If a future of a rank in virtual time is still pending: the thread that would be parked is the
+/// one that simulates, so the future would never complete. Such futures are awaited.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     run(&mut |cx| poll_apart(future.as_mut(), cx))
@@ -127,6 +131,11 @@ pub(crate) fn note(cx: &Context<'_>, request: PollRequest<'_>) -> bool {
         }
         _ => false,
     })
+}
+
+/// Returns the number of [`block_on`]s that this thread is inside.
+pub(crate) fn depth() -> usize {
+    FRAMES.with_borrow(Vec::len)
 }
 
 /// Tells the [`block_on`] that polls with `cx`, if one does, that the rank has made progress, if it

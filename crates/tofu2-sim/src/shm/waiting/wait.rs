@@ -235,7 +235,7 @@ impl<'a> Wait<'a> {
     #[inline]
     pub(crate) fn looks_once_more(slot: &mut Slot) -> bool {
         slot.0[0] |= BEGUN;
-        slot.0[3] = (slot.0[3] + 1) % LOOKS;
+        slot.0[3] = slot.0[3].wrapping_add(1) % LOOKS;
         slot.0[3] != 0
     }
 

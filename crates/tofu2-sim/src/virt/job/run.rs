@@ -2,7 +2,7 @@
 
 use super::{Job, Plan};
 use crate::{
-    JobError, host_memory,
+    JobError, available,
     virt::{
         clock::{Chance, Clock},
         core::Core,
@@ -156,10 +156,11 @@ fn enough_memory(ranks: u32, nodes: u32, engines: u32, counts: bool, task_bytes:
     let per_rank = Ranks::BYTES_PER_RANK + Executor::bytes_per_rank(task_bytes) + OVERHEAD + counted;
     let per_node = Core::bytes_per_node(engines);
     let needed = u64::from(ranks) * per_rank as u64 + u64::from(nodes) * per_node as u64;
-    host_memory::has(needed).map_err(|available| JobError::TooLittleMemory {
+    available::check(needed, available::private_memory()).map_err(|left| JobError::TooLittleMemory {
         what: format!("{ranks} simulated ranks of {per_rank} bytes each on {nodes} nodes of {per_node}"),
         needed,
-        available,
+        available: left.amount,
+        limit: left.limit,
     })
 }
 

@@ -1,7 +1,10 @@
 //! Storage of regions: its accounting, and the table of one rank's own regions.
 
 use super::SYMMETRIC;
-use crate::{JobError, host_memory};
+use crate::{
+    JobError,
+    available::{self, Left, STEP},
+};
 use rdma_fabric::RegionKey;
 use std::panic::resume_unwind;
 
@@ -10,11 +13,15 @@ use std::panic::resume_unwind;
 pub(super) struct Stored {
     pub(super) now: usize,
     pub(super) peak: usize,
+    /// Bytes that were taken since the last comparison with what this machine has left.
+    unchecked: usize,
 }
 
 impl Stored {
     pub(super) fn zeroed(&mut self, words: usize) -> Box<[u64]> {
-        if words >= host_memory::LARGE / 8 {
+        self.unchecked = self.unchecked.saturating_add(words.saturating_mul(8));
+        if self.unchecked >= STEP {
+            self.unchecked = 0;
             NoStorage::unless_there_is(words);
         }
         self.now += words * 8;
@@ -33,7 +40,7 @@ impl Stored {
 #[derive(Debug)]
 pub(crate) struct NoStorage {
     bytes: u64,
-    available: u64,
+    left: Left,
 }
 
 impl NoStorage {
@@ -42,18 +49,17 @@ impl NoStorage {
     fn unless_there_is(words: usize) {
         let bytes = (words as u64).saturating_mul(8);
         // The allocator may refuse what the system would provide. Neither check takes any pages.
-        let available = match host_memory::has(bytes) {
-            Err(available) => available,
-            Ok(()) if Vec::<u64>::new().try_reserve_exact(words).is_ok() => return,
-            Ok(()) => host_memory::available().unwrap_or(0),
-        };
-        // Without a message: the job's error says it.
-        resume_unwind(Box::new(NoStorage { bytes, available }));
+        let left = available::private_memory();
+        if bytes <= left.amount && Vec::<u64>::new().try_reserve_exact(words).is_ok() {
+            return;
+        }
+        // Without a message: the job's error has it.
+        resume_unwind(Box::new(NoStorage { bytes, left }));
     }
 
     pub(crate) fn into_error(self) -> JobError {
-        let NoStorage { bytes: needed, available } = self;
-        JobError::TooLittleMemory { what: "a simulated region that is written".to_owned(), needed, available }
+        let NoStorage { bytes: needed, left: Left { amount: available, limit } } = self;
+        JobError::TooLittleMemory { what: "a simulated region that is written".to_owned(), needed, available, limit }
     }
 }
 

@@ -6,7 +6,7 @@ mod multicast;
 mod posting;
 mod token;
 
-pub(super) use posting::Payload;
+pub(super) use posting::{Payload, posted, same_length};
 
 use super::{
     memory::Loc,

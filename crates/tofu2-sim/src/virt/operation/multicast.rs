@@ -10,7 +10,7 @@ use super::{
         clock::EventKind,
         core::{Core, Machine},
         memory::Loc,
-        provider::{Me, loc},
+        provider::Me,
     },
     Cargo, Op, Opcode,
     posting::{Payload, owned, posted, same_length},
@@ -55,7 +55,7 @@ impl Me {
         if let Payload::Registered(from) = payload {
             core.check(from)?;
         }
-        let to: Vec<Loc> = to.iter().map(loc).collect();
+        let to = to.iter().map(|place| self.loc(place)).collect::<Result<Vec<Loc>>>()?;
         for place in &to {
             same_length(payload.len(), place.len)?;
             core.check(place)?;

@@ -4,7 +4,7 @@ use super::{
     super::{
         core::Core,
         memory::{Loc, SPARSE, is_zero},
-        provider::{Me, loc},
+        provider::Me,
     },
     Cargo, Op, Opcode, token,
 };
@@ -126,20 +126,26 @@ impl Me {
     /// Posts an atomic.
     #[inline]
     pub(crate) fn atomic(&self, place: &Place, amo: Amo<u64>) -> Posted {
+        posted(self.try_atomic(place, amo))
+    }
+
+    #[inline]
+    fn try_atomic(&self, place: &Place, amo: Amo<u64>) -> Result<Posted> {
         let lane = self.lane();
-        let (target, mut core) = (loc(place), self.world.core());
+        let (target, mut core) = (self.loc(place)?, self.world.core());
+        if !matches!(target.len, 4 | 8) || !target.offset.is_multiple_of(target.len) {
+            return Err(FabricError::misaligned(place.addr(), if target.len == 4 { 4 } else { 8 }));
+        }
         let near = [core.nearby.note(self), core.nearby.note(place)];
         core.ranks.note_near(lane, near);
-        if let Err(error) = core.check(&target) {
-            return Posted::failed(error);
-        }
+        core.check(&target)?;
         if core.machine.timing.atomics == Atomics::None {
-            return Posted::failed(FabricError::no_atomics_at_all(place.addr()));
+            return Err(FabricError::no_atomics_at_all(place.addr()));
         }
         let (opcode, a, b) = Opcode::of(amo);
         let mut op = Op::new(opcode, lane, target);
         (op.a, op.b, op.prepared) = (a, b, place.is_prepared());
-        core.post_in_slot(op)
+        Ok(core.post_in_slot(op))
     }
 
     /// Posts a nop, which never leaves the node.
@@ -151,7 +157,7 @@ impl Me {
     }
 }
 
-pub(super) fn posted(outcome: Result<Posted>) -> Posted {
+pub(crate) fn posted(outcome: Result<Posted>) -> Posted {
     outcome.unwrap_or_else(Posted::failed)
 }
 
@@ -176,6 +182,6 @@ pub(super) fn owned(bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(copy)
 }
 
-pub(super) fn same_length(have: u64, want: u64) -> Result<()> {
+pub(crate) fn same_length(have: u64, want: u64) -> Result<()> {
     if have == want { Ok(()) } else { Err(FabricError::length_mismatch(have as usize, want as usize)) }
 }

@@ -49,7 +49,16 @@ fn far(core: &mut Core, rank: u32, time: u64) -> Token {
     let mut op = Op::new(Opcode::Nop, rank, Loc::default());
     op.at = time;
     let slot = core.operations.insert(op);
-    token(FAR, u64::from(slot) + 1)
+    token(FAR, u64::from(core.operations.get(slot).generation) << 32 | (u64::from(slot) + 1))
+}
+
+/// Returns the slot of a token with the kind [`FAR`], and what it holds; `None` once that was
+/// given up.
+fn far_op(core: &mut Core, bits: u64) -> Option<(u32, &mut Op)> {
+    let (slot, generation) = ((bits as u32).wrapping_sub(1), (bits >> 32) as u32);
+    // No posted operation ends that late.
+    let op = core.operations.of(slot, generation).filter(|op| op.opcode == Opcode::Nop && op.at & KIND != 0)?;
+    Some((slot, op))
 }
 
 fn token(kind: u64, value: u64) -> Token {
@@ -64,11 +73,11 @@ enum Ending {
     In(u32, u32),
 }
 
-fn ending(core: &Core, token: Token) -> Ending {
+fn ending(core: &mut Core, token: Token) -> Ending {
     let bits = token.0.get();
     match bits & KIND {
         SLOT => Ending::In(bits as u32, ((bits & !KIND) >> 32) as u32),
-        FAR => Ending::At(core.operations.get((bits - 1) as u32).at),
+        FAR => Ending::At(far_op(core, bits).map_or(0, |(_, op)| op.at)),
         _ => Ending::At(bits & !KIND),
     }
 }
@@ -80,7 +89,7 @@ impl Me {
     pub(crate) fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
         let lane = self.lane();
         let mut core = self.world.core();
-        match ending(&core, *token) {
+        match ending(&mut core, *token) {
             Ending::At(time) => {
                 let now = if cx.waker().data().is_null() { core.now_of(lane) } else { core.clock.now() };
                 if now >= time {
@@ -115,7 +124,7 @@ impl Me {
     pub(crate) fn test(&self, token: &Token) -> bool {
         let lane = self.lane();
         let mut core = self.world.core();
-        match ending(&core, *token) {
+        match ending(&mut core, *token) {
             Ending::At(time) => core.now_of(lane) >= time,
             Ending::In(slot, generation) => core.operations.of(slot, generation).is_none_or(|op| op.done),
         }
@@ -132,7 +141,7 @@ impl Core {
     fn sets_timer(&mut self, token: &mut Token) -> bool {
         let bits = token.0.get();
         if bits & KIND == FAR {
-            return !mem::replace(&mut self.operations.get_mut((bits - 1) as u32).awaited, true);
+            return far_op(self, bits).is_some_and(|(_, op)| !mem::replace(&mut op.awaited, true));
         }
         *token = Token(token.0 | TIMED);
         bits & KIND == TIME
@@ -141,7 +150,9 @@ impl Core {
     fn forget(&mut self, token: Token) {
         let bits = token.0.get();
         if bits & KIND == FAR {
-            self.operations.retire((bits - 1) as u32);
+            if let Some((slot, _)) = far_op(self, bits) {
+                self.operations.retire(slot);
+            }
         } else if let Ending::In(slot, generation) = ending(self, token)
             && let Some(op) = self.operations.of(slot, generation)
         {

@@ -125,6 +125,11 @@ impl Ranks {
         self.ranks as usize
     }
 
+    /// Returns whether there is such a lane, of a program or a helper.
+    pub(super) fn has_lane(&self, lane: u32) -> bool {
+        (lane as usize) < self.states.len()
+    }
+
     /// Returns the status of a rank; `None` if there is no such rank.
     pub(super) fn status_of(&self, rank: u32) -> Option<Status> {
         if rank < self.ranks { self.states.get(rank as usize).map(|state| state.status) } else { None }

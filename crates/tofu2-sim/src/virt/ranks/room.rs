@@ -139,6 +139,7 @@ impl Ranks {
             extra.room_line.retain(|n| *n != number);
             self.wake(rank);
         }
+        let target = target.filter(|target| self.status_of(*target).is_some());
         if let (Some(number), Some(target)) = (theirs.checked_sub(1), target) {
             let extra = self.at(target).existing();
             let next = extra.and_then(|extra| extra.receive_queue.give_up(Ticket { rank, number }, depth));

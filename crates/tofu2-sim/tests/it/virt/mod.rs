@@ -2,6 +2,7 @@
 
 mod atomics;
 mod barrier;
+mod blocking;
 mod blocks;
 mod collectives;
 mod contention;
@@ -26,6 +27,6 @@ mod queues;
 mod router;
 mod saturation;
 mod sr8000;
-mod start;
+pub(crate) mod start;
 mod timeline;
 mod topology;

@@ -4,10 +4,13 @@
 use super::super::{
     allocator::Allocator, heap::Extent, inside::RegionId, layout, mapping::Mapping, regions, retired::Retired,
 };
-use crate::shm::{
-    endpoint::Endpoint,
-    job::Job,
-    waiting::{WaitsFor, wait},
+use crate::{
+    available::Left,
+    shm::{
+        endpoint::Endpoint,
+        job::Job,
+        waiting::{WaitsFor, wait},
+    },
 };
 use rdma_fabric::{FabricError, Pact, Rank, RegionKey};
 use std::collections::{BTreeMap, VecDeque};
@@ -26,9 +29,9 @@ pub(crate) struct Symmetric {
     pub(super) dropped: [u64; WORDS],
     /// Entries in use whose part this rank has dropped, before they move to `dropped`.
     pub(super) retired: Retired<usize>,
-    /// The bytes that this rank's machine has, if they are too few for all ranks, so that this rank
+    /// What this rank's machine has left, if that is too little for its ranks, so that this rank
     /// promises nothing at present. Determined before any rank takes its part.
-    pub(super) lacking: Option<u64>,
+    pub(super) lacking: Option<Left>,
     /// Number of phases arrived at.
     pub(super) phase: u64,
     /// The allocation that was begun and not completed.

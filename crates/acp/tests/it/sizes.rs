@@ -1,0 +1,79 @@
+//! Sizes and positions at which arithmetic could wrap, on threads and in virtual time.
+
+use crate::bed::everywhere;
+use acp::{Acp, AcpError, Deque, GlobalAtomic, GlobalPtr, GlobalSlice, Map, Options, Set, Striping, Vector, WorkSpace};
+use rdma_fabric::{Fabric, ProgramResult};
+
+const TOO_MANY: [usize; 8] = [
+    usize::MAX,
+    usize::MAX - 6,
+    usize::MAX - 7,
+    usize::MAX / 8,
+    usize::MAX / 8 + 1,
+    isize::MAX as usize,
+    isize::MAX as usize + 1,
+    1 << 56,
+];
+
+async fn options(fabric: Fabric) -> ProgramResult<()> {
+    for many in TOO_MANY {
+        let of = Options::default;
+        for wrong in [
+            of().starter_bytes(many),
+            of().heap_bytes(many),
+            of().channel_bytes(many),
+            of().regions(many),
+            of().delegation_slots(many),
+        ] {
+            let begun = Acp::init_with(&fabric, wrong).await.map(drop);
+            assert!(matches!(begun, Err(AcpError::Option(_))), "{wrong:?}: {begun:?}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn options_have_limits() {
+    everywhere(2, &options);
+}
+
+async fn memory(fabric: Fabric) -> ProgramResult<()> {
+    let acp = Acp::init(&fabric).await?;
+    let (me, own) = (acp.rank(), acp.starter(acp.rank())?);
+    let vector = Vector::<u64>::create(&acp, 4, me).await?;
+    for many in TOO_MANY {
+        assert!(acp.allocate(many, 0).is_err(), "{many} bytes");
+        assert!(acp.malloc(many, me).await.is_err(), "{many} bytes of a heap");
+        assert!(own.offset_by(many as u64).is_err() && own.checked_add(many as u64).is_none(), "{many} bytes on");
+        assert!(GlobalSlice::<u64>::new(own, many).is_err(), "a slice of {many}");
+        assert!(GlobalPtr::<u64>::new(own)?.add(many).is_err(), "element {many}");
+        let slice = GlobalSlice::<u64>::new(own, 8)?;
+        assert!(slice.get(many).is_none() && slice.slice(many..).is_err() && slice.slice(..many).is_err());
+        assert!(Vector::<u64>::create(&acp, many, me).await.is_err(), "a vector of {many}");
+        assert!(Deque::<[u64; 3]>::create(&acp, many, me).await.is_err(), "a deque of {many}");
+        assert!(Map::<u64, u64>::create(&acp, &[me], many, me).await.is_err(), "a map of {many} slots");
+        assert!(Set::<u64>::create(&acp, &[me], many, me).await.is_err(), "a set of {many} slots");
+        assert!(vector.reserve(many).await.is_err() && vector.get(many).await.is_err(), "{many} elements");
+        assert!(vector.erase(many - 1..many).await.is_err() && vector.insert(many, &1).await.is_err());
+        assert!(vector.extend_from(own, many).await.is_err() && vector.pieces(0..many).await.is_err());
+    }
+    assert!(GlobalAtomic::<u64>::new(own).is_ok());
+    assert_eq!(vector.len().await?, 0);
+    acp.sync().await?;
+    for many in TOO_MANY {
+        assert!(WorkSpace::create(&acp, many).await.is_err(), "a work space of {many} bytes");
+        let striping = Striping { bytes_per_rank: many, ..Striping::default() };
+        if let Ok(space) = WorkSpace::create_with(&acp, 64, striping).await {
+            assert!(space.address(many).is_err() && space.read(many, &mut [0u64]).await.is_err());
+            assert!(space.read(0, &mut [0u64; 9]).await.is_err());
+            space.destroy().await?;
+        }
+    }
+    acp.finalize().await?;
+    Ok(())
+}
+
+#[test]
+fn memory_has_an_end() {
+    everywhere(2, &memory);
+}

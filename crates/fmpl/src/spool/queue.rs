@@ -1,0 +1,165 @@
+//! The queue of a lane: messages that wait where their receiver finds them, however many they are.
+//!
+//! Two offers of a lane have room in the receiver's memory. What is sent beyond that is listed in the
+//! sender's, so that no message waits for another call of its sender.
+
+use super::{Spool, memory::Room};
+use crate::{
+    Communicator, Result,
+    area::{Lane, NODE, Node, OFFERS, Record},
+    state::{LaneId, State},
+};
+use rdma_fabric::{Fabric, LocalSpan, RemoteAddr};
+
+/// The sender's end of a queue.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    /// The number of messages that were ever put into it.
+    queued: u64,
+    /// The node of the next one.
+    next: (Room, LocalSpan<u8>),
+}
+
+/// Where a message is announced.
+#[derive(Debug)]
+pub(crate) enum Announced {
+    /// In its flag's place at the receiver.
+    AtReceiver,
+    /// In the sender's queue, which then holds this many messages. If it is the first one, the receiver
+    /// does not know yet where the queue begins.
+    InQueue { queued: u64, start: Option<RemoteAddr> },
+}
+
+/// The receiver's end of a queue.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    /// The number of messages taken out of it.
+    taken: u64,
+    /// Where the next node is; at first where the peer says.
+    next: Option<RemoteAddr>,
+    /// The next node, if it has been read.
+    head: Option<Node>,
+}
+
+impl Reading {
+    /// Returns the record of message `n`, if that is known to be the next one in the queue.
+    pub(crate) fn record(&self, n: u64) -> Option<Record> {
+        self.head.filter(|head| head.n == n).map(|head| head.record)
+    }
+
+    /// Takes message `n` out, if it is in the queue.
+    pub(crate) fn take(&mut self, n: u64) {
+        if let Some(head) = self.head.take_if(|head| head.n == n) {
+            (self.taken, self.next) = (self.taken + 1, Some(head.next));
+        }
+    }
+
+    /// Returns whether message `n` was sent and waits, given how many the peer has queued: in the queue
+    /// are only messages that come later or this one.
+    pub(crate) fn may_hold(&self, n: u64, queued: u64) -> bool {
+        self.record(n).is_some() || self.head.is_none() && queued > self.taken
+    }
+
+    /// Returns how many messages the peer must have queued before a further look is of use; `None` if the
+    /// next one is known, and comes later than the message that is waited for.
+    pub(crate) fn known(&self) -> Option<u64> {
+        self.head.is_none().then_some(self.taken)
+    }
+}
+
+impl State {
+    /// Finds the place where message `n` is announced, and puts it into the lane's queue unless its flag
+    /// has room; returns the node, which is kept until the message is taken.
+    pub(crate) fn place(
+        &mut self,
+        fabric: &Fabric,
+        id: LaneId,
+        n: u64,
+        record: Record,
+    ) -> Result<(Announced, Option<Room>)> {
+        if self.taken(fabric, id.peer, id.lane)? + OFFERS > n {
+            return Ok((Announced::AtReceiver, None));
+        }
+        let State { spool: Spool { nodes, .. }, peers, .. } = self;
+        let queue = &mut peers[id.peer].lanes[id.lane].queue;
+        let queue = match queue {
+            Some(queue) => queue,
+            None => queue.insert(Box::new(Queue { queued: 0, next: nodes.reserve(fabric, NODE)? })),
+        };
+        let next = nodes.reserve(fabric, NODE)?;
+        let words = Node { n, record, next: next.1.addr() }.to_words();
+        fabric.write(&*queue.next.1.part_as::<u64>(0, words.len())?, &words)?;
+        let (room, node) = core::mem::replace(&mut queue.next, next);
+        let start = (queue.queued == 0).then(|| node.addr());
+        queue.queued += 1;
+        Ok((Announced::InQueue { queued: queue.queued, start }, Some(room)))
+    }
+
+    /// Returns whether all that was sent in a lane has been announced: whether the receiver of each of
+    /// these messages needs no further call of this member.
+    pub(crate) fn is_announced(&self, id: LaneId) -> bool {
+        !self.pending.iter().any(|pending| pending.id == id && pending.is_posting())
+    }
+
+    /// Frees a node whose message was taken, or is given up.
+    pub(crate) fn free_node(&mut self, node: Option<Room>) {
+        if let Some(node) = node {
+            self.spool.nodes.give_back(node);
+        }
+    }
+}
+
+impl Communicator {
+    /// Waits until all that was sent in a lane has been announced, which depends on no other member.
+    pub(crate) async fn announced(&self, id: LaneId) -> Result<()> {
+        if self.with(|state| state.is_announced(id))? {
+            return Ok(());
+        }
+        self.until(|state| state.is_announced(id).then_some(())).await
+    }
+
+    /// Returns what the peer says of its message `n`, be it in a flag or in its queue.
+    pub(crate) async fn said(&self, id: LaneId, lane: &Lane<'_>, n: u64) -> Result<Option<Record>> {
+        if let Some(flag) = lane.flag(n)? {
+            return Ok(Some(flag));
+        }
+        self.read_queue(id, lane).await?;
+        self.with(|state| state.lane(id).reading.record(n))
+    }
+
+    /// Waits until the peer says something of its message `n`.
+    pub(crate) async fn until_said(&self, id: LaneId, lane: &Lane<'_>, n: u64) -> Result<Record> {
+        loop {
+            if let Some(record) = self.said(id, lane, n).await? {
+                return Ok(record);
+            }
+            let known = self.with(|state| state.lane(id).reading.known())?;
+            self.progressing(lane.until_flag_or_queued(n, known)).await?;
+        }
+    }
+
+    /// Reads the next node of the peer's queue, unless it is known or there is none.
+    pub(crate) async fn read_queue(&self, id: LaneId, lane: &Lane<'_>) -> Result<()> {
+        let (known, next) = self.with(|state| {
+            let reading = &state.lane(id).reading;
+            (reading.known(), reading.next)
+        })?;
+        let Some(taken) = known else { return Ok(()) };
+        if lane.queued()? <= taken {
+            return Ok(());
+        }
+        let at = match next {
+            Some(at) => at,
+            None => lane.queue_start()?,
+        };
+        let mut words = [0; NODE / 8];
+        self.fabric.get_slice(&self.fabric.remote_span::<u64>(at, NODE / 8)?, &mut words).await?;
+        self.with(|state| {
+            let reading = &mut state.lane(id).reading;
+            // Another receive of this member may have been here meanwhile.
+            if reading.known() == Some(taken) {
+                reading.head = Some(Node::of_words(words, lane.peer()));
+            }
+        })
+    }
+}

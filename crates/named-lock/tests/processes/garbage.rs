@@ -1,0 +1,138 @@
+//! Files that are overwritten with garbage while processes use them, one of which is killed.
+
+use crate::{
+    children::{Place, SOON},
+    watchdog,
+};
+use named_lock::{Error, NamedLock};
+use std::{
+    fs::{self, File},
+    os::unix::fs::FileExt,
+    process::ExitCode,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Files that are overwritten.
+const FILES: u64 = 200;
+/// Processes among which they are divided.
+const WORKERS: u64 = 4;
+/// The time that each call gets.
+const DEADLINE: Duration = Duration::from_millis(10);
+/// Opening waits up to 10 s for room.
+const OPENING: Duration = Duration::from_secs(30);
+const PAGE: u64 = 4096;
+
+/// Random numbers (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
+
+pub(crate) fn calls_keep_their_deadline_whatever_the_file_holds() {
+    let place = Place::new();
+    let each = FILES / WORKERS;
+    let workers: Vec<_> = (0..WORKERS)
+        .map(|worker| place.start("fuzz", &[&(worker * each).to_string(), &((worker + 1) * each).to_string()]))
+        .collect();
+    workers.into_iter().for_each(|worker| worker.ends_well_within(Duration::from_secs(100)));
+}
+
+/// Plays the role of a worker: the files of these seeds.
+pub(crate) fn fuzz(seeds: std::ops::Range<u64>) -> ExitCode {
+    watchdog::start();
+    let mut reported = 0;
+    for seed in seeds.clone() {
+        reported += one(seed);
+    }
+    println!("    seeds {seeds:?}: {reported} calls reported garbage");
+    assert!(reported > 0, "garbage was never noticed");
+    ExitCode::SUCCESS
+}
+
+/// Returns how many calls reported an error of the file.
+fn one(seed: u64) -> u32 {
+    let mut random = Random(seed);
+    let place = Place::new();
+    let lock = place.open();
+    // One that holds the lock or waits for it is killed, before or after the file is damaged.
+    let role = ["write", "read", "wait-to-write"][random.below(3) as usize];
+    let mut holder = place.start(if role == "wait-to-write" { "write" } else { role }, &[]);
+    holder.await_line("holds");
+    let mut waiter = (role == "wait-to-write").then(|| place.start(role, &[]));
+    if let Some(waiter) = &mut waiter {
+        waiter.await_line("waits");
+    }
+    let victim = waiter.as_mut().unwrap_or(&mut holder);
+    let kill_first = random.below(2) == 0;
+    if kill_first {
+        victim.kill();
+    }
+    damage(&place, &mut random);
+    if !kill_first {
+        victim.kill();
+    }
+    let mut reported = 0;
+    let mut call = |name: &str, act: &dyn Fn() -> Result<(), Error>| {
+        let began = Instant::now();
+        let outcome = watchdog::within(&format!("of seed {seed}: {name}"), SOON, act);
+        assert!(began.elapsed() < SOON, "seed {seed}: {name} took {:?}", began.elapsed());
+        reported += u32::from(matches!(outcome, Err(Error::Lock { .. } | Error::Foreign { .. })));
+    };
+    // Twice: what one call leaves is what the next one finds.
+    for _ in 0..2 {
+        call("read_within", &|| lock.read_within(DEADLINE).and_then(|guard| guard.release()));
+        call("write_within", &|| lock.write_within(DEADLINE).and_then(|guard| guard.release()));
+        call("try_read", &|| lock.try_read().and_then(|guard| guard.map_or(Ok(()), |guard| guard.release())));
+        call("try_write", &|| lock.try_write().and_then(|guard| guard.map_or(Ok(()), |guard| guard.release())));
+        call("mend_within", &|| {
+            let mut guard = lock.mend_within(DEADLINE)?;
+            guard.clear_torn()?;
+            guard.release()
+        });
+    }
+    if seed.is_multiple_of(16) {
+        let _ = watchdog::within(&format!("of seed {seed}: open"), OPENING, || NamedLock::open_path(place.path()));
+    }
+    watchdog::within(&format!("of seed {seed}: drop"), SOON, || drop(lock));
+    reported
+}
+
+/// Overwrites two pages or more behind the header, or some words.
+fn damage(place: &Place, random: &mut Random) {
+    let file = File::options().read(true).write(true).open(place.path()).expect("opened");
+    let pages = fs::metadata(place.path()).expect("there").len() / PAGE;
+    // The first pages hold the slots and the home's part of the lock.
+    let near = 1 + random.below(12);
+    for _ in 0..2 + random.below(6) {
+        let page = if random.below(2) == 0 { 1 + random.below(near) } else { 1 + random.below(pages - 1) };
+        let mut bytes = vec![0; PAGE as usize];
+        file.read_exact_at(&mut bytes, page * PAGE).expect("read");
+        let how = random.below(4);
+        for word in bytes.chunks_exact_mut(8) {
+            let value = match how {
+                0 => random.next(),
+                // What words of a lock look like: small numbers and flags.
+                1 => random.below(256) << (8 * random.below(8)),
+                2 => u64::MAX,
+                _ if random.below(8) > 0 => continue,
+                _ => random.next() >> random.below(64),
+            };
+            word.copy_from_slice(&value.to_ne_bytes());
+        }
+        file.write_all_at(&bytes, page * PAGE).expect("written");
+        if random.below(3) == 0 {
+            thread::yield_now();
+        }
+    }
+}

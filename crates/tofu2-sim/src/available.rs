@@ -1,0 +1,55 @@
+//! What this machine has left for this process: memory, address space, processes, descriptors.
+//!
+//! A job, an allocation and a simulation compare what they need with it before they take anything,
+//! because the system promises more memory than it has and kills a process when the promise falls
+//! due. The answer is an estimate: other processes take and free memory meanwhile. Each amount
+//! comes with the name of the limit that sets it.
+//!
+//! Every probe has an answer. Where `/proc/meminfo` cannot be read, the free memory of `sysinfo(2)`
+//! counts. A control group whose hierarchy is not mounted is invisible to its processes and sets no
+//! limit here. A limit whose file exists but cannot be read leaves nothing. Systems other than Linux
+//! are not asked.
+
+#[cfg(all(target_os = "linux", not(miri)))]
+mod control_groups;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod system;
+
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) use system::System;
+
+use std::borrow::Cow;
+
+/// Memory is compared with what is available each time that a rank, or a simulation, has taken this
+/// many bytes more.
+pub(crate) const STEP: usize = 1 << 20;
+
+/// An amount that a limit leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub(crate) amount: u64,
+    /// The limit's name.
+    pub(crate) limit: Cow<'static, str>,
+}
+
+/// Returns how many bytes of memory are left: on the machine and in this process's control groups.
+pub(crate) fn memory() -> Left {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    return System::here().memory();
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    Left { amount: u64::MAX, limit: "a system that is not asked".into() }
+}
+
+/// Returns how many bytes are left that this process can map and touch by itself: those of
+/// [`memory`], within the process's own limits.
+pub(crate) fn private_memory() -> Left {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    return System::here().private_memory();
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    memory()
+}
+
+/// Checks that `left` is enough for `needed`.
+pub(crate) fn check(needed: u64, left: Left) -> Result<(), Left> {
+    if needed > left.amount { Err(left) } else { Ok(()) }
+}

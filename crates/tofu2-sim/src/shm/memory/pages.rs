@@ -1,0 +1,138 @@
+//! Where the pages of a segment's heap come from, and whether there are any.
+//!
+//! A region has its pages when it is allocated, so that no access to it fails: a system that has
+//! promised more memory than it has kills a process when the promise falls due. Pages are taken in
+//! pieces, each compared first with what the machine and the control group have left.
+
+use super::{heap::Extent, mapping::Mapping};
+use crate::available::{self, STEP};
+use rdma_fabric::{FabricError, Rank, error::OutOfMachineMemory};
+
+/// Bytes taken at once. Other ranks may take as much between the comparison and the taking.
+const PIECE: usize = 4 << 20;
+
+/// The bytes that many ranks may take each between two comparisons.
+const SHARE: usize = 64 << 10;
+
+/// Where the segment's pages come from.
+#[derive(Debug)]
+pub(crate) enum Pages {
+    /// From the process's own memory.
+    Private,
+    /// From a memory file.
+    #[cfg(target_os = "linux")]
+    File {
+        file: std::os::fd::OwnedFd,
+        /// Offset in the file where the segment's heap starts.
+        heap_at: usize,
+    },
+}
+
+/// Counts the bytes that were taken without a comparison.
+#[derive(Debug)]
+pub(super) struct Unchecked {
+    bytes: usize,
+    /// The number of ranks that take memory of this machine.
+    ranks: usize,
+}
+
+impl Unchecked {
+    pub(super) fn new(ranks: usize) -> Self {
+        Unchecked { bytes: 0, ranks }
+    }
+
+    /// Returns the number of ranks that take memory of this machine.
+    pub(super) fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// Returns whether a comparison is due before `bytes` more are taken.
+    pub(super) fn is_due(&self, bytes: usize) -> bool {
+        self.bytes.saturating_add(bytes) >= (STEP / self.ranks.max(1)).max(SHARE)
+    }
+
+    /// Counts bytes that are about to be taken. Returns whether a comparison is due.
+    fn count(&mut self, bytes: usize) -> bool {
+        let due = self.is_due(bytes);
+        self.bytes = if due { 0 } else { self.bytes + bytes };
+        due
+    }
+}
+
+impl Pages {
+    /// Makes sure that an extent of the heap has pages. `Err(None)` means that none are left; the
+    /// extent has then no more pages than before.
+    pub(super) fn take(
+        &self,
+        segment: &Mapping,
+        unchecked: &mut Unchecked,
+        (rank, requested): (Rank, usize),
+        extent: Extent,
+    ) -> Result<(), Option<FabricError>> {
+        // Bytes that were in use before have their pages, unless these were refused then.
+        let (start, end) = (extent.fresh_start, extent.fresh_end);
+        if unchecked.count(end - start) {
+            let mut at = start;
+            while at < end {
+                let left = (end - at) as u64;
+                let taken = available::check(left, available::memory())
+                    .map_err(|left| {
+                        let (ranks, available) = (1, left.amount);
+                        Some(FabricError::from(OutOfMachineMemory { rank, requested, ranks, available }))
+                    })
+                    .and_then(|()| self.reserve(segment, at, PIECE.min(end - at)));
+                taken.inspect_err(|_| self.release(start, at))?;
+                at = (at + PIECE).min(end);
+            }
+        } else if matches!(self, Pages::Private) {
+            self.reserve(segment, start, end - start)?;
+        }
+        match self {
+            Pages::Private => Ok(()),
+            #[cfg(target_os = "linux")]
+            Pages::File { .. } => self.reserve(segment, extent.offset, extent.len),
+        }
+    }
+
+    /// Gives pages to `len` bytes of the heap, which keep their contents in a file and are zeroed
+    /// elsewhere.
+    fn reserve(&self, segment: &Mapping, offset: usize, len: usize) -> Result<(), Option<FabricError>> {
+        match self {
+            Pages::Private => {
+                segment.zero(offset, len);
+                Ok(())
+            }
+            #[cfg(target_os = "linux")]
+            Pages::File { file, heap_at } => crate::shm::processes::memory_file::reserve(file, heap_at + offset, len),
+        }
+    }
+
+    /// Gives the whole pages between two offsets of the heap back to the system.
+    fn release(&self, start: usize, end: usize) {
+        match self {
+            // The system has refused nothing here; the pages stay with the process.
+            Pages::Private => {}
+            #[cfg(target_os = "linux")]
+            Pages::File { file, heap_at } => {
+                crate::shm::processes::memory_file::release(file, heap_at + start, heap_at + end);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_small_pieces_are_compared_as_one_large_one() {
+        let mut alone = Unchecked::new(1);
+        assert!(!alone.count(STEP - 1) && alone.is_due(1) && !alone.is_due(0));
+        assert!(alone.count(1) && !alone.is_due(STEP - 1) && alone.is_due(usize::MAX));
+        // Sixteen ranks and more: a sixteenth each.
+        for ranks in [16, 1000] {
+            let mut one_of_many = Unchecked::new(ranks);
+            assert!(!one_of_many.count(SHARE - 1) && one_of_many.count(1), "{ranks}");
+        }
+    }
+}

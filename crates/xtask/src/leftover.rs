@@ -1,0 +1,96 @@
+//! Processes of a run, wherever its launcher has put them: they have a variable of their own in the
+//! environment.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::{
+    fs, process, thread,
+    time::{Duration, Instant},
+};
+
+/// The variable's name. Its value is another one for each run.
+pub(crate) const VARIABLE: &str = "ONESIDED_XTASK_RUN";
+
+/// How long processes of a run that is over may take to end by themselves: the coordinator ends
+/// after the ranks.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Returns another value for each run of each process.
+pub(crate) fn mark(run: usize) -> String {
+    format!("{}-{run}", process::id())
+}
+
+/// A process of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Process {
+    pub(crate) pid: Pid,
+    /// The rank that a launcher of this project made of it.
+    pub(crate) rank: Option<u32>,
+}
+
+/// Returns the rank that an environment variable gives its process: `ONESIDED_JOB=3 rank=2 …`,
+/// `ONESIDED_CLUSTER=v1;rank=2;…`.
+fn rank_in(variable: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(variable).ok()?;
+    let text = text.strip_prefix("ONESIDED_JOB=").or(text.strip_prefix("ONESIDED_CLUSTER="))?;
+    text.split([' ', ';']).find_map(|word| word.strip_prefix("rank=")?.parse().ok())
+}
+
+/// Returns the processes that were started with this mark, and have not ended.
+pub(crate) fn with_mark(mark: &str) -> Vec<Process> {
+    let wanted = format!("{VARIABLE}={mark}");
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let marked = numbers.filter_map(|number| {
+        // One that ends meanwhile, or is another user's, is not of this run.
+        let environment = fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.clone().find(|variable| *variable == wanted.as_bytes())?;
+        Some(Process { pid: Pid::from_raw(number)?, rank: variables.find_map(rank_in) })
+    });
+    marked.collect()
+}
+
+/// Waits until no process of the run is left, and kills those that are still there after a while.
+/// Returns how many that were.
+pub(crate) fn end(mark: &str, at_once: bool) -> usize {
+    end_within(mark, if at_once { Duration::ZERO } else { GRACE })
+}
+
+/// As [`end`], after this time.
+pub(crate) fn end_within(mark: &str, grace: Duration) -> usize {
+    let begun = Instant::now();
+    while begun.elapsed() < grace {
+        if with_mark(mark).is_empty() {
+            return 0;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    kill(mark)
+}
+
+/// Kills the processes of a run, also those that start others meanwhile; returns how many there were.
+pub(crate) fn kill(mark: &str) -> usize {
+    let mut stopped = 0;
+    loop {
+        let left = with_mark(mark);
+        // Those that are stopped start no others.
+        left.iter().for_each(|process| _ = kill_process(process.pid, Signal::STOP));
+        if left.len() <= stopped {
+            left.iter().for_each(|process| _ = kill_process(process.pid, Signal::KILL));
+            return left.len();
+        }
+        stopped = left.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rank_is_in_the_launchers_variable() {
+        assert_eq!(rank_in(b"ONESIDED_JOB=3 rank=2 ranks=3 memory=4"), Some(2));
+        assert_eq!(rank_in(b"ONESIDED_CLUSTER=v1;rank=11;ranks=12"), Some(11));
+        assert_eq!(rank_in(b"ONESIDED_NODE=rank=1"), None);
+    }
+}

@@ -1,0 +1,339 @@
+//! Wrong, missing, huge, negative and non-UTF-8 values of every option, and closed standard
+//! descriptors.
+
+use super::{
+    bed::{Bed, Way},
+    cgroup::Groups,
+    fault::{Fault, Outcome},
+    limits::Limits,
+    run::{Run, panic_in, place, shell_code, tail},
+};
+use std::{
+    error::Error,
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStrExt,
+    process::Command,
+    time::Duration,
+};
+
+/// What an option's value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A number, or a number with a unit: no other text is right.
+    Number,
+    /// One of a few names.
+    Name,
+    /// A file that has to be there.
+    File,
+    /// Any text: a file that is made, or the name of something that may exist.
+    Text,
+}
+
+const CLUSTER: &[&str] = &["--fabric", "cluster", "--ranks", "2"];
+
+/// Options of every program, `torture_rank` among them, with what makes them count.
+const LAUNCH: [(&str, Kind, &[&str]); 17] = [
+    ("--ranks", Kind::Number, &[]),
+    ("--fabric", Kind::Name, &[]),
+    ("--bind", Kind::Name, &[]),
+    ("--stuck-after", Kind::Number, &[]),
+    ("--ranks-per-node", Kind::Number, &["--fabric", "virt"]),
+    ("--lease", Kind::Number, CLUSTER),
+    ("--on-node", Kind::Name, CLUSTER),
+    ("--atomics", Kind::Name, CLUSTER),
+    ("--hosts", Kind::File, CLUSTER),
+    ("--provider", Kind::Text, CLUSTER),
+    ("--interface", Kind::Text, CLUSTER),
+    ("--platform", Kind::Name, &["--fabric", "virt"]),
+    ("--faults", Kind::File, &["--fabric", "virt"]),
+    ("--seed", Kind::Number, &["--fabric", "virt"]),
+    ("--jitter", Kind::Number, &["--fabric", "virt"]),
+    ("--trace", Kind::Text, &[]),
+    ("--timeline", Kind::Text, &["--fabric", "virt"]),
+];
+
+/// Environment variables of programs, and the option that they stand for.
+const VARIABLES: [(&str, Kind); 6] = [
+    ("ONESIDED_RANKS", Kind::Number),
+    ("ONESIDED_FABRIC", Kind::Name),
+    ("ONESIDED_BIND", Kind::Name),
+    ("ONESIDED_STUCK_AFTER", Kind::Number),
+    ("ONESIDED_ATOMICS", Kind::Name),
+    ("ONESIDED_SEGMENT_BYTES", Kind::Number),
+];
+
+/// Options of the subcommands of `onesided`.
+const SUBCOMMANDS: [(&str, &str, Kind); 13] = [
+    ("run", "--ranks", Kind::Number),
+    ("run", "--segment-bytes", Kind::Number),
+    ("run", "--ranks-per-node", Kind::Number),
+    ("run", "--bind", Kind::Name),
+    ("run", "--stuck-after", Kind::Number),
+    ("run", "--json", Kind::Text),
+    ("run", "--trace", Kind::Text),
+    ("info", "--ranks", Kind::Number),
+    ("reproduce", "--paper", Kind::Name),
+    ("reproduce", "--shapes", Kind::Name),
+    ("reproduce", "--trace-job", Kind::Number),
+    ("reproduce", "--seed", Kind::Number),
+    ("no-such-command", "--ranks", Kind::Number),
+];
+
+/// What is given instead of a right value.
+const VALUES: [(&str, Option<&[u8]>); 6] = [
+    ("no value", None),
+    ("an empty value", Some(b"")),
+    ("a wrong value", Some(b"nonsense")),
+    ("a negative value", Some(b"-1")),
+    ("a huge value", Some(b"99999999999999999999999999")),
+    ("a value that is not UTF-8", Some(b"\xff\xfe")),
+];
+
+/// Whole command lines: by `onesided` (`$0`), `torture_rank` (`$1`), with the codes that they may end
+/// with, and a word of the message.
+const LINES: [(&str, &[i32], &str); 21] = [
+    ("\"$0\"", &[2], "Usage"),
+    ("\"$0\" --version", &[0], ""),
+    ("\"$0\" run", &[2], "--ranks"),
+    ("\"$0\" run -n 2", &[2], "PROGRAM"),
+    ("\"$0\" run -n 2 --", &[2], "PROGRAM"),
+    ("\"$0\" run -n 0 -- true", &[2], "rank"),
+    ("\"$0\" run -n 2 -- /no/such/program", &[1, 2, 127], "/no/such/program"),
+    ("\"$0\" run -n 2 -- /", &[1, 2, 126], "/"),
+    ("\"$0\" run -n 2 -- /etc/passwd", &[1, 2, 126], "/etc/passwd"),
+    ("\"$0\" run -n 2 --json /no/such/file -- true", &[1, 2], "/no/such/file"),
+    ("\"$0\" run -n 2 --trace /no/such/file -- true", &[1, 2], "/no/such/file"),
+    ("\"$1\"", &[2], ""),
+    ("\"$1\" words --no-such-option", &[2], "--no-such-option"),
+    ("\"$1\" words --for 0 --ranks=2", &[0], ""),
+    ("\"$1\" words --for 0 -n 2", &[0], ""),
+    ("\"$1\" --version", &[0], ""),
+    ("\"$1\" --help", &[0], ""),
+    ("\"$1\" words --for 0 --ranks 1 --fabric cluster", &[0, 1], ""),
+    ("\"$1\" words --for 0 --ranks 2 --seed 1", &[2], "--seed"),
+    ("\"$1\" words --for 0 --ranks 2 --jitter 1us", &[2], "--jitter"),
+    ("\"$1\" words --for 0 --ranks 2 --trace /no/such/file", &[1, 2], "/no/such/file"),
+];
+
+/// Commands with more ranks than any machine has room for: only in a control group.
+const HUGE: [(&str, &str); 7] = [
+    ("\"$0\" run -n 3000000 -- true", "ranks"),
+    ("\"$0\" run -n 4294967296 -- true", "rank"),
+    ("\"$0\" run -n 4 --segment-bytes 1000000G -- \"$1\" words --for 0", "segment"),
+    ("\"$1\" words --for 0 --ranks 100000", "ranks"),
+    ("\"$1\" words --for 0 --ranks 100000 --fabric threads", "ranks"),
+    ("\"$1\" words --for 0 --ranks 100000 --fabric cluster", "ranks"),
+    ("\"$1\" words --for 0 --ranks 999999999999 --fabric virt", "ranks"),
+];
+/// The memory, in bytes, and the processes of every case.
+const ROOM: (u64, u64) = (512 << 20, 100);
+
+/// Commands with closed descriptors, and the codes that they may end with.
+const CLOSED: [(&str, &[i32]); 6] = [
+    ("\"$1\" words --for 0 --ranks 2", &[0]),
+    ("\"$0\" run -n 2 -- \"$1\" words --for 0", &[0]),
+    ("\"$1\" named-lock --for 0", &[0]),
+    ("\"$1\" words --for 0 --ranks 2 --fabric cluster --ranks-per-node 1 --interface lo", &[0]),
+    ("\"$0\" --version", &[0, 1, 2]),
+    ("\"$0\" info", &[0, 1, 2]),
+];
+/// Which descriptors are closed.
+const DESCRIPTORS: [&str; 4] = ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"];
+
+/// A guard.
+const BOUND: Duration = Duration::from_secs(30);
+
+pub(super) fn all() -> usize {
+    (LAUNCH.len() + VARIABLES.len() + SUBCOMMANDS.len()) * VALUES.len()
+        + LINES.len()
+        + HUGE.len()
+        + CLOSED.len() * DESCRIPTORS.len()
+}
+
+pub(super) fn case(bed: &Bed, number: usize) -> Result<Outcome, Box<dyn Error>> {
+    // Tables take turns, so that any few cases are of all of them.
+    let values = VALUES.len();
+    let tables = [
+        LAUNCH.len() * values,
+        VARIABLES.len() * values,
+        SUBCOMMANDS.len() * values,
+        LINES.len(),
+        HUGE.len(),
+        CLOSED.len() * DESCRIPTORS.len(),
+    ];
+    let (table, at) = turn(&tables, number).ok_or("there is no such case")?;
+    let value = VALUES[at % values];
+    match table {
+        0 => option(bed, LAUNCH[at / values], value),
+        1 => variable(bed, VARIABLES[at / values], value),
+        2 => subcommand(bed, SUBCOMMANDS[at / values], value),
+        3 => {
+            let (line, codes, name) = LINES[at];
+            tried(bed, line.to_owned(), shell(bed, line), codes, &[name])
+        }
+        4 => huge(bed, HUGE[at]),
+        _ => closed(bed, CLOSED[at / DESCRIPTORS.len()], DESCRIPTORS[at % DESCRIPTORS.len()]),
+    }
+}
+
+/// Returns the table and the place in it of a case, if tables of these lengths take turns.
+fn turn(tables: &[usize], number: usize) -> Option<(usize, usize)> {
+    let longest = tables.iter().copied().max()?;
+    let turns = (0..longest)
+        .flat_map(|at| (0..tables.len()).filter(move |table| at < tables[*table]).map(move |table| (table, at)));
+    turns.into_iter().nth(number)
+}
+
+fn shown(words: &[&OsStr]) -> String {
+    words.iter().map(|word| format!("{:?}", word.display().to_string())).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the codes for a value of an option of this kind: a usage error, unless the value may be
+/// right, or it takes the system to find out.
+fn codes(kind: Kind, value: Option<&[u8]>) -> &'static [i32] {
+    match kind {
+        _ if value.is_none_or(|value| value.is_empty()) => &[2],
+        Kind::Number | Kind::Name => &[2],
+        Kind::File => &[1, 2],
+        Kind::Text => &[0, 1, 2],
+    }
+}
+
+fn option(
+    bed: &Bed,
+    (option, kind, with): (&str, Kind, &[&str]),
+    (what, value): (&str, Option<&[u8]>),
+) -> Result<Outcome, Box<dyn Error>> {
+    if with.contains(&"cluster")
+        && let Some(why) = bed.obstacle(Way::Cluster)
+    {
+        return Ok(Outcome::skipped(format!("{option}: {what}"), why));
+    }
+    let mut command = Command::new(&bed.program);
+    command.args(["words", "--for", "0"]).args(with).arg(option).args(value.map(OsStr::from_bytes));
+    let words: Vec<&OsStr> = command.get_args().collect();
+    let what = format!("{what}: torture_rank {}", shown(&words));
+    tried(bed, what, command, codes(kind, value), &[option])
+}
+
+fn variable(
+    bed: &Bed,
+    (name, kind): (&str, Kind),
+    (what, value): (&str, Option<&[u8]>),
+) -> Result<Outcome, Box<dyn Error>> {
+    let Some(value) = value else {
+        return Ok(Outcome::skipped(format!("{name}: {what}"), "an unset variable is none"));
+    };
+    let mut command = Command::new(&bed.program);
+    command.args(["words", "--for", "0"]).env(name, OsString::from(OsStr::from_bytes(value)));
+    let what = format!("{what}: {name}={:?} torture_rank words", OsStr::from_bytes(value).display().to_string());
+    tried(bed, what, command, codes(kind, Some(value)), &[name])
+}
+
+fn subcommand(
+    bed: &Bed,
+    (name, option, kind): (&str, &str, Kind),
+    (what, value): (&str, Option<&[u8]>),
+) -> Result<Outcome, Box<dyn Error>> {
+    let mut command = Command::new(&bed.onesided);
+    command.arg(name);
+    if name == "run" && option != "--ranks" {
+        command.args(["--ranks", "1"]);
+    }
+    command.arg(option).args(value.map(OsStr::from_bytes));
+    if name == "run" && value.is_some() {
+        command.args(["--", "true"]);
+    }
+    let words: Vec<&OsStr> = command.get_args().collect();
+    let what = format!("{what}: onesided {}", shown(&words));
+    // Clap takes a negative number for an option, and does not name what is not UTF-8.
+    let named = match value {
+        _ if name == "no-such-command" => name,
+        Some(b"-1") => "-1",
+        Some(value) if std::str::from_utf8(value).is_err() => "UTF-8",
+        _ => option,
+    };
+    tried(bed, what, command, codes(kind, value), &[named])
+}
+
+/// Returns a command of the shell, for which `$0` is `onesided` and `$1` is `torture_rank`.
+fn shell(bed: &Bed, line: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("exec {line}")).args([&bed.onesided, &bed.program]);
+    command
+}
+
+fn huge(bed: &Bed, (line, name): (&str, &str)) -> Result<Outcome, Box<dyn Error>> {
+    if line.contains("cluster")
+        && let Some(why) = bed.obstacle(Way::Cluster)
+    {
+        return Ok(Outcome::skipped(line.to_owned(), why));
+    }
+    match Groups::new(ROOM.0, ROOM.1) {
+        Err(why) => Ok(Outcome::skipped(line.to_owned(), why)),
+        Ok(_) => tried(bed, format!("within {} MiB: {line}", ROOM.0 >> 20), shell(bed, line), &[1, 2], &[name]),
+    }
+}
+
+fn closed(bed: &Bed, (line, codes): (&str, &[i32]), which: &str) -> Result<Outcome, Box<dyn Error>> {
+    if line.contains("cluster")
+        && let Some(why) = bed.obstacle(Way::Cluster)
+    {
+        return Ok(Outcome::skipped(line.to_owned(), why));
+    }
+    tried(bed, format!("{line} {which}"), shell(bed, &format!("{line} {which}")), codes, &[])
+}
+
+/// Runs a command that has to end with one of these codes, and if that is not 0, with a message that
+/// has all these words.
+fn tried(bed: &Bed, what: String, command: Command, codes: &[i32], names: &[&str]) -> Result<Outcome, Box<dyn Error>> {
+    // Whatever a value is taken for, it must not take the machine.
+    let groups = Groups::new(ROOM.0, ROOM.1).ok();
+    let paths = groups.as_ref().map_or_else(Vec::new, |groups| groups.paths().to_vec());
+    let limits = Limits { address_space: Some(16 << 30), groups: paths, ..Limits::default() };
+    let mut outcome = Outcome::of(what);
+    let run = Run::start(limits.around(&bed.xtask, &command), place()?)?;
+    let ended = run.end(0, BOUND, Duration::from_secs(10))?;
+    outcome.faults = ended.faults;
+    let Some(status) = ended.status else { return Ok(outcome) };
+    let (code, said) = (shell_code(status), tail(&ended.err));
+    let said = if said.is_empty() { tail(&ended.out) } else { said };
+    if !codes.contains(&code) {
+        outcome.faults.push(Fault::Code(format!("{code} instead of {codes:?}: {said}")));
+    }
+    outcome.faults.extend(panic_in(&ended.err).or_else(|| debug_in(&ended.err)));
+    if code != 0
+        && let Some(name) = names.iter().find(|name| !ended.err.contains(**name))
+    {
+        outcome.faults.push(Fault::Nameless(format!("`{name}` is not named: {said}")));
+    }
+    Ok(outcome)
+}
+
+/// Returns a fault if a message holds the `Debug` form of a value.
+fn debug_in(text: &str) -> Option<Fault> {
+    const MARKS: [&str; 8] = ["Some(", "None)", "Err(", "Ok(", " { ", ": []", "ParseIntError", "Utf8Error"];
+    let line = text.lines().find(|line| MARKS.iter().any(|mark| line.contains(mark)))?;
+    Some(Fault::Nameless(format!("the Debug form of a value: {}", line.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_case_has_its_turn() {
+        let turns: BTreeSet<_> = (0..6).map(|number| turn(&[3, 1, 2], number)).collect();
+        assert_eq!(turns.len(), 6);
+        assert!(!turns.contains(&None));
+        assert_eq!(turn(&[3, 1, 2], 6), None);
+        assert!(turn(&[1, 1], 1) == Some((1, 0)));
+    }
+
+    #[test]
+    fn debug_forms_are_found() {
+        assert!(debug_in("error: ranks that did not come in time: []").is_some());
+        assert_eq!(debug_in("Usage: onesided run [OPTIONS] --ranks <N> -- <PROGRAM ARGS>..."), None);
+    }
+}

@@ -1,0 +1,158 @@
+//! The programs under test, and what this machine allows.
+
+use crate::ofi;
+use std::{
+    error::Error,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+use tempfile::TempDir;
+
+/// How ranks are started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By the program itself, as processes over shared memory.
+    Shm,
+    /// By `onesided run`, over shared memory.
+    Run,
+    /// As several nodes on this machine, over libfabric.
+    Cluster,
+    /// As several hosts, which a script takes the place of ssh for.
+    Hosts,
+}
+
+impl Way {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Way::Shm => "shm",
+            Way::Run => "onesided run",
+            Way::Cluster => "cluster",
+            Way::Hosts => "hosts",
+        }
+    }
+
+    /// How long a job may take to end after a blow: guards, some ten times what is usual.
+    pub(super) fn bound(self) -> Duration {
+        Duration::from_secs(match self {
+            Way::Shm | Way::Run => 15,
+            Way::Cluster | Way::Hosts => 25,
+        })
+    }
+}
+
+/// Systems whose rounds are ranks of a job.
+pub(super) const SYSTEMS: [&str; 8] = ["words", "lock", "recoverable", "prdma", "acp", "fmpl", "blacs", "xmp"];
+
+/// Ranks of each job.
+pub(super) const RANKS: u32 = 4;
+
+/// Stands in for ssh: options, `--`, the host and a line for its shell.
+const SSH: &str = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\ncd /\nexec /bin/sh -c \"$3\"\n";
+
+/// What cases need.
+pub(super) struct Bed {
+    /// `torture_rank`.
+    pub(super) program: PathBuf,
+    /// `onesided`.
+    pub(super) onesided: PathBuf,
+    /// This program.
+    pub(super) xtask: PathBuf,
+    /// Why there are no clusters.
+    pub(super) no_cluster: Option<String>,
+    pub(super) seed: u64,
+    folder: TempDir,
+}
+
+impl Bed {
+    /// Builds the programs, or takes those that are `built`.
+    pub(super) fn new(seed: u64, built: bool) -> Result<Self, Box<dyn Error>> {
+        let xtask = std::env::current_exe()?;
+        let debug = xtask.parent().and_then(Path::parent).ok_or("this program has no directory")?.join("debug");
+        if !built {
+            build()?;
+        }
+        let (program, onesided) = (debug.join("examples/torture_rank"), debug.join("onesided"));
+        for path in [&program, &onesided] {
+            if !path.is_file() {
+                return Err(format!("{} is not built; leave out --quick and --built", path.display()).into());
+            }
+        }
+        let folder = tempfile::Builder::new().prefix("torture-bed-").tempdir()?;
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
+        fs::write(folder.path().join("ssh"), SSH)?;
+        fs::set_permissions(folder.path().join("ssh"), fs::Permissions::from_mode(0o755))?;
+        fs::write(folder.path().join("hosts"), "near slots=2\nfar slots=2\n")?;
+        let no_cluster = why_no_cluster(&program, folder.path());
+        Ok(Bed { program, onesided, xtask, no_cluster, seed, folder })
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Says why jobs of this way can't be tried here.
+    pub(super) fn obstacle(&self, way: Way) -> Option<&str> {
+        match way {
+            Way::Shm | Way::Run => None,
+            Way::Cluster | Way::Hosts => self.no_cluster.as_deref(),
+        }
+    }
+
+    /// Returns the launch of `torture_rank` with these ranks and words of its own.
+    pub(super) fn job(&self, way: Way, ranks: u32, words: &[&str]) -> Command {
+        let ranks = ranks.to_string();
+        let mut command = Command::new(if way == Way::Run { &self.onesided } else { &self.program });
+        match way {
+            Way::Run => {
+                command.args(["run", "--ranks", &ranks, "--"]).arg(&self.program).args(words);
+                return command;
+            }
+            Way::Shm => {
+                command.args(words).args(["--ranks", &ranks]);
+            }
+            Way::Cluster => {
+                command.args(words).args(["--ranks", &ranks, "--fabric", "cluster", "--ranks-per-node", "2"]);
+                command.args(["--lease", "3", "--interface", "lo"]);
+            }
+            Way::Hosts => {
+                command.args(words).args(["--ranks", &ranks, "--fabric", "cluster", "--interface", "lo"]);
+                command.args(["--lease", "3", "--hosts"]).arg(self.folder().join("hosts"));
+                command.env("ONESIDED_SSH", self.folder().join("ssh"));
+            }
+        }
+        command
+    }
+}
+
+/// Builds `torture_rank`, with libfabric where it is installed, and `onesided`.
+fn build() -> Result<(), Box<dyn Error>> {
+    let cargo = |words: &[&str]| -> Result<(), Box<dyn Error>> {
+        let built =
+            Command::new("cargo").arg("build").args(words).status().map_err(|error| format!("cargo: {error}"))?;
+        if built.success() { Ok(()) } else { Err("the programs can't be built".into()) }
+    };
+    cargo(&["--quiet", "--package", "onesided-cli", "--bin", "onesided"])?;
+    if ofi::missing().is_none() {
+        return ofi::examples(&["torture_rank"]).map(drop);
+    }
+    cargo(&["--quiet", "--package", "onesided-examples", "--example", "torture_rank"])
+}
+
+/// Tries a job of two nodes.
+fn why_no_cluster(program: &Path, folder: &Path) -> Option<String> {
+    let mut command = Command::new(program);
+    command.args(["words", "--for", "0", "--fabric", "cluster", "--ranks", "2", "--ranks-per-node", "1"]);
+    command.args(["--interface", "lo", "--report"]).arg(folder).stdin(Stdio::null());
+    match command.output() {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let line = said.lines().find(|line| line.contains("error")).unwrap_or("a job of two nodes fails");
+            Some(format!("no clusters: {}", line.trim()))
+        }
+        Err(error) => Some(format!("no clusters: {error}")),
+    }
+}

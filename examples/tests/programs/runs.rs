@@ -1,0 +1,153 @@
+//! Runs each example between processes, between threads and in virtual time.
+
+use std::{
+    env,
+    io::Read,
+    path::PathBuf,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// A hang guard: the slowest run takes some seconds.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Returns the path of an example, which `cargo test` has built beside this test.
+fn built(example: &str) -> PathBuf {
+    let test = env::current_exe().expect("the path of this test");
+    let profile = test.parent().and_then(|deps| deps.parent()).expect("target/<profile>/deps");
+    profile.join("examples").join(example)
+}
+
+/// Runs an example with these words. Returns its exit code and what it has printed.
+///
+/// # Panics
+/// If it runs for longer than [`LIMIT`].
+fn run(example: &str, words: &[&str]) -> (Option<i32>, String) {
+    let mut child = Command::new(built(example))
+        .args(words)
+        .current_dir(env!("CARGO_TARGET_TMPDIR"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{example}, which `cargo test -p onesided-examples` builds: {error}"));
+    let (mut out, mut err) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+    let (mut printed, mut errors) = (String::new(), String::new());
+    thread::scope(|scope| {
+        let both = [scope.spawn(|| out.read_to_string(&mut printed)), scope.spawn(|| err.read_to_string(&mut errors))];
+        let start = Instant::now();
+        while !both.iter().all(|reader| reader.is_finished()) {
+            if start.elapsed() > LIMIT {
+                let _ = child.kill();
+                panic!("`{example} {}` still ran after {LIMIT:?}", words.join(" "));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let code = child.wait().expect("a child can be waited for").code();
+    (code, printed + &errors)
+}
+
+/// Runs an example, and checks that it succeeds and prints each of these lines or parts of lines.
+fn succeeds(example: &str, words: &str, prints: &[&str]) {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let (code, printed) = run(example, &words);
+    assert_eq!(code, Some(0), "`{example} {}` printed\n{printed}", words.join(" "));
+    for part in prints {
+        assert!(printed.contains(part), "`{example} {}` did not print {part:?}:\n{printed}", words.join(" "));
+    }
+}
+
+/// Programs of pages are run often, as each rank may be early or late.
+fn everywhere(example: &str, words: &str, prints: &[&str]) {
+    for _ in 0..8 {
+        succeeds(example, &format!("--ranks 4 {words}"), prints);
+        succeeds(example, &format!("--ranks 4 --fabric threads {words}"), prints);
+    }
+    for seed in 0..4 {
+        succeeds(example, &format!("--ranks 4 --fabric virt --seed {seed} {words}"), prints);
+    }
+}
+
+macro_rules! pages {
+    ($($example:ident($words:literal) $prints:expr;)*) => {
+        /// Programs that README, the book and the facade's documentation show.
+        mod of_pages {
+            $(#[test]
+            fn $example() {
+                super::everywhere(stringify!($example), $words, &$prints);
+            })*
+        }
+    };
+}
+
+pages! {
+    counter("") ["rank 0 sees 4", "rank 1 sees 4", "rank 2 sees 4", "rank 3 sees 4"];
+    hello("") ["rank 0 got 3", "rank 1 got 0", "rank 2 got 1", "rank 3 got 2"];
+    histogram("") [];
+    window("") ["4 ranks took part"];
+    halo("") [];
+    count("10") [];
+}
+
+macro_rules! examples {
+    ($($name:ident: $example:ident $words:literal $prints:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            succeeds(stringify!($example), $words, &$prints);
+        })*
+    };
+}
+
+examples! {
+    own_runtime_between_processes: own_runtime "--ranks 4" [];
+    own_runtime_between_threads: own_runtime "--ranks 4 --fabric threads" [];
+    window_lock_between_processes: window_lock "--ranks 4" ["none torn"];
+    window_lock_in_virtual_time: window_lock "--ranks 4 --fabric virt" ["none torn", "trace"];
+    hash_table_between_processes: distributed_hashtable "--ranks 4" [];
+    hash_table_in_virtual_time: distributed_hashtable "--ranks 4 --fabric virt" [];
+    shared_counter_between_processes: shared_counter "--ranks 4" [];
+    stencil_between_processes: stencil_rma "--ranks 4" ["right after 200 steps"];
+    stencil_in_virtual_time: stencil_rma "--ranks 4 --fabric virt" ["right after 200 steps"];
+    chain_between_processes: session_chain "--ranks 6" ["over 5 hops"];
+    chain_in_virtual_time: session_chain "--ranks 6 --fabric virt" ["over 5 hops"];
+    sum_between_processes: overlapped_sum "--ranks 4" ["3.14159265358979"];
+    halo_1d_between_processes: halo_1d "--ranks 4" ["1000 steps right"];
+    halo_1d_in_virtual_time: halo_1d "--ranks 4 --fabric virt --form mrc" ["1000 steps right"];
+    heat_between_processes: heat_2d "--ranks 4" ["the same as one loop bit by bit"];
+    heat_in_virtual_time: heat_2d "--ranks 6 --fabric virt" ["the same as one loop bit by bit"];
+    life_between_processes: life "--ranks 4" ["the same as in one loop"];
+    life_in_virtual_time: life "--ranks 4 --fabric virt" ["the same as in one loop"];
+    dynamics_between_processes: scale_dynamics "--ranks 4 --explain" ["the same as one loop, bit by bit"];
+    dynamics_in_virtual_time: scale_dynamics "--ranks 4 --fabric virt" ["the same as one loop, bit by bit"];
+    broadcast_between_processes: ga_broadcast "--ranks 4" [];
+    broadcast_in_virtual_time: ga_broadcast "--ranks 8 --fabric virt --timeline ga_broadcast.json" ["timeline: "];
+    broadcast_by_command_queue: ga_broadcast "--ranks 8 --fabric virt --mode command-queue" [];
+    server_between_processes: server_any "--ranks 4" [];
+    server_in_virtual_time: server_any "--ranks 6 --fabric virt" [];
+    ping_pong_between_processes: ping_pong "--ranks 2 --posted 600 --plot ping_pong.svg" [];
+    ping_pong_in_virtual_time: ping_pong "--ranks 2 --posted 600 --fabric virt --platform sr8000 --plot ping_pong_virtual.svg" [];
+    matrices_between_processes: matmul_summa "--ranks 4" [];
+    matrices_in_virtual_time: matmul_summa "--ranks 6 --fabric virt" [];
+    words_between_processes: word_count "--ranks 4" [];
+    words_in_virtual_time: word_count "--ranks 4 --fabric virt" [];
+    tokio_between_processes: tokio_current_thread "--ranks 2" [];
+}
+
+/// The job ends with the code of the rank that dies in it.
+fn survivors_continue(fabric: &str) {
+    let (code, printed) = run("crash_recovery", &["--ranks", "4", "--fabric", fabric]);
+    assert_ne!(code, Some(0), "{printed}");
+    assert!(printed.contains("3 survivors went on"), "{printed}");
+}
+
+#[test]
+fn survivors_continue_between_processes() {
+    survivors_continue("shm");
+}
+
+#[test]
+fn survivors_continue_in_virtual_time() {
+    survivors_continue("virt");
+}
