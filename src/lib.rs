@@ -84,6 +84,9 @@ pub mod prelude {
 pub use acp;
 #[doc(inline)]
 pub use blacs;
+#[cfg(all(fuzzing, target_os = "linux"))]
+#[doc(hidden)]
+pub use cluster::fuzz;
 /// A model checker for protocols over [`Fabric`], with the feature `explore`:
 /// `docs/learn/own-protocol.md` is its recipe.
 #[cfg(feature = "explore")]
