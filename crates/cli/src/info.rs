@@ -206,7 +206,7 @@ fn readable(report: &MachineReport) -> Result<String, std::fmt::Error> {
             (
                 "longest transfer",
                 match shm.max_transfer_bytes {
-                    usize::MAX => "no limit".to_owned(),
+                    u64::MAX => "no limit".to_owned(),
                     bytes => format!("{bytes} B"),
                 },
             ),
