@@ -47,7 +47,9 @@ impl CallError {
         match self {
             CallError::Fabric(error)
             | CallError::NoRoomForContext { full: error, .. }
-            | CallError::Blacs(BlacsError::Fmpl(FmplError::Fabric(error))) => Some(error),
+            | CallError::Blacs(BlacsError::Fmpl(
+                FmplError::Fabric(error) | FmplError::SpoolFull { cause: error, .. },
+            )) => Some(error),
             _ => None,
         }
     }
