@@ -63,16 +63,21 @@ pub(crate) fn existing(path: &Path) -> Result<Option<OwnedFd>> {
     Err(Error::foreign(path, why))
 }
 
-/// Opens a file of a lock without a name, by a link of `/proc`, if it is one; also returns its device
-/// and number.
-pub(crate) fn nameless_at(link: &Path) -> Option<(OwnedFd, (u64, u64))> {
-    let file = descriptor::open(link, OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty()).ok()?;
-    let there = fstat(&file).ok()?;
+/// A file's device and number, and the file.
+pub(crate) type Identified = ((u64, u64), OwnedFd);
+
+/// Opens a file of a lock without a name, by a link of `/proc`, if it is one.
+///
+/// # Errors
+/// Those of `open` and `fstat`.
+pub(crate) fn nameless_at(link: &Path) -> Result<Option<Identified>, Errno> {
+    let file = descriptor::open(link, OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty())?;
+    let there = fstat(&file)?;
     let is_one = FileType::from_raw_mode(there.st_mode) == FileType::RegularFile
         && there.st_uid == geteuid().as_raw()
         && there.st_nlink == 0
         && u64::try_from(there.st_size) == Ok(layout::file_bytes() as u64);
-    is_one.then_some((file, (there.st_dev, there.st_ino)))
+    Ok(is_one.then_some(((there.st_dev, there.st_ino), file)))
 }
 
 /// Opens the same file once more, whatever its name leads to now. Threads that lock it by the same
@@ -181,8 +186,8 @@ impl NewFile {
         linkat(CWD, own, CWD, to, AtFlags::SYMLINK_FOLLOW)
     }
 
-    /// Gives the file its name, unless there is a file with that name.
-    pub(crate) fn publish(self) -> Result<()> {
+    /// Gives the file its name, unless there is a file with that name. Returns whether it has it now.
+    pub(crate) fn publish(self) -> Result<bool> {
         let linked = if self.named {
             let renamed = renameat_with(CWD, &self.temporary, CWD, &self.path, RenameFlags::NOREPLACE);
             if renamed.is_err() {
@@ -193,7 +198,8 @@ impl NewFile {
             self.link(&self.path)
         };
         match linked {
-            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) => Ok(false),
             Err(errno) => Err(Error::refused("link", &self.path)(errno)),
         }
     }

@@ -23,7 +23,7 @@ use std::{
 pub(crate) fn found(path: &Path, machine: Machine) -> Result<()> {
     let new = NewFile::new(path, &format!(".{}", std::process::id()))?;
     lay_out(path, &new.file, machine, None)?;
-    new.publish()
+    new.publish().map(drop)
 }
 
 /// Writes a new file. `torn_by` is a process that left what the lock protects half-written.
@@ -62,41 +62,83 @@ pub(crate) fn examine(path: &Path, map: &Mapping, machine: Machine) -> Result<bo
     Ok(true)
 }
 
-/// Replaces a lock's file, which the caller has locked, by one with all its room, as soon as nobody
-/// holds the lock. Gives up after `patience`, and returns false. A file that was removed is replaced
-/// as well, unless another one has taken its path.
+/// Replaces a lock's file, which the caller has locked, by one with all its room, once no process holds
+/// the lock. Gives up after `patience`, and returns false. A file that was removed is replaced as
+/// well, unless another one has taken its path.
 pub(crate) fn renew(path: &Path, file: &OwnedFd, map: &Mapping, machine: Machine, patience: Duration) -> Result<bool> {
-    let of_this_boot = examine(path, map, machine)?;
-    // If it is over already, somebody died before putting the next one in its place.
-    if Gate::of(map) != Gate::Over {
-        Gate::Closing.set(map);
-        let silent = if of_this_boot { falls_silent(map, Instant::now() + patience) } else { Ok(true) };
-        if !matches!(silent, Ok(true)) {
-            Gate::Open.set(map);
-            return silent.map_err(Error::probe(path));
-        }
-    }
-    let torn_by = torn::left_by(map, !of_this_boot).map_err(Error::probe(path));
-    let replaced = torn_by.and_then(|torn_by| replace(path, file, map, machine, torn_by));
-    if replaced.is_err() && Gate::of(map) == Gate::Closing {
-        Gate::Open.set(map);
-    }
-    replaced.map(|()| true)
+    renew_all(path, &[(file, map)], machine, patience)
 }
 
-fn replace(path: &Path, file: &OwnedFd, map: &Mapping, machine: Machine, torn_by: Option<u32>) -> Result<()> {
-    let removed = fstat(file).map_err(Error::refused("fstat", path))?.st_nlink == 0;
+/// Replaces several files of one lock by one, as [`renew`] does with one of them: all were removed while
+/// processes had them open, and none may be held when there is another.
+pub(crate) fn renew_all(
+    path: &Path,
+    files: &[(&OwnedFd, &Mapping)],
+    machine: Machine,
+    patience: Duration,
+) -> Result<bool> {
+    let renewed = silence(path, files, machine, patience).and_then(|silent| match silent {
+        Some(Silent { torn_by }) => replace(path, files, machine, torn_by).map(|()| true),
+        None => Ok(false),
+    });
+    // All that were replaced are over.
+    for (_, map) in files {
+        if Gate::of(map) == Gate::Closing {
+            Gate::Open.set(map);
+        }
+    }
+    renewed
+}
+
+/// No process holds the lock in files whose gates are closed.
+struct Silent {
+    /// The process that has left the data half-written.
+    torn_by: Option<u32>,
+}
+
+/// Closes the gates of files until no process holds the lock in any of them. Returns `None` if that takes
+/// longer than `patience` in one of them.
+fn silence(
+    path: &Path,
+    files: &[(&OwnedFd, &Mapping)],
+    machine: Machine,
+    patience: Duration,
+) -> Result<Option<Silent>> {
+    let mut torn_by = None;
+    for (_, map) in files {
+        let of_this_boot = examine(path, map, machine)?;
+        // If it is over already, a process died before it put the next one in its place.
+        if Gate::of(map) != Gate::Over {
+            Gate::Closing.set(map);
+            if of_this_boot && !falls_silent(map, Instant::now() + patience).map_err(Error::probe(path))? {
+                return Ok(None);
+            }
+        }
+        torn_by = torn_by.or(torn::left_by(map, !of_this_boot).map_err(Error::probe(path))?);
+    }
+    Ok(Some(Silent { torn_by }))
+}
+
+/// Puts the next file in the place of files whose gates are closed. If another file has taken the path
+/// of a removed one, the gates stay closed, and that file is not replaced.
+fn replace(path: &Path, files: &[(&OwnedFd, &Mapping)], machine: Machine, torn_by: Option<u32>) -> Result<()> {
+    let mut removed = false;
+    for (file, _) in files {
+        removed |= fstat(file).map_err(Error::refused("fstat", path))?.st_nlink == 0;
+    }
     let new = NewFile::new(path, if removed { ".again" } else { ".next" })?;
     lay_out(path, &new.file, machine, torn_by)?;
+    let over = || files.iter().for_each(|(_, map)| Gate::Over.set(map));
     if removed {
-        // The gate stays closed until there is a file. If this process dies in between, the gate is
+        // The gates stay closed until there is a file. If this process dies in between, they are
         // opened again, and those that enter find that their file is not at the path.
-        new.publish()?;
-        Gate::Over.set(map);
+        if new.publish()? {
+            over();
+        }
         return Ok(());
     }
     // Before the new file can be found: never are two of them in use.
-    Gate::Over.set(map);
+    over();
     new.replace()
 }
 

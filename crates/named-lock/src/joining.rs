@@ -75,38 +75,43 @@ pub(crate) fn join(path: &Path, deadline: Instant) -> Result<Session> {
     }
 }
 
-/// Continues a lock whose file was removed while processes have it open: makes the next file of it when
-/// none of them holds the lock. They join that file at their next call. Returns false if there is no
-/// such file.
+/// Continues a lock whose file was removed while processes have it open: makes the next file of all such
+/// files once no process holds the lock in any of them. They join that file at their next call.
+/// Returns false if there is no such file.
 ///
 /// # Errors
-/// [`Error::Removed`] if the lock is held until the deadline.
+/// [`Error::Removed`] if the lock is held until the deadline; [`Error::System`] if `/proc` does not show
+/// the files that are open.
 fn continue_removed(path: &Path, machine: Machine, deadline: Instant) -> Result<bool> {
-    for removed in strays::removed(path)? {
-        if !file::lock(&removed, path, Some(deadline))? {
-            return Err(Error::timed_out(path));
-        }
-        let map = Mapping::new(&removed, path)?;
-        // An earlier file, which was replaced when it was at the path.
-        if Gate::of(&map) == Gate::Over {
-            continue;
-        }
-        while !founding::renew(path, &removed, &map, machine, FIRMLY)? {
-            if Instant::now() >= deadline {
-                return Err(Error::Removed { path: path.to_owned() });
-            }
-            file::unlock(&removed);
-            thread::sleep(Duration::from_millis(20));
-            if !file::lock(&removed, path, Some(deadline))? {
+    loop {
+        let mut removed = Vec::new();
+        for file in strays::removed(path)? {
+            if !file::lock(&file, path, Some(deadline))? {
                 return Err(Error::timed_out(path));
             }
-            if Gate::of(&map) == Gate::Over {
-                break;
+            let map = Mapping::new(&file, path)?;
+            // An earlier file, which was replaced when it was at the path.
+            if Gate::of(&map) != Gate::Over {
+                removed.push((file, map));
             }
         }
-        return Ok(true);
+        if removed.is_empty() {
+            return Ok(false);
+        }
+        let files: Vec<_> = removed.iter().map(|(file, map)| (file, &**map)).collect();
+        if founding::renew_all(path, &files, machine, FIRMLY)? {
+            return Ok(true);
+        }
+        if Instant::now() >= deadline {
+            return Err(Error::Removed { path: path.to_owned() });
+        }
+        // Closing the files unlocks them.
+        drop(removed);
+        thread::sleep(Duration::from_millis(20));
+        if file::existing(path)?.is_some() {
+            return Ok(true);
+        }
     }
-    Ok(false)
 }
 
 /// What came of a look into a locked file.

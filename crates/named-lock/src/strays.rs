@@ -1,50 +1,79 @@
 //! Files of a lock that were removed while processes have them open: `/proc` still leads to them.
 
-use crate::{Error, Result, descriptor, file};
+use crate::{
+    Error, Result, descriptor,
+    file::{self, Identified},
+};
 use rustix::{
     fs::{Dir, Mode, OFlags, fstat, readlinkat},
+    io::Errno,
     process::geteuid,
 };
 use std::{fs, os::fd::OwnedFd, path::Path};
 
-/// Opens the files that were at `path` and have no name any more. Other users' processes can't have
-/// them open; those of this user that can't be looked into are left out.
+/// Opens the files that were at `path` and have no name any more, in the order of their numbers, in
+/// which processes lock them. Other users' processes can't have them open; those of this user that
+/// can't be looked into are left out.
+///
+/// # Errors
+/// [`Error::System`] if a probe fails for another reason, such as a lack of descriptors: then it is not
+/// known that there is no such file.
 pub(crate) fn removed(path: &Path) -> Result<Vec<OwnedFd>> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(Vec::new()) };
     let folder =
         fs::canonicalize(folder).map_err(|cause| Error::System { call: "realpath", path: folder.to_owned(), cause })?;
     let mut link = folder.join(name).into_os_string().into_encoded_bytes();
     link.extend_from_slice(b" (deleted)");
-    let mut found: Vec<(u64, u64)> = Vec::new();
-    let mut files = Vec::new();
-    let own = geteuid().as_raw();
-    for process in names(Path::new("/proc")).into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
-        let descriptors = Path::new("/proc").join(process).join("fd");
-        let Ok(opened) = descriptor::open(&descriptors, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()) else {
-            continue;
-        };
-        if fstat(&opened).map_or(true, |stat| stat.st_uid != own) {
-            continue;
-        }
-        for number in names(&descriptors) {
-            if !readlinkat(&opened, &number, Vec::new()).is_ok_and(|target| target.as_bytes() == link) {
-                continue;
-            }
-            if let Some((file, is)) = file::nameless_at(&descriptors.join(number))
-                && !found.contains(&is)
-            {
-                found.push(is);
-                files.push(file);
-            }
-        }
+    let mut found = Vec::new();
+    let proc = Path::new("/proc");
+    let processes = names(proc).map_err(Error::refused("open", proc))?;
+    for process in processes.into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
+        let descriptors = proc.join(process).join("fd");
+        seen(of_process(&descriptors, &link, &mut found)).map_err(Error::refused("open", &descriptors))?;
     }
-    Ok(files)
+    found.sort_unstable_by_key(|(is, _)| *is);
+    Ok(found.into_iter().map(|(_, file)| file).collect())
 }
 
-/// Returns the names in a directory that can be read.
-fn names(folder: &Path) -> Vec<String> {
-    let opened = descriptor::open(folder, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty());
-    let Ok(entries) = opened.and_then(Dir::new) else { return Vec::new() };
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().to_str().ok().map(str::to_owned));
-    names.filter(|name| !name.starts_with('.')).collect()
+/// Adds the files to which `link` leads that a process has open, unless they were found already.
+fn of_process(descriptors: &Path, link: &[u8], found: &mut Vec<Identified>) -> Result<(), Errno> {
+    let opened = descriptor::open(descriptors, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
+    if fstat(&opened)?.st_uid != geteuid().as_raw() {
+        return Ok(());
+    }
+    for number in names(descriptors)? {
+        let target = seen(readlinkat(&opened, &number, Vec::new()))?;
+        if target.is_none_or(|target| target.as_bytes() != link) {
+            continue;
+        }
+        if let Some((is, file)) = seen(file::nameless_at(&descriptors.join(number)))?.flatten()
+            && !found.iter().any(|(known, _)| *known == is)
+        {
+            found.push((is, file));
+        }
+    }
+    Ok(())
+}
+
+/// Returns `None` for what has ended or was closed meanwhile, or may not be looked into.
+fn seen<T>(probe: Result<T, Errno>) -> Result<Option<T>, Errno> {
+    match probe {
+        Ok(there) => Ok(Some(there)),
+        Err(Errno::NOENT | Errno::SRCH | Errno::ACCESS | Errno::PERM | Errno::NXIO) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Returns the names in a directory.
+fn names(folder: &Path) -> Result<Vec<String>, Errno> {
+    let entries = Dir::new(descriptor::open(folder, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?)?;
+    let mut names = Vec::new();
+    for entry in entries {
+        if let Ok(name) = entry?.file_name().to_str()
+            && !name.starts_with('.')
+        {
+            names.push(name.to_owned());
+        }
+    }
+    Ok(names)
 }

@@ -62,6 +62,8 @@ const CASES: &[(&str, fn())] = &[
     ("every_acquisition_notices_a_removed_file", removals::every_acquisition_notices_a_removed_file),
     ("a_removed_file_is_continued_by_the_next_one", removals::a_removed_file_is_continued_by_the_next_one),
     ("torn_data_stay_torn_when_their_file_is_removed", removals::torn_data_stay_torn_when_their_file_is_removed),
+    ("an_open_respects_the_holder_in_any_removed_file", removals::an_open_respects_the_holder_in_any_removed_file),
+    ("an_open_that_cannot_search_is_refused", removals::an_open_that_cannot_search_is_refused),
     ("files_that_are_moved_or_covered_are_noticed", removals::files_that_are_moved_or_covered_are_noticed),
     (
         "no_second_file_is_used_beside_one_whose_directory_was_moved",

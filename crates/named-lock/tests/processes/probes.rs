@@ -66,15 +66,31 @@ pub(crate) fn a_killed_holder_is_noticed_without_pidfds() {
     }
 }
 
+/// Limits this process to `more` descriptors than it has open, and returns the first of them.
+fn leave_descriptors(more: u64) -> File {
+    // The lowest free number: all below are in use.
+    let spare = File::open("/dev/null").expect("opened");
+    let most = more + spare.as_raw_fd() as u64;
+    setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum: Some(most) }).expect("lower");
+    spare
+}
+
+/// The role of a process that can open two files at a time: enough for all that an open does before it
+/// searches for removed files, and too few for that.
+pub(crate) fn open_with_two_descriptors(path: &Path) {
+    drop(leave_descriptors(2));
+    match NamedLock::open_path(path) {
+        Err(Error::System { cause, .. }) if cause.raw_os_error() == Some(libc::EMFILE) => say("refused"),
+        other => panic!("{other:?}"),
+    }
+}
+
 /// The role of a process that can open nothing, and so can't probe the holder.
 pub(crate) fn wait_without_descriptors(path: &Path) {
     let lock = NamedLock::open_path(path).expect("opened");
     say("opened");
     listen();
-    // The lowest free number: all below are in use.
-    let spare = File::open("/dev/null").expect("opened");
-    let most = 1 + spare.as_raw_fd() as u64;
-    setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum: Some(most) }).expect("lower");
+    let spare = leave_descriptors(1);
     assert_eq!(File::open("/dev/null").expect_err("no descriptor is left").raw_os_error(), Some(libc::EMFILE));
     let began = Instant::now();
     match lock.write() {

@@ -113,6 +113,50 @@ pub(crate) fn an_open_beside_a_holder_whose_file_was_removed_is_refused() {
     drop(lock);
 }
 
+/// Two files of one path are open without a name: the first is idle, the second is held.
+pub(crate) fn an_open_respects_the_holder_in_any_removed_file() {
+    let place = Place::new();
+    let path = place.path();
+    let mut idle = place.start("told-to-write", &[]);
+    idle.await_line("opened");
+    let elsewhere = path.with_file_name("elsewhere");
+    drop(NamedLock::open_path(&elsewhere).expect("opened"));
+    fs::rename(&elsewhere, &path).expect("moved over the first");
+    let mut holder = place.start("write", &[]);
+    holder.await_line("holds");
+    fs::remove_file(&path).expect("removed");
+    let at = path.clone();
+    let opens = thread::spawn(move || NamedLock::open_path(at));
+    thread::sleep(Duration::from_millis(400));
+    assert!(!opens.is_finished() && !path.exists(), "it does not enter beside the holder");
+    holder.tell();
+    holder.ends_well();
+    let lock = opens.join().expect("no panic").expect("opened");
+    // Both files are over: the idle process is in the new one, too.
+    let guard = lock.write_within(SOON).expect("free");
+    idle.tell();
+    thread::sleep(Duration::from_millis(50));
+    guard.release().expect("released");
+    idle.await_line("holds");
+    assert!(lock.try_write().expect("no error").is_none());
+    idle.tell();
+    idle.ends_well();
+}
+
+/// A search for removed files that fails is no proof that there are none.
+pub(crate) fn an_open_that_cannot_search_is_refused() {
+    let place = Place::new();
+    let mut holder = place.start("write", &[]);
+    holder.await_line("holds");
+    fs::remove_file(place.path()).expect("removed");
+    let mut opener = place.start("open-with-two-descriptors", &[]);
+    opener.await_line("refused");
+    opener.ends_well();
+    assert!(!place.path().exists(), "no file is made beside the holder");
+    holder.tell();
+    holder.ends_well();
+}
+
 pub(crate) fn files_that_are_moved_or_covered_are_noticed() {
     for (name, take) in TAKINGS {
         let place = Place::new();

@@ -63,6 +63,7 @@ pub(crate) fn play(role: &str, path: &Path, args: &[String]) -> ExitCode {
         }
         "without-pidfds" => probes::wait_without_pidfds(path, &args[0]),
         "without-descriptors" => probes::wait_without_descriptors(path),
+        "open-with-two-descriptors" => probes::open_with_two_descriptors(path),
         "fuzz" => return garbage::fuzz(number(0)..number(1)),
         other => panic!("no role is called {other}"),
     }
