@@ -13,12 +13,8 @@ mod forks;
 mod idle;
 mod launch_options;
 
-use std::{
-    process::{Command, ExitCode, Output},
-    sync::mpsc,
-    thread,
-    time::Duration,
-};
+use fabric_conformance::watchdog::watch;
+use std::process::{Command, ExitCode, Output};
 
 /// Runs this binary with these words, without the settings of a surrounding job. Also returns what
 /// it wrote, standard output first.
@@ -113,25 +109,6 @@ const CASES: &[(&str, fn())] = &[
     ("a_deadlock_is_told_on_every_fabric", launch_options::a_deadlock_is_told_on_every_fabric),
 ];
 
-/// How long a case may take: ten times what the longest one takes.
-const HANG: Duration = Duration::from_secs(300);
-
-/// Ends this process with the name of a case that hangs.
-struct Watchdog(#[expect(dead_code, reason = "the end of the case is when it is dropped")] mpsc::Sender<()>);
-
-impl Watchdog {
-    fn of(case: &'static str) -> Self {
-        let (ends, ended) = mpsc::channel();
-        thread::spawn(move || {
-            if ended.recv_timeout(HANG) == Err(mpsc::RecvTimeoutError::Timeout) {
-                eprintln!("{case} hangs");
-                std::process::exit(101);
-            }
-        });
-        Watchdog(ends)
-    }
-}
-
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -150,9 +127,9 @@ fn main() -> ExitCode {
     }
     for (name, case) in CASES {
         if words.first().is_none_or(|filter| filter.starts_with("--") || name.contains(filter)) {
-            let watchdog = Watchdog::of(name);
+            let watched = watch(*name);
             case();
-            drop(watchdog);
+            drop(watched);
             println!("{name} ... ok");
         }
     }

@@ -1,6 +1,7 @@
 //! How a rank's process ended.
 
 use std::{fmt, os::unix::process::ExitStatusExt, process::ExitStatus};
+use tofu2_sim::shm::part::SignalName;
 
 /// How a rank's process ended, as its launcher sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,24 +38,12 @@ impl From<ExitStatus> for RankEnd {
     }
 }
 
-/// A signal's number and, if it is a common one, its name.
-pub(super) struct Signalled(pub(super) i32);
-
-impl fmt::Display for Signalled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match signal_hook::low_level::signal_name(self.0) {
-            Some(name) => write!(f, "signal {} ({name})", self.0),
-            None => write!(f, "signal {}", self.0),
-        }
-    }
-}
-
 impl fmt::Display for RankEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RankEnd::Exited(0) => f.write_str("ended well"),
             RankEnd::Exited(code) => write!(f, "exited with {code}"),
-            RankEnd::Killed(signal) => write!(f, "killed by {}", Signalled(*signal)),
+            RankEnd::Killed(signal) => write!(f, "killed by {}", SignalName(*signal)),
             RankEnd::Unheard(why) => f.write_str(why),
         }
     }

@@ -1,11 +1,6 @@
 //! Waiting for the end of a job's ranks, wherever they are.
 
-use super::{
-    end::{RankEnd, Signalled},
-    error::HostsError,
-    far::FarRanks,
-    ranks::RankProcesses,
-};
+use super::{end::RankEnd, error::HostsError, far::FarRanks, ranks::RankProcesses};
 use crate::report::{LaunchError, say};
 use bootstrap::{Abort, Coordinator, End};
 use rustix::process::Signal;
@@ -13,7 +8,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use tofu2_sim::shm::part::Signals;
+use tofu2_sim::shm::part::{SignalName, Signals};
 
 /// How long the other ranks may take to end after one has failed.
 const GRACE: Duration = Duration::from_secs(10);
@@ -157,7 +152,7 @@ impl<'a> Supervisor<'a> {
     fn interrupt(&mut self, signal: i32) {
         let again = self.interrupted.replace(128 + signal).is_some();
         if !again {
-            say(format_args!("the launcher received {}, so it ended the job", Signalled(signal)));
+            say(format_args!("the launcher received {}, so it ended the job", SignalName(signal)));
         }
         self.workers.send(if again { Signal::KILL } else { Signal::TERM });
         self.end_by(INTERRUPT_GRACE);

@@ -3,7 +3,7 @@
 
 use acp::{Acp, GlobalAddress};
 use checks::jobs::{self, virtual_time};
-use rdma_fabric::{Program, Rank};
+use rdma_fabric::{Amo, Fabric, Program, Rank};
 use std::{fmt::Debug, time::Duration};
 use tofu2_sim::{
     shm::Threads,
@@ -40,6 +40,26 @@ where
     let (virt, _) = job(ranks).run_through(program).unwrap_or_else(|error| panic!("in virtual time: {error}"));
     assert_eq!(real, virt.outs, "threads and virtual time differ");
     real
+}
+
+/// Where [`meet`] counts in starter memory: beyond what tests keep there.
+const MEETINGS: u64 = 1024;
+
+/// Waits until all of `ranks`, one of which is the caller, have called it, for the first or for the second
+/// time as `turn` says. Unlike a sync, it is of use before and after the loss of a rank: no rank returns
+/// while another one still needs an answer of it.
+pub(crate) async fn meet(acp: &Acp, fabric: &Fabric, ranks: &[u32], turn: u64) -> acp::Result<()> {
+    let me = acp.rank();
+    let counter = |rank| acp.starter(rank)?.offset_by(MEETINGS + 8 * turn);
+    for rank in ranks.iter().copied().map(Rank::new).filter(|rank| *rank != me) {
+        acp.fetch(counter(rank)?, Amo::Add(1u64)).await?;
+    }
+    while acp.load::<u64>(counter(me)?).await? < ranks.len() as u64 - 1 {
+        fabric.sleep(Duration::from_micros(10)).await;
+    }
+    // In virtual time an atomic is seen before its poster has the answer.
+    fabric.sleep(Duration::from_millis(1)).await;
+    Ok(())
 }
 
 #[track_caller]

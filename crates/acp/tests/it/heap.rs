@@ -1,6 +1,6 @@
 //! The heap: what is allocated does not overlap, all of it comes back, and misuse changes nothing.
 
-use crate::bed::{everywhere, survivors};
+use crate::bed::{everywhere, meet, survivors};
 use acp::{Acp, AcpError, GlobalAddress, Options, Result};
 use core::time::Duration;
 use rdma_fabric::{Amo, Fabric, FabricError, ProgramResult, Rank};
@@ -251,12 +251,10 @@ fn a_lost_holder_is_an_error_for_all() {
         if acp.rank().number() == 2 {
             let lock = block.checked_sub(block.offset()).expect("in the region");
             assert_eq!(acp.fetch(lock, Amo::CompareSwap { expected: 0, new: 3u64 }).await?, 0);
-            acp.sync().await?;
-            // The puts of its barrier arrive first.
-            fabric.sleep(Duration::from_millis(1)).await;
+            meet(&acp, &fabric, &[0, 1, 2], 0).await?;
             return Err("lost".into());
         }
-        acp.sync().await?;
+        meet(&acp, &fabric, &[0, 1, 2], 0).await?;
         let lost = AcpError::from(FabricError::PeerLost { rank: Rank::new(2) });
         assert_eq!(acp.malloc(8, home).await, Err(lost.clone()));
         assert_eq!(acp.free(block).await, Err(lost.clone()));
@@ -266,7 +264,7 @@ fn a_lost_holder_is_an_error_for_all() {
         acp.free(other).await?;
         assert_eq!(acp.malloc(8, Rank::new(2)).await, Err(lost));
         // The memory of both must outlive their users.
-        fabric.sleep(Duration::from_millis(20)).await;
+        meet(&acp, &fabric, &[0, 1], 1).await?;
         Ok(true)
     });
     assert_eq!(ended, [Some(true), Some(true), None]);

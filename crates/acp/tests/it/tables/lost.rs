@@ -1,7 +1,7 @@
 //! Ranks that are lost, and calls that are given up.
 
 use super::{begin, concurrent::shared};
-use crate::bed::{everywhere, survivors};
+use crate::bed::{everywhere, meet, survivors};
 use acp::{AcpError, GlobalAddress, Map};
 use core::time::Duration;
 use rdma_fabric::{Amo, Fabric, FabricError, ProgramResult, Rank};
@@ -27,12 +27,10 @@ fn a_lost_holder_is_an_error_for_its_slot_alone() {
             let slots = acp.load::<u64>(map.address().offset_by(8)?).await?;
             let lock = GlobalAddress::from_bits(slots).expect("the directory's second word");
             assert_eq!(acp.fetch(lock, Amo::CompareSwap { expected: 0, new: 3u64 }).await?, 0);
-            acp.sync().await?;
-            // The puts of its barrier arrive first.
-            fabric.sleep(Duration::from_millis(1)).await;
+            meet(&acp, &fabric, &[0, 1, 2], 0).await?;
             return Err("lost".into());
         }
-        acp.sync().await?;
+        meet(&acp, &fabric, &[0, 1, 2], 0).await?;
         let lost = || AcpError::from(FabricError::PeerLost { rank: Rank::new(2) });
         let [free, held] = keys;
         assert_eq!(map.insert(&held, &0).await, Err(lost()));
@@ -42,7 +40,7 @@ fn a_lost_holder_is_an_error_for_its_slot_alone() {
         assert_eq!(map.iter().collect::<Vec<_>>().await, Err(lost()));
         assert_eq!(map.insert(&free, &1).await.map(drop), Ok(()));
         // The memory of both must outlive their users.
-        fabric.sleep(Duration::from_millis(20)).await;
+        meet(&acp, &fabric, &[0, 1], 1).await?;
         Ok(true)
     });
     assert_eq!(ended, [Some(true), Some(true), None]);

@@ -16,7 +16,10 @@ mod standstill;
 #[cfg(test)]
 mod tests;
 
-pub use super::{processes::signals::Signals, waiting::block_on::gets_on};
+pub use super::{
+    processes::{rank_process::SignalName, signals::Signals},
+    waiting::block_on::gets_on,
+};
 pub use commands::{Cargo, FarCommand, FarReply, Obeyed};
 pub use cpus::bind_this_thread;
 pub use elsewhere::Card;

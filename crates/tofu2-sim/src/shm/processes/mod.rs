@@ -33,7 +33,7 @@ pub(crate) mod placement;
 #[cfg(target_os = "linux")]
 mod probe;
 #[cfg(target_os = "linux")]
-mod rank_process;
+pub(crate) mod rank_process;
 #[cfg(target_os = "linux")]
 pub(crate) mod signals;
 #[cfg(target_os = "linux")]

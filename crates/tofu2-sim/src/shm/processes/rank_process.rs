@@ -40,18 +40,19 @@ impl End {
             End::Exited(0) => "ended well".to_owned(),
             End::Exited(code) => format!("exited with {code}"),
             End::Killed(signal) if sent == Some(signal) => {
-                format!("killed by {}, which the launcher sent", Signal(signal))
+                format!("killed by {}, which the launcher sent", SignalName(signal))
             }
-            End::Killed(signal) => format!("killed by {}", Signal(signal)),
+            End::Killed(signal) => format!("killed by {}", SignalName(signal)),
             End::Unknown => "was reaped by somebody else, so nobody knows how it ended".to_owned(),
         }
     }
 }
 
-/// A signal's number and, if it is a common one, its name.
-pub(crate) struct Signal(pub(crate) i32);
+/// A signal as messages name it: its number and, if it is a common one, its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignalName(pub i32);
 
-impl fmt::Display for Signal {
+impl fmt::Display for SignalName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "signal {}", self.0)?;
         match signal_hook::low_level::signal_name(self.0) {

@@ -157,7 +157,7 @@ impl Supervisor {
         let code = self.interrupted.map(|signal| 128 + signal).or(failure).unwrap_or(0);
         let interrupted = self
             .interrupted
-            .map(|signal| format!("the launcher received {}, so it ended the job", rank_process::Signal(signal)));
+            .map(|signal| format!("the launcher received {}, so it ended the job", rank_process::SignalName(signal)));
         let ends = if code == 0 { Vec::new() } else { ends_in_words(&self.ends(), victim) };
         forwarding.finish(interrupted.into_iter().chain(ends).collect());
         match self.job.aborted().or(self.given_up.take()) {
