@@ -1,5 +1,5 @@
-//! A farm that loses a worker. Rank 0 hands out tasks to whichever worker asks, without naming it; one
-//! worker is killed in the middle of a task. Rank 0 acknowledges the loss, gives the task to another
+//! A farm that loses a worker. Rank 0 gives each worker a task, and another for each result, from
+//! whichever worker it comes; one worker is killed in the middle of its first task. Rank 0 acknowledges the loss, gives the task to another
 //! worker, and completes the work.
 //!
 //! ```text
@@ -24,7 +24,7 @@ const TASKS: u64 = 40;
 /// The indices of results, which are requests for more, and of tasks.
 const RESULT: usize = 0;
 const TASK: usize = 1;
-/// In place of a task: none is left. In place of a result: the first request.
+/// In place of a task: none is left.
 const NONE: u64 = u64::MAX;
 
 async fn farm(fabric: Fabric, processes: bool) -> ProgramResult<()> {
@@ -47,6 +47,9 @@ async fn hand_out(world: &Communicator) -> ProgramResult<()> {
     let mut living = world.len() - 1;
     // Workers for which no task is left, while others may still be lost with theirs.
     let mut idle = Vec::new();
+    for worker in 1..world.len() {
+        give(world, worker, &mut left, &mut given, &mut idle).await?;
+    }
     while done.contains(&None) {
         let worker = match world.recv_any(&result, RESULT).await {
             Ok(received) => received.from,
@@ -71,20 +74,32 @@ async fn hand_out(world: &Communicator) -> ProgramResult<()> {
             assert_eq!(found[0][0], task, "the result of worker {worker}");
             done[task as usize] = Some(found[0][1]);
         }
-        match left.pop_front() {
-            None => idle.push(worker),
-            Some(task) => match world.send(&[task], worker, TASK).await {
-                Ok(()) => given[worker] = Some(task),
-                // Acknowledged when the next result is waited for.
-                Err(FmplError::Fabric(FabricError::PeerLost { .. })) => left.push_front(task),
-                Err(error) => return Err(error.into()),
-            },
-        }
+        give(world, worker, &mut left, &mut given, &mut idle).await?;
     }
     let done: Vec<u64> = done.into_iter().flatten().collect();
     assert!(done.iter().zip(0..).all(|(found, task)| *found == square(task)), "{done:?}");
     println!("{living} workers have done all {TASKS} tasks");
     stop(world).await
+}
+
+/// Gives `worker` the next task; without one, the worker is idle.
+async fn give(
+    world: &Communicator,
+    worker: usize,
+    left: &mut VecDeque<u64>,
+    given: &mut [Option<u64>],
+    idle: &mut Vec<usize>,
+) -> ProgramResult<()> {
+    match left.pop_front() {
+        None => idle.push(worker),
+        Some(task) => match world.send(&[task], worker, TASK).await {
+            Ok(()) => given[worker] = Some(task),
+            // Acknowledged when the next result is waited for.
+            Err(FmplError::Fabric(FabricError::PeerLost { .. })) => left.push_front(task),
+            Err(error) => return Err(error.into()),
+        },
+    }
+    Ok(())
 }
 
 /// Stops the workers that are left, and waits until they know.
@@ -99,24 +114,21 @@ async fn stop(world: &Communicator) -> ProgramResult<()> {
     Ok(world.all_fetched().await?)
 }
 
-/// Asks for tasks until none is left.
+/// Works on tasks until none is left.
 async fn work(world: &Communicator, dies: bool, processes: bool) -> ProgramResult<()> {
     let given = world.buffer::<u64>(1)?;
-    let mut result = [NONE, 0];
-    for n in 0.. {
-        world.send_any(&[result], 0, RESULT).await?;
+    let mut task = [0];
+    loop {
         world.recv(&given, 0, TASK).await?;
-        let mut task = [0];
         world.fabric().read(&given, &mut task)?;
         if task[0] == NONE {
-            break;
+            return Ok(());
         }
-        if dies && n == 3 {
+        if dies {
             die(processes);
         }
-        result = [task[0], square(task[0])];
+        world.send_any(&[[task[0], square(task[0])]], 0, RESULT).await?;
     }
-    Ok(())
 }
 
 /// The work.

@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 pub mod acp;
-#[cfg(target_os = "linux")]
 pub mod documented;
 pub mod exchange;
 pub mod exploration;
