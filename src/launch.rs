@@ -177,11 +177,17 @@ impl Launch {
 
     /// Executes this binary again, as all ranks.
     fn start_processes(&self) -> Result<ExitCode, LaunchError> {
-        let program = std::env::current_exe()
-            .map_err(|error| FabricError::System { call: &"current_exe", errno: error.raw_os_error().unwrap_or(0) })?;
+        #[cfg(target_os = "linux")]
+        let found = bootstrap::ThisProgram::find().map(|this| (this.file().to_owned(), this.loading().to_vec()));
+        #[cfg(not(target_os = "linux"))]
+        let found = std::env::current_exe().map(|file| (file, Vec::new()));
+        let (program, loading) = found.map_err(|error| FabricError::System {
+            call: &"find this program",
+            errno: error.raw_os_error().unwrap_or(0),
+        })?;
         let launcher = Launcher::new(self.ranks).bind(self.bind).stuck_after(self.stuck_after);
         let launcher = launcher.shared_address_space(self.shared_address_space).progress_thread(self.progress_thread);
-        let launcher = launcher.command(program, std::env::args_os().skip(1));
+        let launcher = launcher.command(program, loading.into_iter().chain(std::env::args_os().skip(1)));
         #[cfg(feature = "ofi")]
         let launcher = fabric_ofi::NO_HANDLERS.iter().fold(launcher, |launcher, name| launcher.env(name, "1"));
         let code = observing::start(self, launcher)?;

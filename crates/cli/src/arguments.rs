@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use repro::{figures::Paper, lock_paper::Shapes};
 use std::{
     error::Error,
@@ -33,6 +34,30 @@ pub(crate) enum Command {
     Run(Run),
     /// Tell what this machine and the modelled ones are like.
     Info(Info),
+    /// Write the completions of this command for a shell to standard output.
+    ///
+    /// For example: onesided completions bash > ~/.local/share/bash-completion/completions/onesided
+    Completions(Completions),
+    /// Write the manual page of this command to standard output, or those of all subcommands to a
+    /// directory.
+    ///
+    /// For example: onesided man ~/.local/share/man/man1
+    Man(Man),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// The directory for the pages onesided.1, onesided-run.1 and so on; it is created if it does
+    /// not exist.
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

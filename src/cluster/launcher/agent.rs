@@ -12,7 +12,7 @@ use super::{
     frames::{BEGIN, Order, Report},
     home::Home,
     plan::{AGENT, AgentPlan},
-    ranks::{RankProcesses, Start},
+    ranks::{self, RankProcesses, Start},
     spawn::spawn,
 };
 use crate::{cluster::STEP, observing, report::say};
@@ -77,6 +77,9 @@ fn serve(plan: &AgentPlan) -> io::Result<i32> {
     let variable = records.as_ref().map(observing::Records::variable);
     let (ranks, coordinator) = (plan.ranks, plan.coordinator);
     let start = Start { ranks, coordinator, secret: &secret, per_node: None, provider: None, variable };
+    if let Err(error) = ranks::check_room(plan.share.len()) {
+        return failed(error.to_string());
+    }
     let mut processes = match RankProcesses::start(plan.share.clone(), &start, Some(&home)) {
         Ok(processes) => processes,
         Err((rank, cause)) => return failed(format!("rank {rank} can't be started: {cause}")),

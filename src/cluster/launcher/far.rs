@@ -14,16 +14,14 @@ use super::{
     ssh,
 };
 use crate::{cluster::STEP, observing, report::say};
-use bootstrap::Secret;
+use bootstrap::{Secret, ThisProgram};
 use rustix::process::Signal;
 use std::{
     collections::BTreeSet,
-    env,
     ffi::OsString,
     io::{self, BufReader},
     net::SocketAddr,
     ops::Range,
-    path::{Path, PathBuf},
     process::Child,
     sync::mpsc::{Receiver, Sender, channel},
     thread,
@@ -68,7 +66,7 @@ pub(super) struct FarRanks {
     events: Receiver<(usize, Event)>,
     /// Told when rank 0 has taken a piece of input.
     taken: Sender<()>,
-    program: PathBuf,
+    program: ThisProgram,
     records: Option<(&'static str, OsString)>,
 }
 
@@ -78,7 +76,7 @@ impl FarRanks {
         let command = || ssh::words().join(" ".as_ref()).to_string_lossy().into_owned();
         let no_ssh = |cause| HostsError::NoSsh { command: command(), cause };
         let no_thread = |cause| HostsError::Launcher { cause };
-        let program = env::current_exe().map_err(no_ssh)?;
+        let program = ThisProgram::find().map_err(no_ssh)?;
         let (tell, events) = channel();
         let (taken, wait_taken) = channel();
         let records = job.records.clone();
@@ -217,7 +215,7 @@ impl Far {
         self.said.as_ref().map(Said::text).unwrap_or_default()
     }
 
-    fn look(&mut self, program: &Path, ended: &mut Vec<(u32, RankEnd)>) -> Result<(), HostsError> {
+    fn look(&mut self, program: &ThisProgram, ended: &mut Vec<(u32, RankEnd)>) -> Result<(), HostsError> {
         let host = || self.host.clone();
         if !self.begun && self.closed.is_none() && self.started.elapsed() > STEP {
             return Err(HostsError::Silent { host: host(), within: STEP, said: self.said() });
@@ -238,7 +236,7 @@ impl Far {
         if !self.begun {
             return Err(match status.code() {
                 255 => HostsError::Unreachable { host: host(), said },
-                126 | 127 => HostsError::NoProgram { host: host(), program: program.to_owned(), said },
+                126 | 127 => HostsError::NoProgram { host: host(), program: program.file().to_owned(), said },
                 code => HostsError::NoAgent { host: host(), code, said },
             });
         }

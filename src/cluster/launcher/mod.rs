@@ -74,6 +74,9 @@ fn start_on(
     shares: Option<&[Share]>,
     records: Option<(&'static str, OsString)>,
 ) -> Result<i32, LaunchError> {
+    if shares.is_none() {
+        ranks::check_room(launch.ranks)?;
+    }
     let secret = Secret::random().map_err(|error| failed(&error))?;
     let segment = (launch.segment_bytes as u64).to_le_bytes().to_vec();
     // One machine is not cut.

@@ -1,7 +1,7 @@
 //! The processes of a host's ranks.
 
 use super::{super::NODE_VARIABLE, end::RankEnd, frames::Report, home::Home, libfabric, plan::AGENT, relay::Relay};
-use bootstrap::{CLUSTER, Cluster, Secret, SecretAt};
+use bootstrap::{CLUSTER, Cluster, Secret, SecretAt, ThisProgram};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     env,
@@ -9,9 +9,10 @@ use std::{
     io::{self, Write},
     net::SocketAddr,
     ops::Range,
-    process::{Child, ChildStdin, Command, Stdio},
+    process::{Child, ChildStdin, Stdio},
     sync::Arc,
 };
+use tofu2_sim::JobError;
 
 /// What ranks are started with.
 #[derive(Debug)]
@@ -42,6 +43,19 @@ pub(super) struct RankProcesses {
     input: Option<ChildStdin>,
 }
 
+/// For each rank: what passes on its standard error and, to a launcher of several hosts, its output.
+const RELAYS: u64 = 2;
+/// For each rank: its standard streams.
+const STREAMS: u64 = 3;
+
+/// Checks that this machine has room for `ranks` ranks and for what the launcher keeps for them.
+///
+/// # Errors
+/// [`JobError::TooManyRanks`].
+pub(super) fn check_room(ranks: usize) -> Result<(), JobError> {
+    tofu2_sim::shm::part::check_room(ranks, RELAYS, STREAMS)
+}
+
 impl RankProcesses {
     /// Starts this program again as each of these ranks. What they write goes `home`, or else to this
     /// process's standard output and error.
@@ -63,7 +77,7 @@ impl RankProcesses {
     fn add(&mut self, rank: u32, how: &Start<'_>, home: Option<&Arc<Home>>) -> io::Result<()> {
         let Start { ranks, coordinator, .. } = *how;
         let told = Cluster { rank, ranks, coordinator, secret: SecretAt::Stdin };
-        let mut command = Command::new(env::current_exe()?);
+        let mut command = ThisProgram::find()?.command();
         command.args(env::args_os().skip(1)).env_remove(AGENT).env(CLUSTER, told.to_string());
         libfabric::prepare(&mut command, how.provider);
         if let Some((name, value)) = &how.variable {
@@ -79,7 +93,11 @@ impl RankProcesses {
         self.all.push(RankProcess { rank, child, has_ended: false, relays: Vec::new() });
         let Some(RankProcess { child, relays, .. }) = self.all.last_mut() else { return Ok(()) };
         if let Some(mut stdin) = child.stdin.take() {
-            writeln!(stdin, "{}", how.secret.to_hex())?;
+            match writeln!(stdin, "{}", how.secret.to_hex()) {
+                // A rank that has ended already was started: its exit code says more than this.
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
+                _ => {}
+            }
             if rank == 0 {
                 self.input = Some(stdin);
             }

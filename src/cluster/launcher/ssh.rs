@@ -5,6 +5,7 @@ use super::{
     quote::quoted,
 };
 use crate::cluster::NODE_VARIABLE;
+use bootstrap::ThisProgram;
 use std::{
     env,
     ffi::{OsStr, OsString},
@@ -41,7 +42,13 @@ pub(super) fn words() -> Vec<OsString> {
 ///
 /// ssh never asks for anything, gives up to connect after `connect`, and ends if the host does not
 /// answer for about `silence`.
-pub(super) fn command(host: &str, plan: &AgentPlan, program: &Path, connect: Duration, silence: Duration) -> Command {
+pub(super) fn command(
+    host: &str,
+    plan: &AgentPlan,
+    program: &ThisProgram,
+    connect: Duration,
+    silence: Duration,
+) -> Command {
     let mut words = words().into_iter();
     let mut command = Command::new(words.next().unwrap_or_default());
     let every = silence.as_secs().div_ceil(3).max(1);
@@ -50,7 +57,13 @@ pub(super) fn command(host: &str, plan: &AgentPlan, program: &Path, connect: Dur
     command.arg("-o").arg(format!("ServerAliveInterval={every}")).args(["-o", "ServerAliveCountMax=2"]);
     let directory = env::current_dir().ok();
     let variables = env::vars_os().filter(|(name, _)| goes_along(name));
-    let script = script(plan, directory.as_deref(), variables, program, env::args_os().skip(1));
+    let script = script(
+        plan,
+        directory.as_deref(),
+        variables,
+        program.file(),
+        program.loading().iter().cloned().chain(env::args_os().skip(1)),
+    );
     command.arg("--").arg(host).arg(script);
     // A terminal's interrupt is for the launcher, which then ends the ranks.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

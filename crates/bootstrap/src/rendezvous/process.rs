@@ -6,14 +6,14 @@
 //! end of the parent.
 
 use super::RendezvousError;
-use crate::{Coordinator, Plan, Secret, Succession, inherited::read_line, pmi::bytes_of};
+use crate::{Coordinator, Plan, Secret, Succession, ThisProgram, inherited::read_line, pmi::bytes_of};
 use std::{
     env,
     io::{self, Read, Write, stdin},
     mem,
     net::SocketAddr,
     os::unix::process::CommandExt,
-    process::{Command, ExitCode, Stdio},
+    process::{ExitCode, Stdio},
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -39,7 +39,7 @@ pub(super) fn start(
     let failed = |call| move |cause| RendezvousError::System { call, cause };
     let Plan { ranks, join_within, lease, segment, .. } = plan;
     let text = format!("v1;{listen};{ranks};{};{}", join_within.as_nanos(), lease.as_nanos());
-    let mut command = Command::new(env::current_exe().map_err(failed("current_exe"))?);
+    let mut command = ThisProgram::find().map_err(failed("find this program"))?.command();
     command.env(COORDINATOR, text).stdin(Stdio::piped()).stdout(Stdio::piped());
     // A terminal's interrupt is for the ranks: how they end is what this process tells.
     let mut child = command.process_group(0).spawn().map_err(failed("start the coordinator"))?;

@@ -7,6 +7,7 @@ use crate::{
     barrier::{ColourError, GateError},
     control_queue::QueueError,
 };
+use std::borrow::Cow;
 
 /// A range that is not inside its region. See [`FabricError::OutOfBounds`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -168,11 +169,12 @@ pub struct OutOfMemory {
     pub segment: usize,
 }
 
-/// A registration for which the segment has room, but the machine has no memory. See
+/// A registration for which the segment has room, but the machine or a limit of this process leaves no
+/// memory. See
 /// [`FabricError::OutOfMachineMemory`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{rank} cannot register {requested} bytes: {ranks} ranks of this machine ask for that, and it has {available} left"
+    "{rank} cannot register {requested} bytes: {ranks} ranks of this machine ask for that, and {limit} leaves {available}"
 )]
 pub struct OutOfMachineMemory {
     /// The rank that asked.
@@ -183,6 +185,8 @@ pub struct OutOfMachineMemory {
     pub ranks: usize,
     /// Bytes available according to the system.
     pub available: u64,
+    /// The limit that leaves them: `MemAvailable in /proc/meminfo`, a file of a control group, ….
+    pub limit: Cow<'static, str>,
 }
 
 /// Ranks that entered one collective operation with different arguments. See
