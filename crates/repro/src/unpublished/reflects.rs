@@ -1,5 +1,5 @@
-//! Tables about reflects: the curves of the paper's figures 8 to 10, which print no numbers; over which
-//! values of what is assumed the orderings hold; and predictions.
+//! Tables about reflects: the curves of the paper's figures 8 to 10, which print no numbers; the
+//! ranges of the assumed values over which the orderings hold; and predictions.
 
 use super::{headed, number, quantity, ruled, terminal, wrapped};
 use crate::xmp_paper::{Flip, Nodes, Ordering, Swept, Version, XmpPlan, XmpRuns};
