@@ -46,7 +46,7 @@ pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type Drawn = Result<(), Box<dyn Error + Send + Sync>>;
 
 /// Draws on a canvas and returns the element, without the namespace that only separate files need.
-/// `words` describe the plot for people who can't see it, and name it in errors.
+/// `words` is the text alternative of the plot, and names it in errors.
 pub(super) fn svg(
     words: &'static str,
     size: (u32, u32),
