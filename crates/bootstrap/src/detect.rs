@@ -1,4 +1,4 @@
-//! Detects from its environment the launcher that started this process.
+//! Detects the launcher that started this process from the environment.
 //!
 //! The variables of a launcher form a group: either all of them are set or none. [`cluster`] is
 //! this crate's own group, [`slurm`] and [`node_list`] are Slurm's.
@@ -94,8 +94,8 @@ impl Found {
 }
 
 /// Returns the launcher that started this process, according to the variables that `env` looks up;
-/// `None` if there is none. For the process's own environment, `env` is `&|name|
-/// std::env::var_os(name)`.
+/// `None` if there is none. For the process's own environment, `env` is
+/// `&|name| std::env::var_os(name)`.
 ///
 /// The first in this order wins: this crate's own launcher, PMIx, PMI-1, Slurm, torchrun. Several
 /// launchers may be found if they agree about the rank and the number of ranks, since launchers

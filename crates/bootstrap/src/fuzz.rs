@@ -79,8 +79,8 @@ pub fn job(bytes: &[u8]) {
     coordinator::fuzz(plan, kind % 2 == 1, Instant::now(), steps(rest));
 }
 
-/// Splits bytes into steps: a byte for the connection and the event, a byte for the length, and
-/// `length` bytes.
+/// Splits bytes into steps: a byte for the connection and the event, a byte for the length, and a
+/// message of that length.
 fn steps(mut bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     std::iter::from_fn(move || {
         let ([kind, length], rest) = bytes.split_first_chunk()?;

@@ -99,7 +99,7 @@ pub enum Event {
     /// The coordinator was lost, and this process is not in the part of the job that continues: the
     /// process has to end. No event follows.
     CutOff {
-        /// A description of the part that this process belongs to.
+        /// The reason why this process is cut off.
         text: String,
     },
     /// The other ranks consider this process lost, and it has to end. No event follows.

@@ -42,7 +42,7 @@ pub(super) fn start(
     let text = format!("v1;{listen};{ranks};{};{}", join_within.as_nanos(), lease.as_nanos());
     let mut command = Command::new(env::current_exe().map_err(failed("current_exe"))?);
     command.env(COORDINATOR, text).stdin(Stdio::piped()).stdout(Stdio::piped());
-    // A terminal's interrupt is for the ranks: this process reports how they end.
+    // A terminal's interrupt is for the ranks: the coordinator's process reports how they end.
     let mut child = command.process_group(0).spawn().map_err(failed("start the coordinator"))?;
     let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(failed("start the coordinator")(io::ErrorKind::BrokenPipe.into()));

@@ -48,8 +48,8 @@ impl Dial<'_> {
         Ok(stream)
     }
 
-    /// Challenges the coordinator and answers its challenge. A connection that ends before the
-    /// answer exceeded the coordinator's limit on connections: another attempt may succeed.
+    /// Challenges the coordinator and answers its challenge. If the connection ends before the
+    /// answer, the coordinator has too many connections at the moment: another attempt may succeed.
     fn prove(&self, stream: &mut TcpStream) -> Result<(), Failed> {
         let address = self.address;
         let mine = crate::secret::random_bytes().map_err(|cause| Error::System { call: "getrandom", cause })?;

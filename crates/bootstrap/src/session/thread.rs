@@ -19,15 +19,15 @@ use std::{
 /// The callback of the program.
 pub(super) type OnEvent = Box<dyn FnMut(&Speaker, Event) + Send>;
 
-/// The time that a dropped session waits for the coordinator to close the connection.
+/// The time that a dropped session waits for the other side to end the connection.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// The reason why no further message arrives from a coordinator.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Parting {
-    /// The coordinator was silent for the lease, or did not read.
+    /// The connection to the coordinator ended.
     Ended,
-    /// Nothing was heard of it for the lease, or it took nothing.
+    /// The coordinator was silent for the lease, or did not read.
     Silent,
     /// The coordinator considers this rank lost, for this reason.
     Dismissed(String),

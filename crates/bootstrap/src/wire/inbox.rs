@@ -18,7 +18,7 @@ impl Inbox {
         Self { bytes: Vec::new(), begin: 0, limit }
     }
 
-    /// Raises the maximum size of a message to `limit` bytes from now on.
+    /// Sets the maximum size of a message to `limit` bytes from now on.
     pub(crate) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }

@@ -18,7 +18,7 @@ fn of_pmi(launcher: &Launcher, rank: usize, ranks: usize, words: &[&str]) -> Par
     Part::start_in(&variables, Stdio::from(std::os::fd::OwnedFd::from(launcher.connect())), words)
 }
 
-/// Asserts that no process listens there any more, now or soon.
+/// Asserts that, within a few seconds, no process listens there any more.
 fn ends(address: SocketAddr) {
     let begun = Instant::now();
     while TcpStream::connect(address).is_ok() {

@@ -9,9 +9,9 @@ use std::{
 /// The time after which a hanging process ends.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 
-/// Runs the role given by the words: `coordinator RANKS LEASE_MS SUCCESSION`, or `rank RANK RANKS
-/// NODE ADDRESS HOLD`. The process first reads the secret from its standard input, whose end ends
-/// the process.
+/// Runs the role given by the words: `coordinator RANKS LEASE_MS SUCCESSION`, or
+/// `rank RANK RANKS NODE ADDRESS HOLD`. The process first reads the secret from its standard input,
+/// whose end ends the process.
 pub(crate) fn play(words: &[String]) {
     let mut secret = [0; 64];
     stdin().read_exact(&mut secret).expect("a secret");

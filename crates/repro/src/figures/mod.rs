@@ -1,8 +1,8 @@
 //! Every figure printed in the five papers, as data.
 //!
 //! One [`Figure`] is one printed number (or range, or ordering) with its place in the paper, its
-//! role ([`Status`]) and, if a model has to predict it, the permitted deviation ([`Bound`]). Units
-//! are those of the paper. A table cell with two numbers becomes two figures.
+//! role ([`Status`]) and, if a model has to predict it unaided, the permitted deviation
+//! ([`Bound`]). Units are those of the paper. A table cell with two numbers becomes two figures.
 
 mod bound;
 mod printed;
@@ -72,7 +72,7 @@ pub enum Status {
     /// It sets a parameter of the model. Agreement proves nothing.
     #[serde(rename = "CAL")]
     Calibrated,
-    /// The model has to predict it.
+    /// The model has to predict it unaided.
     #[serde(rename = "PRED")]
     Predicted,
     /// It states a fact about hardware or set-up, asserted as configuration.

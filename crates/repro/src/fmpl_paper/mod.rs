@@ -1,6 +1,6 @@
 //! The evaluation of FMPL on the Hitachi SR8000 (section 6): its jobs, results and comparison with
-//! the paper. FMPL is this project's crate; MPI and BLACS are [software
-//! terms](crate::workloads::messages) over the same machine.
+//! the paper. FMPL is this project's crate; MPI and BLACS are
+//! [software terms](crate::workloads::messages) over the same machine.
 //!
 //! # Placement
 //! One rank runs on each node. Up to 8 nodes share one crossbar; 16 nodes form two rows of 8. From

@@ -1,5 +1,5 @@
-//! Workloads, as programs over any fabric: the papers' own, and [those of the locks'
-//! literature](locks).
+//! Workloads, as programs over any fabric: the papers' own, and
+//! [those of the lock literature](locks).
 //!
 //! Elapsed times are picoseconds of the fabric's clock: virtual on the simulator, wall clock
 //! elsewhere.

@@ -5,8 +5,8 @@
 //! calibrated: every constant is external or assumed ([`Platform::k`]), and the values at which
 //! each ordering flips are determined over [ranges](Assumed) of the assumed constants. The paper's
 //! message layer handles derived datatypes in an unknown way, so both ways that the paper names are
-//! run (section 4.3): the layer [gathers](Version::Datatypes) blocks, or puts [block after
-//! block](Version::Scattered).
+//! run (section 4.3): the layer [gathers](Version::Datatypes) blocks, or puts
+//! [block after block](Version::Scattered).
 //!
 //! # Placement
 //! One rank runs on each node of a torus of the node set's own shape, so that neighbours are one

@@ -1,4 +1,4 @@
-//! The workloads on small simulated jobs: determinism, both kinds of common beginning, and the
+//! The workloads on small simulated jobs: determinism, both variants of `Together`, and the
 //! mechanisms behind the figures.
 
 use rdma_fabric::Time;
@@ -44,8 +44,8 @@ fn equal_plans_give_equal_runs() {
 fn four_ranks_stay_below_saturation_and_more_share_it_evenly() {
     let runs = small(0);
     let micros: Vec<f64> = runs.scaling().map(|run| run.slowest_pair() * 1e6).collect();
-    // Two unloaded atomics through loopback are one bound; one service time per atomic and rank is
-    // the other.
+    // With few ranks, two unloaded atomics through loopback determine the time; with many ranks,
+    // one service time per atomic and rank.
     assert!((2.0..2.6).contains(&micros[0]), "4 ranks: {} µs", micros[0]);
     let per_rank = micros[2] / 64.0;
     assert!((0.48..0.60).contains(&per_rank), "64 ranks: {per_rank} µs per rank");

@@ -154,8 +154,8 @@ impl<P: Protocol> Inner<P> {
     }
 }
 
-/// Proof of holding a peer. If it is dropped without a release, no other rank ever acquires the
-/// lock.
+/// Proof of holding a [`PeerLock`]. If it is dropped without a release, no other rank ever acquires
+/// the lock.
 #[must_use = "a guard that is not released keeps everybody out"]
 pub struct PeerGuard<P: Protocol> {
     lock: Rc<Inner<P>>,

@@ -27,7 +27,7 @@ pub(super) struct Mpi {
     region: Region,
     /// For each rank, the number of messages that have arrived and have not been received.
     arrived: Vec<usize>,
-    /// The number of posted receives without a message.
+    /// The number of posted receives that have not been matched.
     pub(super) posted: usize,
     hardware: Option<Hardware>,
 }

@@ -102,8 +102,8 @@ impl Gathered {
         &self.fabric
     }
 
-    /// Reports that the fragments of these arrays can be received, then gathers and sends the own
-    /// ones.
+    /// Reports that the fragments of these arrays can be received, then gathers and sends this
+    /// rank's own fragments.
     pub(super) async fn start(&mut self, variables: Range<usize>) -> ProgramResult<()> {
         let fabric = &self.fabric;
         for Variable { ins, number, .. } in &mut self.variables[variables.clone()] {

@@ -242,7 +242,7 @@ impl Member {
                     arrays.start(variable).await?;
                 }
             }
-            // Programs by hand exchange immediately, like the paper's baselines.
+            // Hand-written programs exchange immediately, like the paper's baselines.
             Member::Messages(_) | Member::ByHand(_) => {
                 for variable in variables {
                     self.exchange(variable).await?;

@@ -13,7 +13,7 @@ use tofu2_sim::{
 
 const RANKS: usize = 12;
 const EACH: u32 = 25;
-/// Longer than a put.
+/// Longer than a put takes.
 const JITTER: Duration = Duration::from_micros(5);
 
 fn run(workload: Workload, writers: u32, seed: u64) -> Run {

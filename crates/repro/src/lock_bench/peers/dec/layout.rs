@@ -1,6 +1,6 @@
 //! The header of a queue in the home's memory, and its entries.
 
-/// The field widths, which depend on the number of ranks.
+/// The field widths: a number takes as many bits as the number of ranks requires.
 ///
 /// * Header: `head | participants:bits | writers:bits`. The head counts releases; the carry out of
 ///   the head's width is dropped.

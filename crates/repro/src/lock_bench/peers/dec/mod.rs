@@ -45,25 +45,26 @@
 //! admitted.
 //!
 //! # Correctness
-//! *Order.* One word assigns the positions; each leaving participant takes off the first one. So a
-//! group of readers has left completely when as many participants have left as the group had
-//! readers, regardless of their order. A reader is admitted immediately only if there is no writer
-//! in the queue, and then all participants before it are readers. A leaving writer is the first
-//! participant, and admits the group that follows: those that arrived before its fetch-add. Readers
-//! that arrive later while no writer waits are inside by themselves.
+//! *Order.* One word assigns the positions; each leaving participant takes the first position off
+//! the queue. So a group of readers has left completely when as many participants have left as the
+//! group had readers, regardless of their order. A reader is admitted immediately only if there is
+//! no writer in the queue, and then all participants before it are readers. A leaving writer is the
+//! first participant, and admits the group that follows: those that arrived before its fetch-add.
+//! Readers that arrive later while no writer waits are inside by themselves.
 //!
 //! *Notifying the next writer.* In a group of readers up to position `b`, this is the task of the
 //! one whose fetch-add finds the head at `b`, and of no other. It must determine whether the
-//! participant at `b + 1` is a writer. Consider that writer: if an earlier writer was still in the
-//! queue when it arrived, all participants between them found a writer and wrote entries, and the
-//! earlier writer saw those entries before it admitted any participant of the group, so the entry
-//! is there. Otherwise the writer was alone, its entry records that, and all participants after it
-//! write entries. So the search finds either the entry, or an *alone* entry farther on, which shows
-//! that a reader is at `b + 1`; or both are still in transit. An entry of one turn later shows that
-//! a participant has taken `b + 1` off, which without a notification only readers do.
+//! participant at `b + 1` is a writer. Consider the next writer in the queue. If an earlier writer
+//! was still in the queue when the next one arrived, all participants between them found a writer
+//! and wrote entries, and the earlier writer saw those entries before it admitted any participant
+//! of the group, so the entry of `b + 1` is there. Otherwise the next writer was alone, its entry
+//! records that, and all participants after it write entries. So the search finds either the entry
+//! of `b + 1`, or an *alone* entry farther on, which shows that a reader is at `b + 1`; or both are
+//! still in transit. An entry of one turn later shows that a participant has taken `b + 1` off,
+//! which only readers do without a notification.
 //!
 //! *Entries are overwritten* only by participants that wait a turn later, and the put of a waiting
-//! participant has arrived before any participant can admit it, since that participant has read the
+//! participant has arrived before another participant can admit it, since the latter has read the
 //! entry.
 
 mod acquire;
