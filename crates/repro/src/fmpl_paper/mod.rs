@@ -3,8 +3,8 @@
 //! [software terms](crate::workloads::messages) over the same machine.
 //!
 //! # Placement
-//! One rank runs on each node. Up to 8 nodes share one crossbar; 16 nodes form two rows of 8. From
-//! 9 to 15 nodes do not fill a rectangle, so there is no hardware barrier and no broadcast.
+//! One rank runs on each node. Up to 8 nodes share one crossbar; 16 nodes form two rows of 8. Jobs
+//! of 9 to 15 nodes do not fill a rectangle, so they have no hardware barrier and no broadcast.
 //!
 //! # Method
 //! Messages between two ranks are measured as half a round trip, as in the paper. A barrier,

@@ -3,8 +3,8 @@
 use super::{ByHand, Dynamics, FACES, Meeting};
 use rdma_fabric::{Fabric, Group, ProgramResult};
 
-/// One rank's messages with its four neighbours. For each exchange anew, receives are posted, faces
-/// are packed and sent, and then unpacked.
+/// One rank's messages with its four neighbours. Each exchange posts receives, packs and sends
+/// faces, and unpacks the received ones; no state persists between exchanges.
 ///
 /// A receive notifies the sender that its memory is free, and the sender puts the packed face
 /// there, as MPI libraries do with messages of this length. The additional costs of MPI are
