@@ -4,7 +4,7 @@ use super::{ByHand, Dynamics, FACES, Meeting};
 use rdma_fabric::{Fabric, Group, ProgramResult};
 
 /// One rank's messages with its four neighbours. Each exchange posts receives, packs and sends
-/// faces, and unpacks the received ones; no state persists between exchanges.
+/// faces, and unpacks the received ones; requests are not persistent.
 ///
 /// A receive notifies the sender that its memory is free, and the sender puts the packed face
 /// there, as MPI libraries do with messages of this length. The additional costs of MPI are
