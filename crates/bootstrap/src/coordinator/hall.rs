@@ -148,8 +148,8 @@ impl Hall {
     /// Accepts some of the pending connections.
     fn let_in(&mut self, now: Instant) {
         for _ in 0..BATCH {
-            // The connection was closed before it was accepted, or no descriptor is left; others
-            // may follow.
+            // No connection is pending, it was closed before it was accepted, or no descriptor is
+            // left; others may follow.
             let Ok((stream, _)) = self.listener.accept() else { return };
             let Ok(connection) = Connection::new(stream, now + self.job.patience(), self.job.message_limit()) else {
                 continue;
