@@ -101,7 +101,7 @@ pub struct Offer {
     pub address_format: u32,
     /// The version of the library's interface: major and minor.
     pub version: (u32, u32),
-    /// libfabric's capability bits: what the provider claims.
+    /// libfabric's capability bits, as claimed by the provider.
     pub caps: u64,
     /// Whether own memory must be registered to be the source of a put.
     pub local_registration: bool,
