@@ -2,11 +2,11 @@
 //! libfabric.
 //!
 //! Without the feature `ofi`, which is off by default, this crate is empty and needs no library.
-//! With it, `probe` reports the offers of libfabric on this machine and their deficits with respect
-//! to the contract of `rdma-fabric`, which are determined by trials instead of the claims of
-//! providers. `Domain`, `Region` and `Endpoint` are registered memory and reliable datagram
-//! endpoints that put, get, change remote words and send messages. `cluster` is a provider of
-//! `rdma-fabric` over them, for jobs on several nodes.
+//! With it, `probe` reports the offers of libfabric on this machine, and for each of them whether
+//! it meets the contract of `rdma-fabric`, as found by trials instead of the claims of providers.
+//! `Domain`, `Region` and `Endpoint` are registered memory and reliable datagram endpoints that
+//! put, get, change remote words and send messages. `cluster` is a provider of `rdma-fabric` over
+//! them, for jobs on several nodes.
 //!
 //! # Progress
 //! Software providers answer peers only while this process calls [`Endpoint::progress`]. A rank

@@ -38,8 +38,8 @@ pub(super) fn words() -> Vec<OsString> {
 
 /// Returns the command that starts the agent on `host`; its streams are pipes.
 ///
-/// ssh never prompts, stops trying to connect after `connect`, and ends if the host does not answer
-/// for about `silence`.
+/// ssh never prompts, stops trying to connect after `connect`, and ends if the host does not
+/// answer for about `silence`.
 pub(super) fn command(host: &str, plan: &AgentPlan, program: &Path, connect: Duration, silence: Duration) -> Command {
     let mut words = words().into_iter();
     let mut command = Command::new(words.next().unwrap_or_default());

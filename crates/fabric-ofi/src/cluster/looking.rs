@@ -1,5 +1,5 @@
-//! How threads of the program poll the network: immediately, or as the schedule of a wait or poll
-//! says.
+//! How threads of the program poll the network: immediately, or at the times that
+//! [`super::attention`] chooses for a wait or poll.
 
 use super::{core::State, net::Net};
 use core::task::{Context, Poll};

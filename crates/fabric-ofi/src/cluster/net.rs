@@ -28,8 +28,8 @@ fn taken<T>(all: &mut Vec<T>) -> (Option<T>, Vec<T>) {
     (all.pop(), if all.is_empty() { Vec::new() } else { core::mem::take(all) })
 }
 
-/// Receives a rank's reports for the component that delivers membership events to it. Called on any
-/// thread of the rank.
+/// The receiver of a rank's reports: the component that delivers membership events to it. Its
+/// methods are called on any thread of the rank.
 pub trait Council: fmt::Debug + Send + Sync {
     /// All operations in flight when [`Member::drain`](super::Member::drain) was called have
     /// completed.

@@ -155,7 +155,7 @@ impl State {
         if waited {
             let core = &mut self.core;
             core.outbox.waiting.shrink_to(KEPT);
-            // Tasks that found no room because of these messages.
+            // Wakes the tasks that found no room because of these messages.
             core.woken.append(&mut core.waiters);
         }
     }

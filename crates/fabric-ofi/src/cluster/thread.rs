@@ -11,7 +11,7 @@ use std::{
 
 /// How long the thread rests while threads of the program poll the network: initially, and at most.
 const REST: [Duration; 2] = [Duration::from_micros(150), Duration::from_millis(1)];
-/// Polls by the program's threads since the last comparison that make the thread rest.
+/// Number of polls by the program's threads, since the last comparison, that lets the thread rest.
 const ATTENDED: u64 = 8;
 /// Polls without an event before the thread sleeps.
 const LOOKS: u32 = 64;

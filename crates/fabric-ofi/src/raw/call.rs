@@ -70,7 +70,8 @@ impl Call {
         // SAFETY: as the caller promises; the lists are only read during the call.
         unsafe {
             self.fill(bytes);
-            // An empty put is visible immediately; and `shm` of 1.17 never delivers one.
+            // An empty put is visible immediately; and `shm` of 1.17 never completes one with this
+            // flag.
             let delivery = if self.len > 0 { u64::from(sys::FI_DELIVERY_COMPLETE) } else { 0 };
             let flags = FLAGS | tells | delivery;
             ("fi_writemsg", sys::fi_writemsg(self.endpoint, &message, flags))
