@@ -20,18 +20,18 @@ use core::{
     ptr::{self, NonNull},
     sync::atomic::{AtomicU32, AtomicU64},
 };
+use memmap2::{MmapOptions, MmapRaw};
 use rdma_fabric::{
     Amo, RemoteAddr, access,
     provider::{Anchor, Place},
 };
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::{os::fd::OwnedFd, path::Path, sync::Arc};
 
 /// A mapped file.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: NonNull<u8>,
-    len: usize,
+    map: MmapRaw,
 }
 
 // SAFETY: all access is by atomics or by `access`, which any thread may do at any time; unmapped
@@ -43,13 +43,10 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Maps a file, whose length was compared with [`layout::file_bytes`].
     pub(crate) fn new(file: &OwnedFd, path: &Path) -> Result<Arc<Self>> {
-        let len = layout::file_bytes();
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: given no address, the system picks one where nothing is mapped.
-        let start = unsafe { mmap(ptr::null_mut(), len, protection, MapFlags::SHARED, file, 0) };
-        let start = start.map_err(Error::refused("mmap", path))?;
-        let base = NonNull::new(start.cast()).ok_or_else(|| Error::foreign(path, "was mapped at address 0"))?;
-        Ok(Arc::new(Mapping { base, len }))
+        let refused = |cause| Error::System { call: "mmap", path: path.to_owned(), cause };
+        let map = MmapOptions::new().len(layout::file_bytes()).map_raw(file).map_err(refused)?;
+        let base = NonNull::new(map.as_mut_ptr()).ok_or_else(|| Error::foreign(path, "was mapped at address 0"))?;
+        Ok(Arc::new(Mapping { base, map }))
     }
 
     /// Returns the 8-byte word at `at`.
@@ -92,7 +89,7 @@ impl Mapping {
         let offset = usize::try_from(addr.offset).ok()?;
         offset.checked_add(len).filter(|&end| end <= bytes && rank < RANKS)?;
         let at = layout::PARTS + rank * bytes + offset;
-        assert!(at + len <= self.len);
+        assert!(at + len <= self.map.len());
         // SAFETY: inside the mapping, by the assertion.
         Some(unsafe { self.base.add(at) })
     }
@@ -141,13 +138,5 @@ impl Mapping {
         let file = tempfile::tempfile().expect("a file");
         file.set_len(layout::file_bytes() as u64).expect("long enough");
         Mapping::new(&file.into(), Path::new("blank")).expect("mapped")
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: `new` mapped these bytes, and nobody has a reference to them any more.
-        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
-        debug_assert_eq!(unmapped, Ok(()));
     }
 }

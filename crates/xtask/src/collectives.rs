@@ -6,12 +6,12 @@ use clap::Args;
 use comfy_table::Table;
 use fmpl::{Algorithm, Choice, Collective, Communicator, Fmpl, Memory, Op, Options as FmplOptions, Rule};
 use rdma_fabric::{Fabric, ProgramResult};
-use std::{error::Error, fs, io::Write, path::PathBuf, process::ExitCode};
+use std::{error::Error, io::Write, path::PathBuf, process::ExitCode};
 use tofu2_sim::virt::{Job, Platform};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Rewrite the parts of this page that the tables stand in.
+    /// Write the tables into this file, in place of earlier ones.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
     /// Report the memory of jobs of these sizes, instead of times.
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         Some(path) => {
             let tables = tables.into_iter().map(|(title, table)| format!("{title}:\n\n{}\n", page::markdown(table)));
             let text = tables.collect::<Vec<_>>().join("\n");
-            fs::write(path, page::rewritten(&fs::read_to_string(path)?, page::measured(name), &text)?)?;
+            page::Part::of(path, name)?.write(&text)?;
         }
         None => {
             for (title, table) in tables {

@@ -127,7 +127,7 @@ enum Task {
     Transports(transports::Options),
     /// Search the explicit-state models of the locks with queues to the last state.
     Twin(twin::Options),
-    /// Write docs/evidence/unsafe.md: every use of unsafe, and why it is sound.
+    /// Write target/evidence/unsafe.md: every use of unsafe, and why it is sound.
     UnsafeTable(unsafe_table::Options),
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use comfy_table::Table;
 use core::time::Duration;
 use rdma_fabric::{Fabric, Group, ProgramResult};
-use std::{error::Error, fs, io::Write, path::PathBuf, process::ExitCode};
+use std::{error::Error, io::Write, path::PathBuf, process::ExitCode};
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},
@@ -18,7 +18,7 @@ use xmp_reflect::{
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Rewrite the parts of this page that the tables stand in.
+    /// Write the tables into this file, in place of earlier ones.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
     /// Two faces, each a few times: a smoke test; the figures are not significant.
@@ -36,7 +36,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
             let tables =
                 tables.into_iter().map(|(title, table)| format!("{title}, µs:\n\n{}\n", page::markdown(table)));
             let text = tables.collect::<Vec<_>>().join("\n");
-            fs::write(path, page::rewritten(&fs::read_to_string(path)?, page::measured("transports"), &text)?)?;
+            page::Part::of(path, "transports")?.write(&text)?;
         }
         None => {
             for (title, table) in tables {

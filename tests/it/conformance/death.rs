@@ -14,7 +14,7 @@ const TEST: &str = "conformance::death::the_others_know_soon";
 const SAMPLES: &str = "CONFORMANCE_SAMPLES";
 /// The variable that names a file for the result, as JSON.
 const REPORT: &str = "CONFORMANCE_REPORT";
-const PART: Part = Part { page: "docs/evidence/kills.md", name: "death" };
+const PART: Part = Part { page: "target/evidence/kills.md", name: "death" };
 /// The longest median allowed, ten times the expected maximum.
 const SOON: Duration = Duration::from_millis(500);
 

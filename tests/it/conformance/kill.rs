@@ -28,7 +28,7 @@ use std::{
 const KILLS: &str = "CONFORMANCE_KILLS";
 /// The variable with the seed of the campaign.
 const SEED: &str = "CONFORMANCE_SEED";
-const PART: Part = Part { page: "docs/evidence/kills.md", name: "kill campaign" };
+const PART: Part = Part { page: "target/evidence/kills.md", name: "kill campaign" };
 /// Ten times as long as any case and the launcher's grace period take.
 const HANG: Duration = Duration::from_secs(60);
 /// The time that a killed launcher's ranks may live on.

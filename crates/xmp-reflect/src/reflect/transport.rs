@@ -34,8 +34,7 @@ pub enum Transport {
 const FEW: u32 = 12;
 
 /// The bytes of a block from which a command of a session queue takes no longer than packing it, and
-/// from which a message does. `cargo xtask transports` measures all thresholds
-/// (`docs/evidence/transports.md`).
+/// from which a message does. `cargo xtask transports` measures all thresholds.
 const LONG: u32 = 512;
 const LONG_MESSAGE: u32 = 1024;
 

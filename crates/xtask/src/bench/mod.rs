@@ -41,7 +41,7 @@ pub(crate) struct Options {
     /// Write the run as JSON; `-` is standard output, without the table.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Rewrite the part of this page between `<!-- bench:begin -->` and `<!-- bench:end -->`.
+    /// Write the table into this file, in place of an earlier one.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
     /// Measure only these cases; a name that ends with `*` stands for all that begin so.
@@ -94,14 +94,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         return Ok(ExitCode::SUCCESS);
     }
     // Checked before the run, which takes a minute, not after it.
-    let page =
-        options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?))).transpose()?;
-    if let Some((_, page)) = &page {
-        page::rewritten(page, page::measured("bench"), "")?;
-    }
+    let part = options.markdown.as_ref().map(|path| page::Part::of(path, "bench")).transpose()?;
     let report = measure(options, &chosen)?;
-    if let Some((path, page)) = page {
-        fs::write(path, page::rewritten(&page, page::measured("bench"), &table::markdown(&report))?)?;
+    if let Some(part) = part {
+        part.write(&table::markdown(&report))?;
     }
     match &options.json {
         Some(path) if path.as_os_str() == "-" => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,

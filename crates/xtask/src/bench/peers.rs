@@ -58,8 +58,8 @@ pub(crate) struct Options {
     /// Draw throughput against clients.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Rewrite the part of this page between `<!-- NAME:begin -->` and `<!-- NAME:end -->`, and, if
-    /// NAME is `peers`, the ratios between `<!-- ratios:begin -->` and `<!-- ratios:end -->`.
+    /// Write the rows into this file, as the part NAME, and, if NAME is `peers`, the ratios as the part
+    /// `ratios`; earlier ones are replaced.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
     /// That part's name.
@@ -90,7 +90,7 @@ struct Report<'a> {
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     if let Some(path) = &options.markdown {
         // Checked before the run, which takes minutes, not after it.
-        page::rewritten(&fs::read_to_string(path)?, page::measured(&options.part), "")?;
+        page::Part::of(path, &options.part)?;
     }
     let begun = (Instant::now(), report::date(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs()));
     let (mut rows, mut progress, plans) = (Vec::new(), Progress::stderr(), plans(options));
@@ -107,13 +107,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         report::simulated(options.seed, rows.iter().map(|row| row.trace_hash))
     );
     if let Some(path) = &options.markdown {
-        // Read again: others may have changed it meanwhile.
-        let mut page = fs::read_to_string(path)?;
         if options.part == USUAL {
-            page = page::rewritten(&page, page::measured("ratios"), &ratios(&rows))?;
+            page::Part::of(path, "ratios")?.write(&ratios(&rows))?;
         }
-        let text = format!("{made}\n{}", markdown(&rows));
-        fs::write(path, page::rewritten(&page, page::measured(&options.part), &text)?)?;
+        page::Part::of(path, &options.part)?.write(&format!("{made}\n{}", markdown(&rows)))?;
     }
     if let Some(path) = &options.svg {
         fs::write(path, repro::report::peers(&rows)?)?;

@@ -33,7 +33,7 @@ pub(crate) struct Options {
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
-    /// Rewrite the part of this page that the table stands in.
+    /// Write the table into this file, in place of an earlier one.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
     /// Measure only these parts.
@@ -74,11 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         println!("bench-cluster: SKIPPED: {why}");
         return Ok(ExitCode::SUCCESS);
     }
-    let page = options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?)));
-    let page = page.transpose()?;
-    if let Some((_, page)) = &page {
-        page::rewritten(page, page::measured("bench-cluster"), "")?;
-    }
+    let part = options.markdown.as_ref().map(|path| page::Part::of(path, "bench-cluster")).transpose()?;
     let bare = build::for_release("fabric-ofi", "ofi", &["bare"])?.join("bare");
     let program = build::for_release("onesided-examples", "onesided/ofi", &["in_cluster"])?.join("in_cluster");
     let (begun, load) = (Instant::now(), report::load());
@@ -111,9 +107,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         report::load(),
         found.in_short(),
     );
-    if let Some((path, page)) = page {
-        let text = format!("{said}\n{}\n", page::markdown(row::table(&found.rows)));
-        fs::write(path, page::rewritten(&page, page::measured("bench-cluster"), &text)?)?;
+    if let Some(part) = part {
+        part.write(&format!("{said}\n{}\n", page::markdown(row::table(&found.rows))))?;
     }
     let mut out = io::stdout().lock();
     if options.json {

@@ -46,7 +46,7 @@ pub(crate) struct Options {
     /// Print all runs as JSON instead of tables.
     #[arg(long)]
     json: bool,
-    /// Rewrite the part of this page that the tables stand in.
+    /// Write the tables into this file, in place of earlier ones.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
 }
@@ -69,8 +69,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let runs = runs?;
     match (&options.markdown, options.json) {
         (Some(path), _) => {
-            let text = fs::read_to_string(path)?;
-            fs::write(path, page::rewritten(&text, page::named("ofi"), &report::markdown(&runs))?)?;
+            page::Part::of(path, "ofi")?.write(&report::markdown(&runs))?;
         }
         (None, true) => serde_json::to_writer_pretty(std::io::stdout(), &runs)?,
         (None, false) => write!(std::io::stdout(), "{}", report::terminal(&runs))?,

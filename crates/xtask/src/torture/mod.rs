@@ -1,5 +1,5 @@
 //! `cargo xtask torture`: kills, signals, exhausted resources and wrong arguments, as one seeded
-//! command. `docs/evidence/torture.md` describes the cases and expectations of each campaign.
+//! command. `docs/evidence/verification.md` describes the cases and expectations of each campaign.
 
 mod arguments;
 mod bed;
@@ -65,7 +65,7 @@ pub(crate) struct Options {
     /// Print JSON instead of tables.
     #[arg(long)]
     json: bool,
-    /// Rewrite the tables of this page.
+    /// Write the tables into this file, in place of earlier ones.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
 }
@@ -279,8 +279,6 @@ fn shown(report: &Report, options: &Options) -> Result<(), Box<dyn Error>> {
 }
 
 fn write_page(path: &Path, report: &Report) -> Result<(), Box<dyn Error>> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let part = format!("Seed {}, {:.0} s.\n\n{}", report.seed, report.seconds, page::markdown(table(report)));
-    std::fs::write(path, page::rewritten(&text, page::named("torture"), &part)?)?;
-    Ok(())
+    page::Part::of(path, "torture")?.write(&part)
 }

@@ -11,17 +11,14 @@
 //! through [`rdma_fabric::access`]. So no byte is ever accessed in two ways.
 
 use super::inside::ANNOUNCEMENTS;
+use crossbeam_utils::CachePadded;
 
 /// Bytes that CPUs transfer as one unit, a power of two; words that different ranks write are at
-/// least this far apart. 128 where lines are fetched in pairs (x86-64) or are that long on some
-/// machines (aarch64, POWER), 256 on s390x, else 64: like `crossbeam_utils::CachePadded`, but never
-/// less than the 64 bytes of alignment that a region is promised.
-pub(crate) const CACHE_LINE: usize = if cfg!(target_arch = "s390x") {
-    256
-} else if cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "powerpc64")) {
-    128
-} else {
-    64
+/// least this far apart: the alignment of [`CachePadded`], such as 128 where lines are fetched in pairs
+/// (x86-64), but never less than the 64 bytes of alignment that a region is promised.
+pub(crate) const CACHE_LINE: usize = {
+    let padding = align_of::<CachePadded<u8>>();
+    if padding < 64 { 64 } else { padding }
 };
 /// Granularity of mappings and of page reservation, in bytes. A multiple of it is a multiple of
 /// every page size up to 64 KiB, and no supported system has larger pages; where memory files are

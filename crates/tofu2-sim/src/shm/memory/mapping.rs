@@ -59,43 +59,22 @@ enum Backing {
 /// A sealed memory file, mapped as a whole.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
-pub(crate) struct MappedFile {
-    start: NonNull<u8>,
-    len: usize,
-}
+pub(crate) struct MappedFile(memmap2::MmapRaw);
 
 #[cfg(target_os = "linux")]
 impl MappedFile {
     /// Maps the `len` bytes of `file`.
     pub(crate) fn new(file: &std::os::fd::OwnedFd, len: usize) -> Result<Arc<Self>, FabricError> {
-        use rustix::mm::{MapFlags, ProtFlags, mmap};
         // Otherwise a peer could make an access fail by truncating it.
         crate::shm::processes::memory_file::examine(file, len)
             .map_err(|what| FabricError::setting("memory file", what))?;
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: given no address, the system picks one where nothing is mapped.
-        let start = unsafe { mmap(core::ptr::null_mut(), len, access, MapFlags::SHARED, file, 0) }
-            .map_err(|errno| FabricError::System { call: &"mmap", errno: errno.raw_os_error() })?;
-        let start = NonNull::new(start.cast()).ok_or(FabricError::System { call: &"mmap", errno: OUT_OF_MEMORY })?;
-        Ok(Arc::new(MappedFile { start, len }))
+        let map = memmap2::MmapOptions::new().len(len).map_raw(file).map_err(|error| FabricError::System {
+            call: &"mmap",
+            errno: error.raw_os_error().unwrap_or(OUT_OF_MEMORY),
+        })?;
+        Ok(Arc::new(MappedFile(map)))
     }
 }
-
-#[cfg(target_os = "linux")]
-impl Drop for MappedFile {
-    fn drop(&mut self) {
-        // SAFETY: `new` mapped these bytes, and nobody has a part of them any more.
-        let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
-        debug_assert_eq!(unmapped, Ok(()));
-    }
-}
-
-// SAFETY: an address and a length that never change; the parts answer for accesses.
-#[cfg(target_os = "linux")]
-unsafe impl Send for MappedFile {}
-// SAFETY: as for `Send`.
-#[cfg(target_os = "linux")]
-unsafe impl Sync for MappedFile {}
 
 // SAFETY: all access is by atomics or by `access`, which any thread may do at any time; freed when
 // no owner is left.
@@ -134,8 +113,8 @@ impl Mapping {
     /// examined.
     #[cfg(target_os = "linux")]
     pub(crate) fn of_file(whole: &Arc<MappedFile>, at: usize, len: usize, heap_at: usize) -> Arc<Self> {
-        let end = at.checked_add(len).filter(|&end| end <= whole.len);
-        let start = end.map(|_| whole.start).expect("a mapping inside its file");
+        let is_inside = at.checked_add(len).is_some_and(|end| end <= whole.0.len());
+        let start = NonNull::new(whole.0.as_mut_ptr()).filter(|_| is_inside).expect("a mapping inside its file");
         // SAFETY: inside the mapped file, by the check.
         let base = unsafe { start.add(at) };
         Mapping::new(base, len, heap_at, Backing::File { _whole: whole.clone() })

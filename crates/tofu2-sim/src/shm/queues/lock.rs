@@ -15,6 +15,7 @@ use core::{
         Ordering::{Acquire, Relaxed, Release},
     },
 };
+use crossbeam_utils::Backoff;
 
 /// A value for one thread at a time.
 #[derive(Debug, Default)]
@@ -63,12 +64,10 @@ impl<T> Lock<T> {
     #[cold]
     #[inline(never)]
     fn wait(&self) {
-        const SPINS: u32 = 64;
-        let mut looks = 0u32;
+        let backoff = Backoff::new();
         // Acquire: as in `lock`.
         while self.taken.load(Relaxed) || self.taken.swap(true, Acquire) {
-            looks = looks.saturating_add(1);
-            if looks < SPINS { core::hint::spin_loop() } else { std::thread::yield_now() }
+            backoff.snooze();
         }
     }
 }

@@ -75,8 +75,7 @@ pub(crate) struct Options {
     /// Write the run as JSON; `-` is standard output, without the table.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Rewrite the part of this page between `<!-- locks:begin -->` and `<!-- locks:end -->`; with
-    /// --virt `locks-virt`.
+    /// Write the table into this file, in place of an earlier one.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
 }
@@ -101,15 +100,10 @@ const SCHEMA: u32 = 1;
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let marker = if options.virt { "locks-virt" } else { "locks" };
     // Checked before the run, which takes minutes, not after it.
-    let page =
-        options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?))).transpose()?;
-    if let Some((_, page)) = &page {
-        page::rewritten(page, page::measured(marker), "")?;
-    }
+    let part = options.markdown.as_ref().map(|path| page::Part::of(path, marker)).transpose()?;
     let report = measure(options)?;
-    if let Some((path, page)) = page {
-        let text = format!("{}\n{}", summary(&report), markdown(&report.rows));
-        fs::write(path, page::rewritten(&page, page::measured(marker), &text)?)?;
+    if let Some(part) = part {
+        part.write(&format!("{}\n{}", summary(&report), markdown(&report.rows)))?;
     }
     let mut out = io::stdout().lock();
     let text = match &options.json {

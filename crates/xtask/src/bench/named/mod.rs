@@ -45,7 +45,7 @@ pub(crate) struct Options {
     /// Run for a few seconds as a smoke test; the figures are not significant.
     #[arg(long)]
     quick: bool,
-    /// Rewrite the part of this page between `<!-- named:begin -->` and `<!-- named:end -->`.
+    /// Write the table into this file, in place of an earlier one.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
 }
@@ -63,18 +63,14 @@ struct Row {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     // Checked before the run, which takes a minute, not after it.
-    let page =
-        options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?))).transpose()?;
-    if let Some((_, page)) = &page {
-        page::rewritten(page, page::measured("named"), "")?;
-    }
+    let part = options.markdown.as_ref().map(|path| page::Part::of(path, "named")).transpose()?;
     let cores = cores(&options.cores)?;
     let mut machine = Machine::here(cores.clone());
     let (began, begun) = (SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(), Instant::now());
     let rows = measure(options, &cores)?;
     machine.load_after = report::load();
     writeln!(io::stdout(), "{}", page::terminal(table(options, &rows)))?;
-    if let Some((path, page)) = page {
+    if let Some(part) = part {
         let text = format!(
             "`{}`, {}, {:.0} s, commit {}.\n{}, kernel {}, cores {:?}, {} repetitions of {} ms, {} kills.\n\
              Load average before the run {}, after it {}.\n\n{}",
@@ -92,7 +88,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
             machine.load_after,
             page::markdown(table(options, &rows))
         );
-        fs::write(path, page::rewritten(&page, page::measured("named"), &text)?)?;
+        part.write(&text)?;
     }
     Ok(ExitCode::SUCCESS)
 }
