@@ -1,5 +1,5 @@
-//! The protocol under loom: two members that exchange through one relay gate each, in every
-//! interleaving within a bound on preemptions; and mistakes that it must find.
+//! Model of the protocol under loom: two members that exchange through one relay gate each, in
+//! every interleaving within a bound on preemptions, and mutants that it must find.
 
 use super::{
     far::News,

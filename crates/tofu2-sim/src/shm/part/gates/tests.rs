@@ -1,5 +1,5 @@
-//! Gates of nodes that are parts in this process: news wait until the test delivers them, in whatever
-//! order it likes.
+//! Gates of nodes that are parts in this process: updates are queued until the test delivers them,
+//! in any order.
 
 use super::*;
 use crate::shm::{
@@ -19,7 +19,7 @@ use std::sync::{
 
 type Post = Vec<(Rank, Vec<u8>)>;
 
-/// Nodes of one rank each, and the news under way.
+/// Nodes of one rank each, and the updates in flight.
 struct Nodes {
     parts: Arc<OnceLock<Vec<Part>>>,
     post: Arc<Mutex<Post>>,
@@ -58,7 +58,7 @@ impl Nodes {
         self.parts.get().unwrap().iter().map(Part::fabric).collect()
     }
 
-    /// Delivers the news under way at this place of the line.
+    /// Delivers the update at this position of the queue.
     fn deliver(&self, at: usize) {
         let (to, news) = self.post.lock().unwrap().remove(at);
         self.part(to.index()).gate(&news);
@@ -68,7 +68,7 @@ impl Nodes {
         self.post.lock().unwrap().len()
     }
 
-    /// Delivers all in order.
+    /// Delivers all updates in order.
     fn settle(&self) {
         while self.under_way() > 0 {
             self.deliver(0);
@@ -180,11 +180,11 @@ fn a_freed_gate_keeps_what_it_signalled() {
     let gate = mine.start();
     fabrics[0].start_gate(gate, sum(7)).unwrap();
     drop(mine);
-    // It was fired, and freed: the latter says all there is to know.
+    // Two updates: the gate was fired, and freed. The second contains the complete state.
     assert_eq!(nodes.under_way(), 2);
     nodes.deliver(1);
     nodes.deliver(0);
-    // Its place is not reused before it is told that the signal was read.
+    // Its record is not reused until it is notified that the signal was read.
     let again = || fabrics[0].alloc_gates(1).unwrap().start();
     let progress = |value| {
         fabrics[1].start_gate(theirs.start(), sum(value)).unwrap();
