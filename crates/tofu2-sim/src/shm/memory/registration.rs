@@ -1,4 +1,4 @@
-//! What keeps a region registered, and what happens to its memory when it is dropped.
+//! Handles that keep a region registered, and the release of its memory when they are dropped.
 
 use super::{allocator::RegisteredExtent, existing::HeldBuffer, heap::Extent};
 use crate::shm::endpoint::Endpoint;

@@ -34,8 +34,8 @@ const NEVER: u64 = u64::MAX;
 /// The word that a piece looks at if it is not one 8-byte word: its value is no piece's generation.
 static UNFIT: AtomicU64 = AtomicU64::new(NEVER - 1);
 
-/// Some bytes of a segment's heap, together with the protocol word that says whether they may still
-/// be used.
+/// Some bytes of a segment's heap, together with the protocol word that shows whether they may
+/// still be used.
 ///
 /// All methods that move bytes return `None`, and move nothing, if the generation has moved, the
 /// segment's rank is lost ([`crate::shm::memory::regions::condemn`]), or the length or alignment is
@@ -175,7 +175,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         self.lost() != 0
     }
 
-    /// Returns what the segment's [`layout::LOST`] holds.
+    /// Returns the value of the segment's [`layout::LOST`].
     pub(crate) fn lost(&self) -> u64 {
         // SAFETY: a protocol word of the mapping, aligned like `base`.
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(layout::LOST).cast()) }.load(Relaxed)
