@@ -1,9 +1,9 @@
 //! The fast path for short puts, which most programs post most of the time.
 //!
-//! It serves a put of few bytes along a known route ([`super::route`]) to a target with room.
-//! Everything is checked before anything is done, so that any objection leaves the whole command to
-//! [`super::poster`] or [`super::executor`] and [`super::perform`], which report the error. They
-//! take the same steps in the same order.
+//! It serves a put of few bytes along a known route ([`super::route`]) to a target with room. All
+//! checks precede all effects, so that any objection leaves the whole command to [`super::poster`]
+//! or [`super::executor`] and [`super::perform`], which report the error. They take the same steps
+//! in the same order.
 
 use super::{
     claim::Phase,

@@ -1,4 +1,4 @@
-//! Opening queues, and managing the node's control queues, from which they are taken.
+//! Opening of queues, and management of the node's control queues, from which they are taken.
 
 use super::{
     config::{Geometry, MOST_DEPTH},

@@ -1,5 +1,5 @@
-//! The claim under loom: every interleaving, within a bound on preemptions, of ranks that advance,
-//! post and execute; and each rule broken on purpose.
+//! Model of the claim under loom: every interleaving, within a bound on preemptions, of ranks that
+//! advance, post and execute; and mutants that each break one rule.
 
 use super::*;
 use crate::shm::testing;
@@ -125,7 +125,7 @@ impl Queue {
         })
     }
 
-    /// Plays an arrival: writes the data, advances, executes.
+    /// Simulates an arrival: writes the data, advances, executes.
     fn arrive(&self, me: u32, mutation: Mutation) {
         let store = || self.data.iter().for_each(|word| word.store(7, Relaxed));
         if mutation != Mutation::AdvanceFirst {
@@ -260,7 +260,7 @@ fn a_bounded_turn_loses_nothing() {
     assert!(executions >= 100);
 }
 
-/// Rank 1 dies while it executes; an arrival or the owner goes on.
+/// Rank 1 dies while it executes; an arrival or the owner continues.
 #[test]
 fn the_claim_of_the_dead_is_taken_over_once() {
     let executions = explore(|| {

@@ -1,4 +1,4 @@
-//! Posting to a queue: the checks before it, the short path and the general one.
+//! Posting to a queue: the checks before it, the fast path and the general one.
 
 use super::Queue;
 use crate::shm::queues::{executor::WorkList, fast_put::FastPut, poster::failed};

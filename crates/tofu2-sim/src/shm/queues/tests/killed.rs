@@ -1,5 +1,5 @@
 //! An executor that is killed at each label, with ranks as processes; this test executable also
-//! plays the ranks.
+//! runs the ranks.
 
 use super::{
     deaths::{DEATH_POINTS, DIES, MEMORY, OWNER, RankSetup, TARGET, check_target, expected},

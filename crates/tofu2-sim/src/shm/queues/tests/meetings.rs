@@ -1,5 +1,5 @@
-//! Operations that meet others in progress: an advance and a command that has begun, closing and a
-//! long copy, a post and the last start.
+//! Operations that run concurrently with others: an advance and a command that has started, closing
+//! and a long copy, a post and the last start.
 
 use super::*;
 use crate::shm::queues::view::View;
