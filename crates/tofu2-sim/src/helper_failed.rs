@@ -11,7 +11,7 @@ use std::error::Error;
 pub struct HelperFailed {
     /// The helper's name.
     pub name: &'static str,
-    /// What it returned.
+    /// The error that it returned.
     pub error: Box<dyn Error + Send + Sync>,
 }
 

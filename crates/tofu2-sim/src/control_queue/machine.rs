@@ -1,4 +1,4 @@
-//! How many control queues a node has, and which modes each may be opened in: one table per
+//! The number of control queues of a node, and the modes in which each may be opened: one table per
 //! machine.
 
 use rdma_fabric::control_queue::{QueueLimits, QueueMode};

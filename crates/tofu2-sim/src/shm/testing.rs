@@ -1,5 +1,5 @@
-//! Helpers for unit tests of shared memory: jobs of threads, repeatable chance, and exploring with
-//! loom.
+//! Helpers for unit tests of shared memory: jobs of threads, repeatable randomness, and exploration
+//! with loom.
 
 use super::{
     endpoint::Endpoint,

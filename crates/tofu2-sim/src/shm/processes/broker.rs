@@ -1,10 +1,10 @@
 //! The launcher's broker, through which a job's ranks hand files to each other.
 //!
 //! A rank deposits the open file of its memory image once, together with a number; peers ask for
-//! both. The broker is a socket with a name of its own, so that no rank needs to inherit one socket
-//! per peer or take over a descriptor that it did not open. A client must run as the launcher's
-//! user, or as root, and know the job's secret, which is in the control block. A connection lasts
-//! as long as the client's process; while it lasts, that process may be copying.
+//! both. The broker is a separate named socket, so that no rank needs to inherit one socket per
+//! peer or take over a descriptor that it did not open. A client must run as the launcher's user,
+//! or as root, and know the job's secret, which is in the control block. A connection lasts as long
+//! as the client's process; while it lasts, that process may be copying.
 
 use super::{
     descriptors::{above_standard_streams, renumbered},

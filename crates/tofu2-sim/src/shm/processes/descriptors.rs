@@ -1,4 +1,4 @@
-//! Descriptors that a library keeps open in a process whose program it does not know.
+//! Descriptors that a library keeps open in a process that runs a foreign program.
 //!
 //! The system returns the lowest free number. In a program that was started with a closed standard
 //! stream this is 0, 1 or 2, and the program's next `printf` writes into the library's file. So all

@@ -3,7 +3,7 @@
 //! Each rank opens its own memory image, `/proc/self/mem`, when it first registers existing memory,
 //! and hands that file to its peers. An open file refers forever to the memory image it was opened
 //! for: after the rank has died, copies move nothing, and no later process with the same number can
-//! be reached. Nor does anybody need permission to trace: the file *is* the permission, which only
+//! be reached. No permission to trace is needed either: the file *is* the permission, which only
 //! ranks of the job get, and only if memory is registered.
 //!
 //! The alternative, `process_vm_readv`, names its target by number. The launcher would have to keep
@@ -14,8 +14,8 @@
 //!
 //! # The hand-over
 //! A rank deposits the file with the launcher's [broker](super::broker), together with the address
-//! of a private table that says where its registered buffers are. Peers ask the broker. So
-//! addresses come from memory that only their owner writes, and never from shared memory.
+//! of a private table of its registered buffers. Peers ask the broker. So addresses come from
+//! memory that only their owner writes, and never from shared memory.
 
 use super::{
     broker::{BrokerAddress, Connection},

@@ -1,4 +1,4 @@
-//! Probes of the system whose answers are kept.
+//! Probes of the system whose answers are cached.
 
 use rdma_fabric::{FabricError, Result};
 use rustix::io::Errno;
