@@ -3,10 +3,11 @@
 //!
 //! `now` holds the events at the time popped last. Every other event is in a bucket, chosen by the
 //! highest four-bit digit in which its time differs from that time, and by the value of that digit.
-//! When `now` is empty, the lowest bucket of the lowest digit is spread over the buckets of lower
-//! digits, all of which are empty; appending in order keeps simultaneous events in order. (Ahuja,
-//! Mehlhorn, Orlin, Tarjan: Faster algorithms for the shortest path problem, J. ACM 37, 1990.) With
-//! four bits per digit instead of one, an event moves a quarter as often.
+//! When `now` is empty, the events of the lowest bucket of the lowest digit are distributed over
+//! the buckets of lower digits, all of which are empty; appending in order keeps simultaneous
+//! events in order. (Ahuja, Mehlhorn, Orlin, Tarjan: Faster algorithms for the shortest path
+//! problem, J. ACM 37, 1990.) With four bits per digit instead of one, an event moves a quarter as
+//! often.
 
 use super::Event;
 

@@ -1,4 +1,4 @@
-//! How ranks end: their tasks and their detached futures.
+//! The ends of ranks: their tasks and their detached futures.
 
 use super::Executor;
 use crate::JobError;

@@ -1,4 +1,4 @@
-//! Arbitration: which packet may use an output next.
+//! Arbitration: the choice of the packet that may use an output next.
 
 use super::node::{Packet, Packets, RouterNode};
 

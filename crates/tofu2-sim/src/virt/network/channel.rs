@@ -1,11 +1,11 @@
-//! Which virtual channel a packet takes on its next link, so that full buffers can't wait for each
-//! other in a cycle.
+//! The choice of the virtual channel that a packet takes on its next link, such that full buffers
+//! can't wait for each other in a cycle.
 //!
 //! Channels of a link come in pairs. A packet begins each axis in the first of a pair and moves to
-//! the second where the link closes a ring, for as long as it goes straight on: the dateline rule.
-//! A route with a chosen path takes in-group links twice, before and after the way between groups,
-//! and the second time it has a pair of its own. So the channels of any route ascend in one order:
-//! B, C, A of the first pair, X, Y, Z, then A, C, B of the second.
+//! the second where the link closes a ring, for as long as it continues straight: the dateline
+//! rule. A route with a chosen path takes in-group links twice, before and after the way between
+//! groups, and the second time it uses a second pair. So the channels of any route ascend in one
+//! order: B, C, A of the first pair, X, Y, Z, then A, C, B of the second.
 
 use super::super::topology::Hop;
 

@@ -1,4 +1,4 @@
-//! The network, by which requests and data get from node to node.
+//! The network, which moves requests and data from node to node.
 //!
 //! *Latency*: a fixed time per hop, no contention, and one event per message, for scale.
 //!

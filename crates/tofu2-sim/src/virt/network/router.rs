@@ -1,8 +1,8 @@
 //! Routers: input queues with credits, arbitrated outputs, cut-through links.
 //!
 //! An event is needed only for a packet that has become the head of its queue before it has
-//! arrived, and for a link that is awaited. Everything that a freed buffer sets in motion upstream
-//! happens in the same event, driven by a work list.
+//! arrived, and for a link that is awaited. All upstream effects of a freed buffer happen in the
+//! same event, driven by a work list.
 
 use super::{
     super::{

@@ -1,9 +1,10 @@
 //! Multicasts: one command that the network delivers to several nodes.
 //!
-//! A crossbar of which the network has only one makes several messages of one, so that it carries
-//! out one multicast after the other. The way is: the poster's send engine, a first hop to the
-//! crossbar, which is busy for the message's length, and from there to all members at the same time
-//! (`multicast` of the platform's table). Other messages are not met, in either network model.
+//! The network has only one crossbar that turns one message into several, so it executes one
+//! multicast after the other. The way is: the poster's send engine, a first hop to the crossbar,
+//! which is busy for the message's length, and from there to all members at the same time
+//! (`multicast` of the platform's table). There is no contention with other messages, in either
+//! network model.
 
 use super::{
     super::{

@@ -1,4 +1,4 @@
-//! How a line or a three-dimensional torus of logical places is folded into six dimensions.
+//! The foldings of a line or a three-dimensional torus of logical places into six dimensions.
 //!
 //! * *Row major*: the order of node numbers. Logical neighbours are far apart wherever an axis
 //!   ends.
@@ -14,7 +14,7 @@
 //!   B is a ring. Only two cases stay open: an odd number of nodes with neither axis a ring, and a
 //!   mesh axis longer than two without a partner.
 //!
-//! [`Fold::seams`] says for each shape whether the ends meet.
+//! [`Fold::seams`] returns for each shape whether the ends meet.
 
 use super::{Axis, Choice, Coordinates, Path, PathId, Route, TofuShape, TopologyError, axes::Extent};
 use rdma_fabric::{FabricError, Rank};

@@ -1,4 +1,4 @@
-//! Paths: which node of each group a message passes through between groups.
+//! Paths: the node of each group that a message passes through between groups.
 
 use super::{Axis, TofuShape, TopologyError};
 use std::fmt;

@@ -191,7 +191,7 @@ pub(crate) fn pack<R: Ring>(ring: &R, position: u64, rank: u32, stage: u64) -> u
 /// The information of a state or claim word about a position that the slot serves.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Said {
-    /// The word is about an earlier lap.
+    /// The word is about an earlier lap, or the slot was never used.
     Nothing,
     /// The word is about this lap.
     Now { rank: u32, stage: u64 },
