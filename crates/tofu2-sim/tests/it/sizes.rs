@@ -1,5 +1,6 @@
 //! Sizes and offsets at which arithmetic could wrap: all calls that take one, on threads and in
-//! virtual time. Each is refused, by an error that gives what there is, and nothing is kept.
+//! virtual time. Each is refused, with an error that gives the available amount, and nothing is
+//! kept.
 
 use crate::virt::start::fx100;
 use rdma_fabric::{

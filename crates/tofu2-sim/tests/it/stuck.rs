@@ -20,7 +20,7 @@ fn threads(ranks: usize) -> Threads {
     Threads::new(ranks).segment_bytes(1 << 20).stuck_after(Some(BOUND))
 }
 
-/// Returns what the ranks of a deadlocked job are stuck on.
+/// Returns the waits of a deadlocked job's ranks.
 fn stuck(ended: Result<(), JobError>) -> Vec<Stuck> {
     match ended {
         Err(JobError::Deadlock { waiting, first, stuck, .. }) => {
@@ -133,7 +133,7 @@ fn a_failure_before_is_the_jobs_error() {
     assert!(error.to_string().contains("a reason of its own"), "{error}");
 }
 
-/// How rank 0 keeps the others waiting.
+/// The ways in which rank 0 keeps the others waiting.
 #[derive(Clone, Copy, Debug)]
 enum Busy {
     /// It is in the fabric's sleep.

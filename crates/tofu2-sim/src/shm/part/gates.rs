@@ -16,10 +16,11 @@ impl Part {
     /// Sets the functions that pass updates about gates of this node to ranks of other nodes. Both
     /// are called on any thread of the rank. Only the first call has an effect.
     ///
-    /// `tell` sends an update to a rank, which then calls [`Part::gate`]: possibly late and in any
-    /// order, but every update must arrive. `confirm` sends the updates of gates that are being
-    /// set. It returns when each of these ranks that is not lost has called [`Part::gate_set`] with
-    /// its update, and this rank has called [`Part::gate_answer`] with the result.
+    /// The first function sends an update to a rank, which then calls [`Part::gate`]: possibly late
+    /// and in any order, but every update must arrive. The second, `confirm`, sends the updates of
+    /// gates that are being set. It returns when each of these ranks that is not lost has called
+    /// [`Part::gate_set`] with its update, and this rank has called [`Part::gate_answer`] with the
+    /// result.
     pub fn on_gates(
         &self,
         tell: impl Fn(Rank, Vec<u8>) + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! What each command does and reports, on normal queues unless it says otherwise.
+//! The effects and reports of each command, on normal queues unless stated otherwise.
 
 use super::fixture::{Fixture, alone, completed_tags, session_of};
 use rdma_fabric::{

@@ -1,4 +1,4 @@
-//! The barrier unit in virtual time: how long barriers take, and that they need no CPU.
+//! The barrier unit in virtual time: the time that barriers take, and that they need no CPU.
 
 use crate::virt::start::fx100;
 use rdma_fabric::{

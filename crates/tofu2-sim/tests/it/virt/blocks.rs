@@ -1,4 +1,5 @@
-//! What puts of several blocks take: as much as a control queue's, whose posting has several blocks.
+//! The time of puts of several blocks: the same as that of a control queue's posting with several
+//! blocks.
 
 use crate::virt::start::{NETWORKS, at, meet, opened};
 use rdma_fabric::{

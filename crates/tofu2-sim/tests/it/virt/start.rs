@@ -1,4 +1,4 @@
-//! What most tests start with.
+//! The common setup of most tests.
 
 use rdma_fabric::{
     Amo, ControlQueue, Fabric, Rank, Region, RegionKey, RemoteAddr, RemoteWord, control_queue::QueueSpec, op,

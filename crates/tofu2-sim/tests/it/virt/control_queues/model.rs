@@ -1,5 +1,5 @@
-//! Random postings and advances against a sequential model of the rules, and wrong rules that must
-//! be noticed.
+//! Random postings and advances against a sequential model of the rules, and mutated rules that
+//! must be detected.
 
 use super::script::{AT, OWN, Seen, Step, nop, run, session, word};
 use crate::virt::start::fx100;

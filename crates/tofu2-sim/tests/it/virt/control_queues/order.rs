@@ -1,4 +1,4 @@
-//! What strong order adds: a command does not pass atomics that are still in service.
+//! The effect of strong order: a command does not pass atomics that are still in service.
 
 use super::script::AT;
 use crate::virt::start::{NETWORKS, fx100, opened};

@@ -1,4 +1,4 @@
-//! A command takes the path that it asks for.
+//! A command takes the path that it requests.
 
 use super::script::AT;
 use crate::virt::start::{NETWORKS, fx100, opened};

@@ -1,5 +1,5 @@
-//! When commands happen: the calibrated sums, shared engines, packets, and progress while the ranks
-//! compute.
+//! The times of commands: the calibrated sums, shared engines, packets, and progress while the
+//! ranks compute.
 
 use super::script::{AT, BYTES};
 use crate::virt::start::{NETWORKS, at, fx100, opened};
