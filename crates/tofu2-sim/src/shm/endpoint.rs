@@ -254,8 +254,8 @@ impl Endpoint {
     }
 
     pub(crate) fn allocator(&self) -> MutexGuard<'_, Allocator> {
-        // The protected state is consistent between statements, whatever panics elsewhere in the
-        // rank.
+        // The protected state is consistent between statements, even if other code of the rank
+        // panics.
         self.0.allocator.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -34,7 +34,7 @@ impl FromStr for SegmentBytes {
     }
 }
 
-/// How long all ranks of a job must be parked, by default, before it counts as a deadlock.
+/// The default time for which all ranks of a job must be parked before it counts as a deadlock.
 pub const DEFAULT_STUCK_AFTER: Duration = Duration::from_secs(10);
 
 /// A job's options.

@@ -12,7 +12,7 @@
 /// Prefetches the first cache lines of `value`.
 #[inline(always)]
 pub(super) fn prefetch<T: ?Sized>(value: &T) {
-    /// The most cache lines of a value to prefetch.
+    /// The maximum number of cache lines of a value to prefetch.
     const LINES: usize = 8;
     let start = core::ptr::from_ref(value).cast::<u8>();
     for line in 0..size_of_val(value).div_ceil(LINE).min(LINES) {

@@ -65,7 +65,7 @@ impl<T: Slotted> Slots<T> {
         self.slots.get_mut(slot as usize)
     }
 
-    /// Returns the peak size of the table in bytes, without what its values point to.
+    /// Returns the peak size of the table in bytes, without memory that its values point to.
     pub(super) fn peak_bytes(&self) -> usize {
         self.slots.len() * size_of::<T>()
     }

@@ -1,4 +1,4 @@
-//! Deadlocked jobs over shared memory report which rank waits for what; other jobs are left alone.
+//! Deadlocked jobs over shared memory report the wait of each rank; other jobs are not affected.
 
 use crate::other_executor;
 use rdma_fabric::{Deps, Fabric, FabricError, Program, ProgramResult, Rank, join::join, op::Put};
@@ -142,7 +142,7 @@ enum Busy {
     HasADeadline,
     /// It computes without any call.
     Computes,
-    /// It is in a system call that the library does not know about.
+    /// It is in a system call, which the library cannot observe.
     Blocks,
     /// It is in a future that another thread wakes.
     IsWokenByAThread,
@@ -241,7 +241,7 @@ fn the_bound_can_be_none() {
 fn ranks_with_threads_or_executors_of_their_own_are_left_alone() {
     for foreign in [false, true] {
         let ended = threads(2).run_with(|endpoint: Fabric| {
-            // The rank's second thread writes what its first one waits for.
+            // The rank's second thread writes the word that its first one waits for.
             let region = endpoint.alloc(8)?;
             let word = region.word::<u64>(&endpoint, 0)?;
             let remote = endpoint.remote_word::<u64>(region.at(endpoint.rank(), 0))?;

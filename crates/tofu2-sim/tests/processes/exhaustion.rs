@@ -97,7 +97,7 @@ fn too_many<T: std::fmt::Debug>(outcome: Result<T, JobError>) -> (&'static str, 
 /// the limit once.
 fn descriptors() {
     let launcher = Launcher::new(3).segment_bytes(1 << 16).command("true", [""; 0]);
-    // The first job opens what stays open.
+    // The first job opens the files that stay open.
     assert_eq!(launcher.run().expect("a job"), 0);
     let most = getrlimit(Resource::Nofile);
     let before = open_files();

@@ -24,7 +24,7 @@ use rdma_fabric::{
 };
 use std::sync::Arc;
 
-/// A deliberate mistake.
+/// A mutant.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Mutation {
     None,

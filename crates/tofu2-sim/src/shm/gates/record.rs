@@ -134,7 +134,7 @@ impl At {
         At { node: self.node + kinds * records(units) as u16, ..self }
     }
 
-    /// Returns the kind of a record that is no mirror.
+    /// Returns the kind of a record that is not a mirror.
     pub(crate) fn half(self, units: &impl Units) -> Half {
         match usize::from(self.node) {
             node if node < units.starts() => Half::Start,
@@ -194,7 +194,7 @@ pub(crate) fn next(round: u64) -> u64 {
     (round + 1) % ROUNDS
 }
 
-/// Returns how many rounds `a` is ahead of `b`, if the difference is small.
+/// Returns the number of rounds that `a` is ahead of `b`, if the difference is small.
 pub(crate) fn ahead(a: u64, b: u64) -> Option<i8> {
     let difference = a.wrapping_sub(b) % ROUNDS;
     match difference {

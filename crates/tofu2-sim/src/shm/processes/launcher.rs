@@ -41,7 +41,8 @@ impl Launcher {
         }
     }
 
-    /// Sets how long the other ranks may take to end after one has failed; then they are killed.
+    /// Sets the time that the other ranks may take to end after one has failed; then they are
+    /// killed.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;

@@ -26,7 +26,7 @@ use rdma_fabric::control_queue::{Command, Posting, QueueError, QueueId, Stadd};
 /// Bytes of a put or get that are copied last.
 const LAST: usize = 8;
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Performed {
     /// The result at the poster; if it is an error, nothing was done.
@@ -205,7 +205,7 @@ impl<'a> Executor<'a> {
         Ok(Ends { own: piece, theirs: there, target, _inside })
     }
 
-    /// Resolves the target's end of a copy from elsewhere, and announces it if the copy is long.
+    /// Resolves the target's end of a copy from another node, and announces it if the copy is long.
     #[inline]
     pub(crate) fn end(
         &self,

@@ -93,7 +93,7 @@ impl Executor<'_> {
         target.segment.ring_for_notice();
     }
 
-    /// Leaves the local notice in the poster's own MRQ.
+    /// Adds the local notice to the poster's own MRQ.
     pub(crate) fn notify_poster(
         &self,
         queue: &View<'_>,

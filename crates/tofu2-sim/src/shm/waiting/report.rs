@@ -68,7 +68,7 @@ impl Reports {
 }
 
 fn reports(segment: &Mapping) -> MutexGuard<'_, Reports> {
-    // Consistent between statements, whatever panics elsewhere in the rank.
+    // Consistent between statements, even if other code of the rank panics.
     segment.reports().lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -113,7 +113,7 @@ impl Wakers {
         match state.thread {
             Thread::None | Thread::Awake => {}
             Thread::Idle => shared.somebody.notify_one(),
-            // The thread parks anew, which costs the others one look.
+            // The thread parks again, which costs the others one look.
             Thread::Parked(end) if until < end => shared.segment.ring(),
             Thread::Parked(_) => {}
         }

@@ -190,8 +190,8 @@ pub(crate) enum EventKind {
     Fired,
 }
 
-/// A moment and what happens then. Simultaneous events happen in the order in which they were
-/// scheduled.
+/// A time and the event that happens then. Simultaneous events happen in the order in which they
+/// were scheduled.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Event {
     /// Picoseconds.

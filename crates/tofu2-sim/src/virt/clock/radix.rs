@@ -11,7 +11,8 @@
 
 use super::Event;
 
-/// A bucket that has been spread keeps its memory for reuse only up to this many events.
+/// A bucket whose events have been distributed keeps its memory for reuse only up to this many
+/// events.
 const KEEP: usize = 512;
 /// The number of bits per digit.
 const BITS: u32 = 4;

@@ -9,8 +9,8 @@
 
 use super::super::topology::Hop;
 
-/// Returns the channel for `hop` of a packet that has come over link `before.0` in channel
-/// `before.1`; `wraps` says whether the hop's link closes a ring.
+/// Returns the channel for `hop` of a packet that has arrived over link `before.0` in channel
+/// `before.1`; `wraps` is true if the hop's link closes a ring.
 #[inline]
 pub(super) fn channel(before: (u8, u8), hop: Hop, wraps: bool) -> u8 {
     let pair = 2 * u8::from(hop.is_second_leg());
@@ -31,8 +31,8 @@ mod tests {
     /// A buffer: the node, the link to it, and the channel.
     type Buffer = (u32, u8, u8);
 
-    /// Returns which buffers each buffer may wait for, over all routes by all paths, with the given
-    /// rule.
+    /// Returns the buffers that each buffer may wait for, over all routes by all paths, with the
+    /// given rule.
     fn waits(
         map: &Map,
         nodes: u32,

@@ -37,7 +37,7 @@ pub(super) enum Opcode {
 }
 
 impl Opcode {
-    /// Returns an atomic's opcode and operands; the expected value of a comparison comes first.
+    /// Returns an atomic's opcode and operands; the expected value of a comparison is the first.
     #[inline]
     pub(super) fn of<W: Copy>(amo: Amo<W>) -> (Opcode, W, W) {
         match amo {

@@ -80,7 +80,8 @@ impl Me {
 }
 
 impl Core {
-    /// Posts puts of the same `bytes` bytes as one command. Returns when the source is reusable.
+    /// Posts puts of the same `bytes` bytes as one command. Returns the time at which the source is
+    /// reusable.
     fn multicast(&mut self, lane: u32, bytes: u64, puts: Vec<Op>) -> u64 {
         let (timing, now) = (&self.machine.timing, self.clock.now());
         let rank = self.ranks.rank_of(lane);

@@ -49,7 +49,7 @@ pub enum Unit {
     FemtosecondsPerByte,
     /// Bytes.
     Bytes,
-    /// A number of things.
+    /// A dimensionless count.
     Count,
     /// Bits.
     Bits,

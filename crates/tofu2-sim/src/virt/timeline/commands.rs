@@ -13,8 +13,8 @@ pub enum Released {
     /// It waited for nothing: the queue has no session offset, or the offset was already beyond the
     /// command.
     AtOnce,
-    /// A put advanced the session offset beyond it. Holds the index of that put in
-    /// [`super::Timeline::commands`], if it is there.
+    /// A put advanced the session offset beyond it. Contains the index of that put in
+    /// [`super::Timeline::commands`], if it was recorded.
     By(Option<usize>),
 }
 

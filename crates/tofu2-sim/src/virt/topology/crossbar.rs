@@ -3,7 +3,7 @@
 use rdma_fabric::FabricError;
 use std::fmt;
 
-/// The most nodes that the two sides of a [`Crossbar`] have together.
+/// The maximum number of nodes that the two sides of a [`Crossbar`] have together.
 const MOST_PORTS: u32 = 31;
 
 /// A two-dimensional crossbar network, as SR8000's: `x` by `y` nodes, each row joined by an

@@ -9,7 +9,7 @@ use super::{
     route::{self, Leg, LegIndex},
 };
 
-/// The most axes of any network.
+/// The maximum number of axes of any network.
 const AXES: usize = 6;
 
 #[derive(Debug)]

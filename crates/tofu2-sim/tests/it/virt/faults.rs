@@ -148,7 +148,7 @@ fn an_overflow_stops_the_queue() {
     assert_eq!(ill[2], u64::MAX);
 }
 
-/// Rank 0 waits for the others one by one and returns how the waits ended.
+/// Rank 0 waits for the others one by one and returns the outcomes of the waits.
 async fn bereaved(fabric: Fabric) -> ProgramResult<String> {
     let region = fabric.alloc_symmetric(8).await?;
     let word = region.word::<u64>(&fabric, 0)?;
@@ -217,7 +217,7 @@ fn what_a_rank_had_on_the_way_is_lost_with_it() {
     }
 }
 
-/// A ring of session queues runs `laps` laps by itself; every rank checks what arrived.
+/// A ring of session queues runs `laps` laps by itself; every rank checks the values that arrived.
 async fn laps(fabric: Fabric, laps: u64) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let (region, queue) = opened(&fabric, 8 * laps as usize, QueueSpec::new(QueueMode::Session)).await?;

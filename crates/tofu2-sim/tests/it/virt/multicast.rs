@@ -57,7 +57,7 @@ fn all_members_are_reached_at_the_same_moment() {
     for network in NETWORKS {
         for members in [1, 2, 4, 8] {
             let run = job(&[8], 1, network).run(&async |fabric| timed(fabric, &[0], members, 1).await).unwrap();
-            // An acknowledgement comes over the shorter way around the ring.
+            // An acknowledgement takes the shorter way around the ring.
             let hops = (members as u64 - 1).min(4);
             let back = if hops == 0 { 0 } else { 260_000 + (hops - 1) * 100_000 };
             assert_eq!(run.outs[0], [300_000, THERE + 450_000 + back], "{members} members, {network:?}");
@@ -102,7 +102,7 @@ fn what_is_no_box_of_nodes_is_named() {
             Ok(())
         })
         .unwrap();
-    // FMPL's machine: 9 to 15 nodes are no box (section 6.3 of its paper).
+    // FMPL's machine: 9 to 15 nodes are not a box (section 6.3 of its paper).
     let platform = Platform::fx100().with("multicast", 300_000).unwrap();
     Job::new(&platform, 16)
         .crossbar(Crossbar::new(8, 2).unwrap())

@@ -42,7 +42,8 @@ fn nodes_are_rows_of_eight_on_crossbars() {
     let job = sr8000(16);
     let hops = |a, b| job.hops(Rank::new(a), Rank::new(b)).unwrap();
     assert_eq!((hops(0, 7), hops(0, 8), hops(0, 15)), (1, 1, 2));
-    // 64 nodes are the most of the real machine's two dimensions; fewer than a row are one crossbar.
+    // 64 nodes are the maximum of the real machine's two dimensions; fewer than a row are one
+    // crossbar.
     assert_eq!(sr8000(64).hops(Rank::new(0), Rank::new(63)), Ok(2));
     assert_eq!(sr8000(3).hops(Rank::new(0), Rank::new(2)), Ok(1));
     assert!(sr8000(1000).run(&async |_| Ok(())).is_err());

@@ -96,7 +96,7 @@ mod model {
     };
     use rdma_fabric::{Rank, RegionKey};
 
-    /// A deliberate mistake in the protocol.
+    /// A mutant of the protocol.
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Mutation {
         None,

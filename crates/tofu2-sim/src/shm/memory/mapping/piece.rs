@@ -31,7 +31,8 @@ use std::sync::Arc;
 /// A generation that no region has.
 const NEVER: u64 = u64::MAX;
 
-/// The word that a piece looks at if it is not one 8-byte word: its value is no piece's generation.
+/// The word that a piece looks at if it is not one 8-byte word: no piece has its value as
+/// generation.
 static UNFIT: AtomicU64 = AtomicU64::new(NEVER - 1);
 
 /// Some bytes of a segment's heap, together with the protocol word that shows whether they may
@@ -309,7 +310,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         self.mapping.ring_with_notice(self.start, self.len);
     }
 
-    /// Rings the slow way, out of line, so that the short path keeps its values in registers.
+    /// Rings on the slow path, out of line, so that the fast path keeps its values in registers.
     #[cold]
     #[inline(never)]
     fn wake(&self, seen: doorbell::Parked) {

@@ -111,7 +111,7 @@ fn news_come_in_any_order_and_more_than_once() {
     let mut old = Post::new();
     let mut gates = gates_of_two(&fabrics, 2);
     for turn in 0..if cfg!(miri) { 2 } else { 60 } {
-        // Set anew, or new gates in the places of old ones.
+        // The gates are set again, or new gates use the records of old ones.
         if turn % 3 == 1 {
             drop(gates);
             gates = gates_of_two(&fabrics, 2);
@@ -211,7 +211,7 @@ fn wrong_names_are_told() {
         fabrics[0].poll_gate(gate, Deps::All)
     };
     let (gate, to) = (gates[0].start(), gates[1].ids()[1]);
-    // It is not set, and later leads elsewhere.
+    // It is not set, and later leads to another gate.
     let elsewhere = Err(GateError::PointsElsewhere { gate: to, by: gate }.into());
     assert_eq!(ends(to), elsewhere);
     let own = gates[1].start();
@@ -225,7 +225,7 @@ fn wrong_names_are_told() {
     assert!(matches!(ends(none), Err(rdma_fabric::FabricError::Corrupt { .. })));
     let freed = fabrics[1].alloc_gates(1).unwrap().start();
     assert_eq!(ends(freed), Err(GateError::Freed(freed).into()));
-    // One that led here, and leads elsewhere now.
+    // One that led here, and leads to another gate now.
     let fabric = &fabrics[1];
     fabric.set_gates(&[Wiring { source_remote: Some(gate), ..Wiring::none(own) }]).unwrap();
     assert_eq!(ends(own), Ok(Progress::Completed(None)));

@@ -13,7 +13,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::SeqCst},
 };
 
-/// A deliberate mistake in the protocol.
+/// A mutant of the protocol.
 #[derive(Clone, Copy, PartialEq)]
 enum Mutation {
     None,
@@ -25,7 +25,7 @@ enum Mutation {
     RelaxedAdvance,
     /// The poster has no barrier between its command and its look at the credit.
     NoPosterBarrier,
-    /// The advance comes before the data.
+    /// The advance precedes the data.
     AdvanceFirst,
     /// A rank that finds the claim taken executes all the same.
     NoClaim,
@@ -194,8 +194,8 @@ fn an_arrival_beside_an_executor_is_seen_whole() {
     assert!(one_arrives_while_another_executes(Mutation::None) >= 5);
 }
 
-/// A posting and an arrival at the same time: one of the two executes it. `post` says whether the
-/// poster takes a turn.
+/// A posting and an arrival at the same time: one of the two executes it. `post` returns whether
+/// the poster takes a turn.
 fn a_posting_meets_an_arrival(mutation: Mutation, post: impl Fn(&Queue) -> bool + Send + Sync + 'static) -> usize {
     explore(move || {
         let queue = Queue::new(mutation);
