@@ -1,5 +1,5 @@
-//! Rank 0 serves whoever asks: it receives without naming the sender, and answers the one that sent.
-//! `cargo example server_any -- --ranks 4`, or with `--fabric virt`.
+//! Rank 0 serves any client: it receives without naming the sender, and answers the sender of each
+//! request. `cargo example server_any -- --ranks 4`, or with `--fabric virt`.
 
 use onesided::{
     fmpl::{Fmpl, Options},
@@ -7,7 +7,7 @@ use onesided::{
 };
 use std::time::Duration;
 
-/// What every client asks for, in order.
+/// The requests of every client, in order.
 const NUMBERS: [u64; 4] = [3, 10, 27, 97];
 /// The index of requests, and that of answers.
 const REQUEST: usize = 0;

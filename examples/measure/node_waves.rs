@@ -1,5 +1,5 @@
-//! How long a wave of readers takes: all ranks take the lock shared and release it, in virtual time
-//! on FX100 with latencies only.
+//! The time of a wave of readers: all ranks take the lock shared and release it, in virtual time on
+//! FX100 with latencies only.
 //!
 //! `node_waves NODES RANKS_PER_NODE LOCK`, where `LOCK` is a [`LockKind`], such as `by-node`
 //! or `tree-64`; without arguments, 128 nodes of 8 ranks with a flat lock, one by node and one in a

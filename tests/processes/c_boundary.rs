@@ -1,6 +1,6 @@
-//! What a library with a C interface needs: a provider chosen by a string at run time, calls that
-//! wait by `block_on`, arrays of the caller, and errors as codes. The C program calls nothing but
-//! `extern "C"` functions.
+//! The requirements of a library with a C interface: a provider chosen by a string at run time,
+//! calls that wait by `block_on`, arrays of the caller, and errors as codes. The C program calls
+//! nothing but `extern "C"` functions.
 
 #![allow(unsafe_code)]
 
@@ -22,7 +22,7 @@ mod caller {
 
     const FLOATS: usize = 1000;
 
-    /// How the last rank of a ring ends.
+    /// The end of the last rank of a ring.
     #[derive(Clone, Copy, PartialEq, Eq)]
     pub(crate) enum LastRank {
         /// Like the others.
@@ -111,7 +111,7 @@ pub(super) fn who_exits_without_closing_has_left() {
     assert!(output.status.success() && told.contains(": rank 2 has finished without taking part"), "{told}");
 }
 
-/// A C program that nobody has launched is a job of one rank.
+/// A C program that was not launched is a job of one rank.
 pub(super) fn a_program_alone_passes_arrays_to_itself() {
     let (output, told) = started(&["c-program", "shm"]);
     assert!(output.status.success(), "{told}");

@@ -1,5 +1,5 @@
-//! Guests that fork, as C programs do: the processes that they fork are not the rank, whenever and
-//! however they end.
+//! Guests that fork, as C programs do: the processes that they fork are not the rank, at any time
+//! and however they end.
 
 #![allow(unsafe_code)]
 
@@ -39,7 +39,7 @@ fn fork_for(life: Duration) -> Pid {
     let child = unsafe { fork() };
     if child == 0 {
         thread::sleep(life);
-        // SAFETY: nobody else in the child calls this.
+        // SAFETY: no other code in the child calls this.
         unsafe { exit(0) }
     }
     Pid::from_raw(child).expect("a child")

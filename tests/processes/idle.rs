@@ -1,4 +1,4 @@
-//! A rank that waits burns no CPU, whatever runs its futures.
+//! A rank that waits uses no CPU, on any executor.
 
 use onesided::{
     Deps, Fabric, Group, ProgramResult, Rank,

@@ -105,6 +105,41 @@ pub(super) fn wrong_amounts_are_refused() {
     assert!(Launch::HELP.contains("--jitter AMOUNT") && Launch::HELP.contains("--stuck-after S"));
 }
 
+/// `ld.so PROGRAM --ranks 2`, with which programs are run in place of the system's loader.
+#[cfg(target_os = "linux")]
+pub(super) fn ranks_start_through_a_loader() {
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("own mappings");
+    let is_loader = |file: &&str| file.rsplit('/').next().is_some_and(|name| name.starts_with("ld"));
+    let Some(loader) = maps.lines().filter_map(|line| line.split_ascii_whitespace().nth(5)).find(is_loader) else {
+        println!("skipped: this test is linked statically");
+        return;
+    };
+    let own = std::env::current_exe().expect("own path");
+    let own = own.to_str().expect("a path of text");
+    for fabric in ["shm", "cluster", "threads"] {
+        let mut command = std::process::Command::new(loader);
+        command.args(["--inhibit-cache", own, "program", "flushed", "--ranks", "2", "--fabric", fabric]);
+        let output = command.env_remove("ONESIDED_JOB").output().expect("the loader is there");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{fabric}: {told}");
+    }
+}
+
+/// Before any is started. Few descriptors, so that a launcher that does not look starts few of them.
+#[cfg(target_os = "linux")]
+pub(super) fn more_ranks_than_there_is_room_for_are_refused() {
+    for fabric in ["shm", "cluster", "threads"] {
+        let mut limited = std::process::Command::new("sh");
+        limited.args(["-c", "ulimit -n 64; exec \"$0\" \"$@\""]).arg(std::env::current_exe().expect("own path"));
+        limited.args(["program", "flushed", "--ranks", "3000000", "--fabric", fabric]).env_remove("ONESIDED_JOB");
+        let output = limited.output().expect("there is a shell");
+        let told = String::from_utf8_lossy(&output.stderr);
+        let parts = ["3000000 ranks need ", " leaves ", "--fabric virt"];
+        assert!(output.status.code() == Some(1) && parts.iter().all(|part| told.contains(part)), "{fabric}: {told}");
+        assert_eq!(told.lines().count(), 1, "{fabric}: {told}");
+    }
+}
+
 pub(super) fn ranks_are_given_as_everywhere() {
     for ranks in ["--ranks=2", "--ranks 2", "-n 2", "-n=2"] {
         let words: Vec<_> = ["program", "flushed", "--fabric=threads"].into_iter().chain(ranks.split(' ')).collect();

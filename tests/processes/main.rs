@@ -106,6 +106,10 @@ const CASES: &[(&str, fn())] = &[
     ("a_seed_and_a_jitter_are_a_run", launch_options::a_seed_and_a_jitter_are_a_run),
     ("wrong_amounts_are_refused", launch_options::wrong_amounts_are_refused),
     ("ranks_are_given_as_everywhere", launch_options::ranks_are_given_as_everywhere),
+    #[cfg(target_os = "linux")]
+    ("ranks_start_through_a_loader", launch_options::ranks_start_through_a_loader),
+    #[cfg(target_os = "linux")]
+    ("more_ranks_than_there_is_room_for_are_refused", launch_options::more_ranks_than_there_is_room_for_are_refused),
     ("a_deadlock_is_told_on_every_fabric", launch_options::a_deadlock_is_told_on_every_fabric),
 ];
 

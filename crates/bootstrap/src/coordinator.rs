@@ -1,7 +1,7 @@
-//! The coordinator of a job: one thread that all sessions are connected to.
+//! The coordinator of a job: one thread to which all sessions are connected.
 //!
-//! [`hall`] waits for what comes over the connections, [`connection`] is one of them, and [`job`]
-//! decides: it neither waits nor reads a clock.
+//! [`hall`] is the event loop, [`connection`] the state of one connection, and [`job`] the decision
+//! logic, which neither blocks nor reads a clock.
 
 mod connection;
 mod ends;
@@ -29,10 +29,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The coordinator of a job, on a thread of its own.
+/// The coordinator of a job. It runs on a thread of its own.
 ///
-/// Dropping it ends the job's sessions: those that have not heard that all ranks have ended or that
-/// the job is aborted hear that their coordinator is lost. That takes a second at most.
+/// Dropping it ends the job's sessions: a session that has not been notified that all ranks have
+/// ended, or that the job was aborted, reports that its coordinator is lost. The drop takes at most
+/// one second.
 #[derive(Debug)]
 pub struct Coordinator {
     address: SocketAddr,
@@ -41,14 +42,14 @@ pub struct Coordinator {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the coordinator's owner asks of its thread.
+/// A request of the coordinator's owner to its thread.
 enum Command {
     Abort { code: i32, text: String },
     Gone { rank: u32, text: String },
     Stop,
 }
 
-/// What the thread shows to its owner.
+/// State that the thread shares with its owner.
 #[derive(Debug)]
 struct Shared {
     seen: Mutex<Seen>,
@@ -64,7 +65,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Takes over how ranks have ended by now.
+    /// Stores how each rank has ended so far.
     fn set_ends(&mut self, ends: Vec<Option<End>>) {
         let lost = || ends.iter().position(|end| matches!(end, Some(End::Lost(_))));
         self.first_lost = self.first_lost.or_else(|| lost().map(|rank| rank as u32));
@@ -79,20 +80,21 @@ impl Shared {
 }
 
 impl Coordinator {
-    /// Starts the coordinator of a job, which listens at `listen`; port 0 lets the system choose.
+    /// Starts the coordinator of a job, listening at `listen`; with port 0 the system chooses the
+    /// port.
     pub fn start(listen: SocketAddr, secret: Secret, plan: Plan) -> Result<Self, StartError> {
         plan.check()?;
         let failed = |call| move |cause: io::Error| StartError::System { call, listen, cause };
         let listener = TcpListener::bind(listen).map_err(failed("bind"))?;
-        // All ranks may come at once, which the standard library's own backlog may not hold.
+        // All ranks may connect at once, which may exceed the standard library's own backlog.
         rustix::net::listen(&listener, 4096).map_err(|cause| failed("listen")(cause.into()))?;
         let number = u64::from_ne_bytes(crate::secret::random_bytes().map_err(failed("getrandom"))?);
         let job = Job::new(plan, number, Instant::now());
         Self::serve(listener, secret, job).map_err(|(call, cause)| failed(call)(cause))
     }
 
-    /// Starts a standby: it becomes the coordinator of a running job if the larger part of its ranks
-    /// votes for it.
+    /// Starts a standby: it becomes the coordinator of a running job if the larger part of the
+    /// job's ranks votes for it.
     pub(crate) fn stand(
         listener: TcpListener,
         secret: Secret,
@@ -115,26 +117,26 @@ impl Coordinator {
         Ok(Self { address, shared, commands, thread: Some(thread) })
     }
 
-    /// Returns where it listens.
+    /// Returns the address at which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns how each rank has ended by now; none for those that have not. It includes whatever any
-    /// session has received.
+    /// Returns how each rank has ended so far, `None` for each rank that has not ended. The result
+    /// includes every end that any session has been notified of.
     pub fn ends(&self) -> Vec<Option<End>> {
         self.shared.seen().ends.clone()
     }
 
-    /// Returns the rank that was lost before all others, if one was: what others ended with may be the
-    /// consequence. Of several that were lost at once, such as those of a host, it is the lowest.
+    /// Returns the rank that was lost first, if any: later losses may be its consequence. If
+    /// several ranks were lost at once, such as all ranks of a host, it is the lowest of them.
     pub fn first_lost(&self) -> Option<u32> {
         self.shared.seen().first_lost
     }
 
-    /// Waits until all ranks have ended, the job could not start, or it was aborted; returns nothing
-    /// if that is not so after `within`. If the job could not start, a rank that comes later changes
-    /// from [`End::NeverCame`] to [`End::Refused`] when it receives the reason.
+    /// Waits until all ranks have ended, the job could not start, or it was aborted; returns `None`
+    /// if none of these happens within `within`. If the job could not start, a rank that arrives
+    /// later changes from [`End::NeverCame`] to [`End::Refused`] when it receives the reason.
     pub fn wait(&self, within: Duration) -> Option<Outcome> {
         let until = Instant::now() + within;
         let mut seen = self.shared.seen();
@@ -148,20 +150,20 @@ impl Coordinator {
         }
     }
 
-    /// Aborts the job, if nobody has done so: every rank hears of it.
+    /// Aborts the job, unless it has been aborted already. Every rank is notified.
     pub fn abort(&self, code: i32, text: &str) {
         self.command(Command::Abort { code, text: text.into() });
     }
 
-    /// Tells that the process of a rank has ended, as its parent knows. If it had not come yet, the
-    /// job can't start. If it had, and neither left nor told that it is lost, it is lost for this
-    /// reason.
+    /// Reports that the process of a rank has ended, as its parent knows. If the rank had not
+    /// joined yet, the job can't start. If it had joined, and had neither left nor reported that it
+    /// is lost, it becomes lost for this reason.
     pub fn gone(&self, rank: u32, text: &str) {
         self.command(Command::Gone { rank, text: text.into() });
     }
 
     fn command(&self, command: Command) {
-        // A thread that has ended has nothing to do any more.
+        // A thread that has ended needs no commands.
         let _ = self.commands.send(command);
         let _ = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
     }

@@ -1,7 +1,7 @@
-//! Which launcher started this process, from its environment.
+//! Detects the launcher that started this process from the environment.
 //!
-//! A launcher's variables are a group: all of them or none. [`cluster`] is this crate's own group,
-//! [`slurm`] and [`node_list`] are Slurm's.
+//! The variables of a launcher form a group: either all of them are set or none. [`cluster`] is
+//! this crate's own group, [`slurm`] and [`node_list`] are Slurm's.
 
 mod cluster;
 mod error;
@@ -17,13 +17,14 @@ pub use slurm::Slurm;
 use std::ffi::OsString;
 use variables::Variables;
 
-/// A launcher, and what it tells a process about its job.
+/// A launcher, and its description of this process's job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Found {
-    /// This crate's own: `ONESIDED_CLUSTER`.
+    /// This crate's own launcher: `ONESIDED_CLUSTER`.
     Cluster(Cluster),
-    /// A launcher with PMIx: `PMIX_RANK` and `PMIX_NAMESPACE`. Its library tells the number of ranks.
+    /// A launcher with PMIx: `PMIX_RANK` and `PMIX_NAMESPACE`. The PMIx library provides the number
+    /// of ranks.
     Pmix {
         /// The rank.
         rank: u32,
@@ -34,18 +35,18 @@ pub enum Found {
     Pmi1 {
         /// The rank.
         rank: u32,
-        /// How many ranks the job has.
+        /// The number of ranks of the job.
         ranks: usize,
-        /// The descriptor over which the launcher is spoken to.
+        /// The descriptor of the connection to the launcher.
         fd: i32,
     },
-    /// A step of Slurm without PMI.
+    /// A Slurm step without PMI.
     Slurm(Slurm),
     /// `torchrun`: `RANK`, `WORLD_SIZE`, `MASTER_ADDR` and `MASTER_PORT`.
     Torchrun {
         /// The rank.
         rank: u32,
-        /// How many ranks the job has.
+        /// The number of ranks of the job.
         ranks: usize,
         /// Rank 0's host.
         host: String,
@@ -75,7 +76,7 @@ impl Found {
         }
     }
 
-    /// Returns how many ranks the job has, if the variables tell.
+    /// Returns the number of ranks of the job, if the variables contain it.
     pub fn ranks(&self) -> Option<usize> {
         match self {
             Self::Cluster(Cluster { ranks, .. }) | Self::Slurm(Slurm { ranks, .. }) => Some(*ranks),
@@ -84,22 +85,25 @@ impl Found {
         }
     }
 
-    /// Whether these variables may be those of another launcher's daemons: Slurm starts one on each
-    /// node when `mpiexec` or `torchrun` asks it to, and the ranks inherit the daemon's variables.
+    /// Returns whether these variables may be those of another launcher's daemons: Slurm starts one
+    /// daemon on each node when `mpiexec` or `torchrun` asks it to, and the ranks inherit the
+    /// daemon's variables.
     fn may_be_of_daemons(&self) -> bool {
         matches!(self, Self::Slurm(slurm) if slurm.ranks == slurm.nodes.len())
     }
 }
 
-/// Returns which launcher started this process, by the variables that `env` looks up; nothing if
-/// none did. For the process's own environment `env` is `&|name| std::env::var_os(name)`.
+/// Returns the launcher that started this process, according to the variables that `env` looks up;
+/// `None` if there is none. For the process's own environment, `env` is
+/// `&|name| std::env::var_os(name)`.
 ///
-/// In this order the first counts: this crate's own, PMIx, PMI-1, Slurm, torchrun. Several that agree
-/// about the rank and the number of ranks are fine, since launchers start each other; others are an
-/// error. One case is no disagreement: a step of Slurm with one task for each of its nodes, which is
-/// how `mpiexec` and `torchrun` start their daemons. Slurm's variables are the daemon's then.
+/// The first in this order wins: this crate's own launcher, PMIx, PMI-1, Slurm, torchrun. Several
+/// launchers may be found if they agree about the rank and the number of ranks, since launchers
+/// start each other; a disagreement is an error. There is one exception: a Slurm step with one task
+/// for each of its nodes is how `mpiexec` and `torchrun` start their daemons. If such a step
+/// disagrees, its variables belong to the daemon and are ignored.
 ///
-/// A shell of `salloc` and a script of `sbatch` have Slurm's variables and are no ranks.
+/// The shell of `salloc` and the script of `sbatch` have Slurm's variables but are not ranks.
 pub fn detect(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Option<Found>, DetectError> {
     let env = Variables(env);
     let all = [cluster::find(env)?, pmix(env)?, pmi1(env)?, slurm::find(env)?, torchrun(env)?];
@@ -148,7 +152,7 @@ fn pmi1(env: Variables<'_>) -> Result<Option<Found>, DetectError> {
 }
 
 fn torchrun(env: Variables<'_>) -> Result<Option<Found>, DetectError> {
-    // Users set the other two for many purposes.
+    // Users set the other two variables for many purposes.
     if !env.whole(&["RANK", "WORLD_SIZE"], &["RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"])? {
         return Ok(None);
     }

@@ -1,9 +1,9 @@
-//! What may go wrong in a session, and why a job can't start.
+//! Errors of sessions, and the reasons why a job can't start.
 
 use crate::rank_list::RankList;
 use std::{io, net::SocketAddr, time::Duration};
 
-/// A call of a [`Session`](crate::Session) did not do what it was asked to.
+/// A failed call of a [`Session`](crate::Session).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -12,26 +12,26 @@ pub enum Error {
     Unreachable {
         /// The address.
         address: SocketAddr,
-        /// How long it was tried.
+        /// The time spent trying.
         within: Duration,
-        /// What the last try brought.
+        /// The error of the last attempt.
         cause: io::Error,
     },
-    /// Something accepts connections at the coordinator's address, but doesn't answer.
+    /// The process at the coordinator's address accepts connections but doesn't answer.
     #[error("what listens at {address} did not answer within {within:?}")]
     Silent {
         /// The address.
         address: SocketAddr,
-        /// How long it was waited for.
+        /// The time spent waiting.
         within: Duration,
     },
-    /// What answers at the coordinator's address is something else.
+    /// The process at the coordinator's address is not a coordinator.
     #[error("what answers at {address} is no coordinator of a job")]
     NotACoordinator {
         /// The address.
         address: SocketAddr,
     },
-    /// The coordinator speaks another version of the protocol.
+    /// The coordinator uses another version of the protocol.
     #[error("the coordinator at {address} speaks version {theirs} of the protocol, this process version {ours}")]
     Version {
         /// The address.
@@ -47,46 +47,46 @@ pub enum Error {
         /// The address.
         address: SocketAddr,
     },
-    /// The job can't start, or not with this process.
+    /// The job can't start, or this process can't be part of it.
     #[error(transparent)]
     Refused(Refusal),
-    /// Not all ranks had come when this process's own time for joining was over.
+    /// Not all ranks had joined when this process's own time limit for joining expired.
     #[error("the coordinator at {address} was still waiting for other ranks after {within:?}")]
     StillGathering {
         /// The coordinator's address.
         address: SocketAddr,
-        /// How long this process was ready to wait.
+        /// The time limit of this process.
         within: Duration,
     },
-    /// The coordinator ended, cut this process off, or was not heard of for the lease.
+    /// The coordinator ended, closed the connection to this process, or was silent for the lease.
     #[error("the coordinator at {address} is lost")]
     CoordinatorLost {
         /// The coordinator's address.
         address: SocketAddr,
     },
-    /// The coordinator sent what the protocol doesn't know.
+    /// The coordinator sent a message that is not part of the protocol.
     #[error("the coordinator at {address} sent a message that is none")]
     Malformed {
         /// The coordinator's address.
         address: SocketAddr,
     },
-    /// The bytes are more than a message takes.
+    /// The bytes exceed the limit of a message.
     #[error("{size} bytes are more than the {limit} of an item")]
     TooLarge {
-        /// How many they are.
+        /// The size in bytes.
         size: usize,
-        /// How many may be.
+        /// The maximum size in bytes.
         limit: usize,
     },
     /// An exchange is incomplete.
     #[error("an exchange is incomplete: {}", missing(absent, ended))]
     Incomplete {
-        /// Ranks that had not come when the time was over.
+        /// The ranks that had not joined the exchange when its time limit expired.
         absent: Vec<u32>,
-        /// Ranks that have left or are lost, and how.
+        /// The ranks that have left or are lost, and how.
         ended: Vec<(u32, String)>,
     },
-    /// This process has left its job or told that it is lost.
+    /// This process has left its job or reported that it is lost.
     #[error("this process has already ended its part of the job")]
     AlreadyEnded,
     /// The job was aborted.
@@ -95,19 +95,19 @@ pub enum Error {
         None => format!("the job was aborted with code {code}"),
     })]
     Aborted {
-        /// The rank that did it; none if it was the coordinator.
+        /// The rank that aborted the job; `None` if it was the coordinator.
         rank: Option<u32>,
-        /// The code that it gave.
+        /// The code that was given.
         code: i32,
-        /// The reason that it gave.
+        /// The reason that was given.
         text: String,
     },
-    /// Not all ranks ended in time.
+    /// Not all ranks ended within the time limit.
     #[error("{} had not ended after {within:?}", RankList(ranks))]
     NotEnded {
-        /// Those that had neither left nor were lost.
+        /// The ranks that had neither left nor were lost.
         ranks: Vec<u32>,
-        /// How long it was waited for.
+        /// The time spent waiting.
         within: Duration,
     },
     /// The system refused a call.
@@ -115,57 +115,57 @@ pub enum Error {
     System {
         /// The call.
         call: &'static str,
-        /// Why.
+        /// The reason.
         cause: io::Error,
     },
 }
 
-/// Why a job can't start, or why a process can't be part of it.
+/// The reason why a job can't start, or why a process can't be part of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// A process has a rank that the job doesn't have.
+    /// A process has a rank that is not below the number of ranks.
     #[error("a process on {host} is rank {rank} of a job that has {ranks} ranks")]
     RankOutOfRange {
         /// The rank.
         rank: u32,
         /// Its host.
         host: String,
-        /// How many ranks the job has.
+        /// The number of ranks of the job.
         ranks: usize,
     },
-    /// Two processes are one rank.
+    /// Two processes have the same rank.
     #[error("rank {rank} came twice: from {first} and from {second}")]
     RankTaken {
         /// The rank.
         rank: u32,
-        /// The host of the process that came first.
+        /// The host of the process that joined first.
         first: String,
         /// The host of the other.
         second: String,
     },
-    /// A process believes in another number of ranks.
+    /// A process was started for another number of ranks.
     #[error("rank {rank} on {host} was started for {theirs} ranks, the job for {ours}")]
     OtherRanks {
         /// The rank.
         rank: u32,
         /// Its host.
         host: String,
-        /// How many ranks it believes in.
+        /// The number of ranks for which the process was started.
         theirs: usize,
-        /// How many ranks the job has.
+        /// The number of ranks of the job.
         ours: usize,
     },
     /// Two ranks run different builds.
     #[error("rank {rank} on {host} runs build `{build}`, but rank {other} on {other_host} build `{other_build}`")]
     OtherBuild {
-        /// The rank that came later.
+        /// The rank that joined later.
         rank: u32,
         /// Its host.
         host: String,
         /// Its build.
         build: String,
-        /// The rank that came first.
+        /// The rank that joined first.
         other: u32,
         /// The other's host.
         other_host: String,
@@ -175,42 +175,42 @@ pub enum Refusal {
     /// Two ranks use different providers.
     #[error("rank {rank} on {host} uses provider `{provider}`, but rank {other} on {other_host} `{other_provider}`")]
     OtherProvider {
-        /// The rank that came later.
+        /// The rank that joined later.
         rank: u32,
         /// Its host.
         host: String,
         /// Its provider.
         provider: String,
-        /// The rank that came first.
+        /// The rank that joined first.
         other: u32,
         /// The other's host.
         other_host: String,
         /// The other's provider.
         other_provider: String,
     },
-    /// Ranks did not come in time.
+    /// Some ranks did not join within the time limit.
     #[error("{count} of {ranks} ranks did not come within {within:?}, {}", named(first, *count))]
     Missing {
-        /// The first of those that are missing.
+        /// The first of the missing ranks.
         first: Vec<u32>,
-        /// How many are missing.
+        /// The number of missing ranks.
         count: usize,
-        /// How many ranks the job has.
+        /// The number of ranks of the job.
         ranks: usize,
-        /// How long the coordinator waited.
+        /// The time that the coordinator waited.
         within: Duration,
     },
-    /// A rank ended before all had come.
+    /// A rank ended before all ranks had joined.
     #[error("rank {rank}{} ended before all ranks had come: {text}", on(host))]
     Died {
         /// The rank.
         rank: u32,
-        /// Its host; empty if it never came.
+        /// Its host; empty if it never joined.
         host: String,
         /// How it ended.
         text: String,
     },
-    /// The job was aborted before this process came.
+    /// The job was aborted before this process joined.
     #[error("the job was aborted: {text}")]
     Aborted {
         /// The reason.
@@ -218,19 +218,19 @@ pub enum Refusal {
     },
 }
 
-/// Returns which ranks did not bring an item to an exchange.
+/// Describes the ranks that did not contribute to an exchange.
 fn missing(absent: &[u32], ended: &[(u32, String)]) -> String {
     let late = (!absent.is_empty()).then(|| format!("{} did not come in time", RankList(absent)));
     let ended = ended.iter().map(|(rank, how)| format!("rank {rank} has ended ({how})"));
     late.into_iter().chain(ended).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns which ranks are missing, of which only the first are known.
+/// Describes the missing ranks, of which only the first are known.
 fn named(first: &[u32], count: usize) -> String {
     if first.len() < count { format!("among them {}", RankList(first)) } else { RankList(first).to_string() }
 }
 
-/// Returns where a rank runs, if that is known.
+/// Describes where a rank runs, if that is known.
 fn on(host: &str) -> String {
     if host.is_empty() { String::new() } else { format!(" on {host}") }
 }

@@ -1,5 +1,5 @@
-//! Entry points for fuzzing, a function for each form of bytes that this crate reads. Each panics if
-//! an invariant does not hold. The module is public only with `--cfg fuzzing`; tests run it with
+//! Entry points for fuzzing: one function for each byte format that this crate reads. Each panics
+//! if an invariant does not hold. The module is public only with `--cfg fuzzing`; tests run it with
 //! seeded bytes.
 
 #![allow(unreachable_pub)]
@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 #[cfg(test)]
 mod tests;
 
-/// A message of a session to the coordinator, without its length: what is read is written as it was.
+/// A message of a session to the coordinator, without its length: reading and writing it again is
+/// the identity.
 pub fn up(bytes: &[u8]) {
     if let Some(up) = Up::read(bytes) {
         assert_eq!(Up::read(&up.frame()[4..]), Some(up));
@@ -32,7 +33,7 @@ pub fn down(bytes: &[u8]) {
     }
 }
 
-/// Bytes of a connection, which arrive in two parts: the messages do not depend on where they are cut.
+/// Bytes of a connection, which arrive in two parts: the messages do not depend on the split.
 pub fn inbox(bytes: &[u8]) {
     let messages = |parts: [&[u8]; 2]| {
         let mut inbox = Inbox::new(UP_LIMIT);
@@ -53,7 +54,7 @@ pub fn inbox(bytes: &[u8]) {
     assert_eq!(messages([one, other]), whole);
 }
 
-/// The first messages of both sides of a connection: without the secret, nothing is proved.
+/// The first messages of both sides of a connection: without the secret, no proof is accepted.
 pub fn proofs(bytes: &[u8]) {
     let (secret, mine) = (Secret::from_hex(&"5a".repeat(32)).expect("64 digits"), [7; 16]);
     if let Some(greeting) = bytes.first_chunk::<GREETING>() {
@@ -68,7 +69,7 @@ pub fn proofs(bytes: &[u8]) {
     let _ = handshake::may_be_answer(bytes);
 }
 
-/// What sessions say to a coordinator, or to a standby: see [`steps`].
+/// Messages of sessions to a coordinator or to a standby: see [`steps`].
 pub fn job(bytes: &[u8]) {
     let Some(([kind, ranks], rest)) = bytes.split_first_chunk() else { return };
     let ranks = 1 + usize::from(*ranks % 4);
@@ -78,8 +79,8 @@ pub fn job(bytes: &[u8]) {
     coordinator::fuzz(plan, kind % 2 == 1, Instant::now(), steps(rest));
 }
 
-/// Cuts bytes into steps: a byte for the connection and what happens there, a byte for the length, and
-/// as many bytes.
+/// Splits bytes into steps: a byte for the connection and the event, a byte for the length, and a
+/// message of that length.
 fn steps(mut bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     std::iter::from_fn(move || {
         let ([kind, length], rest) = bytes.split_first_chunk()?;
@@ -89,7 +90,8 @@ fn steps(mut bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     })
 }
 
-/// What a coordinator says to a session of four ranks: the vote that remembers it fits the job.
+/// Messages of a coordinator to a session of four ranks: the vote derived from them is valid for
+/// the job.
 pub fn memory(bytes: &[u8]) {
     let mut memory = Memory::new(0, [0, 0, 1, 2].into());
     for (_, message) in steps(bytes) {
@@ -102,7 +104,7 @@ pub fn memory(bytes: &[u8]) {
     assert_eq!(Up::read(&up.frame()[4..]), Some(up));
 }
 
-/// A list of Slurm's nodes. What is taken for it is bounded by the limits of names.
+/// A Slurm node list. The limits on names bound the size of an accepted list.
 pub fn slurm_nodes(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     if let Ok(names) = node_list(text) {
@@ -122,7 +124,7 @@ pub fn pmi_line(bytes: &[u8]) {
     }
 }
 
-/// The variables and lines by which launchers of this crate tell processes what they are.
+/// The variables and lines by which this crate's launchers describe the job to a process.
 pub fn variables(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     if let Ok(cluster) = text.parse::<Cluster>() {
@@ -132,6 +134,6 @@ pub fn variables(bytes: &[u8]) {
         assert!(Secret::from_hex(&secret.to_hex()) == Ok(secret));
     }
     rendezvous::fuzz(text);
-    // Any of a launcher's variables has this text.
+    // Some of the launchers' variables have this text.
     let _ = crate::detect(&|name| (name.len() % 2 == text.len() % 2).then(|| text.into()));
 }

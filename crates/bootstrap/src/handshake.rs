@@ -1,37 +1,37 @@
-//! The challenge and answer that every connection begins with.
+//! The challenge-response handshake at the start of every connection.
 //!
 //! The session sends [`GREETING`] bytes: magic, version, 16 random bytes. The coordinator answers
 //! with [`ANSWER`] bytes: magic, version, 16 random bytes of its own, and its proof. The session
-//! checks that and sends its own proof of 16 bytes. A proof is a keyed hash of the role of who makes
-//! it and of both challenges: a proof that is sent back proves nothing, nor does an old one.
+//! verifies the proof and sends its own, of 16 bytes. A proof is a keyed hash of the sender's role
+//! and of both challenges, so neither a reflected nor a replayed proof is accepted.
 
 use crate::secret::{Secret, same_proof};
 
-/// The protocol's version.
+/// The version of the protocol.
 pub(crate) const VERSION: u32 = 2;
 
 const MAGIC: &[u8; 8] = b"onesided";
 
-/// The bytes of a session's first message.
+/// The size of a session's first message in bytes.
 pub(crate) const GREETING: usize = 8 + 4 + 16;
 
-/// The bytes of the coordinator's answer.
+/// The size of the coordinator's answer in bytes.
 pub(crate) const ANSWER: usize = 8 + 4 + 16 + 16;
 
-/// The bytes of the session's proof.
+/// The size of the session's proof in bytes.
 pub(crate) const PROOF: usize = 16;
 
-/// A side's random bytes.
+/// The random bytes of one side.
 pub(crate) type Challenge = [u8; 16];
 
-/// What is wrong with the other side's first message.
+/// The defect of the other side's first message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// It is not of this protocol.
+    /// It does not belong to this protocol.
     Magic,
-    /// It is of this version.
+    /// It has this other version.
     Version(u32),
-    /// Its proof is none.
+    /// Its proof is wrong.
     Proof,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn greeting(mine: &Challenge) -> [u8; GREETING] {
     bytes
 }
 
-/// Returns the session's challenge out of its first message.
+/// Returns the session's challenge from its first message.
 pub(crate) fn read_greeting(bytes: &[u8; GREETING]) -> Result<Challenge, Wrong> {
     check_head(bytes)?;
     Ok(array(&bytes[12..]))
@@ -58,7 +58,7 @@ pub(crate) fn answer(secret: &Secret, theirs: &Challenge, mine: &Challenge) -> [
     bytes
 }
 
-/// Returns the session's proof, if the coordinator's answer is right.
+/// Returns the session's proof, if the coordinator's answer is correct.
 pub(crate) fn read_answer(secret: &Secret, mine: &Challenge, bytes: &[u8; ANSWER]) -> Result<[u8; PROOF], Wrong> {
     check_head(bytes)?;
     let theirs: Challenge = array(&bytes[12..28]);
@@ -68,13 +68,13 @@ pub(crate) fn read_answer(secret: &Secret, mine: &Challenge, bytes: &[u8; ANSWER
     Ok(secret.proof(&[b"session", mine, &theirs]))
 }
 
-/// Tells whether these may be the first bytes of an answer, or of one of another version.
+/// Returns whether these may be the first bytes of an answer, of this version or of another.
 pub(crate) fn may_be_answer(bytes: &[u8]) -> bool {
     let length = bytes.len().min(MAGIC.len());
     bytes[..length] == MAGIC[..length]
 }
 
-/// Tells whether the session's proof is right.
+/// Returns whether the session's proof is correct.
 pub(crate) fn proves(secret: &Secret, theirs: &Challenge, mine: &Challenge, proof: &[u8; PROOF]) -> bool {
     same_proof(proof, &secret.proof(&[b"session", theirs, mine]))
 }

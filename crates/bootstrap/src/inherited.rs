@@ -1,7 +1,8 @@
 //! Descriptors that this process inherited and knows by number.
 //!
-//! The invariant of the one unsafe block: the number is only used for the call that duplicates it,
-//! which the system refuses if nothing is open by it. What is owned and closed here is the duplicate.
+//! The invariant of the one unsafe block: the number is used only for the call that duplicates it,
+//! which fails if no descriptor of that number is open. Only the duplicate is owned and closed
+//! here.
 #![allow(unsafe_code)]
 
 use rustix::{
@@ -14,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Returns a duplicate of the descriptor `number`, which is closed when a program is executed.
+/// Returns a duplicate of the descriptor `number`, with the close-on-exec flag set.
 pub(crate) fn duplicate(number: i32) -> io::Result<OwnedFd> {
     if number < 0 {
         return Err(Errno::BADF.into());
@@ -24,8 +25,8 @@ pub(crate) fn duplicate(number: i32) -> io::Result<OwnedFd> {
     unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned()
 }
 
-/// Reads a line of up to `limit` bytes, byte by byte, so that what follows stays unread; the line ends
-/// with a newline, which is not returned, or with the end.
+/// Reads a line of up to `limit` bytes, byte by byte, so that the following bytes stay unread. The
+/// line ends with a newline, which is not returned, or at the end of the file.
 pub(crate) fn read_line(from: impl AsFd, limit: usize, within: Duration) -> io::Result<String> {
     let until = Instant::now() + within;
     let (mut line, mut byte) = (Vec::new(), [0]);
@@ -43,7 +44,7 @@ pub(crate) fn read_line(from: impl AsFd, limit: usize, within: Duration) -> io::
     String::from_utf8(line).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// Waits until something can be read, or for the end.
+/// Waits until the descriptor is readable or at its end.
 pub(crate) fn wait_readable(from: impl AsFd, until: Instant) -> io::Result<()> {
     loop {
         let left = until.checked_duration_since(Instant::now()).ok_or(io::ErrorKind::TimedOut)?;

@@ -20,6 +20,7 @@ mod rendezvous;
 mod secret;
 mod secret_file;
 mod session;
+mod this_program;
 mod wire;
 
 pub use coordinator::{Abort, Coordinator, End, Outcome, Plan, StartError, Succession};
@@ -35,4 +36,5 @@ pub use rendezvous::{
 pub use secret::{BadSecret, Secret};
 pub use secret_file::{SECRET_FILE, SecretFileError};
 pub use session::{Event, Patience, Session, Speaker};
+pub use this_program::ThisProgram;
 pub use wire::{ITEM_LIMIT, TEXT_LIMIT};

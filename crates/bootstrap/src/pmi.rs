@@ -1,9 +1,9 @@
 //! PMI-1: lines of text over a descriptor that the launcher left open.
 //!
-//! A request is `cmd=NAME` and further `KEY=VALUE`, separated by spaces, ended by a newline; so is an
-//! answer. Values of the store have no spaces: bytes are written to the base of 16, in as many parts
-//! as the store's longest value asks for. The first part is `COUNTxDIGITS`, under the key itself; part
-//! `i` stands under `KEY.i`.
+//! A request is `cmd=NAME` and further `KEY=VALUE` fields, separated by spaces and terminated by a
+//! newline; an answer has the same form. Values in the store have no spaces: bytes are written in
+//! hexadecimal, in as many parts as the store's limit on values requires. The first part,
+//! `COUNTxDIGITS`, is stored under the key itself, part `i` under `KEY.i`.
 
 use crate::{
     inherited::{duplicate, read_line},
@@ -18,13 +18,13 @@ use std::{
 
 const NAME: &str = "PMI-1";
 
-/// The longest answer.
+/// The maximum length of an answer.
 const LINE_LIMIT: usize = 64 << 10;
 
-/// The most parts of a value.
+/// The maximum number of parts of a value.
 const PART_LIMIT: usize = 4096;
 
-/// A PMI-1 launcher's store. Dropping it says goodbye to the launcher.
+/// The store of a PMI-1 launcher. Dropping it sends a farewell to the launcher.
 #[derive(Debug)]
 pub struct Pmi1 {
     fd: OwnedFd,
@@ -34,12 +34,13 @@ pub struct Pmi1 {
     space: String,
     key_limit: usize,
     value_limit: usize,
-    /// The launcher may still be spoken to.
+    /// The connection to the launcher is usable.
     well: bool,
 }
 
 impl Pmi1 {
-    /// Begins to speak to the launcher over the descriptor `fd`. Each call is given `within`.
+    /// Opens the connection to the launcher over the descriptor `fd`. Each call has the time limit
+    /// `within`.
     pub fn open(rank: u32, ranks: usize, fd: i32, within: Duration) -> Result<Self, LauncherError> {
         let fd = duplicate(fd).map_err(|cause| LauncherError::System { launcher: NAME, call: "PMI_FD", cause })?;
         let space = String::new();
@@ -47,7 +48,7 @@ impl Pmi1 {
         pmi.ask("init", "cmd=init pmi_version=1 pmi_subversion=1\n", "response_to_init")?;
         let maxes = pmi.ask("get_maxes", "cmd=get_maxes\n", "maxes")?;
         (pmi.key_limit, pmi.value_limit) = (maxes.number("keylen_max")?, maxes.number("vallen_max")?);
-        // Both count a final zero byte; a part has to hold its own number.
+        // Both limits count a final zero byte; a part has to hold its own number.
         if pmi.key_limit < 16 || pmi.value_limit < 16 {
             return Err(maxes.malformed());
         }
@@ -55,7 +56,7 @@ impl Pmi1 {
         Ok(pmi)
     }
 
-    /// Asks, and returns the answer, which has to be of this kind and good.
+    /// Sends a request and returns the answer, which has to be of this kind and to report success.
     fn ask(&mut self, call: &'static str, request: &str, kind: &str) -> Result<Answer, LauncherError> {
         let answer = self.transfer(request).map_err(|cause| {
             self.well = false;
@@ -113,7 +114,7 @@ impl Bootstrap for Pmi1 {
 
     fn put(&mut self, key: &str, value: &[u8]) -> Result<(), LauncherError> {
         let text: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
-        // Room for the number of parts and the `x`.
+        // Leaves space for the number of parts and the `x`.
         let size = self.value_limit - 8;
         let parts: Vec<&str> = if text.is_empty() {
             vec![""]
@@ -161,7 +162,7 @@ impl Drop for Pmi1 {
     }
 }
 
-/// Reads digits of base 16.
+/// Parses hexadecimal digits.
 pub(crate) fn bytes_of(text: &str) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(2) || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
@@ -169,7 +170,7 @@ pub(crate) fn bytes_of(text: &str) -> Option<Vec<u8>> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }
 
-/// Reads a line as an answer, and the number and head of a value's parts.
+/// Parses a line as an answer, and the number and head of a value's parts.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn fuzz(line: &str) {
     let answer = Answer::read("fuzz", line.to_owned());
@@ -181,7 +182,7 @@ pub(crate) fn fuzz(line: &str) {
     }
 }
 
-/// Reads the first part of a value: the number of parts, and its digits.
+/// Parses the first part of a value: the number of parts, and its digits.
 fn parts_of(value: &str) -> Option<(usize, &str)> {
     let (count, head) = value.split_once('x')?;
     let count = count.parse().ok().filter(|count| (1..=PART_LIMIT).contains(count))?;

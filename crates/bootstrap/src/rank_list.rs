@@ -1,8 +1,8 @@
-//! Lists of ranks in messages to people.
+//! Lists of ranks in messages for users.
 
 use std::fmt;
 
-/// Ranges that are written out, at most.
+/// The maximum number of ranges that are written out.
 const NAMED: usize = 8;
 
 /// Ranks in ascending order: `rank 3`, `ranks 0-2, 5`, `ranks 0, 2, 4, ... (1200)`.

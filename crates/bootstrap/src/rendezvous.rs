@@ -1,6 +1,6 @@
-//! From what a launcher tells to the coordinator's address and the job's secret.
+//! Determines the coordinator's address and the job's secret from a launcher's information.
 //!
-//! [`process`] is the coordinator in a process of its own, [`interface`] finds addresses.
+//! [`process`] runs the coordinator in a process of its own, [`interface`] finds addresses.
 
 mod error;
 mod interface;
@@ -25,19 +25,19 @@ use std::{
     time::Duration,
 };
 
-/// How ranks find each other.
+/// The options of a rendezvous.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct How {
-    /// What rank 0 gives to the coordinator, apart from the number of ranks: see [`Plan`].
+    /// The coordinator's time limit for joining, which rank 0 sets: see [`Plan`].
     pub join_within: Duration,
     /// The lease: see [`Plan::lease`].
     pub lease: Duration,
     /// Bytes for all ranks: see [`Plan::segment`].
     pub segment: Vec<u8>,
-    /// Where the coordinator listens. None means the first address of rank 0's host that is not its
-    /// loopback if the launcher can tell it to the others, and all addresses if it can't.
+    /// Where the coordinator listens. `None` means the first non-loopback address of rank 0's host
+    /// if the launcher can pass it to the other ranks, and all addresses otherwise.
     pub interface: Option<Interface>,
-    /// How long each step may take: a call of the launcher, the start of the coordinator.
+    /// The time limit of each step: a call of the launcher, the start of the coordinator.
     pub within: Duration,
 }
 
@@ -49,7 +49,7 @@ impl Default for How {
     }
 }
 
-/// An interface of a host.
+/// A network interface of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Interface {
     /// By its address.
@@ -58,28 +58,29 @@ pub enum Interface {
     Named(String),
 }
 
-/// What a process needs for [`Session::join`](crate::Session::join).
+/// The arguments of a process for [`Session::join`](crate::Session::join).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendezvous {
     /// This process's rank.
     pub rank: u32,
-    /// How many ranks the job has.
+    /// The number of ranks of the job.
     pub ranks: usize,
-    /// Where the coordinator listens.
+    /// The address at which the coordinator listens.
     pub address: SocketAddr,
     /// The job's secret.
     pub secret: Secret,
 }
 
-/// Finds the coordinator of a job; rank 0 starts it in a process of its own, unless a launcher of this
-/// crate has one. That process executes this program again: its `main` has to call
-/// [`serve_if_asked`] first.
+/// Finds the coordinator of a job. Rank 0 starts the coordinator in a process of its own, unless a
+/// launcher of this crate provides one. That process executes this program again: its `main` has to
+/// call [`serve_if_asked`] first.
 ///
-/// A launcher with a store tells the others the address and a new secret. With Slurm without PMI, and
-/// with torchrun, the coordinator listens at a place that all know, and the secret is in the file
-/// that the variable `ONESIDED_SECRET_FILE` names, the same on all hosts; a job of one rank needs none.
+/// A launcher with a store passes the address and a new secret to the other ranks. With Slurm
+/// without PMI, and with torchrun, the coordinator listens at an address that all ranks can derive,
+/// and the secret is read from the file that the variable `ONESIDED_SECRET_FILE` names, the same on
+/// all hosts; a job of one rank needs no such file.
 ///
-/// For PMIx open its store first, and use [`rendezvous_over`].
+/// For PMIx, open its store first and use [`rendezvous_over`].
 pub fn rendezvous(found: &Found, how: &How) -> Result<Rendezvous, RendezvousError> {
     match found {
         Found::Cluster(cluster) => of_cluster(cluster, how),
@@ -94,8 +95,9 @@ pub fn rendezvous(found: &Found, how: &How) -> Result<Rendezvous, RendezvousErro
     }
 }
 
-/// Finds the coordinator of a job over a launcher's store: rank 0 starts it, and puts its address and
-/// the secret there. It uses the key `onesided-coordinator`, and one fence.
+/// Finds the coordinator of a job over a launcher's store: rank 0 starts the coordinator and puts
+/// its address and the secret into the store. It uses the key `onesided-coordinator`, and one
+/// fence.
 pub fn rendezvous_over(store: &mut dyn Bootstrap, how: &How) -> Result<Rendezvous, RendezvousError> {
     let key = "onesided-coordinator";
     let (rank, ranks) = (store.rank(), store.ranks());
@@ -142,20 +144,21 @@ fn at_known_place(rank: u32, ranks: usize, host: &str, port: u16, how: &How) -> 
         let listen = if how.interface.is_none() { any } else { listening_address(how.interface.as_ref())? };
         let mut address = process::start(SocketAddr::new(listen, port), &secret, &plan(ranks, how), how.within)?;
         if address.ip().is_unspecified() {
-            // By an address that others reach, too, if there is one: a standby is beside.
+            // Use an address that others can reach too, if there is one: a standby listens on the
+            // same interface.
             address.set_ip(listening_address(None)?);
         }
         return Ok(Rendezvous { rank, ranks, address, secret });
     }
     let unknown = |cause| RendezvousError::UnknownHost { host: host.into(), cause };
     let all: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(|cause| unknown(Some(cause)))?.collect();
-    // Rank 0 listens at its addresses of version 4 unless it was told otherwise.
+    // Rank 0 listens at its IPv4 addresses unless configured otherwise.
     let address = all.iter().find(|address| address.is_ipv4()).or(all.first()).ok_or_else(|| unknown(None))?;
     Ok(Rendezvous { rank, ranks, address: *address, secret })
 }
 
-/// Returns the address by which other hosts reach this one: that of an interface, of version 4 if it
-/// has one; without an interface the first that is not of the loopback, or else the loopback's.
+/// Returns the address by which other hosts reach this one: that of `interface`, IPv4 if it has
+/// one; if no interface is given, the first non-loopback address, or else the loopback address.
 ///
 /// # Errors
 /// [`RendezvousError::UnknownInterface`], [`RendezvousError::System`].

@@ -1,4 +1,4 @@
-//! The secret of a job, known to its processes alone.
+//! The secret of a job, known only to its processes.
 
 use rustix::{
     io::Errno,
@@ -7,24 +7,25 @@ use rustix::{
 use siphasher::sip128::SipHasher24;
 use std::{fmt, hint::black_box, io};
 
-/// What the processes of a job know and nobody else: who proves that it knows it is let in.
+/// A secret shared by the processes of a job: a connection is accepted if the other side proves
+/// that it knows the secret.
 ///
-/// Its text form, 64 digits of base 16, is for a pipe, a file that others can't read or a launcher's
-/// own store: never for a command line or a variable, which other users may read. `Debug` prints
-/// nothing of it.
+/// The text form, 64 hexadecimal digits, is meant for a pipe, a file that others can't read, or a
+/// launcher's own store. Never pass it on a command line or in an environment variable, which other
+/// users may read. `Debug` does not print the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; 32]);
 
-/// A text is no [`Secret`]: it needs 64 digits of base 16.
+/// A text is not a [`Secret`]: 64 hexadecimal digits are required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a secret is 64 digits of base 16; this text of {length} bytes is none")]
 pub struct BadSecret {
-    /// How many bytes the text has.
+    /// The length of the text in bytes.
     pub length: usize,
 }
 
 impl Secret {
-    /// Returns a new one, from the system's random numbers.
+    /// Returns a new secret from the system's random numbers.
     pub fn random() -> io::Result<Self> {
         random_bytes().map(Self)
     }
@@ -34,7 +35,7 @@ impl Secret {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Reads the text form; white space around it is ignored.
+    /// Parses the text form, ignoring white space around it.
     pub fn from_hex(text: &str) -> Result<Self, BadSecret> {
         let text = text.trim();
         let bad = BadSecret { length: text.len() };
@@ -48,8 +49,9 @@ impl Secret {
         Ok(Self(bytes))
     }
 
-    /// Returns SipHash-2-4 with 128 bits of the second half of the secret and `parts`, keyed by the
-    /// first half. All parts have a fixed length or end the text, so none runs into the next.
+    /// Returns the 128-bit SipHash-2-4 of the second half of the secret and `parts`, keyed by the
+    /// first half. Every part has a fixed length or is the last one, so the concatenation is
+    /// unambiguous.
     pub(crate) fn proof(&self, parts: &[&[u8]]) -> [u8; 16] {
         let mut key = [0; 16];
         key.copy_from_slice(&self.0[..16]);
@@ -67,13 +69,13 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Compares two proofs in a time that does not depend on where they differ.
+/// Compares two proofs in constant time.
 pub(crate) fn same_proof(one: &[u8; 16], other: &[u8; 16]) -> bool {
     let difference = one.iter().zip(other).fold(0, |sum, (a, b)| black_box(sum | (a ^ b)));
     black_box(difference) == 0
 }
 
-/// Returns `N` random bytes of the system.
+/// Returns `N` random bytes from the system.
 pub(crate) fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let mut filled = 0;

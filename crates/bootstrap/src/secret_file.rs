@@ -14,30 +14,30 @@ use std::{
 /// The variable that names the file.
 pub const SECRET_FILE: &str = "ONESIDED_SECRET_FILE";
 
-/// A file is no place for a secret, or holds none.
+/// A file can't be used for a secret, or does not contain one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecretFileError {
     /// The variable is not set.
     #[error("{SECRET_FILE} does not name a file with the secret of the job, which this launcher needs")]
     Unnamed,
-    /// It is no regular file.
+    /// It is not a regular file.
     #[error("{} is no regular file", path.display())]
     NotRegular {
         /// The file.
         path: PathBuf,
     },
-    /// It belongs to somebody else.
+    /// It belongs to another user.
     #[error("{} belongs to user {owner}, not to user {user}", path.display())]
     Owner {
         /// The file.
         path: PathBuf,
-        /// Whom it belongs to.
+        /// The owner of the file.
         owner: u32,
-        /// Who this process is.
+        /// The user of this process.
         user: u32,
     },
-    /// Others may read or write it.
+    /// Other users may read or write it.
     #[error("{} has mode {mode:03o}: only its owner may have rights", path.display())]
     Mode {
         /// The file.
@@ -45,12 +45,12 @@ pub enum SecretFileError {
         /// Its mode.
         mode: u32,
     },
-    /// It does not hold a secret.
+    /// It does not contain a secret.
     #[error("{}: {cause}", path.display())]
     Bad {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         cause: BadSecret,
     },
     /// The system refused to open or read it.
@@ -58,18 +58,18 @@ pub enum SecretFileError {
     System {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         cause: io::Error,
     },
 }
 
 impl Secret {
-    /// Reads the text form out of a file, which has to be a regular one, to belong to this process's
-    /// user, and to give no rights to anybody else.
+    /// Reads the text form from a file, which has to be a regular file that belongs to this
+    /// process's user and gives no rights to other users.
     pub fn from_file(path: &Path) -> Result<Self, SecretFileError> {
         let system = |cause: io::Error| SecretFileError::System { path: path.into(), cause };
-        // What was opened is looked at, so that it can't be exchanged in between; opening a pipe must
-        // not wait for its other end.
+        // The checks use the open descriptor, so the file can't be replaced between check and use.
+        // Opening a pipe must not wait for its other end.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = open(path, flags, Mode::empty()).map_err(|cause| system(cause.into()))?;
         let stat = fstat(&file).map_err(|cause| system(cause.into()))?;

@@ -1,9 +1,10 @@
 //! A process's session: its connection to the coordinator of its job.
 //!
-//! [`join`] connects by a [`dial`], [`line`] is the connection once it stands, [`heard`] what came over
-//! it, and [`thread`] are the two threads of a session: one hears the coordinator and tells it that this
-//! process lives, one calls the program. If the coordinator is lost, what the process has in
-//! [`memory`] goes to a [`standby`], which a [`seeker`] chooses.
+//! [`join`] connects by a [`dial`], [`line`] is the established connection, and [`heard`] is the
+//! state derived from its messages. [`thread`] contains the two threads of a session: one receives
+//! the coordinator's messages and sends heartbeats, the other one calls the program. If the
+//! coordinator is lost, the process votes with its [`memory`] for a [`standby`], which a [`seeker`]
+//! chooses.
 
 mod dial;
 mod heard;
@@ -29,32 +30,32 @@ use std::{
     time::Duration,
 };
 
-/// What a process hears of its job.
+/// An event of the job that a process receives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// Ranks are lost, and this process has to drain what it has under way, then to answer by
-    /// [`Speaker::drained`]. `lost` are all whose loss has not been told by a `Resume` yet. A later
-    /// `Drain` has a higher epoch and takes the place of this one.
+    /// Ranks are lost. This process has to drain its operations in flight, then to answer by
+    /// [`Speaker::drained`]. `lost` contains all ranks whose loss has not been reported by a
+    /// `Resume` yet. A later `Drain` has a higher epoch and replaces this one.
     Drain {
         /// The epoch.
         epoch: u64,
         /// The ranks.
         lost: Vec<u32>,
     },
-    /// All have drained; this process has to reopen what it communicates over, then to answer by
+    /// All ranks have drained. This process has to reopen its endpoint, then to answer by
     /// [`Speaker::reopened`].
     Reopen {
         /// The epoch.
         epoch: u64,
     },
-    /// All have reopened: the loss may be told to the program, and the job goes on.
+    /// All ranks have reopened: the loss may be reported to the program, and the job continues.
     Resume {
         /// The epoch.
         epoch: u64,
-        /// What each rank gave to [`Speaker::reopened`]; none for those that are lost.
+        /// The card that each rank passed to [`Speaker::reopened`]; `None` for lost ranks.
         cards: Vec<Option<Vec<u8>>>,
-        /// The ranks that are lost, with the reasons.
+        /// The lost ranks, with the reasons.
         lost: Vec<(u32, String)>,
     },
     /// Another rank has left.
@@ -62,72 +63,73 @@ pub enum Event {
         /// The rank.
         rank: u32,
     },
-    /// Another rank's program has failed. It had drained before it told so: no epoch follows.
+    /// The program of another rank has failed. That rank had drained before it reported the
+    /// failure, so no epoch follows.
     Lost {
         /// The rank.
         rank: u32,
-        /// The reason that it gave.
+        /// The reason given by the rank.
         text: String,
     },
-    /// The job is aborted. This is told to the rank that did it, too.
+    /// The job is aborted. The rank that aborted it receives this event too.
     Aborted {
-        /// The rank that did it; none if it was the coordinator.
+        /// The rank that aborted the job; `None` if it was the coordinator.
         rank: Option<u32>,
-        /// The code that it gave.
+        /// The code that was given.
         code: i32,
-        /// The reason that it gave.
+        /// The reason that was given.
         text: String,
     },
-    /// All ranks that run have said that they [wait](Speaker::waits). This process has to answer by
-    /// [`Speaker::still`].
+    /// All running ranks have reported that they [wait](Speaker::waits). This process has to answer
+    /// by [`Speaker::still`].
     Confirm {
         /// The number of the question.
         wave: u64,
     },
-    /// All ranks that run wait for each other, and nobody will ever wake one of them.
+    /// All running ranks wait for each other, so none of them will ever be woken.
     Deadlock {
-        /// How many they are.
+        /// The number of waiting ranks.
         waiting: usize,
     },
-    /// Every rank has left or is lost. Nothing follows.
+    /// Every rank has left or is lost. No event follows.
     AllEnded,
-    /// The coordinator ended, or was not heard of for the lease, and no other is sought
-    /// ([`Succession`](crate::Succession)). Nothing follows.
+    /// The coordinator ended, or was silent for the lease, and no other one is sought
+    /// ([`Succession`](crate::Succession)). No event follows.
     CoordinatorLost,
-    /// The coordinator was lost, and this process is not in the part of the job that goes on: it is to
-    /// end. Nothing follows.
+    /// The coordinator was lost, and this process is not in the part of the job that continues: the
+    /// process has to end. No event follows.
     CutOff {
-        /// What was found.
+        /// The reason why this process is cut off.
         text: String,
     },
-    /// This process is held for lost by the others, and is to end. Nothing follows.
+    /// The other ranks consider this process lost, and it has to end. No event follows.
     Dismissed {
-        /// Why.
+        /// The reason.
         text: String,
     },
 }
 
-/// A process's part of its job.
+/// A process's membership in its job.
 ///
-/// A session that is dropped, or ends with its process, before it has [left](Session::left) or told
-/// that it is [lost](Session::lost) is a rank that died: the others hear of it.
+/// If a session is dropped, or its process ends, before it has [left](Session::left) or reported
+/// that it is [lost](Session::lost), its rank counts as dead and the other ranks are notified.
 #[derive(Debug)]
 pub struct Session {
     speaker: Speaker,
     welcome: Welcome,
-    /// Locked while an exchange is under way.
+    /// Locked while an exchange is in progress.
     exchanging: Mutex<()>,
     hearing: Option<JoinHandle<()>>,
 }
 
 impl Session {
-    /// Joins the job whose coordinator is at `address`, and waits until all ranks have come.
+    /// Joins the job whose coordinator is at `address`, and waits until all ranks have joined.
     ///
-    /// `patience` bounds this; a [`Duration`] bounds all of it. `on_event` is called
-    /// by a thread of the session for one event at a time, in their order, from now on: maybe before
-    /// this returns. What it is given with the event is for answers; it may take its time, since
-    /// another thread tells the coordinator that this process lives. If it panics, no event follows,
-    /// and this rank is lost when it next owes an answer.
+    /// `patience` limits the time of this call; a [`Duration`] limits the total. A thread of the
+    /// session calls `on_event` for one event at a time, in their order, starting possibly before
+    /// this function returns. The [`Speaker`] passed with an event is for answers. `on_event` may
+    /// take its time, since another thread sends the heartbeats of this process. If it panics, no
+    /// event follows, and this rank becomes lost when it next fails to answer.
     pub fn join(
         address: SocketAddr,
         secret: &Secret,
@@ -156,22 +158,23 @@ impl Session {
         Ok(Self { speaker, welcome, exchanging: Mutex::new(()), hearing: Some(hearing) })
     }
 
-    /// Returns what this process was told when all ranks had come.
+    /// Returns the description of the job that this process received when all ranks had joined.
     pub fn welcome(&self) -> &Welcome {
         &self.welcome
     }
 
-    /// Returns what speaks for this session, from anywhere.
+    /// Returns the handle that sends messages for this session, from any thread.
     pub fn speaker(&self) -> &Speaker {
         &self.speaker
     }
 
-    /// Gives `item` to all ranks and returns what they gave, in the order of ranks.
+    /// Passes `item` to all ranks and returns the items of all ranks, in rank order.
     ///
-    /// It is collective: all ranks call it, as often as each other. It waits for the slowest, for
-    /// `within` at most; the shortest time that a rank gives counts for all. Exchanges of several
-    /// threads come one after the other. It fails if a rank has left or is lost without having
-    /// called it; of a loss that is not told yet, it waits until that is told.
+    /// This is a collective operation: all ranks call it, equally often. It waits for the slowest
+    /// rank, for at most `within`; the shortest limit that a rank gives applies to all. Exchanges
+    /// of several threads run one after the other. The call fails if a rank has left or is lost
+    /// without having called it; if such a loss has not been reported yet, the call waits for the
+    /// report first.
     pub fn exchange(&self, item: &[u8], within: Duration) -> Result<Vec<Vec<u8>>, Error> {
         if item.len() > ITEM_LIMIT {
             return Err(Error::TooLarge { size: item.len(), limit: ITEM_LIMIT });
@@ -197,7 +200,7 @@ impl Session {
         self.speaker.left()
     }
 
-    /// Tells that this rank's program has failed: see [`Speaker::lost`].
+    /// Reports that this rank's program has failed: see [`Speaker::lost`].
     pub fn lost(&self, text: &str) -> Result<(), Error> {
         self.speaker.lost(text)
     }
@@ -218,8 +221,8 @@ impl Drop for Session {
         let line = self.speaker.line();
         line.close();
         if let Some(hearing) = self.hearing.take() {
-            // It ends within a second: the connection is shut down. The other thread may be in a
-            // call of the program, and this may be that call.
+            // This thread ends within a second, since the connection is shut down. The other thread
+            // may be in a call of the program, and this drop may be part of that call.
             let _ = hearing.join();
         }
     }

@@ -1,7 +1,7 @@
 //! Jobs of four processes that a launcher with PMIx starts.
 //!
-//! Without arguments, or with parts of cases' names, this program runs the cases: it starts itself
-//! under Open MPI's `mpirun`. With `rank` it is one of their processes, under whatever launcher.
+//! Without arguments, or with parts of the names of cases, this program runs the cases: it starts
+//! itself under Open MPI's `mpirun`. With `rank` it is one of their processes, under any launcher.
 
 use bootstrap::{
     Bootstrap, LauncherError,
@@ -15,11 +15,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How many ranks a job has.
+/// The number of ranks of a job.
 const RANKS: usize = 4;
-/// What a fence or a get may take where nothing is wrong.
+/// The time limit of a fence or a get that succeeds.
 const AMPLE: Duration = Duration::from_secs(30);
-/// What a job may take: a guard against hangs.
+/// The time limit of a job: a guard against hangs.
 const GUARD: Duration = Duration::from_secs(90);
 
 /// Cases of a job: what each rank does.
@@ -32,7 +32,7 @@ const JOBS: &[(&str, fn())] = &[
     ("a_process_has_one_client", a_process_has_one_client),
 ];
 
-/// Returns what a rank puts: 0, 1, 1000 or 100 000 bytes that tell the rank.
+/// Returns the value of a rank: 0, 1, 1000 or 100 000 bytes that identify the rank.
 fn value_of(rank: u32, round: u32) -> Vec<u8> {
     let len = [0, 1, 1_000, 100_000][(rank + round) as usize % 4];
     (0..len).map(|i: u32| (i.wrapping_mul(31) ^ (rank * 7 + round * 13)) as u8).collect()
@@ -141,7 +141,7 @@ fn a_process_has_one_client() {
     client.fence().expect("the first client is as it was");
 }
 
-/// Nobody launched this process, so this is an error at once.
+/// This process was not started by a launcher, so this is an error immediately.
 fn without_a_launcher() {
     assert!(!pmix::is_launched());
     match Pmix::open(AMPLE) {
@@ -158,7 +158,7 @@ fn open_mpi() -> Option<&'static str> {
     })
 }
 
-/// Runs a case on four ranks, and returns whether each said that it was good.
+/// Runs a case on four ranks, and returns whether each reported success.
 fn run(mpirun: &str, case: &str) -> bool {
     let mut job = Command::new(mpirun)
         .args(["--allow-run-as-root", "--oversubscribe", "-n", &RANKS.to_string()])

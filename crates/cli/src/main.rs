@@ -4,6 +4,7 @@
 
 mod arguments;
 mod info;
+mod manual;
 mod placement;
 mod plans;
 mod reproduce;
@@ -18,6 +19,8 @@ fn main() -> ExitCode {
         Command::Reproduce(options) => reproduce::reproduce(&options),
         Command::Run(options) => start::start(options),
         Command::Info(options) => info::info(&options),
+        Command::Completions(options) => manual::completions(&options),
+        Command::Man(options) => manual::pages(&options),
     });
     ended.unwrap_or_else(|error| {
         report(&*error);

@@ -2,8 +2,7 @@
 
 use std::process::{Command, Output};
 
-/// Runs the command. Returns the exit code, and what was written to standard output and standard
-/// error.
+/// Runs the command. Returns the exit code, standard output and standard error.
 fn told(arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_onesided")).args(arguments).output();
     let Output { status, stdout, stderr } = output.expect("the binary was built");
@@ -177,4 +176,49 @@ fn an_interrupt_ends_all_ranks() {
     let status = child.wait().expect("it ends");
     assert_eq!(status.code(), Some(130));
     assert!(interrupted.elapsed() < Duration::from_secs(10), "the ranks slept on");
+}
+
+#[test]
+fn every_shell_gets_completions_of_all_subcommands() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let (code, out, err) = told(&["completions", shell]);
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{shell}");
+        for part in ["reproduce", "run", "info", "completions", "man", "segment-bytes"] {
+            assert!(out.contains(part), "{shell} lacks {part}:\n{out}");
+        }
+    }
+    let (code, out, err) = told(&["completions", "ksh"]);
+    assert!(code == Some(2) && out.is_empty() && err.contains("bash, elvish, fish, powershell, zsh"), "{err}");
+}
+
+#[test]
+fn bash_accepts_its_completions() {
+    let (_, script, _) = told(&["completions", "bash"]);
+    // Completes the word `ru` of the command, as the shell does on a tab.
+    let asked = format!(
+        "{script}\nCOMP_WORDS=(onesided ru); COMP_CWORD=1; _onesided onesided ru onesided; echo ${{COMPREPLY[@]}}"
+    );
+    match Command::new("bash").args(["--norc", "-c", &asked]).output() {
+        Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout), "run\n", "{output:?}"),
+        Err(error) => println!("skipped: no bash: {error}"),
+    }
+}
+
+#[test]
+fn manual_pages_are_written_for_every_subcommand() {
+    let (code, page, _) = told(&["man"]);
+    assert_eq!(code, Some(0));
+    assert!(page.contains(".TH onesided 1") && page.contains("onesided\\-run(1)"), "{page}");
+    let directory = tempfile::tempdir().expect("a directory");
+    let below = directory.path().join("man1");
+    let (code, out, err) = told(&["man", below.to_str().expect("text")]);
+    assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "", ""));
+    for name in
+        ["onesided", "onesided-reproduce", "onesided-run", "onesided-info", "onesided-completions", "onesided-man"]
+    {
+        let page = std::fs::read_to_string(below.join(format!("{name}.1"))).expect(name);
+        assert!(page.contains(".SH OPTIONS"), "{name}: {page}");
+    }
+    let (code, _, err) = told(&["man", "/dev/null/pages"]);
+    assert!(code == Some(2) && err.contains("/dev/null/pages"), "{err}");
 }

@@ -1,5 +1,5 @@
-//! What a random run does to memory, access by access, so that a protocol can be compared with a
-//! model of it.
+//! The memory accesses of a random run, one by one, so that a protocol can be compared with a model
+//! of it.
 
 use crate::{
     act::{Act, Answer},
@@ -33,7 +33,7 @@ pub struct Effect {
     pub by: Rank,
     /// The word.
     pub at: RemoteAddr,
-    /// What was done.
+    /// The kind of access.
     pub access: Access,
     /// The value that was found there or, for a put or store, the new value.
     pub bits: u64,

@@ -1,10 +1,10 @@
 //! Published figures of systems built on remote memory access, reproduced in virtual time.
 //!
-//! The problem: a simulator that was tuned until it agrees proves nothing. Here every number that
-//! the five papers print is [recorded](figures) with what it is good for; a few calibrate the
-//! model, the rest must come out of it within a stated bound; and beside each prediction stands
-//! what a [trivial model](null_model) would have said. Only a prediction whose null model misses
-//! the bound is *informative*.
+//! Agreement of a simulator that was tuned until it agrees proves nothing. Therefore every number
+//! printed in the five papers is [recorded](figures) with its role: a few numbers calibrate the
+//! model, and the model has to predict the others within a stated bound. Each prediction is shown
+//! next to that of a [trivial model](null_model). A prediction is *informative* only if its null
+//! model misses the bound.
 //!
 //! ```no_run
 //! use repro::{lock_paper, progress::Progress, table};
@@ -15,8 +15,8 @@
 //! # Ok::<(), repro::ReproError>(())
 //! ```
 //!
-//! [`lock_paper`], [`acp_paper`], [`fmpl_paper`], [`prdma_paper`] and [`xmp_paper`] are simulated. Same
-//! plan and seed, same trace hashes: [`provenance`] carries them.
+//! The simulated papers are [`lock_paper`], [`acp_paper`], [`fmpl_paper`], [`prdma_paper`] and
+//! [`xmp_paper`]. Equal plans and seeds give equal trace hashes, which [`provenance`] contains.
 
 #![forbid(unsafe_code)]
 
@@ -48,32 +48,32 @@ pub use simulate::Traced;
 use std::path::PathBuf;
 use tofu2_sim::JobError;
 
-/// A reproduction that failed. What was simulated before is lost.
+/// A failed reproduction. The results of previous jobs are lost.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReproError {
     /// A simulated job failed.
     #[error("{stage}: {error}")]
     Job {
-        /// Which part of the reproduction.
+        /// The failed part of the reproduction.
         stage: String,
-        /// Why.
+        /// The reason.
         error: JobError,
     },
     /// A result file could not be written.
     #[error("cannot write {path}: {error}")]
     Write {
-        /// Where to.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
     /// A plot could not be drawn.
     #[error("cannot draw {plot}: {problem}")]
     Plot {
-        /// Which one.
+        /// The plot.
         plot: &'static str,
-        /// Why.
+        /// The reason.
         problem: String,
     },
 }

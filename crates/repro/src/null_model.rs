@@ -1,19 +1,19 @@
-//! What a trivial model would say.
+//! The predictions of a trivial model.
 //!
 //! A prediction proves something only where a model without any mechanism would miss the bound. The
-//! *null model* of a figure is the most generous of those: the service time of the calibration
-//! point times the number of ranks (a straight line through the origin), a queue that serves in
-//! order of arrival, or the sum of printed parts. A prediction is *informative* only if the null
-//! model's value misses the figure's bound; that is computed, never claimed.
+//! *null model* of a figure is the most generous of such models: the service time of the
+//! calibration point times the number of ranks (a straight line through the origin), a queue that
+//! serves in order of arrival, or the sum of printed parts. A prediction is *informative* only if
+//! the null model's value misses the figure's bound; that is computed, never claimed.
 
 use crate::figures::{self, Figure, Status};
 
 /// A null model's value for one figure, in the figure's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Null {
-    /// What it says.
+    /// The predicted value.
     pub value: f64,
-    /// How it gets there.
+    /// The derivation of the value.
     pub how: &'static str,
 }
 
@@ -30,7 +30,7 @@ fn line() -> f64 {
     printed("L4") / 1000.0 / 128.0
 }
 
-/// Returns the null model of a predicted or derived figure; `None` where nothing is predicted.
+/// Returns the null model of a predicted or derived figure; `None` for other figures.
 pub fn of(id: &str) -> Option<Null> {
     const LINE: &str = "line through L4 and the origin";
     const PARTS: &str = "sum of printed parts";
@@ -77,22 +77,23 @@ pub fn of(id: &str) -> Option<Null> {
     }
 }
 
-/// Twice the payload over once, on the line of R1 and R2, for a size in bytes.
+/// Returns the ratio of twice the payload to the payload, on the line of R1 and R2, for a size in
+/// bytes.
 pub(crate) fn doubled(size: f64) -> f64 {
     let micros_per_byte = 1e-3 / printed("R2");
     let constant = printed("R1") - 16_384.0 * micros_per_byte;
     (constant + 2.0 * size * micros_per_byte) / (constant + size * micros_per_byte)
 }
 
-/// Returns what leaving the node adds, from A9.
+/// Returns the additional time of leaving the node, from A9.
 fn wire() -> f64 {
     printed("A9-remote") - printed("A9-local")
 }
 
-/// Returns whether a model has to do better than the null model to meet the figure's bound.
+/// Returns whether a model has to perform better than the null model to satisfy the figure's bound.
 ///
-/// Only predictions, orderings among them, can be informative: what calibrates the model or follows by
-/// arithmetic is not.
+/// Only predictions, including orderings, can be informative. Figures that calibrate the model or
+/// follow by arithmetic are not.
 pub fn informative(figure: &Figure) -> bool {
     match (figure.status, figure.bound, of(figure.id)) {
         (Status::Predicted | Status::Ordering, Some(bound), Some(null)) => !bound.holds(null.value, figure.value()),

@@ -7,31 +7,31 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// One figure's comparison. What `--json` writes is a list of these.
+/// The comparison of one figure. `--json` writes a list of these.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The figure's id.
     pub id: String,
-    /// Which of several runs of the same figure, e.g. a job shape.
+    /// The run among several of the same figure, e.g. a job shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
     /// The paper.
     pub paper: Paper,
     /// The workload.
     pub what: String,
-    /// Unit of all values; empty for plain numbers.
+    /// The unit of all values; empty for plain numbers.
     pub unit: String,
     /// The printed value; `None` for an ordering.
     pub published: Option<f64>,
-    /// Ours; `None` if it is not simulated.
+    /// The simulated value; `None` if the figure is not simulated.
     pub simulated: Option<f64>,
     /// The null model's value.
     pub null: Option<f64>,
-    /// How far `simulated` is from `published`, as a share of the latter.
+    /// The deviation of `simulated` from `published`, as a share of the latter.
     pub deviation: Option<f64>,
-    /// Status of the figure.
+    /// The status of the figure.
     pub kind: Status,
-    /// What `simulated` must meet.
+    /// The bound that `simulated` must satisfy.
     pub bound: Option<Bound>,
     /// Whether it does; `None` without a bound or a value.
     pub within: Option<bool>,
@@ -42,32 +42,33 @@ pub struct Row {
     /// Contradictions and cautions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub remark: String,
-    /// What the run cost, where that is part of the statement.
+    /// The cost of the run, where that is part of the statement.
     #[serde(flatten)]
     pub cost: Option<Cost>,
 }
 
-/// What a row says.
+/// The verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A prediction or derived value that meets its bound.
+    /// A prediction or derived value that satisfies its bound.
     Within,
-    /// One that does not.
+    /// A prediction or derived value that does not.
     Outside,
-    /// A calibrated value that the model gives back.
+    /// A calibrated value that the model reproduces.
     Calibrated,
-    /// A calibrated value that it does not give back: the model is not what was calibrated.
+    /// A calibrated value that the model does not reproduce: the model differs from the calibrated
+    /// one.
     CalibrationLost,
     /// A fact that the simulation respects.
     Asserted,
-    /// Our own value; the paper's is no target.
+    /// Our own value; the paper's is not a target.
     OwnValue,
     /// Not simulated yet.
     NotSimulated,
 }
 
 impl Verdict {
-    /// For people.
+    /// Returns the verdict in words, for display.
     pub const fn words(self) -> &'static str {
         match self {
             Verdict::Within => "within",
@@ -87,7 +88,7 @@ impl Verdict {
 }
 
 impl Row {
-    /// `figure` with a simulated value in the figure's unit. A value that is not a number meets no
+    /// Returns the row of `figure` with a simulated value in the figure's unit. NaN satisfies no
     /// bound.
     pub fn simulated(figure: &Figure, value: f64) -> Row {
         let mut row = Row::unsimulated(figure);
@@ -97,7 +98,7 @@ impl Row {
         row
     }
 
-    /// `figure` without a value: listed, never counted.
+    /// Returns the row of `figure` without a value: it is listed but never counted.
     pub fn unsimulated(figure: &Figure) -> Row {
         Row {
             id: figure.id.to_owned(),
@@ -119,7 +120,7 @@ impl Row {
         }
     }
 
-    /// Returns the same row about one of several runs.
+    /// Returns the same row for one of several runs.
     pub fn case(mut self, case: impl Into<String>) -> Row {
         self.case = Some(case.into());
         self
@@ -131,7 +132,7 @@ impl Row {
         self
     }
 
-    /// Returns what the row says.
+    /// Returns the verdict on the row.
     pub fn verdict(&self) -> Verdict {
         match (self.kind, self.simulated, self.within) {
             (_, None, _) => Verdict::NotSimulated,
@@ -163,7 +164,7 @@ pub struct Tally {
     pub derived_within: usize,
     /// Calibrated values that were simulated.
     pub calibrated: usize,
-    /// Those that the model gives back.
+    /// Those that the model reproduces.
     pub given_back: usize,
     /// Asserted facts.
     pub asserted: usize,

@@ -1,14 +1,14 @@
-//! The modelled machines, for people.
+//! The modelled machines, for display.
 
 use crate::quantity::{count, number};
 use tofu2_sim::virt::{Constant, Platform, Unit};
 
-/// Every machine of the papers' figures.
+/// Returns every machine of the papers' figures.
 pub fn all() -> [Platform; 4] {
     [Platform::fx100(), Platform::fx10(), Platform::k(), Platform::sr8000()]
 }
 
-/// A constant in the unit a person would use.
+/// Formats a constant in a convenient unit.
 pub fn readable(constant: &Constant) -> String {
     let value = constant.value as f64;
     match constant.unit {
@@ -40,8 +40,8 @@ mod tests {
         use crate::figures::{self, Status};
         for platform in all() {
             for (constant, from) in platform.constants().iter().flat_map(|c| c.from.iter().map(move |from| (c, from))) {
-                // A table row of several cells is named "A1 local" there, `A1-local` here, and as a
-                // whole "A9".
+                // A table row with several cells is called "A1 local" there and `A1-local` here,
+                // and "A9" as a whole.
                 let id = from.replace(' ', "-");
                 let part = format!("{id}-");
                 let mut named = figures::all().filter(|f| f.id == id || f.id.starts_with(&part)).peekable();

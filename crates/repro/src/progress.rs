@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-/// Tells people how far a reproduction is.
+/// Reports the progress of a reproduction.
 #[derive(Debug)]
 pub struct Progress {
     how: How,
@@ -23,12 +23,12 @@ enum How {
 }
 
 impl Progress {
-    /// Says nothing.
+    /// Returns a progress that prints nothing.
     pub fn silent() -> Self {
         Progress { how: How::Silent, stages: 0, done: 0 }
     }
 
-    /// A bar if standard error is a terminal, plain lines if not.
+    /// Returns a bar if standard error is a terminal, plain lines otherwise.
     pub fn stderr() -> Self {
         let how = if std::io::stderr().is_terminal() {
             let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
@@ -44,8 +44,8 @@ impl Progress {
         Progress { how, stages: 0, done: 0 }
     }
 
-    /// There will be at least `jobs` more. Who runs several plans says first how many jobs they
-    /// have together.
+    /// Announces at least `jobs` more jobs. A caller that runs several plans first announces their
+    /// total number of jobs.
     pub fn expect(&mut self, jobs: usize) {
         self.stages = self.stages.max(self.done + jobs);
         if let How::Bar(bar) = &self.how {
@@ -53,14 +53,15 @@ impl Progress {
         }
     }
 
-    /// A job begins. The returned function is called while it runs with the events so far and the
-    /// virtual time.
+    /// Begins a job. The returned function is called during the job with the number of events so
+    /// far and the virtual time.
     pub(crate) fn stage(&mut self, label: &str) -> impl FnMut(u64, Time) + use<> {
         let mut live = None;
         match &self.how {
             How::Silent => {}
             How::Lines => {
-                // Nobody depends on it, and `eprintln!` would panic if it can't be written.
+                // No code depends on this output, and `eprintln!` would panic if it can't be
+                // written.
                 let _ = writeln!(std::io::stderr(), "[{}/{}] {label}", self.done + 1, self.stages);
             }
             How::Bar(bar) => {
@@ -75,7 +76,7 @@ impl Progress {
         }
     }
 
-    /// The job is over.
+    /// Completes the job.
     pub(crate) fn stage_done(&mut self) {
         self.done += 1;
         if let How::Bar(bar) = &self.how {
@@ -83,7 +84,7 @@ impl Progress {
         }
     }
 
-    /// The jobs of a plan are over: leave no bar behind after the last one.
+    /// Completes the jobs of a plan. After the last plan, the bar is removed.
     pub(crate) fn end(&mut self) {
         if let How::Bar(bar) = &self.how
             && self.done >= self.stages

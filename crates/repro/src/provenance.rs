@@ -1,37 +1,37 @@
-//! What made a result: command line, seed, jobs.
+//! The origin of a result: command line, seed, jobs.
 
 use crate::{quantity::count, simulate::JobRecord};
 
-/// Where a table or report comes from.
+/// The origin of a table or report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Provenance {
-    /// The command that makes it again.
+    /// The command that reproduces it.
     pub command: String,
     /// Seed of every job.
     pub seed: u64,
-    /// What is less than in the papers, if anything is.
+    /// A description of the reductions compared to the papers, if there are any.
     pub quick: Option<String>,
-    /// All jobs, in the order they ran.
+    /// All jobs, in the order of their execution.
     pub jobs: Vec<JobRecord>,
 }
 
 impl Provenance {
-    /// Events of all jobs.
+    /// Returns the number of events of all jobs.
     pub fn events(&self) -> u64 {
         self.jobs.iter().map(|job| job.cost.events).sum()
     }
 
-    /// CPU seconds of all jobs.
+    /// Returns the CPU seconds of all jobs.
     pub fn cpu_seconds(&self) -> f64 {
         self.jobs.iter().map(|job| job.cost.cpu_seconds).sum()
     }
 
-    /// One hash over the trace hashes of all jobs, in order.
+    /// Returns one hash over the trace hashes of all jobs, in order.
     pub fn trace_hash(&self) -> u64 {
         joint_hash(&self.jobs)
     }
 
-    /// One line: jobs, events, CPU time, seed.
+    /// Returns one line: jobs, events, CPU time, seed.
     pub fn line(&self) -> String {
         format!(
             "{} jobs, {} events, {:.1} CPU s, seed {}, trace {:016x}",
@@ -43,7 +43,7 @@ impl Provenance {
         )
     }
 
-    /// Returns what a reader must know first about a quick run.
+    /// Returns the warning that precedes the results of a quick run.
     pub fn warning(&self) -> Option<String> {
         let less = self.quick.as_ref()?;
         Some(format!("QUICK RUN: {less}. It shows that everything works, not how well it agrees."))

@@ -1,7 +1,7 @@
-//! Numbers for people: three or four significant digits and a unit.
+//! Numbers for display: three or four significant digits and a unit.
 
-/// `value` with four significant digits, no exponent, thousands as they are, trailing zeros
-/// dropped.
+/// Formats `value` with four significant digits, without an exponent, without grouping, with
+/// trailing zeros dropped.
 pub(crate) fn number(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".into() } else { "–".into() };
@@ -12,12 +12,12 @@ pub(crate) fn number(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// `value` and its unit.
+/// Formats `value` and its unit.
 pub(crate) fn with_unit(value: f64, unit: &str) -> String {
     if unit.is_empty() { number(value) } else { format!("{} {unit}", number(value)) }
 }
 
-/// A time in the unit that suits it, with three significant digits.
+/// Formats a time in a suitable unit, with three significant digits.
 pub(crate) fn seconds(value: f64) -> String {
     let (scale, unit) = match value {
         value if value >= 1.0 => (1.0, "s"),
@@ -35,9 +35,9 @@ pub(crate) fn seconds(value: f64) -> String {
     format!("{scaled:.decimals$} {unit}")
 }
 
-/// A relative deviation in per cent, with its sign.
+/// Formats a relative deviation in per cent, with its sign.
 pub(crate) fn deviation(share: f64) -> String {
-    // No "-0.0 %": what rounds to nothing has no sign.
+    // Avoids "-0.0 %": a value that rounds to zero has no sign.
     let percent = (share * 1000.0).round() / 10.0 + 0.0;
     if percent == 0.0 {
         "0.0 %".into()
@@ -46,7 +46,7 @@ pub(crate) fn deviation(share: f64) -> String {
     }
 }
 
-/// A count with thin groups of three digits, e.g. `663,552`.
+/// Formats a count with groups of three digits, e.g. `663,552`.
 pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);

@@ -1,5 +1,5 @@
-//! Jobs in virtual time, one after the other: the torus of their nodes, what each costs the machine
-//! it runs on, and the timeline of one.
+//! Sequential execution of jobs in virtual time: the torus of their nodes, the cost of each job on
+//! the host, and the timeline of one job.
 
 use crate::{ReproError, progress::Progress};
 use rdma_fabric::{Program, Time};
@@ -10,24 +10,24 @@ use tofu2_sim::{
     virt::{Job, NetworkModel, Platform, Timeline, Torus},
 };
 
-/// Events between two reports of progress.
+/// The number of events between two progress reports.
 const EVENTS_PER_REPORT: u64 = 1 << 18;
 
-/// How a job is placed on which machine.
+/// The machine and placement of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
     pub(crate) platform: Platform,
     pub(crate) ranks: u32,
     pub(crate) ranks_per_node: u32,
-    /// The torus of the nodes; without one, it is as close to a cube as possible.
+    /// The torus of the nodes; `None` means a torus as close to a cube as possible.
     pub(crate) shape: Option<Shape>,
     /// Routers with arbitration at every port, or latency only.
     pub(crate) network: NetworkModel,
-    /// The platform's own number if `None`.
+    /// The number of receiving TNIs; `None` means the platform's own.
     pub(crate) receive_tnis: Option<u32>,
-    /// 0 keeps events of one moment in the order they were made; another number shuffles them.
+    /// 0 keeps simultaneous events in the order of their creation; another number shuffles them.
     pub(crate) seed: u64,
-    /// Record a timeline of at most so many entries, from that time on.
+    /// The maximum number of entries of a timeline, and the time from which it is recorded.
     pub(crate) timeline: Option<(usize, Time)>,
 }
 
@@ -52,12 +52,12 @@ impl Setting {
     }
 }
 
-/// A job that ran.
+/// A completed job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobRecord {
-    /// What it was for.
+    /// The purpose of the job.
     pub label: String,
-    /// What it cost.
+    /// The cost of the job.
     pub cost: Cost,
     /// Hash of all its events: equal for equal program, platform and seed.
     pub trace_hash: u64,
@@ -67,17 +67,17 @@ pub struct JobRecord {
     pub gets: Option<u64>,
 }
 
-/// What the ranks produced, and the job's record.
+/// The output of the ranks, and the job's record.
 pub(crate) struct Simulated<Out> {
     pub(crate) outs: Vec<Out>,
     /// Hops from every rank to rank 0; empty without a torus.
     pub(crate) hops_to_first: Vec<u32>,
     pub(crate) job: JobRecord,
-    /// If the setting asks for one.
+    /// The timeline, if the setting requests one.
     pub(crate) timeline: Option<Timeline>,
 }
 
-/// Runs `program` as `setting` says.
+/// Runs `program` with `setting`.
 pub(crate) fn simulate<P: Program>(
     label: String,
     setting: &Setting,
@@ -126,19 +126,19 @@ pub(crate) fn simulate<P: Program>(
     Ok(Simulated { outs: run.outs, hops_to_first, job, timeline: run.timeline })
 }
 
-/// When what is measured begins: set-up is certainly over. Virtual time that nothing happens in
-/// costs nothing.
+/// The time at which measurements begin, after the end of set-up. Virtual time without events costs
+/// nothing.
 pub(crate) const BEGIN: Time = Time::from_picos(1_000_000_000_000);
 
-/// When timelines begin: a little before that.
+/// The time at which timelines begin: a little earlier.
 const TRACED_FROM: Time = Time::from_picos(999_990_000_000);
 
-/// Which job's timeline to record.
+/// The job whose timeline is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traced {
     /// Its number in the plan, from 1.
     pub job: usize,
-    /// Entries that are kept, from the moment on when all ranks begin.
+    /// The number of recorded entries, from the time at which all ranks begin.
     pub entries: usize,
 }
 
@@ -146,13 +146,13 @@ pub struct Traced {
 pub(crate) struct Runner<'a> {
     progress: &'a mut Progress,
     traced: Option<Traced>,
-    /// Jobs begun.
+    /// The number of jobs begun.
     begun: usize,
     timeline: Option<Timeline>,
 }
 
 impl<'a> Runner<'a> {
-    /// For so many jobs.
+    /// Creates a runner for this number of jobs.
     pub(crate) fn new(progress: &'a mut Progress, jobs: usize, traced: Option<Traced>) -> Self {
         progress.expect(jobs);
         Runner { progress, traced, begun: 0, timeline: None }
@@ -179,14 +179,16 @@ impl<'a> Runner<'a> {
         Ok(simulated)
     }
 
-    /// Returns all jobs have run: what was recorded. `None` too if no job had the number.
+    /// Ends the plan after all jobs have run, and returns the recorded timeline. `None` also if no
+    /// job had the number.
     pub(crate) fn end(self) -> Option<Timeline> {
         self.progress.end();
         self.timeline
     }
 }
 
-/// CPU time this process has used, in seconds. Wall time would tell about the neighbours.
+/// Returns the CPU time used by this process, in seconds. Wall-clock time would depend on other
+/// processes.
 #[cfg(unix)]
 pub(crate) fn cpu_seconds() -> f64 {
     use rustix::time::{ClockId, clock_gettime};
@@ -194,16 +196,16 @@ pub(crate) fn cpu_seconds() -> f64 {
     t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
 }
 
-/// Time since the first call, in seconds: the next best where CPU time is not to be had in a
-/// portable way.
+/// Returns the time since the first call, in seconds, where CPU time is not available in a portable
+/// way.
 #[cfg(not(unix))]
 pub(crate) fn cpu_seconds() -> f64 {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     START.get_or_init(std::time::Instant::now).elapsed().as_secs_f64()
 }
 
-/// Returns the most memory this process ever had resident, in bytes; `None` where the system does
-/// not tell.
+/// Returns the peak resident memory of this process in bytes; `None` where the system does not
+/// report it.
 pub(crate) fn peak_resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -211,23 +213,23 @@ pub(crate) fn peak_resident_bytes() -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// One simulated job and what it cost.
+/// The cost of one simulated job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// Ranks simulated.
+    /// The number of simulated ranks.
     pub ranks: u64,
-    /// Events processed.
+    /// The number of processed events.
     pub events: u64,
-    /// CPU seconds of this machine; elapsed seconds where the system is no Unix.
+    /// CPU seconds of this machine; elapsed seconds on systems other than Unix.
     pub cpu_seconds: f64,
-    /// Simulator memory per rank, in bytes, as the simulator counts it.
+    /// Memory of the simulator per rank in bytes, as counted by the simulator.
     pub bytes_per_rank: u64,
-    /// Growth of the process's peak resident memory per rank, in bytes; 0 if an earlier job had
-    /// needed as much. `None` where the system does not tell.
+    /// Growth of the process's peak resident memory per rank in bytes; 0 if an earlier job needed
+    /// as much. `None` where the system does not report it.
     pub resident_bytes_per_rank: Option<u64>,
 }
 
-/// Sides of a torus. Where a paper gives none, several are tried.
+/// The sides of a torus. Where a paper gives none, several are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape(&'static [u32]);
 

@@ -1,7 +1,8 @@
-//! The statistics the figures need: slopes, in plain and in doubly logarithmic scale, and rank
+//! The statistics of the figures: slopes, on linear and on doubly logarithmic scales, and rank
 //! correlation.
 
-/// Slope of the least-squares line through the points. `None` with fewer than two distinct x.
+/// Returns the slope of the least-squares line through the points. `None` with fewer than two
+/// distinct x.
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;
     let (mx, my) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
@@ -10,7 +11,7 @@ pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     (sxx > 0.0).then(|| sxy / sxx)
 }
 
-/// Slope of the least-squares line through `(ln x, ln y)`: 1 for proportional data.
+/// Returns the slope of the least-squares line through `(ln x, ln y)`: 1 for proportional data.
 ///
 /// `None` with fewer than two distinct x, or if a coordinate is not positive and finite.
 pub fn log_log_slope(points: &[(f64, f64)]) -> Option<f64> {
@@ -21,7 +22,8 @@ pub fn log_log_slope(points: &[(f64, f64)]) -> Option<f64> {
     slope(&logs)
 }
 
-/// Spearman's rank correlation, ties at their mean rank: 1 if `b` grows with `a`, −1 if it falls.
+/// Returns Spearman's rank correlation, with ties at their mean rank: 1 if `b` increases with `a`,
+/// −1 if it decreases.
 ///
 /// `None` if the lengths differ, or if one side has no two different values.
 pub fn spearman(a: &[u64], b: &[u64]) -> Option<f64> {
@@ -35,7 +37,8 @@ pub fn spearman(a: &[u64], b: &[u64]) -> Option<f64> {
     (scale > 0.0).then(|| product(&ra, &rb) / scale)
 }
 
-/// Place of each value in sorted order, from 1; equal values share the mean of their places.
+/// Returns the place of each value in sorted order, from 1; equal values share the mean of their
+/// places.
 fn mean_ranks(values: &[u64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by_key(|&i| values[i]);

@@ -1,4 +1,4 @@
-//! The table that a reproduction ends with.
+//! The table at the end of a reproduction.
 
 use crate::{
     figures::{Bound, Paper, Status},
@@ -9,14 +9,14 @@ use crate::{
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::fmt::Write;
 
-/// Columns of the terminal that the table is made for.
+/// The number of terminal columns for which the table is made.
 pub const WIDTH: u16 = 120;
 
-/// One rule under the header, nothing else.
+/// A rule under the header, and no other lines.
 pub(crate) const RULED_HEADER: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
-/// Table, summary and notes, ending with a newline. `provenance` may be missing where nothing was
-/// run.
+/// Returns the table, summary and notes, ending with a newline. `provenance` may be absent if no
+/// job was run.
 pub fn render(rows: &[Row], provenance: Option<&Provenance>) -> String {
     let mut out = String::new();
     if let Some(warning) = provenance.and_then(Provenance::warning) {
@@ -69,7 +69,7 @@ fn table(rows: &[&Row]) -> Table {
     table
 }
 
-/// Makes a table as wide as the terminal, with one rule under its header.
+/// Creates a table as wide as the terminal, with one rule under its header.
 pub(crate) fn ruled() -> Table {
     let mut table = Table::new();
     table.load_style(RULED_HEADER).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
@@ -118,7 +118,7 @@ pub(crate) fn verdict(row: &Row) -> String {
     if counts && row.informative { format!("{words}, informative") } else { words.to_owned() }
 }
 
-/// Returns what the rows amount to, one sentence per kind of evidence.
+/// Returns the summary of the rows, one sentence for each kind of evidence.
 pub(crate) fn summary(tally: &Tally) -> Vec<String> {
     let mut lines = Vec::new();
     if tally.predictions > 0 {
@@ -147,7 +147,7 @@ pub(crate) fn summary(tally: &Tally) -> Vec<String> {
     lines
 }
 
-/// Remarks that a reader of the numbers must not miss: own values and misses.
+/// Returns the remarks that are essential to interpret the numbers: own values and misses.
 pub(crate) fn notes(rows: &[Row]) -> Vec<String> {
     let mut notes = Vec::new();
     for row in rows {
@@ -178,7 +178,7 @@ pub(crate) fn notes(rows: &[Row]) -> Vec<String> {
     notes
 }
 
-/// Breaks at spaces, second and later lines indented.
+/// Wraps at spaces, with second and later lines indented.
 pub(crate) fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut column = 0;

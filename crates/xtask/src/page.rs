@@ -34,7 +34,7 @@ pub(crate) fn measured(name: &str) -> [String; 2] {
 /// Returns `page` with `text` between its `markers`.
 ///
 /// # Errors
-/// A message that says what is wrong with the markers.
+/// A message that describes the problem with the markers.
 pub(crate) fn rewritten(page: &str, markers: [String; 2], text: &str) -> Result<String, String> {
     let once = |marker: &str| match page.match_indices(marker).collect::<Vec<_>>()[..] {
         [(at, _)] => Ok(at),

@@ -15,7 +15,7 @@ use std::{
 type Outcome = Result<ExitCode, Box<dyn Error>>;
 
 /// Runs the test `name` of a package's target `test`, or all tests of a module (`name::`), with
-/// these environment variables. Shows what it prints, and returns its exit code.
+/// these environment variables. Shows its output, and returns its exit code.
 fn run_of(package: &str, test: &str, name: &str, environment: &[(&str, String)]) -> Outcome {
     let mut cargo = Command::new("cargo");
     cargo.args(["test", "--quiet", "--package", package, "--test", test]);
@@ -107,7 +107,7 @@ pub(crate) struct DeathOptions {
     write: bool,
 }
 
-/// Measures how soon the others know that a rank was killed.
+/// Measures the time until the others know that a rank was killed.
 pub(crate) fn death(options: &DeathOptions) -> Outcome {
     if options.lock {
         let deaths = vec![("KILLED_DEATHS", options.deaths.to_string())];

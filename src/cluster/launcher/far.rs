@@ -1,5 +1,4 @@
-//! Ranks on other hosts, as their launcher sees them: an ssh process for each host, and the agent that
-//! it started there.
+//! Ranks on other hosts: an ssh process for each host, and the agent that it started there.
 
 use super::{
     end::RankEnd,
@@ -14,34 +13,32 @@ use super::{
     ssh,
 };
 use crate::{cluster::STEP, observing, report::say};
-use bootstrap::Secret;
+use bootstrap::{Secret, ThisProgram};
 use rustix::process::Signal;
 use std::{
     collections::BTreeSet,
-    env,
     ffi::OsString,
     io::{self, BufReader},
     net::SocketAddr,
     ops::Range,
-    path::{Path, PathBuf},
     process::Child,
     sync::mpsc::{Receiver, Sender, channel},
     thread,
     time::{Duration, Instant},
 };
 
-/// How long ssh may take to connect.
+/// Time limit for ssh to connect.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long ssh may take to end when its host has said all.
+/// Time limit for ssh to end after its host has sent all reports.
 const END: Duration = Duration::from_secs(2);
 
-/// What agents are started with.
+/// The parameters of agents.
 pub(super) struct Job<'a> {
     pub(super) ranks: usize,
     pub(super) coordinator: SocketAddr,
     pub(super) secret: &'a Secret,
     pub(super) lease: Duration,
-    /// The variable that tells ranks of this machine what to record, and where.
+    /// The variable that specifies for ranks of this machine which records to write, and where.
     pub(super) records: Option<(&'static str, OsString)>,
 }
 
@@ -49,12 +46,12 @@ struct Far {
     host: String,
     share: Range<u32>,
     child: Child,
-    /// What goes to the agent; dropped to end it.
+    /// Orders for the agent; dropped to end it.
     orders: Option<Sender<Order>>,
     said: Option<Said>,
     started: Instant,
     begun: bool,
-    /// All that the agent had to tell has come.
+    /// All reports of the agent have arrived.
     done: bool,
     closed: Option<Instant>,
     /// The ssh process has ended.
@@ -66,9 +63,9 @@ struct Far {
 pub(super) struct FarRanks {
     hosts: Vec<Far>,
     events: Receiver<(usize, Event)>,
-    /// Told when rank 0 has taken a piece of input.
+    /// Notified when rank 0 has taken a piece of input.
     taken: Sender<()>,
-    program: PathBuf,
+    program: ThisProgram,
     records: Option<(&'static str, OsString)>,
 }
 
@@ -78,7 +75,7 @@ impl FarRanks {
         let command = || ssh::words().join(" ".as_ref()).to_string_lossy().into_owned();
         let no_ssh = |cause| HostsError::NoSsh { command: command(), cause };
         let no_thread = |cause| HostsError::Launcher { cause };
-        let program = env::current_exe().map_err(no_ssh)?;
+        let program = ThisProgram::find().map_err(no_ssh)?;
         let (tell, events) = channel();
         let (taken, wait_taken) = channel();
         let records = job.records.clone();
@@ -151,7 +148,7 @@ impl FarRanks {
         Ok(())
     }
 
-    /// Asks for the end of the ranks that run.
+    /// Requests the end of the running ranks.
     pub(super) fn send(&mut self, signal: Signal) {
         for host in &self.hosts {
             let order = if signal == Signal::KILL { Order::Kill } else { Order::Terminate };
@@ -159,15 +156,15 @@ impl FarRanks {
         }
     }
 
-    /// Gives up hosts that do not answer: ends the ssh processes. The agents, if they still live, end
-    /// their ranks when they hear of that, or of nothing.
+    /// Gives up hosts that do not answer: ends the ssh processes. Agents that still run end their
+    /// ranks when they notice that, or receive nothing more.
     pub(super) fn abandon(&mut self) {
         for host in self.hosts.iter_mut().filter(|host| !host.over) {
             let _ = host.child.kill();
         }
     }
 
-    /// Waits until the agents, whose ranks have ended, have told everything.
+    /// Waits until the agents, whose ranks have ended, have sent all reports.
     pub(super) fn finish(&mut self) {
         let until = Instant::now() + STEP;
         while self.hosts.iter().any(|host| !host.done && !host.over) && Instant::now() < until {
@@ -196,7 +193,7 @@ impl Far {
         }
     }
 
-    /// Starts to speak with the agent.
+    /// Starts the communication with the agent.
     fn begin(&mut self, index: usize, job: &Job<'_>, tell: Sender<(usize, Event)>) -> io::Result<()> {
         self.said = Some(Said::of(&self.host, self.child.stderr.take())?);
         let (orders, to_write) = channel();
@@ -217,7 +214,7 @@ impl Far {
         self.said.as_ref().map(Said::text).unwrap_or_default()
     }
 
-    fn look(&mut self, program: &Path, ended: &mut Vec<(u32, RankEnd)>) -> Result<(), HostsError> {
+    fn look(&mut self, program: &ThisProgram, ended: &mut Vec<(u32, RankEnd)>) -> Result<(), HostsError> {
         let host = || self.host.clone();
         if !self.begun && self.closed.is_none() && self.started.elapsed() > STEP {
             return Err(HostsError::Silent { host: host(), within: STEP, said: self.said() });
@@ -238,7 +235,7 @@ impl Far {
         if !self.begun {
             return Err(match status.code() {
                 255 => HostsError::Unreachable { host: host(), said },
-                126 | 127 => HostsError::NoProgram { host: host(), program: program.to_owned(), said },
+                126 | 127 => HostsError::NoProgram { host: host(), program: program.file().to_owned(), said },
                 code => HostsError::NoAgent { host: host(), code, said },
             });
         }
@@ -249,10 +246,11 @@ impl Far {
 }
 
 impl Drop for FarRanks {
-    /// Ends the agents that still are there, which end their ranks.
+    /// Ends the remaining agents, which end their ranks.
     fn drop(&mut self) {
         for orders in self.hosts.iter_mut().filter_map(|host| host.orders.take()) {
-            // Who reads this process's input holds the orders of a host, too, so their end may not come.
+            // The thread that reads this process's input holds a sender of orders, too, so the
+            // channel may stay open.
             let _ = orders.send(Order::Kill);
         }
         let until = Instant::now() + END / 2;

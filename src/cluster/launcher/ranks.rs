@@ -1,7 +1,7 @@
 //! The processes of a host's ranks.
 
 use super::{super::NODE_VARIABLE, end::RankEnd, frames::Report, home::Home, libfabric, plan::AGENT, relay::Relay};
-use bootstrap::{CLUSTER, Cluster, Secret, SecretAt};
+use bootstrap::{CLUSTER, Cluster, Secret, SecretAt, ThisProgram};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     env,
@@ -9,20 +9,21 @@ use std::{
     io::{self, Write},
     net::SocketAddr,
     ops::Range,
-    process::{Child, ChildStdin, Command, Stdio},
+    process::{Child, ChildStdin, Stdio},
     sync::Arc,
 };
+use tofu2_sim::JobError;
 
-/// What ranks are started with.
+/// The parameters of ranks.
 #[derive(Debug)]
 pub(super) struct Start<'a> {
-    /// Ranks of the whole job.
+    /// Number of ranks of the whole job.
     pub(super) ranks: usize,
     pub(super) coordinator: SocketAddr,
     pub(super) secret: &'a Secret,
-    /// How many ranks are taken for those of one node, if not all of a machine are.
+    /// Number of ranks that count as one node; `None` if all ranks of a machine do.
     pub(super) per_node: Option<u32>,
-    /// What they ask libfabric for, if that is known.
+    /// The libfabric provider that they use, if that is known.
     pub(super) provider: Option<&'a str>,
     /// A variable for them.
     pub(super) variable: Option<(&'static str, OsString)>,
@@ -35,19 +36,32 @@ struct RankProcess {
     relays: Vec<Relay>,
 }
 
-/// The processes of some ranks. Those that still run when this is dropped are killed.
+/// The processes of some ranks. Those that still run are killed when this is dropped.
 pub(super) struct RankProcesses {
     all: Vec<RankProcess>,
     /// Standard input of rank 0.
     input: Option<ChildStdin>,
 }
 
+/// For each rank: what passes on its standard error and, to a launcher of several hosts, its output.
+const RELAYS: u64 = 2;
+/// For each rank: its standard streams.
+const STREAMS: u64 = 3;
+
+/// Checks that this machine has room for `ranks` ranks and for what the launcher keeps for them.
+///
+/// # Errors
+/// [`JobError::TooManyRanks`].
+pub(super) fn check_room(ranks: usize) -> Result<(), JobError> {
+    tofu2_sim::shm::part::check_room(ranks, RELAYS, STREAMS)
+}
+
 impl RankProcesses {
-    /// Starts this program again as each of these ranks. What they write goes `home`, or else to this
-    /// process's standard output and error.
+    /// Starts this program again as each of these ranks. Their output is sent to `home`, or else to
+    /// this process's standard output and error.
     ///
     /// # Errors
-    /// The first rank that could not be started, and why; no process is left behind.
+    /// The first rank that could not be started, and the cause; no process is left behind.
     pub(super) fn start(
         share: Range<u32>,
         how: &Start<'_>,
@@ -63,7 +77,7 @@ impl RankProcesses {
     fn add(&mut self, rank: u32, how: &Start<'_>, home: Option<&Arc<Home>>) -> io::Result<()> {
         let Start { ranks, coordinator, .. } = *how;
         let told = Cluster { rank, ranks, coordinator, secret: SecretAt::Stdin };
-        let mut command = Command::new(env::current_exe()?);
+        let mut command = ThisProgram::find()?.command();
         command.args(env::args_os().skip(1)).env_remove(AGENT).env(CLUSTER, told.to_string());
         libfabric::prepare(&mut command, how.provider);
         if let Some((name, value)) = &how.variable {
@@ -79,7 +93,11 @@ impl RankProcesses {
         self.all.push(RankProcess { rank, child, has_ended: false, relays: Vec::new() });
         let Some(RankProcess { child, relays, .. }) = self.all.last_mut() else { return Ok(()) };
         if let Some(mut stdin) = child.stdin.take() {
-            writeln!(stdin, "{}", how.secret.to_hex())?;
+            match writeln!(stdin, "{}", how.secret.to_hex()) {
+                // A rank that has ended already was started: its exit code says more than this.
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
+                _ => {}
+            }
             if rank == 0 {
                 self.input = Some(stdin);
             }
@@ -98,7 +116,7 @@ impl RankProcesses {
         Ok(())
     }
 
-    /// Takes the standard input of rank 0, if that is here.
+    /// Takes the standard input of rank 0, if that rank is here.
     pub(super) fn take_input(&mut self) -> Option<ChildStdin> {
         self.input.take()
     }
@@ -118,20 +136,20 @@ impl RankProcesses {
         ended
     }
 
-    /// Returns whether all have ended.
+    /// Returns whether all processes have ended.
     pub(super) fn have_ended(&self) -> bool {
         self.all.iter().all(|process| process.has_ended)
     }
 
-    /// Sends a signal to those that run.
+    /// Sends a signal to the running processes.
     pub(super) fn send(&mut self, signal: Signal) {
         for process in self.all.iter().filter(|process| !process.has_ended) {
-            // It is not reaped yet, so the number is its own.
+            // The process is not reaped yet, so the process id is its own.
             let _ = kill_process(Pid::from_child(&process.child), signal);
         }
     }
 
-    /// Passes on the rest of what the ranks, which have ended, have written.
+    /// Passes on the remaining output of the ranks, which have ended.
     pub(super) fn finish(&mut self) {
         self.all.iter_mut().flat_map(|process| process.relays.drain(..)).for_each(Relay::finish);
     }

@@ -5,6 +5,7 @@ use super::{
     quote::quoted,
 };
 use crate::cluster::NODE_VARIABLE;
+use bootstrap::ThisProgram;
 use std::{
     env,
     ffi::{OsStr, OsString},
@@ -17,15 +18,14 @@ use std::{
     time::Duration,
 };
 
-/// The variable that names the command, with arguments separated by spaces, that takes the place of
-/// `ssh`.
+/// The variable with the command to use instead of `ssh`, with arguments separated by spaces.
 pub(crate) const SSH: &str = "ONESIDED_SSH";
 
-/// Variables of the user's launcher, which are not for the hosts.
+/// Variables of the user's launcher, which are not passed to the hosts.
 const OWN: [&str; 7] =
     [AGENT, SSH, NODE_VARIABLE, bootstrap::CLUSTER, "ONESIDED_HOSTS", "ONESIDED_JOB", "ONESIDED_OBSERVE"];
 
-/// Returns the words of the command that takes the place of `ssh`.
+/// Returns the words of the command to use as `ssh`.
 pub(super) fn words() -> Vec<OsString> {
     let named = env::var_os(SSH).unwrap_or_else(|| "ssh".into());
     let words: Vec<OsString> = named
@@ -39,9 +39,15 @@ pub(super) fn words() -> Vec<OsString> {
 
 /// Returns the command that starts the agent on `host`; its streams are pipes.
 ///
-/// ssh never asks for anything, gives up to connect after `connect`, and ends if the host does not
+/// ssh never prompts, stops trying to connect after `connect`, and ends if the host does not
 /// answer for about `silence`.
-pub(super) fn command(host: &str, plan: &AgentPlan, program: &Path, connect: Duration, silence: Duration) -> Command {
+pub(super) fn command(
+    host: &str,
+    plan: &AgentPlan,
+    program: &ThisProgram,
+    connect: Duration,
+    silence: Duration,
+) -> Command {
     let mut words = words().into_iter();
     let mut command = Command::new(words.next().unwrap_or_default());
     let every = silence.as_secs().div_ceil(3).max(1);
@@ -50,9 +56,15 @@ pub(super) fn command(host: &str, plan: &AgentPlan, program: &Path, connect: Dur
     command.arg("-o").arg(format!("ServerAliveInterval={every}")).args(["-o", "ServerAliveCountMax=2"]);
     let directory = env::current_dir().ok();
     let variables = env::vars_os().filter(|(name, _)| goes_along(name));
-    let script = script(plan, directory.as_deref(), variables, program, env::args_os().skip(1));
+    let script = script(
+        plan,
+        directory.as_deref(),
+        variables,
+        program.file(),
+        program.loading().iter().cloned().chain(env::args_os().skip(1)),
+    );
     command.arg("--").arg(host).arg(script);
-    // A terminal's interrupt is for the launcher, which then ends the ranks.
+    // An interrupt from the terminal is for the launcher, which then ends the ranks.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -61,8 +73,8 @@ fn goes_along(name: &OsStr) -> bool {
     name.as_bytes().starts_with(b"ONESIDED_") && !OWN.iter().any(|own| name == *own)
 }
 
-/// Returns the line for the host's shell, of whatever kind that is: a POSIX shell, which goes to the
-/// same directory, if it is there, and becomes the program.
+/// Returns the line for the host's shell, of any kind: it starts a POSIX shell, which changes to
+/// the same directory, if it exists, and then executes the program.
 fn script(
     plan: &AgentPlan,
     directory: Option<&Path>,

@@ -1,10 +1,10 @@
-//! Operation counts as an oracle for the locks with queues: what each path posts, by kind, at the
-//! home and at peers.
+//! Operation counts as an oracle for the locks with queues: the operations that each path posts, by
+//! kind, at the home and at peers.
 //!
-//! [`scenes`] names each operation by its step, next to what the algorithm posts as printed; the
-//! counters of an observed fabric must agree exactly, in virtual time for all paths and over
+//! [`scenes`] names each operation by its step, next to the operations of the algorithm as printed;
+//! the counters of an observed fabric must agree exactly, in virtual time for all paths and over
 //! threads for those in which no rank waits. Mistakes that change the counts show that the counts
-//! mean something.
+//! are significant.
 
 use super::{
     play::{simulate, spawn},
@@ -55,7 +55,7 @@ fn the_wrapper_itself_does_not_matter() {
     }
 }
 
-/// Checks mistakes that only the counts give away, in scenes of the reader-preference lock.
+/// Checks mistakes that only the counts reveal, in scenes of the reader-preference lock.
 #[test]
 fn mistakes_change_the_counts() {
     const ALONE: &str = "exclusive, nobody about";

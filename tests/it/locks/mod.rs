@@ -1,5 +1,5 @@
-//! The locks' pages: what each path posts (`docs/evidence/lock-counts.md`), and the table of all
-//! locks (`docs/evidence/lock-table.md`).
+//! The locks' pages: the operations of each path (`docs/evidence/lock-counts.md`), and the table of
+//! all locks (`docs/evidence/lock-table.md`).
 
 mod counts;
 mod play;

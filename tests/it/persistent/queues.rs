@@ -1,4 +1,4 @@
-//! How queues are given back and shared out.
+//! The return of queues, and their distribution.
 
 use super::{
     FORMS,

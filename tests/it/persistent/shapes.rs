@@ -1,5 +1,5 @@
-//! Which members exchange with which, and a second computation of which slot is the other end of
-//! which.
+//! The neighbours of each member, and a second computation of the slot at the other end of each
+//! slot.
 
 use onesided::prdma::{Cartesian, Topology, TopologyError};
 

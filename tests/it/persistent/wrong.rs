@@ -1,4 +1,4 @@
-//! What is refused, at which members and with which error, and that everything works afterwards.
+//! Refused requests, the members that refuse them and the errors, and normal operation afterwards.
 
 use super::{
     FORMS,
@@ -12,7 +12,7 @@ use onesided::{
 };
 use rdma_fabric::Fabric;
 
-/// Returns the error that making a request ended with.
+/// Returns the error of making a request.
 fn refused(made: Result<Request, PrdmaError>) -> ProgramResult<PrdmaError> {
     made.err().ok_or_else(|| "the request was made".into())
 }
@@ -91,7 +91,8 @@ pub(super) async fn edges(fabric: &Fabric) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     let unmatched = |side, slot, member| PrdmaError::Unmatched { side, slot, member };
     let none = || (vec![], vec![]);
-    // For each graph: the sources and destinations of its members, and the member that learns why.
+    // For each graph: the sources and destinations of its members, and the member that gets the
+    // specific error.
     let graphs = [
         ([(vec![], vec![1]), none(), none()], 0, unmatched(Side::Destination, 0, 1)),
         ([none(), (vec![0], vec![]), none()], 1, unmatched(Side::Source, 0, 0)),

@@ -67,7 +67,7 @@ async fn abort(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// All wait for ever; each tells its process.
+/// All wait for ever; each prints its process.
 async fn wait(fabric: Fabric) -> ProgramResult<()> {
     let word = fabric.alloc_symmetric(8).await?;
     Group::world(&fabric).await?.barrier().await?;

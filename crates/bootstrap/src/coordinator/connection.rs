@@ -1,4 +1,4 @@
-//! One connection of the coordinator: what has come over it, and what is still to be sent.
+//! One connection of the coordinator: its received bytes and its send queue.
 
 use crate::{
     Secret,
@@ -13,50 +13,51 @@ use std::{
     time::Instant,
 };
 
-/// How far a connection has come.
+/// The protocol state of a connection.
 #[derive(Debug)]
 pub(super) enum Stage {
-    /// The session's greeting is awaited.
+    /// Waiting for the session's greeting.
     Greeting,
-    /// The session's proof is awaited: its challenge and ours.
+    /// Waiting for the session's proof: its challenge and ours.
     Proof(Challenge, Challenge),
-    /// It knows the secret; its hello is awaited.
+    /// The session has proved that it knows the secret; waiting for its hello.
     Hello,
-    /// It is a rank's.
+    /// The connection belongs to this rank.
     Rank(u32),
-    /// Nothing more is read from it, and it is closed when the other side has closed it too.
+    /// Nothing more is read from it; it is closed once the other side has closed it too.
     Closing,
 }
 
-/// A connection to a session, or to whoever found the address.
+/// A connection to a session, or to an unrelated process that connected to the address.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) stream: TcpStream,
     pub(super) stage: Stage,
-    /// When this stage has to be over, unless the connection is a rank's.
+    /// The deadline of this stage, unless the connection belongs to a rank.
     pub(super) until: Instant,
-    /// Whether the system is asked to tell when more can be sent.
+    /// Whether epoll reports when more can be sent.
     pub(super) asks_to_send: bool,
     inbox: Inbox,
     outbox: VecDeque<Frame>,
     sent: usize,
 }
 
-/// The connection is of no more use.
+/// A connection that can't be used any longer.
 #[derive(Debug)]
 pub(super) struct Broken {
     pub(super) why: String,
-    /// The other side's process has not ended, as far as this proves.
+    /// The other side's process may still run: the failure does not prove that it has ended.
     pub(super) may_live: bool,
 }
 
 impl Broken {
-    /// The other side does what it may not.
+    /// The other side violated the protocol.
     pub(super) fn misused(why: impl Into<String>) -> Self {
         Self { why: why.into(), may_live: true }
     }
 
-    /// Its system has ended the connection, since its process has ended; or this side's has given up.
+    /// The system reports that the connection ended: the other side's process has ended, or this
+    /// side's system has given up.
     fn of(cause: &io::Error) -> Self {
         let ended = matches!(cause.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe);
         Self { why: format!("its connection broke: {cause}"), may_live: !ended }
@@ -71,7 +72,7 @@ impl Connection {
         Ok(Self { stream, stage: Stage::Greeting, until, asks_to_send: false, inbox, outbox, sent: 0 })
     }
 
-    /// Reads what is there, up to the length of `buffer`, and returns whether anything was.
+    /// Reads the available bytes, up to the length of `buffer`, and returns whether there were any.
     pub(super) fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, Broken> {
         match self.stream.read(buffer) {
             Ok(0) => Err(Broken { why: "its connection ended".into(), may_live: false }),
@@ -85,7 +86,8 @@ impl Connection {
         }
     }
 
-    /// Goes on with challenge and answer as far as what has come allows; queues the own part.
+    /// Advances the challenge and response as far as the received bytes allow, and queues this
+    /// side's part.
     pub(super) fn prove(&mut self, secret: &Secret) -> Result<(), Broken> {
         if matches!(self.stage, Stage::Greeting)
             && let Some(greeting) = self.inbox.take()
@@ -98,7 +100,7 @@ impl Connection {
                     self.stage = Stage::Proof(theirs, mine);
                 }
                 Err(Wrong::Version(_)) => {
-                    // It sees the version, and no proof that is of use to it.
+                    // The session gets the version and a proof that it can't use.
                     self.queue(Frame::from(answered(&mine)));
                     self.stage = Stage::Closing;
                 }
@@ -116,7 +118,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Returns the next message, if it is there. The connection has to be past its proof.
+    /// Returns the next message, if it is complete. The handshake has to be complete.
     pub(super) fn message(&mut self) -> Result<Option<Up>, Broken> {
         let malformed = || Broken::misused("it sent a message that is none");
         match self.inbox.message() {
@@ -126,12 +128,13 @@ impl Connection {
         }
     }
 
-    /// Queues `frame` to be sent.
+    /// Queues `frame` for sending.
     pub(super) fn queue(&mut self, frame: Frame) {
         self.outbox.push_back(frame);
     }
 
-    /// Sends as much of the queue as the system takes, and returns whether something is left.
+    /// Sends as much of the queue as the system accepts, and returns whether anything remains
+    /// queued.
     pub(super) fn send(&mut self) -> Result<bool, Broken> {
         while let Some(frame) = self.outbox.front() {
             match self.stream.write(&frame[self.sent..]) {
@@ -145,8 +148,8 @@ impl Connection {
             }
         }
         if matches!(self.stage, Stage::Closing) {
-            // What was sent arrives even if bytes of the other side are still unread here, since
-            // the connection stays until the other side has closed it.
+            // The bytes sent arrive even if bytes of the other side are still unread here, since
+            // the connection stays open until the other side has closed it.
             let _ = self.stream.shutdown(Shutdown::Write);
         }
         Ok(false)

@@ -12,20 +12,20 @@ pub enum End {
     Lost(String),
     /// The job was aborted while it ran.
     Aborted,
-    /// The job could not start, and it was told why.
+    /// The job could not start, and the rank has received the reason.
     Refused,
-    /// It did not come before the job could not start or was aborted.
+    /// It had not joined when the job was refused or aborted.
     NeverCame,
 }
 
-/// Who aborted a job, and why.
+/// The origin of an abort, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Abort {
-    /// The rank that did it; none if it was the coordinator.
+    /// The rank that aborted the job; `None` if it was the coordinator.
     pub rank: Option<u32>,
-    /// The code that it gave.
+    /// The code that was given.
     pub code: i32,
-    /// The reason that it gave.
+    /// The reason that was given.
     pub text: String,
 }
 
@@ -41,7 +41,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Tells whether all ranks left.
+    /// Returns whether all ranks left.
     pub fn is_good(&self) -> bool {
         self.ends.iter().all(|end| *end == End::Left)
     }

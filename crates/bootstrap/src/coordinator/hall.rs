@@ -1,4 +1,5 @@
-//! The coordinator's thread: it lets connections in, and carries messages between them and the job.
+//! The coordinator's thread: the event loop that accepts connections and passes messages between
+//! them and the job.
 
 use super::{
     Command, Shared,
@@ -18,16 +19,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Within which time a connection has to have proved itself and said who it is.
+/// The time within which a connection has to authenticate itself and identify its rank.
 pub(super) const PROVE_WITHIN: Duration = Duration::from_secs(2);
 
-/// How many connections may be unproved at a time, besides one for every rank that is awaited.
+/// The maximum number of unauthenticated connections, in addition to one for every awaited rank.
 const STRANGERS: usize = 64;
 
-/// How many connections are let in before those that are here are looked at again.
+/// The number of connections accepted before the existing ones are polled again.
 const BATCH: usize = 16;
 
-/// For how long a coordinator that is to stop waits for its sessions to have read everything.
+/// The time that a stopping coordinator gives its sessions to read everything.
 const LINGER: Duration = Duration::from_secs(1);
 
 const LISTENER: u64 = 0;
@@ -41,7 +42,7 @@ pub(super) struct Hall {
     shared: Arc<Shared>,
     commands: Receiver<Command>,
     connections: HashMap<u64, Connection>,
-    /// The connections that are not a rank's, oldest first; their values are the connections' ends.
+    /// The connections that do not belong to a rank, oldest first, with their deadlines.
     strangers: BTreeMap<u64, Instant>,
     next: u64,
     job: Job,
@@ -78,7 +79,7 @@ impl Hall {
         })
     }
 
-    /// Runs until it is told to stop.
+    /// Runs until the owner requests a stop.
     pub(super) fn run(mut self) {
         let mut events: Vec<epoll::Event> = Vec::with_capacity(256);
         let mut stop: Option<Instant> = None;
@@ -87,7 +88,7 @@ impl Hall {
             self.pause(planned, &mut events);
             let now = Instant::now();
             if now.saturating_duration_since(planned) > self.lease / 2 {
-                // This thread did not run, so it has heard nothing: that is nobody else's fault.
+                // This thread did not run for a while, so the silence is not the ranks' fault.
                 self.job.forgive(now);
             }
             for event in events.drain(..) {
@@ -106,7 +107,7 @@ impl Hall {
         }
     }
 
-    /// Returns when there is something to do, whatever comes.
+    /// Returns the time of the next timer event.
     fn next_time(&self, stop: Option<Instant>) -> Instant {
         let oldest = self.strangers.values().min().copied();
         [oldest, stop].into_iter().flatten().fold(self.job.next_time(), Instant::min)
@@ -114,14 +115,14 @@ impl Hall {
 
     fn pause(&self, until: Instant, events: &mut Vec<epoll::Event>) {
         let left = until.saturating_duration_since(Instant::now());
-        // Rounded up to what older systems can wait for.
+        // Rounded up to the milliseconds to which older systems are limited.
         let left = Duration::from_millis(left.as_millis().min(60_000) as u64 + 1);
         let limit = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
-        // An interruption is like a time that is over.
+        // An interruption is handled like an expired time-out.
         let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&limit));
     }
 
-    /// Does what the owner asks for; returns until when to linger if that is to stop.
+    /// Executes the owner's commands; for a stop command, returns the end of the linger time.
     fn obey(&mut self, now: Instant) -> Option<Instant> {
         let _ = rustix::io::read(&self.shared.wake, &mut [0; 8]);
         let mut stop = None;
@@ -144,10 +145,11 @@ impl Hall {
         stop
     }
 
-    /// Lets some of the waiting connections in.
+    /// Accepts some of the pending connections.
     fn let_in(&mut self, now: Instant) {
         for _ in 0..BATCH {
-            // Errors are a connection that went away, or no descriptor left: others may come yet.
+            // No connection is pending, it was closed before it was accepted, or no descriptor is
+            // left; others may follow.
             let Ok((stream, _)) = self.listener.accept() else { return };
             let Ok(connection) = Connection::new(stream, now + self.job.patience(), self.job.message_limit()) else {
                 continue;
@@ -166,7 +168,7 @@ impl Hall {
         }
     }
 
-    /// Reads and sends what a connection is ready for.
+    /// Reads from and writes to a connection, depending on its readiness flags.
     fn look_at(&mut self, token: u64, flags: EventFlags, now: Instant) {
         if flags.contains(EventFlags::OUT) {
             self.send(token);
@@ -176,13 +178,13 @@ impl Hall {
         }
         let Some(connection) = self.connections.get_mut(&token) else { return };
         let received = connection.receive(&mut self.buffer);
-        // What came before the end of a connection counts.
+        // Messages that arrived before the end of the connection are processed.
         if let Err(broken) = received.and_then(|_| self.hear(token, now)) {
             self.lose(token, broken, now);
         }
     }
 
-    /// Handles all whole messages of a connection.
+    /// Handles all complete messages of a connection.
     fn hear(&mut self, token: u64, now: Instant) -> Result<(), Broken> {
         let Some(connection) = self.connections.get_mut(&token) else { return Ok(()) };
         connection.prove(&self.secret)?;
@@ -210,8 +212,8 @@ impl Hall {
         Ok(())
     }
 
-    /// Publishes the job's state, then does what the job ordered: the owner sees at least what any
-    /// session has received.
+    /// Publishes the job's state, then executes the job's orders. In this order, the owner sees at
+    /// least all that any session has received.
     fn carry_out(&mut self) {
         self.publish();
         while let Some(order) = self.job.next_order() {
@@ -228,7 +230,7 @@ impl Hall {
         }
     }
 
-    /// Sends what is queued. A failure is heard of as the connection's end.
+    /// Sends queued frames. A failure is reported later, as the end of the connection.
     fn send(&mut self, token: u64) {
         let Some(connection) = self.connections.get_mut(&token) else { return };
         let Ok(asks) = connection.send() else { return };
@@ -264,7 +266,7 @@ impl Hall {
         }
     }
 
-    /// Drops connections that did not prove themselves, or did not close, in time.
+    /// Drops connections that did not authenticate, or did not close, before their deadlines.
     fn drop_late(&mut self, now: Instant) {
         let late: Vec<u64> =
             self.strangers.iter().filter(|(_, until)| **until <= now).map(|(token, _)| *token).collect();

@@ -1,9 +1,10 @@
-//! What the coordinator knows of its job, and what it decides.
+//! The coordinator's state of its job, and its decisions.
 //!
-//! [`joining`] gathers the ranks, [`hearing`] takes what they say, [`telling`] what they are told;
-//! [`epoch`] tells losses in three steps, [`rounds`] are exchanges, [`cut`] tells on which side of a cut
-//! job the coordinator is, [`standstill`] finds that all wait for each other. A standby begins with an
-//! [`election`] by a [`ballot`].
+//! [`joining`] gathers the ranks, [`hearing`] handles their messages, and [`telling`] sends
+//! messages to them. [`epoch`] reports losses in three steps, [`rounds`] implements exchanges,
+//! [`cut`] determines on which side of a partitioned job the coordinator is, and [`standstill`]
+//! detects that all ranks wait for each other. A standby begins with an [`election`], which is
+//! decided by a [`ballot`].
 
 mod ballot;
 mod cut;
@@ -38,54 +39,55 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What the job wants done with a connection.
+/// A request of the job concerning a connection.
 #[derive(Debug)]
 pub(super) enum Order {
     Send(u64, Frame),
-    /// To be closed when it has been sent everything and the other side has closed it.
+    /// Close it once everything has been sent and the other side has closed it.
     CloseGently(u64),
     Close(u64),
 }
 
-/// A rank.
+/// The state of one rank.
 #[derive(Debug)]
 struct Member {
     hello: Option<Hello>,
-    /// Its node's number, once the job runs.
+    /// The number of its node, once the job runs.
     node: u32,
-    /// Its connection.
+    /// The token of its connection.
     line: Option<u64>,
     heard: Instant,
     end: Option<End>,
-    /// Its loss has been told, if it is lost.
+    /// The loss has been reported to the other ranks, if this rank is lost.
     told: bool,
-    /// It was lost, but may go on elsewhere: nothing was heard from it, or it said that it goes.
+    /// It was lost but may continue under another coordinator: it was silent, or it reported that
+    /// it changes to another one.
     away: bool,
-    /// Where it would listen as a standby.
+    /// The address at which it would listen as a standby.
     standby: Option<SocketAddr>,
-    /// Its next exchange.
+    /// The number of its next exchange.
     round: u64,
 }
 
 impl Member {
-    /// Whether it takes part in the job, or has left and may still be communicated with.
+    /// Returns whether it takes part in the job, or has left and may still be communicated with.
     fn is_here(&self) -> bool {
         self.line.is_some() && matches!(self.end, None | Some(End::Left))
     }
 }
 
-/// How far the job has come.
+/// The phase of the job.
 #[derive(Debug, PartialEq, Eq)]
 enum Phase {
     Gathering,
-    /// A standby that waits for votes.
+    /// A standby that collects votes.
     Standing,
     Running,
     Refused(Refusal),
     Aborted(Abort),
 }
 
-/// The job.
+/// The state of a job.
 #[derive(Debug)]
 pub(super) struct Job {
     plan: Plan,
@@ -98,7 +100,7 @@ pub(super) struct Job {
     last_epoch: u64,
     rounds: Rounds,
     standstill: Standstill,
-    /// There if this began as a standby.
+    /// The election, if this began as a standby.
     ballot: Option<Election>,
     mistake: Option<Mistake>,
     all_ended: bool,
@@ -144,12 +146,12 @@ impl Job {
         self.plan.lease
     }
 
-    /// For how long a connection may be nobody's.
+    /// The time that a connection has to become that of a rank.
     pub(super) fn patience(&self) -> Duration {
         if self.ballot.is_some() { PROVE_WITHIN.max(3 * self.plan.lease) } else { PROVE_WITHIN }
     }
 
-    /// Returns the most bytes of a message, without its length.
+    /// Returns the maximum size of a message in bytes, without its length field.
     pub(super) fn message_limit(&self) -> usize {
         if self.ballot.is_some() { vote_limit(self.plan.ranks) } else { UP_LIMIT }
     }
@@ -162,7 +164,7 @@ impl Job {
         self.orders.pop_front()
     }
 
-    /// Tells whether how ranks ended has changed since this was last asked.
+    /// Returns whether the ends of ranks have changed since the last call.
     pub(super) fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
@@ -171,7 +173,7 @@ impl Job {
         self.members.iter().map(|member| member.end.clone()).collect()
     }
 
-    /// Returns how the job ended, if it has.
+    /// Returns how the job ended, if it has ended.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let (abort, refusal) = match &self.phase {
             Phase::Gathering | Phase::Standing => return None,
@@ -184,7 +186,7 @@ impl Job {
         Some(Outcome { ends, abort, refusal })
     }
 
-    /// Aborts the job, unless that was done or it could not start.
+    /// Aborts the job, unless it has been aborted already or could not start.
     pub(super) fn abort(&mut self, rank: Option<u32>, code: i32, text: String) {
         match self.phase {
             Phase::Gathering => self.refuse(Refusal::Aborted { text: text.clone() }),
@@ -200,7 +202,7 @@ impl Job {
         self.phase = Phase::Aborted(Abort { rank, code, text });
     }
 
-    /// Ends everything: connections are closed by the hall.
+    /// Ends everything; the hall closes the connections.
     pub(super) fn stop(&mut self) {
         self.stopped = true;
         for member in &mut self.members {
@@ -208,7 +210,7 @@ impl Job {
         }
     }
 
-    /// Returns when [`Self::tick`] has something to do.
+    /// Returns when [`Self::tick`] has to be called next.
     pub(super) fn next_time(&self) -> Instant {
         let far = self.next_beat + Duration::from_secs(3600);
         match self.phase {
@@ -226,7 +228,7 @@ impl Job {
         }
     }
 
-    /// Does what is due.
+    /// Performs the actions that are due.
     pub(super) fn tick(&mut self, now: Instant) {
         match self.phase {
             _ if self.stopped => {}
@@ -245,7 +247,7 @@ impl Job {
         }
     }
 
-    /// Begins all leases anew.
+    /// Restarts all leases.
     pub(super) fn forgive(&mut self, now: Instant) {
         for member in &mut self.members {
             member.heard = now;

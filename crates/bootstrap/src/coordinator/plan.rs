@@ -1,34 +1,35 @@
-//! What a coordinator has to know of its job, and why one can't be started.
+//! The parameters of a coordinator, and why a job can't be started.
 
 use std::{io, net::SocketAddr, time::Duration};
 
-/// What a coordinator has to know of its job.
+/// The parameters of a coordinator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// How many ranks the job has.
+    /// The number of ranks of the job.
     pub ranks: usize,
-    /// Within which time of the coordinator's start all of them have to come.
+    /// The time, from the coordinator's start, within which all ranks have to join.
     pub join_within: Duration,
-    /// For how long a rank may be silent, or owe an answer, before it is held for lost; and the same
-    /// for the coordinator. At least some tens of milliseconds; seconds where hosts are busy.
+    /// The time that a rank may be silent, or may take to answer, before it is considered lost; the
+    /// same holds for the coordinator. At least some tens of milliseconds; seconds where hosts are
+    /// busy.
     pub lease: Duration,
-    /// Bytes that are told to every rank when it joins.
+    /// Bytes that every rank receives when it joins.
     pub segment: Vec<u8>,
-    /// When ranks that have lost this coordinator find another one among themselves.
+    /// When ranks that have lost this coordinator elect another one among themselves.
     pub succession: Succession,
 }
 
-/// When ranks that have lost their coordinator find another one among themselves, if they are the
-/// larger part of the job. A coordinator that they have found is succeeded in any case.
+/// When ranks that have lost their coordinator elect another one among themselves, provided that
+/// they are the larger part of the job. An elected coordinator is succeeded in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Succession {
-    /// Never: whoever has lost the coordinator ends.
+    /// Never: a rank that has lost the coordinator ends.
     Never = 0,
-    /// When nothing is heard of it for the lease: the job may be cut. If its connections end, so has
-    /// its process, and everybody ends.
+    /// If the coordinator is silent for the lease: the job may be partitioned. If the coordinator's
+    /// connections end, its process has ended too, and all ranks end.
     AfterSilence = 1,
-    /// Also when its connections end.
+    /// Also if its connections end.
     AfterAnyEnd = 2,
 }
 
@@ -39,35 +40,35 @@ pub enum StartError {
     /// A job has 1 to `limit` ranks.
     #[error("a job has 1 to {limit} ranks, not {ranks}")]
     Ranks {
-        /// How many were asked for.
+        /// The requested number of ranks.
         ranks: usize,
-        /// The most there may be.
+        /// The maximum number of ranks.
         limit: usize,
     },
-    /// The segment is more than a message takes.
+    /// The segment exceeds the limit of a message.
     #[error("a segment of {size} bytes is more than the {limit} that are told")]
     Segment {
-        /// Its bytes.
+        /// Its size in bytes.
         size: usize,
-        /// How many may be.
+        /// The maximum size in bytes.
         limit: usize,
     },
-    /// The system refused a call, such as to listen at this address.
+    /// The system refused a call, such as one to listen at this address.
     #[error("{call} for {listen}: {cause}")]
     System {
         /// The call.
         call: &'static str,
         /// The address.
         listen: SocketAddr,
-        /// Why.
+        /// The reason.
         cause: io::Error,
     },
 }
 
-/// The most ranks of a job.
+/// The maximum number of ranks of a job.
 const RANK_LIMIT: usize = 1 << 16;
 
-/// The most bytes of a segment.
+/// The maximum size of a segment in bytes.
 const SEGMENT_LIMIT: usize = 1 << 20;
 
 impl Plan {

@@ -1,4 +1,4 @@
-//! The variable by which this crate's own launcher tells a process of its job.
+//! The variable by which this crate's own launcher describes the job to a process.
 
 use super::{DetectError, Found, variables::Variables};
 use std::{fmt, net::SocketAddr, str::FromStr};
@@ -6,31 +6,32 @@ use std::{fmt, net::SocketAddr, str::FromStr};
 /// The variable's name.
 pub const CLUSTER: &str = "ONESIDED_CLUSTER";
 
-/// What the variable says. Its text, which `Display` writes and `FromStr` reads, is
-/// `v1;rank=R;ranks=N;coordinator=ADDRESS:PORT;secret=stdin`, or with `secret=fd:F`: the secret
-/// itself never stands in it, since others may read a process's variables.
+/// The content of the variable. Its text, which `Display` writes and `FromStr` parses, is
+/// `v1;rank=R;ranks=N;coordinator=ADDRESS:PORT;secret=stdin`, or has `secret=fd:F` at its end. It
+/// never contains the secret itself, since others may read a process's variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cluster {
     /// The rank.
     pub rank: u32,
-    /// How many ranks the job has.
+    /// The number of ranks of the job.
     pub ranks: usize,
-    /// Where the coordinator listens.
+    /// The address at which the coordinator listens.
     pub coordinator: SocketAddr,
-    /// Where the secret's text form can be read, followed by a newline or the end.
+    /// The place from which to read the secret's text form, which is followed by a newline or the
+    /// end.
     pub secret: SecretAt,
 }
 
-/// Where a process can read the secret.
+/// The place from which a process can read the secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretAt {
-    /// In the first line of its standard input, the rest of which is the program's.
+    /// The first line of its standard input, the rest of which belongs to the program.
     Stdin,
-    /// From this descriptor, which it inherited.
+    /// This descriptor, which it inherited.
     Fd(i32),
 }
 
-/// A text that is not of this form.
+/// A text that does not have this form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotACluster;
 

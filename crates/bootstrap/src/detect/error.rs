@@ -1,27 +1,27 @@
-//! What may be wrong with the variables of launchers.
+//! Errors in the variables of launchers.
 
 use super::BadNodeList;
 
-/// The environment does not tell which rank of which job this process is.
+/// The environment does not identify this process's rank and job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DetectError {
-    /// A variable has a value that it can't have.
+    /// A variable has an invalid value.
     #[error("the variable {variable} is `{value}`, not {expected}")]
     Malformed {
         /// The variable.
         variable: &'static str,
         /// Its value.
         value: String,
-        /// What it should be.
+        /// The valid values.
         expected: &'static str,
     },
-    /// Some of a launcher's variables are there, but not all.
+    /// Some of a launcher's variables are set, but not all.
     #[error("the variable {missing} is not set, though {present} is")]
     HalfSet {
-        /// The one that is missing.
+        /// A variable that is not set.
         missing: &'static str,
-        /// One that is there.
+        /// A variable that is set.
         present: &'static str,
     },
     /// A rank is not below the number of ranks.
@@ -36,26 +36,26 @@ pub enum DetectError {
         /// The number of ranks.
         ranks: usize,
     },
-    /// Two launchers tell different things.
+    /// Two launchers disagree.
     #[error("{one} and {other} disagree about the {what}: {first} and {second}")]
     Disagreement {
-        /// What they disagree about.
+        /// The subject of the disagreement.
         what: &'static str,
-        /// A launcher.
+        /// One launcher.
         one: &'static str,
-        /// What it says.
+        /// The value given by that launcher.
         first: u64,
         /// The other launcher.
         other: &'static str,
-        /// What that says.
+        /// The value given by the other launcher.
         second: u64,
     },
-    /// Slurm's list of nodes is none.
+    /// Slurm's list of nodes is malformed.
     #[error("the variable {variable}: {cause}")]
     NodeList {
         /// The variable.
         variable: &'static str,
-        /// What is wrong.
+        /// The reason.
         cause: BadNodeList,
     },
 }

@@ -1,27 +1,28 @@
-//! Slurm's lists of nodes: `n[001-003,007],gpu[1-2]x`.
+//! Slurm node lists: `n[001-003,007],gpu[1-2]x`.
 
-/// The most nodes of a list.
+/// The maximum number of nodes of a list.
 const LIMIT: usize = 1 << 16;
 
-/// The most bytes of a name: that of a DNS name. It bounds the memory that a short list can ask for.
+/// The maximum length of a name in bytes: that of a DNS name. It bounds the memory that a short
+/// list can allocate.
 const NAME_LIMIT: usize = 253;
 
-/// A text is no list of nodes.
+/// A text is not a node list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no list of nodes: {why}")]
 pub struct BadNodeList {
     /// The text.
     pub text: String,
-    /// What is wrong with it.
+    /// The reason.
     pub why: &'static str,
 }
 
-/// Returns the names that a list of Slurm's stands for, in its order.
+/// Returns the names that a Slurm node list denotes, in its order.
 ///
-/// Entries are separated by commas. In brackets stand numbers and ranges, separated by commas too; a
-/// number is written with as many digits as the first of its range. An entry may have several
-/// brackets: each number of the first goes with all of the second. A list has 1 to 65536 names, of up to 253 bytes
-/// without their numbers.
+/// Entries are separated by commas. Brackets contain numbers and ranges, separated by commas too;
+/// the numbers of a range are written with as many digits as its first one. An entry may have
+/// several brackets: each number of the first is combined with all numbers of the second. A list
+/// has 1 to 65536 names, of up to 253 bytes without their numbers.
 pub fn node_list(text: &str) -> Result<Vec<String>, BadNodeList> {
     let bad = |why| BadNodeList { text: text.into(), why };
     let mut names = Vec::new();
@@ -34,7 +35,7 @@ pub fn node_list(text: &str) -> Result<Vec<String>, BadNodeList> {
     Ok(names)
 }
 
-/// Cuts a list at the commas outside of brackets.
+/// Splits a list at the commas outside of brackets.
 fn entries(text: &str) -> Result<Vec<&str>, &'static str> {
     let (mut entries, mut begin, mut inside) = (Vec::new(), 0, false);
     for (at, letter) in text.char_indices() {
@@ -57,7 +58,7 @@ fn entries(text: &str) -> Result<Vec<&str>, &'static str> {
     if entries.contains(&"") { Err("it has an empty entry") } else { Ok(entries) }
 }
 
-/// Returns the names of one entry, whose brackets are in order.
+/// Returns the names of one entry, whose brackets are balanced.
 fn names_of(entry: &str) -> Result<Vec<String>, &'static str> {
     let mut names = vec![String::new()];
     let mut rest = entry;

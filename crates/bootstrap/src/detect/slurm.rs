@@ -1,15 +1,15 @@
-//! A step of Slurm.
+//! A Slurm step.
 
 use super::{DetectError, Found, node_list, variables::Variables};
 
-/// What Slurm tells a task of a step.
+/// Slurm's description of a task of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slurm {
     /// The rank: `SLURM_PROCID`.
     pub rank: u32,
-    /// How many tasks the step has: `SLURM_STEP_NUM_TASKS`, or `SLURM_NTASKS`.
+    /// The number of tasks of the step: `SLURM_STEP_NUM_TASKS`, or `SLURM_NTASKS`.
     pub ranks: usize,
-    /// The step's nodes: `SLURM_STEP_NODELIST`, or `SLURM_JOB_NODELIST`.
+    /// The nodes of the step: `SLURM_STEP_NODELIST`, or `SLURM_JOB_NODELIST`.
     pub nodes: Vec<String>,
     /// The job: `SLURM_JOB_ID`.
     pub job: u64,
@@ -17,20 +17,20 @@ pub struct Slurm {
     pub step: u32,
 }
 
-/// Steps from this number on are none that `srun` started: a batch script, an interactive shell.
+/// Steps from this number on were not started by `srun`: a batch script, an interactive shell.
 const FIRST_SPECIAL: u32 = 0xffff_fff0;
 
 impl Slurm {
-    /// Returns the port at which the coordinator of this step listens: one of 20000 to 31999 by the
-    /// numbers of job and step, below those that systems give out by themselves.
+    /// Returns the port at which the coordinator of this step listens. The port is derived from the
+    /// numbers of job and step and is in the range 20000 to 31999, below the ephemeral ports.
     pub fn port(&self) -> u16 {
         let mixed = self.job.wrapping_mul(8_191).wrapping_add(u64::from(self.step).wrapping_mul(131));
         20_000 + (mixed % 12_000) as u16
     }
 }
 
-/// Looks for a step. Without `SLURM_STEP_ID`, or in a special step, the process is a shell or a
-/// script of Slurm's: no rank, whatever else is set.
+/// Looks for a step. Without `SLURM_STEP_ID`, or in a special step, the process is a shell or
+/// script of Slurm's and not a rank, regardless of the other variables.
 pub(super) fn find(env: Variables<'_>) -> Result<Option<Found>, DetectError> {
     if !env.has("SLURM_STEP_ID") || !env.has("SLURM_PROCID") {
         return Ok(None);

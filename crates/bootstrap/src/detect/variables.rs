@@ -1,4 +1,4 @@
-//! Reading groups of variables.
+//! Reading groups of environment variables.
 
 use super::DetectError;
 use std::{ffi::OsString, str::FromStr};
@@ -12,7 +12,8 @@ impl Variables<'_> {
         (self.0)(name).is_some()
     }
 
-    /// Tells whether a group is there: if one of `tell` is, all of `group` have to be.
+    /// Returns whether a group is set: if any of its marker variables is, all variables of `group`
+    /// have to be.
     pub(super) fn whole(self, tell: &[&'static str], group: &[&'static str]) -> Result<bool, DetectError> {
         let Some(present) = tell.iter().find(|name| self.has(name)) else { return Ok(false) };
         match group.iter().find(|name| !self.has(name)) {
@@ -38,7 +39,7 @@ impl Variables<'_> {
         number.ok_or_else(|| self.malformed(name, "a number in its range"))
     }
 
-    /// Reads a rank and the number of ranks.
+    /// Parses a rank and the number of ranks.
     pub(super) fn rank_of(self, variable: &'static str, of: &'static str) -> Result<(u32, usize), DetectError> {
         let (rank, ranks): (u32, u32) = (self.number(variable)?, self.number(of)?);
         if rank >= ranks {

@@ -1,11 +1,11 @@
-//! The entry points with seeded bytes: random ones, and messages with some bytes changed.
+//! Runs the entry points with seeded bytes: random ones, and messages with some bytes changed.
 
 mod samples;
 
 use super::*;
 use samples::{DOWNS, Random, UPS, any_down, any_up, hello};
 
-/// Cases of each of the ten targets.
+/// The number of cases of each of the ten targets.
 const CASES: u64 = 20_000;
 
 /// Prints the seed of a case that fails.
@@ -19,7 +19,7 @@ impl Drop for Case {
     }
 }
 
-/// Calls `target` with random bytes, and with samples of which some bytes are changed.
+/// Calls `target` with random bytes, and with samples in which some bytes are changed.
 fn run(target: fn(&[u8]), mut sample: impl FnMut(&mut Random) -> Vec<u8>) {
     for seed in 0..CASES {
         let _case = Case(seed);
@@ -35,7 +35,7 @@ fn steps_of(random: &mut Random, mut message: impl FnMut(&mut Random) -> Vec<u8>
     let mut bytes = random.bytes(2);
     bytes.resize(2, 0);
     for _ in 0..random.below(12) {
-        // Mostly something that is said, by few connections.
+        // Most steps send a message, over few connections.
         let kind = if random.below(4) == 0 { random.below(32) } else { 24 + random.below(4) };
         let message = message(random);
         bytes.extend([kind as u8, message.len().min(255) as u8]);
@@ -106,7 +106,7 @@ fn any_text_is_what_launchers_tell_or_none() {
     run(variables, |random| samples::hex(random).into_bytes());
 }
 
-/// A short list does not ask for gigabytes.
+/// A short list does not allocate gigabytes.
 #[test]
 fn a_long_name_of_many_nodes_is_refused() {
     let list = format!("{}[1-65536]", "n".repeat(100_000));

@@ -1,9 +1,9 @@
-//! What PMIx's headers say: structures, constants and types of functions.
+//! The parts of PMIx's headers that are used here: structures, constants and function types.
 //!
-//! All is written by hand. A program in C printed sizes, offsets, constants and prototypes from the
-//! headers of libpmix 4.2.2, and from those of the branches v3.0, v3.2, v4.0, v4.1, v4.2, v5.0, v6.0
-//! and v6.1 of OpenPMIx, for x86-64: all agree with what is asserted here. In 2.x `pmix_value_t` has
-//! 24 bytes instead of 32. Other than 64 bits were not compared. All versions have the soname
+//! Everything is written by hand. A C program printed sizes, offsets, constants and prototypes from
+//! the headers of libpmix 4.2.2, and from those of the branches v3.0, v3.2, v4.0, v4.1, v4.2, v5.0,
+//! v6.0 and v6.1 of OpenPMIx, for x86-64: all agree with the assertions here. In 2.x `pmix_value_t`
+//! has 24 bytes instead of 32. Only 64-bit systems were compared. All versions have the soname
 //! `libpmix.so.2`.
 
 use core::{
@@ -11,13 +11,13 @@ use core::{
     mem::offset_of,
 };
 
-/// The most bytes of a key, without the zero at its end (`PMIX_MAX_KEYLEN`).
+/// The maximum length of a key in bytes, without the terminating zero (`PMIX_MAX_KEYLEN`).
 pub(super) const KEY_LIMIT: usize = 511;
-/// All ranks of a namespace; whose values are the job's (`PMIX_RANK_WILDCARD`).
+/// All ranks of a namespace, whose values are those of the job (`PMIX_RANK_WILDCARD`).
 pub(super) const JOB: u32 = u32::MAX - 1;
 /// The key of the number of ranks, a `u32` (`PMIX_JOB_SIZE`).
 pub(super) const JOB_SIZE: &CStr = c"pmix.job.size";
-/// The call was in vain for too long (`PMIX_ERR_TIMEOUT`).
+/// The call timed out (`PMIX_ERR_TIMEOUT`).
 pub(super) const TIMEOUT: i32 = -24;
 /// There is no such value (`PMIX_ERR_NOT_FOUND`).
 pub(super) const NOT_FOUND: i32 = -46;
@@ -56,7 +56,7 @@ pub(super) struct Variable {
     separator: c_char,
 }
 
-/// The union of `pmix_value_t`, without the members that nobody reads.
+/// The union of `pmix_value_t`, without the members that are not read here.
 #[repr(C)]
 pub(super) union Data {
     pub(super) flag: bool,

@@ -1,9 +1,9 @@
-//! What goes wrong with PMIx.
+//! Errors of PMIx.
 
 use core::time::Duration;
 use std::io;
 
-/// What goes wrong with PMIx. Ranks are those of the job; a status is the library's, negative.
+/// An error of PMIx. Ranks are those of the job; a status is the library's, negative.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PmixError {
@@ -18,7 +18,7 @@ pub enum PmixError {
     Missing {
         /// Its name or path.
         library: String,
-        /// What the system's loader says.
+        /// The message of the system's loader.
         reason: String,
     },
     /// The library lacks a function.
@@ -28,10 +28,10 @@ pub enum PmixError {
         library: String,
         /// The function.
         symbol: &'static str,
-        /// What the system's loader says.
+        /// The message of the system's loader.
         reason: String,
     },
-    /// The library's structures are laid out in another way, or nobody compared them.
+    /// The library's structures have a different layout, or one that has not been compared.
     #[error("the PMIx library {library} says {version:?}; versions 3 and later on 64 bits can be used")]
     Version {
         /// The library's name or path.
@@ -39,10 +39,10 @@ pub enum PmixError {
         /// The version as the library gives it.
         version: String,
     },
-    /// This process has a client already; one that hung keeps its place for ever.
+    /// This process has a client already. A client that hung occupies its place for ever.
     #[error("this process has a PMIx client already")]
     InUse,
-    /// The system gave no thread for the calls.
+    /// The system refused to create a thread for the calls.
     #[error("a thread for PMIx: {0}")]
     Thread(#[source] io::Error),
     /// A call failed.
@@ -50,51 +50,51 @@ pub enum PmixError {
     Call {
         /// The function of the library.
         call: &'static str,
-        /// What it returned.
+        /// The returned status.
         status: i32,
-        /// The library's text for that.
+        /// The library's text for the status.
         text: String,
     },
-    /// Not all came to a fence, or another call took too long.
+    /// Not all ranks called a fence in time, or another call took too long.
     #[error("{call}: nothing within {within:?}")]
     TimedOut {
         /// The function of the library.
         call: &'static str,
-        /// How long was waited.
+        /// The time spent waiting.
         within: Duration,
     },
-    /// A rank's value did not come in time: it was not put, not published, or the rank is gone.
+    /// A rank's value did not arrive in time: it was not put or not published, or the rank is gone.
     #[error("rank {rank}: no value of key {key:?} within {within:?}")]
     Silent {
-        /// Whose value.
+        /// The rank.
         rank: u32,
         /// Its key.
         key: String,
-        /// How long was waited.
+        /// The time spent waiting.
         within: Duration,
     },
-    /// The launcher knows that there is no such value.
+    /// The launcher reports that there is no such value.
     #[error("rank {rank} has published no value of key {key:?}")]
     NotFound {
-        /// Whose value.
+        /// The rank.
         rank: u32,
         /// Its key.
         key: String,
     },
-    /// A call did not come back, so there is nobody to call any more.
+    /// A call did not return, so the client's thread can't make further calls.
     #[error("{call} did not come back; this client is of no use any more")]
     Lost {
         /// The function of the library.
         call: &'static str,
     },
-    /// A value that is no bytes and was not put by a client of this kind.
+    /// A value that does not consist of bytes and was not put by a client of this kind.
     #[error("rank {rank}: the value of key {key:?} has PMIx's type {kind}, which is none of bytes")]
     Kind {
-        /// Whose value.
+        /// The rank.
         rank: u32,
         /// Its key.
         key: String,
-        /// PMIx's number of its type.
+        /// PMIx's number of the value's type.
         kind: u16,
     },
     /// The job has no such rank.
@@ -102,15 +102,15 @@ pub enum PmixError {
     NoSuchRank {
         /// The rank.
         rank: u32,
-        /// How many ranks there are.
+        /// The number of ranks of the job.
         ranks: usize,
     },
-    /// A key that PMIx can't take: empty, longer than the limit, with a zero, or one of its own.
+    /// A key that PMIx can't accept: empty, longer than the limit, with a zero byte, or reserved.
     #[error("key {key:?}: from 1 to {limit} bytes without zeros that do not start with \"pmix\" are possible")]
     BadKey {
         /// The key.
         key: String,
-        /// The most bytes that a key may have.
+        /// The maximum length of a key in bytes.
         limit: usize,
     },
 }

@@ -1,17 +1,18 @@
-//! Jobs of launchers that speak PMIx: `srun --mpi=pmix`, Open MPI's and PRRTE's `mpirun`, and others.
+//! Jobs of launchers with PMIx: `srun --mpi=pmix`, `mpirun` of Open MPI and PRRTE, and others.
 //!
-//! libpmix (OpenPMIx) is opened when a [`Pmix`] is made; a program needs it neither when it is built
-//! nor where no launcher with PMIx starts it. Versions 3 to 6 have the layout that is used here, on
-//! 64 bits; it was compared by hand with the headers of 3.0, 3.2, 4.0, 4.1, 4.2, 5.0, 6.0 and 6.1,
-//! and it has run with 4.2.2.
+//! libpmix (OpenPMIx) is opened when a [`Pmix`] is created; a program needs it neither at build
+//! time nor where it is not started by a launcher with PMIx. Versions 3 to 6 have the layout that
+//! is used here, on 64 bits; it was compared by hand with the headers of 3.0, 3.2, 4.0, 4.1, 4.2,
+//! 5.0, 6.0 and 6.1, and has run with 4.2.2.
 //!
-//! Every call has an end. PMIx's own limit (`PMIX_TIMEOUT`) is in whole seconds, and servers stop
-//! heeding it in a fence once all ranks of a host have come. So a thread of this module makes the
-//! calls, and whoever asks waits a second longer than the library should. A call that is not back by
-//! then is left to itself, with its thread, and the client is of no use any more.
+//! Every call has a time limit. PMIx's own limit (`PMIX_TIMEOUT`) is in whole seconds, and servers
+//! ignore it in a fence once all ranks of a host have called the fence. So a thread of this module
+//! makes the calls, and the caller waits one second longer than the library should. A call that has
+//! not returned by then is abandoned together with its thread, and the client can't be used any
+//! longer.
 //!
-//! Launchers take a process that ends without a `PMIx_Finalize` for one that failed, and end its
-//! job, so a [`Pmix`] is to be dropped before the process's end.
+//! A launcher considers a process that ends without `PMIx_Finalize` as failed, and ends its job, so
+//! a [`Pmix`] has to be dropped before the process ends.
 
 mod abi;
 mod error;
@@ -31,10 +32,10 @@ use std::{env, ffi::CString};
 /// The library that [`Pmix::open`] opens.
 pub const LIBRARY: &str = "libpmix.so.2";
 
-/// What each launcher with PMIx sets.
+/// The variables that each launcher with PMIx sets.
 const MARKS: [&str; 2] = ["PMIX_NAMESPACE", "PMIX_RANK"];
 
-/// What a call may take longer than the library's own limit.
+/// The time that a call may take beyond the library's own limit.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Returns whether a launcher with PMIx started this process.
@@ -42,8 +43,8 @@ pub fn is_launched() -> bool {
     MARKS.iter().all(|mark| env::var_os(mark).is_some())
 }
 
-/// A client of the launcher that started this process; one at a time in a process. Dropping it says
-/// farewell to the launcher (`PMIx_Finalize`), which takes 5 s at most.
+/// A client of the launcher that started this process. A process has at most one at a time.
+/// Dropping it disconnects from the launcher (`PMIx_Finalize`), which takes at most 5 s.
 #[derive(Debug)]
 pub struct Pmix {
     worker: Worker,
@@ -55,21 +56,21 @@ pub struct Pmix {
 }
 
 impl Pmix {
-    /// Connects with the launcher through [`LIBRARY`].
+    /// Connects to the launcher through [`LIBRARY`].
     ///
-    /// A fence or a get ends within `within`, rounded up to whole seconds and not less than one,
-    /// and one second more; so does this.
+    /// A fence or a get ends within `within`, rounded up to whole seconds and at least one second,
+    /// plus one second; so does this call.
     ///
     /// # Errors
     /// [`PmixError::NotLaunched`] if no launcher with PMIx started this process,
     /// [`PmixError::Missing`], [`PmixError::Symbol`] or [`PmixError::Version`] if its library is
-    /// missing or of no use, [`PmixError::InUse`] if there is a client already, and what the first
-    /// calls say.
+    /// missing or unsuitable, [`PmixError::InUse`] if there is a client already, and the errors of
+    /// the first calls.
     pub fn open(within: Duration) -> Result<Self, PmixError> {
         Self::open_library(LIBRARY, within)
     }
 
-    /// Connects with the launcher through the library of a name or path, as [`Pmix::open`] does.
+    /// Connects to the launcher through the library of this name or path, as [`Pmix::open`] does.
     ///
     /// # Errors
     /// Those of [`Pmix::open`].
@@ -90,12 +91,12 @@ impl Pmix {
         Ok(Self { worker, version: library.version(), namespace, rank, ranks, seconds })
     }
 
-    /// Returns the library's version, as it gives it.
+    /// Returns the library's version, in the library's own words.
     pub fn version(&self) -> &str {
         self.version
     }
 
-    /// Returns the job's name, the same on all ranks and unique to it while it runs.
+    /// Returns the job's name, which is the same on all ranks and unique while the job runs.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
@@ -172,18 +173,18 @@ impl Bootstrap for Pmix {
     }
 }
 
-/// Returns the library's limit, in seconds.
+/// Returns the library's limit, in whole seconds.
 fn whole_seconds(within: Duration) -> c_int {
     let seconds = within.as_secs().saturating_add(u64::from(within.subsec_nanos() > 0));
     c_int::try_from(seconds.max(1)).unwrap_or(c_int::MAX)
 }
 
-/// Returns how long to wait for a call with that limit.
+/// Returns the time to wait for a call with that limit.
 fn bound(seconds: c_int) -> Duration {
     Duration::from_secs(seconds.unsigned_abs().into()) + GRACE
 }
 
-/// Returns a key as the library takes it.
+/// Converts a key to the library's form.
 fn name_of(key: &str) -> Result<CString, PmixError> {
     let good = !key.is_empty() && key.len() <= abi::KEY_LIMIT && !key.starts_with("pmix");
     let name = good.then(|| CString::new(key).ok()).flatten();

@@ -1,15 +1,15 @@
-//! The calls of libpmix, which is opened when it is asked for.
+//! Bindings to libpmix, which is opened on demand.
 //!
 //! **Invariants.**
-//! * The structures and functions are as [`abi`](super::abi) has them: [`Library::open`] refuses
-//!   versions before 3 and other than 64 bits.
-//! * A library is never closed: its threads and its functions for the process's end go on. So its
-//!   functions live as long as the process.
-//! * A [`Session`] stays on the thread that made it, and it exists between a `PMIx_Init` that
+//! * The structures and functions are as [`abi`](super::abi) declares them: [`Library::open`]
+//!   refuses versions before 3 and systems other than 64-bit ones.
+//! * A library is never closed: its threads and its exit handlers continue to run. So its functions
+//!   live as long as the process.
+//! * A [`Session`] stays on the thread that created it, and it exists between a `PMIx_Init` that
 //!   succeeded and its one `PMIx_Finalize`; each other call takes a session.
-//! * What is handed to a call outlives it, since all calls block, and the library copies it.
-//! * A value that the library hands out is its caller's; it was made by `malloc`, and so were the
-//!   bytes it points to. It is copied and freed here, once.
+//! * The arguments of a call outlive it, since all calls block, and the library copies them.
+//! * A value that the library returns belongs to the caller; it was allocated by `malloc`, and so
+//!   were the bytes it points to. It is copied and freed here, once.
 
 #![allow(unsafe_code)]
 
@@ -29,19 +29,19 @@ use core::{
 };
 use std::ffi::CString;
 
-/// A call that failed: its name, and what it returned.
+/// A failed call: its name and the returned status.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Failed {
     pub(super) call: &'static str,
     pub(super) status: i32,
 }
 
-/// A value that somebody put, or that the launcher tells.
+/// A value that a rank put, or that the launcher provides.
 #[derive(Debug)]
 pub(super) enum Found {
     Bytes(Vec<u8>),
     Number(u32),
-    /// Of another type, by PMIx's number.
+    /// Of another type, identified by PMIx's number.
     Other(u16),
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Library {
 }
 
 impl Library {
-    /// Opens the library of a name or path, for as long as the process lives.
+    /// Opens the library of this name or path, for the lifetime of the process.
     pub(super) fn open(name: &str) -> Result<&'static Self, PmixError> {
         let missing = |reason| PmixError::Missing { library: name.to_owned(), reason };
         let path = CString::new(name).map_err(|error| missing(error.to_string()))?;
@@ -90,7 +90,7 @@ impl Library {
         Ok(Box::leak(Box::new(library)))
     }
 
-    /// Returns the version as the library gives it.
+    /// Returns the version in the library's own words.
     pub(super) fn version(&self) -> &str {
         &self.version
     }
@@ -123,27 +123,27 @@ unsafe fn symbol<F: Copy>(handle: NonNull<c_void>, library: &str, name: &'static
     Ok(unsafe { mem::transmute_copy(&found) })
 }
 
-/// Returns what the loader says of the last call of this thread that failed.
+/// Returns the loader's message for the last failed call of this thread.
 fn loaders_words() -> String {
     // SAFETY: the text is this thread's until its next call of the loader.
     unsafe { text(libc::dlerror()) }.unwrap_or_else(|| "the loader does not say why".to_owned())
 }
 
-/// Copies a text of C, if there is one.
+/// Copies a C string, if there is one.
 ///
 /// # Safety
-/// The address is null, or that of a text that ends with a zero and does not change meanwhile.
+/// The address is null, or that of a zero-terminated text that does not change during the call.
 unsafe fn text(address: *const c_char) -> Option<String> {
     // SAFETY: it is a text, as the caller promises.
     (!address.is_null()).then(|| unsafe { CStr::from_ptr(address) }.to_string_lossy().into_owned())
 }
 
-/// Makes a result of what `call` returned.
+/// Converts the status that `call` returned to a result.
 fn check(call: &'static str, status: c_int) -> Result<(), Failed> {
     if status == 0 { Ok(()) } else { Err(Failed { call, status }) }
 }
 
-/// Returns an attribute for a call.
+/// Creates an attribute for a call.
 fn info(key: &CStr, kind: u16, data: Data) -> Info {
     let mut info = Info { key: [0; KEY_LIMIT + 1], flags: 0, value: Value { kind, data } };
     info.key[..key.count_bytes()].copy_from_slice(key.to_bytes());
@@ -161,7 +161,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Connects with the launcher's server.
+    /// Connects to the launcher's server.
     pub(super) fn init(library: &'static Library) -> Result<Self, Failed> {
         let mut me = Proc { namespace: [0; 256], rank: 0 };
         // SAFETY: the library fills `me`; there are no attributes.
@@ -180,7 +180,7 @@ impl Session {
         String::from_utf8_lossy(&self.namespace[..end]).into_owned()
     }
 
-    /// Keeps bytes until the next commit.
+    /// Stores bytes until the next commit.
     pub(super) fn put(&self, key: &CStr, bytes: &[u8]) -> Result<(), Failed> {
         let bytes = ByteObject { bytes: bytes.as_ptr().cast_mut().cast(), size: bytes.len() };
         let mut value = Value { kind: BYTE_OBJECT, data: Data { bytes } };
@@ -188,13 +188,13 @@ impl Session {
         check("PMIx_Put", unsafe { (self.library.put)(GLOBAL, key.as_ptr(), &mut value) })
     }
 
-    /// Publishes what was put.
+    /// Publishes all values put since the last commit.
     pub(super) fn commit(&self) -> Result<(), Failed> {
         // SAFETY: a session is there.
         check("PMIx_Commit", unsafe { (self.library.commit)() })
     }
 
-    /// Waits for all ranks of the job, and spreads what they published.
+    /// Waits for all ranks of the job, and distributes their published values.
     pub(super) fn fence(&self, seconds: c_int) -> Result<(), Failed> {
         let infos = [info(COLLECT_DATA, BOOL, Data { flag: true }), info(TIMEOUT_KEY, INT, Data { integer: seconds })];
         // SAFETY: no ranks mean all of them; the attributes outlive the call.
@@ -225,13 +225,13 @@ impl Drop for Session {
     }
 }
 
-/// Copies a value and frees it. What a value of an unknown type points to is left.
+/// Copies a value and frees it. If its type is unknown, the data that it points to is leaked.
 ///
 /// # Safety
-/// The value was handed out by the library, and nobody uses or frees it afterwards.
+/// The value was returned by the library and is not used or freed afterwards.
 unsafe fn take(value: *mut Value) -> Found {
-    // SAFETY: the value is valid, as the caller promises, and its type tells which member of the
-    // union is set; the bytes are there if there are any. Both came from `malloc`.
+    // SAFETY: the value is valid, as the caller promises, and its type determines which member of
+    // the union is set; the bytes exist if there are any. Both were allocated by `malloc`.
     unsafe {
         let found = match (*value).kind {
             BYTE_OBJECT => {

@@ -1,4 +1,4 @@
-//! A thread that makes the calls, so that one that does not come back holds nobody up.
+//! A thread that makes the calls, so that a call that does not return does not block its caller.
 
 use super::{
     error::PmixError,
@@ -13,11 +13,11 @@ use std::{
     thread,
 };
 
-/// Held by the thread that has this process's session. The lock orders one session's end before the
-/// next one's beginning.
+/// Held by the thread that has this process's session. The lock orders the end of one session
+/// before the beginning of the next.
 static SESSION: Mutex<()> = Mutex::new(());
 
-/// How long dropping waits for `PMIx_Finalize`, which gives up after 2 s by itself.
+/// The time that dropping waits for `PMIx_Finalize`, which gives up after 2 s by itself.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 type Job = Box<dyn FnOnce(&Session) + Send>;
@@ -26,16 +26,16 @@ type Job = Box<dyn FnOnce(&Session) + Send>;
 #[derive(Debug)]
 pub(super) struct Worker {
     library: &'static Library,
-    /// Without it the thread ends.
+    /// The thread ends when this is dropped.
     jobs: Option<Sender<Job>>,
-    /// Closed when the session is over.
+    /// Closed when the session has ended.
     over: Receiver<()>,
-    /// A call that did not come back.
+    /// The call that did not return, if any.
     lost: Option<&'static str>,
 }
 
 impl Worker {
-    /// Starts the thread and the session, and returns what `greet` finds out.
+    /// Starts the thread and the session, and returns the result of `greet`.
     pub(super) fn start<T: Send + 'static>(
         library: &'static Library,
         within: Duration,
@@ -62,7 +62,7 @@ impl Worker {
                     return;
                 }
             };
-            // Nobody listens if it took too long; then the channel of jobs is closed too.
+            // The receiver is gone if this took too long; then the channel of jobs is closed too.
             let _ = tell.send(Ok(greet(&session)));
             for job in asked {
                 job(&session);
@@ -74,7 +74,7 @@ impl Worker {
         Ok((worker, greeting))
     }
 
-    /// Makes a call, and waits for its end.
+    /// Makes a call, and waits until it returns.
     pub(super) fn call<T: Send + 'static>(
         &mut self,
         call: &'static str,
@@ -86,7 +86,7 @@ impl Worker {
         }
         let (tell, told) = mpsc::channel();
         let job: Job = Box::new(move |session| {
-            // Nobody listens if it took too long.
+            // The receiver is gone if the call took too long.
             let _ = tell.send(job(session));
         });
         if let Some(jobs) = &self.jobs
@@ -98,7 +98,7 @@ impl Worker {
         self.wait(call, within, &told)
     }
 
-    /// Makes an error of a call that failed.
+    /// Creates the error of a failed call.
     pub(super) fn failed(&self, failed: Failed) -> PmixError {
         call_failed(self.library, failed)
     }

@@ -1,4 +1,4 @@
-//! Why ranks do not find each other.
+//! Errors of a rendezvous.
 
 use crate::{BadSecret, LauncherError, SecretFileError, StartError};
 use std::{
@@ -14,52 +14,52 @@ pub enum RendezvousError {
     /// The launcher's store failed.
     #[error(transparent)]
     Launcher(#[from] LauncherError),
-    /// The file of the secret is not as it has to be.
+    /// The secret file does not satisfy the requirements.
     #[error(transparent)]
     SecretFile(#[from] SecretFileError),
-    /// What stands where the secret should be is none.
+    /// The text that should be the secret is not one.
     #[error(transparent)]
     Secret(#[from] BadSecret),
-    /// The coordinator can't have this job.
+    /// The coordinator can't run this job.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The launcher's store has to be opened by the caller.
+    /// The caller has to open the launcher's store first.
     #[error("the store of {launcher} has to be opened first")]
     NoStore {
         /// The launcher.
         launcher: &'static str,
     },
-    /// What rank 0 put into the launcher's store did not come back.
+    /// The launcher's store does not return the value that rank 0 puts.
     #[error("{launcher} does not hold the address and secret that rank 0 puts there")]
     Published {
         /// The launcher.
         launcher: &'static str,
     },
-    /// This host has no such interface.
+    /// This host does not have such an interface.
     #[error("this host has no interface {wanted}; it has {}", list(known))]
     UnknownInterface {
-        /// What was asked for.
+        /// The requested interface.
         wanted: String,
-        /// What there is: names and addresses.
+        /// The existing interfaces: names and addresses.
         known: Vec<(String, IpAddr)>,
     },
-    /// Rank 0's host has no address.
+    /// The address of rank 0's host can't be resolved.
     #[error("{host}, the host of rank 0, has no address{}", reason(cause))]
     UnknownHost {
         /// The host.
         host: String,
-        /// What the system says.
+        /// The error of the system.
         cause: Option<io::Error>,
     },
-    /// The coordinator's process did not say where it listens. If it says nothing at all, `main` may
-    /// not call `serve_if_asked` first.
+    /// The coordinator's process did not report the address at which it listens. If it prints
+    /// nothing at all, `main` may lack the call of `serve_if_asked` at its beginning.
     #[error("the coordinator's process did not begin to listen at {listen} within {within:?}: {said}")]
     NotServing {
-        /// Where it should listen.
+        /// The requested address.
         listen: SocketAddr,
-        /// How long it was waited for.
+        /// The time spent waiting.
         within: Duration,
-        /// What it said.
+        /// The output of the process.
         said: String,
     },
     /// The system refused a call.
@@ -67,7 +67,7 @@ pub enum RendezvousError {
     System {
         /// The call.
         call: &'static str,
-        /// Why.
+        /// The reason.
         cause: io::Error,
     },
 }

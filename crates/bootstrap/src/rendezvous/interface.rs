@@ -1,9 +1,9 @@
 //! The addresses of this host, by the names of its interfaces.
 //!
-//! They are asked of the kernel by a message of `RTM_GETADDR` over a netlink socket: a header of 16
-//! bytes (length, type, flags, number, sender), then a byte for the family of addresses and zeros.
-//! The answers have the same header, then family, prefix length, flags, scope, the interface's number,
-//! and attributes: length, type, bytes, each at a multiple of 4.
+//! They are requested from the kernel by an `RTM_GETADDR` message over a netlink socket: a header
+//! of 16 bytes (length, type, flags, number, sender), then a byte for the address family and zeros.
+//! The answers have the same header, then family, prefix length, flags, scope, the interface's
+//! number, and attributes: length, type, bytes, each aligned to 4 bytes.
 
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netdevice::index_to_name, recv, send, socket_with,
@@ -18,10 +18,10 @@ const GET_ADDRESS: u16 = 22;
 const NEW_ADDRESS: u16 = 20;
 const DONE: u16 = 3;
 const ERROR: u16 = 2;
-/// A request for all there are.
+/// A request for all existing entries.
 const REQUEST_DUMP: u16 = 0x1 | 0x300;
 const ADDRESS: u16 = 1;
-/// The own address, where the two ends of a line differ.
+/// The local address, where the two ends of a point-to-point link differ.
 const LOCAL: u16 = 2;
 
 /// An address of an interface.
@@ -31,7 +31,7 @@ pub(crate) struct Interface {
     pub(crate) address: IpAddr,
 }
 
-/// Returns the addresses of all interfaces of this host, apart from those of one link only.
+/// Returns the addresses of all interfaces of this host, except link-local ones.
 pub(crate) fn interfaces() -> io::Result<Vec<Interface>> {
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     let mut request = Vec::new();
@@ -61,7 +61,7 @@ pub(crate) fn interfaces() -> io::Result<Vec<Interface>> {
     }
 }
 
-/// Takes a message off `rest`; returns its type and what follows its header.
+/// Takes a message off `rest`; returns its type and the bytes after its header.
 fn next_message<'a>(rest: &mut &'a [u8]) -> Option<(u16, &'a [u8])> {
     let length = u32::from_ne_bytes(rest.get(..4)?.try_into().ok()?) as usize;
     let kind = u16::from_ne_bytes(rest.get(4..6)?.try_into().ok()?);
@@ -70,7 +70,7 @@ fn next_message<'a>(rest: &mut &'a [u8]) -> Option<(u16, &'a [u8])> {
     Some((kind, message))
 }
 
-/// Returns the interface's number and the address of a message, unless that is of one link only.
+/// Returns the interface's number and the address of a message, unless the address is link-local.
 fn address_of(message: &[u8]) -> Option<(u32, IpAddr)> {
     let index = u32::from_ne_bytes(message.get(4..8)?.try_into().ok()?);
     let (mut rest, mut address, mut local) = (message.get(8..)?, None, None);

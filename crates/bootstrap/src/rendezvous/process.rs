@@ -1,19 +1,19 @@
 //! The coordinator in a process of its own.
 //!
-//! Rank 0's process executes its program again, with the variable [`COORDINATOR`]. Over the child's
-//! standard input come two lines: the secret, and the segment to the base of 16; the child answers
-//! with one line: `listening ADDRESS`, or why not. The parent never closes its end, so its end is the
-//! end of the parent.
+//! Rank 0's process executes its program again, with the variable [`COORDINATOR`]. The child
+//! receives two lines over its standard input: the secret, and the segment in hexadecimal. It
+//! answers with one line: `listening ADDRESS`, or an error. The parent never closes its end of the
+//! pipe, so the end of the pipe means the end of the parent.
 
 use super::RendezvousError;
-use crate::{Coordinator, Plan, Secret, Succession, inherited::read_line, pmi::bytes_of};
+use crate::{Coordinator, Plan, Secret, Succession, ThisProgram, inherited::read_line, pmi::bytes_of};
 use std::{
     env,
     io::{self, Read, Write, stdin},
     mem,
     net::SocketAddr,
     os::unix::process::CommandExt,
-    process::{Command, ExitCode, Stdio},
+    process::{ExitCode, Stdio},
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -22,13 +22,14 @@ use std::{
 /// The variable that makes a process the coordinator of a job: `v1;LISTEN;RANKS;JOIN_NS;LEASE_NS`.
 pub const COORDINATOR: &str = "ONESIDED_COORDINATOR";
 
-/// What the longest line needs: a segment of 1 MiB.
+/// The length of the longest line: a segment of 1 MiB.
 const LINE_LIMIT: usize = 3 << 20;
 
-/// For how long a coordinator whose job could not start tells latecomers why, at most.
+/// The maximum time for which a coordinator whose job could not start reports the reason to
+/// latecomers.
 const LATECOMERS: Duration = Duration::from_secs(10);
 
-/// Starts the coordinator's process; returns where it listens.
+/// Starts the coordinator's process; returns the address at which it listens.
 pub(super) fn start(
     listen: SocketAddr,
     secret: &Secret,
@@ -39,9 +40,9 @@ pub(super) fn start(
     let failed = |call| move |cause| RendezvousError::System { call, cause };
     let Plan { ranks, join_within, lease, segment, .. } = plan;
     let text = format!("v1;{listen};{ranks};{};{}", join_within.as_nanos(), lease.as_nanos());
-    let mut command = Command::new(env::current_exe().map_err(failed("current_exe"))?);
+    let mut command = ThisProgram::find().map_err(failed("find this program"))?.command();
     command.env(COORDINATOR, text).stdin(Stdio::piped()).stdout(Stdio::piped());
-    // A terminal's interrupt is for the ranks: how they end is what this process tells.
+    // A terminal's interrupt is for the ranks: the coordinator's process reports how they end.
     let mut child = command.process_group(0).spawn().map_err(failed("start the coordinator"))?;
     let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(failed("start the coordinator")(io::ErrorKind::BrokenPipe.into()));
@@ -58,18 +59,19 @@ pub(super) fn start(
     };
     // It stays open for as long as this process lives.
     mem::forget(input);
-    // Whoever ends first: nothing is left of the other.
+    // Regardless of which process ends first, nothing of the other remains.
     let reaper = thread::Builder::new().name("coordinator's end".into()).stack_size(64 << 10);
     reaper.spawn(move || child.wait()).map_err(failed("thread"))?;
     Ok(address)
 }
 
-/// Is the coordinator of a job, if this process was started for that, and returns how to end it; then
-/// `main` has to return that at once. Otherwise returns nothing. A program whose ranks use
-/// [`rendezvous`](super::rendezvous) calls it first in `main`.
+/// Serves as the coordinator of a job, if this process was started for that, and returns its exit
+/// code, which `main` has to return immediately. Otherwise returns `None`. A program whose ranks
+/// use [`rendezvous`](super::rendezvous) calls this function first in `main`.
 ///
-/// It serves until all ranks have ended, or the job could not start and latecomers have been told
-/// why. If its parent, rank 0, ends without having left, rank 0 is lost like any other.
+/// The coordinator serves until all ranks have ended, or the job could not start and latecomers
+/// have received the reason. If its parent, rank 0, ends without having left, rank 0 is lost like
+/// any other rank.
 pub fn serve_if_asked() -> Option<ExitCode> {
     let text = env::var(COORDINATOR).ok()?;
     match serve(&text) {
@@ -92,7 +94,7 @@ fn serve(text: &str) -> Result<(), String> {
     let coordinator = Arc::new(coordinator);
     let parent = Arc::downgrade(&coordinator);
     let watch = move || {
-        // It ends with an error, too, if the input is not what it seems.
+        // The loop also ends with an error if the input is not a pipe of the parent.
         while stdin().read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
         if let Some(coordinator) = parent.upgrade() {
             coordinator.gone(0, "its process ended");
@@ -100,7 +102,7 @@ fn serve(text: &str) -> Result<(), String> {
     };
     let watching = thread::Builder::new().name("watches rank 0".into()).stack_size(64 << 10).spawn(watch);
     watching.map_err(|cause| format!("thread: {cause}"))?;
-    // If nobody reads it, rank 0 has ended, which the thread notices.
+    // If this line is not read, rank 0 has ended, and the thread notices that.
     let _ = writeln!(io::stdout(), "listening {}", coordinator.address());
     let outcome = loop {
         if let Some(outcome) = coordinator.wait(Duration::from_secs(3600)) {
@@ -123,7 +125,7 @@ fn read_plan(text: &str) -> Option<(SocketAddr, Plan)> {
     Some((listen.parse().ok()?, Plan { ranks, join_within, lease, segment: Vec::new(), succession }))
 }
 
-/// Reads the text of a coordinator's variable.
+/// Parses the text of a coordinator's variable.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn fuzz(text: &str) {
     let _ = read_plan(text).map(|(_, plan)| plan.check().is_ok());

@@ -1,4 +1,4 @@
-//! How a session connects to a coordinator, or to a standby: the connection and both proofs.
+//! Connecting to a coordinator or a standby: the connection and both proofs.
 
 use crate::{
     Error, Secret,
@@ -10,11 +10,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a failed try means.
+/// The meaning of a failed attempt.
 pub(super) enum Failed {
-    /// Another may be better.
+    /// Another attempt may succeed.
     Now(io::Error),
-    /// No other will be.
+    /// No other attempt will succeed.
     Ever(Error),
 }
 
@@ -24,7 +24,7 @@ impl From<Error> for Failed {
     }
 }
 
-/// One try to connect.
+/// One attempt to connect.
 pub(super) struct Dial<'a> {
     pub(super) address: SocketAddr,
     pub(super) secret: &'a Secret,
@@ -37,7 +37,7 @@ impl Dial<'_> {
         self.until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
     }
 
-    /// Returns a connection whose other side knows the secret, and to which this one has proved it.
+    /// Returns a connection for which both sides have proved that they know the secret.
     pub(super) fn connect(&self) -> Result<TcpStream, Failed> {
         let address = self.address;
         let left = self.left().ok_or(Error::Silent { address, within: self.within })?;
@@ -48,8 +48,8 @@ impl Dial<'_> {
         Ok(stream)
     }
 
-    /// Challenges the coordinator and answers its challenge. A connection that ends before the
-    /// answer is one of too many at a time: another try may be better.
+    /// Challenges the coordinator and answers its challenge. If the connection ends before the
+    /// answer, the coordinator has too many connections at the moment: another attempt may succeed.
     fn prove(&self, stream: &mut TcpStream) -> Result<(), Failed> {
         let address = self.address;
         let mine = crate::secret::random_bytes().map_err(|cause| Error::System { call: "getrandom", cause })?;
@@ -75,7 +75,7 @@ impl Dial<'_> {
         stream.write_all(&proof).map_err(Failed::Now)
     }
 
-    /// Reads what is there; nothing if the time is over first.
+    /// Reads the available bytes; returns `None` if the time limit expires first.
     pub(super) fn read(&self, stream: &mut TcpStream, buffer: &mut [u8]) -> Result<Option<usize>, Failed> {
         loop {
             let Some(left) = self.left() else { return Ok(None) };

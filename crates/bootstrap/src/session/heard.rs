@@ -1,4 +1,5 @@
-//! What a session has heard and said, as far as calls wait for it or depend on it.
+//! The state of a session, derived from the messages received and sent, that calls wait for or
+//! depend on.
 
 use super::memory::Memory;
 use crate::wire::{Down, Up};
@@ -7,7 +8,7 @@ use std::time::Duration;
 /// How an exchange ended.
 type Gathered = Result<Vec<Vec<u8>>, (Vec<u32>, Vec<(u32, String)>)>;
 
-/// What this rank has brought to an exchange that has not ended.
+/// This rank's contribution to an exchange that has not ended.
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) number: u64,
@@ -18,20 +19,20 @@ pub(super) struct Item {
 #[derive(Debug)]
 pub(super) struct Heard {
     pub(super) memory: Memory,
-    /// The latest exchange's end.
+    /// The end of the latest exchange.
     pub(super) gathered: Option<(u64, Gathered)>,
     /// The number of the next exchange.
     pub(super) round: u64,
     pub(super) item: Option<Item>,
     pub(super) all_ended: bool,
     pub(super) aborted: Option<(Option<u32>, i32, String)>,
-    /// This process wants the job to be aborted.
+    /// The abort of the job that this process has requested.
     pub(super) abort: Option<Up>,
     /// There is no coordinator any more.
     pub(super) gone: bool,
     /// Another coordinator is sought.
     pub(super) seeks: bool,
-    /// This process has left or told that it is lost, by this.
+    /// The message by which this process has left or reported that it is lost.
     pub(super) said_end: Option<Up>,
     /// The session has been dropped.
     pub(super) closed: bool,
@@ -54,14 +55,15 @@ impl Heard {
         }
     }
 
-    /// Notes that this rank has ended.
+    /// Records that this rank has ended.
     pub(super) fn end(&mut self, up: Up) {
         let rank = self.memory.rank;
         self.memory.note_end(rank, if let Up::Lost { text } = &up { Some(text.clone()) } else { None });
         self.said_end = Some(up);
     }
 
-    /// Returns what the next coordinator has to hear that this rank may have said to the last.
+    /// Returns the messages that the next coordinator has to receive although this rank may have
+    /// sent them to the previous one.
     pub(super) fn say_again(&self) -> Vec<Up> {
         let item = self.item.as_ref().map(|item| Up::Item {
             round: item.number,
@@ -71,7 +73,7 @@ impl Heard {
         item.into_iter().chain(self.said_end.clone()).chain(self.abort.clone()).collect()
     }
 
-    /// Notes a message, given also as its bytes; tells whether it says anything new.
+    /// Records a message, given also as its bytes; returns whether it contains anything new.
     pub(super) fn note(&mut self, down: &Down, message: &[u8]) -> bool {
         match down {
             Down::Gathered { round, items } => self.gathered = Some((*round, Ok(items.clone()))),

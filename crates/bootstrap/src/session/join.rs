@@ -1,4 +1,4 @@
-//! How a process joins its job.
+//! Joining a job.
 
 use super::dial::{Dial, Failed};
 use crate::{
@@ -12,26 +12,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A connection that stands.
+/// An established connection.
 pub(super) struct Joined {
     pub(super) stream: TcpStream,
     pub(super) inbox: Inbox,
     pub(super) welcome: Welcome,
     pub(super) succession: Succession,
-    /// Where each rank would listen as a standby.
+    /// The address at which each rank would listen as a standby.
     pub(super) standbys: Vec<Option<SocketAddr>>,
-    /// What this process would listen by.
+    /// The socket by which this process would listen as a standby.
     pub(super) listener: Option<TcpListener>,
 }
 
-/// How long a process tries to join its job.
+/// The time limits of a process for joining its job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// Until all ranks have come.
+    /// The limit until all ranks have joined.
     pub within: Duration,
-    /// While connections to the coordinator's address are refused, since nothing listens there. If the
-    /// coordinator listened before this process was started, a refusal means that it has ended, and
-    /// this may be short.
+    /// The limit while connections to the coordinator's address are refused, because no process
+    /// listens there. If the coordinator listened before this process was started, a refusal means
+    /// that it has ended, and this limit may be short.
     pub refused: Duration,
 }
 
@@ -41,10 +41,10 @@ impl From<Duration> for Patience {
     }
 }
 
-/// Between two tries to connect: at first, and at most.
+/// The initial and the maximum pause between two attempts to connect.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 
-/// Joins, however often that has to be tried until `patience` ends.
+/// Joins, with as many attempts as are needed until `patience` ends.
 pub(super) fn join(address: SocketAddr, secret: &Secret, hello: &Hello, patience: Patience) -> Result<Joined, Error> {
     let Patience { within, refused } = patience;
     let dial = Dial { address, secret, within, until: Instant::now() + within };
@@ -80,8 +80,8 @@ fn once(dial: &Dial<'_>, hello: &Hello) -> Result<Joined, Failed> {
     wait(dial, stream, listener, hello.ranks)
 }
 
-/// Listens, for the case that this process becomes a standby, on the interface by which it reaches the
-/// coordinator. Without it, this process can't become one.
+/// Listens on the interface by which this process reaches the coordinator, in case this process
+/// becomes a standby. Without this socket, the process can't become one.
 fn listen_beside(stream: &TcpStream) -> Option<TcpListener> {
     let address = stream.local_addr().ok()?.ip();
     let listener = TcpListener::bind(SocketAddr::new(address, 0)).ok()?;
@@ -89,7 +89,7 @@ fn listen_beside(stream: &TcpStream) -> Option<TcpListener> {
     Some(listener)
 }
 
-/// Waits until all ranks have come, or for what stands against it.
+/// Waits until all ranks have joined or joining has failed.
 fn wait(dial: &Dial<'_>, mut stream: TcpStream, listener: Option<TcpListener>, ranks: usize) -> Result<Joined, Failed> {
     let (address, within) = (dial.address, dial.within);
     let mut inbox = Inbox::new(UP_LIMIT);

@@ -1,7 +1,8 @@
-//! A session's connection once it stands, and what has been said over it, as far as calls depend on it.
+//! An established connection of a session, and the state of its messages that calls depend on.
 //!
-//! Between two coordinators there is no connection. What is said then and still counts later (an
-//! exchange's item, that the rank has left, an abort) is said again to the next.
+//! There is no connection between the loss of one coordinator and the election of the next.
+//! Messages of that time that still matter (an exchange's item, the rank's leaving, an abort) are
+//! sent again to the next coordinator.
 
 use super::{
     heard::{Heard, Item},
@@ -23,21 +24,21 @@ use std::{
 pub(super) struct Line {
     pub(super) address: SocketAddr,
     pub(super) lease: Duration,
-    /// Of the whole job.
+    /// The number of ranks of the whole job.
     pub(super) ranks: usize,
-    /// Another coordinator may be found when this one is lost.
+    /// Another coordinator may be elected when this one is lost.
     lasts: bool,
-    /// Locked while a message is written: messages must not mix.
+    /// Locked while a message is written, so that messages do not interleave.
     link: Mutex<Link>,
     heard: Mutex<Heard>,
     changed: Condvar,
 }
 
-/// Where messages go.
+/// The sending side of the connection.
 #[derive(Debug)]
 struct Link {
     stream: Option<Arc<TcpStream>>,
-    /// A message could not be written since the other side took nothing.
+    /// A message could not be written because the other side did not read.
     stuck: bool,
 }
 
@@ -69,14 +70,15 @@ impl Line {
         Error::CoordinatorLost { address: self.address }
     }
 
-    /// Returns the connection that stands, if one does.
+    /// Returns the established connection, if there is one.
     pub(super) fn stream(&self) -> Option<Arc<TcpStream>> {
         self.link().stream.clone()
     }
 
-    /// Sends a message; between two coordinators, or when one has just been lost that others may succeed,
-    /// it goes nowhere. If that fails, no other can be sent, and the thread that listens finds that the
-    /// connection has ended. To the other side it has not: that would take it for the end of this process.
+    /// Sends a message. Without a coordinator, or if the coordinator has just been lost and may be
+    /// succeeded, the message is discarded. If sending fails, no further message can be sent, and
+    /// the listening thread finds that the connection has ended. The other side does not see an end
+    /// of the connection: it would take that for the end of this process.
     pub(super) fn say(&self, up: &Up) -> Result<(), Error> {
         let frame = up.frame();
         let mut link = self.link();
@@ -93,12 +95,13 @@ impl Line {
         }
     }
 
-    /// Tells whether a message could not be written since the other side took nothing.
+    /// Returns whether a message could not be written because the other side did not read.
     pub(super) fn is_stuck(&self) -> bool {
         self.link().stuck
     }
 
-    /// Gives up the connection, and tells the other side if that was only `silent`; returns it.
+    /// Gives up the connection and returns it. If the coordinator was only `silent`, it is
+    /// notified.
     pub(super) fn detach(&self, silent: bool) -> Option<Arc<TcpStream>> {
         self.heard().seeks = true;
         let mut link = self.link();
@@ -111,7 +114,7 @@ impl Line {
         stream
     }
 
-    /// Goes on with another coordinator.
+    /// Continues with another coordinator.
     pub(super) fn attach(&self, stream: TcpStream) -> io::Result<()> {
         let stream = Arc::new(stream);
         set_times(&stream, self.lease)?;
@@ -141,7 +144,7 @@ impl Line {
         Ok(number)
     }
 
-    /// Sends that this rank has ended.
+    /// Reports that this rank has ended.
     pub(super) fn say_end(&self, up: &Up) -> Result<(), Error> {
         let mut heard = self.heard();
         self.check_running(&heard)?;
@@ -150,7 +153,7 @@ impl Line {
         self.say(up)
     }
 
-    /// Sends that the job is to be aborted.
+    /// Requests the abort of the job.
     pub(super) fn say_abort(&self, code: i32, text: &str) -> Result<(), Error> {
         let up = Up::Abort { code, text: text.into() };
         self.heard().abort.get_or_insert(up.clone());
@@ -169,29 +172,29 @@ impl Line {
         if heard.gone { Err(self.lost()) } else { Ok(()) }
     }
 
-    /// Notes a message, given also as its bytes; tells whether it says anything new.
+    /// Records a message, given also as its bytes; returns whether it contains anything new.
     pub(super) fn note(&self, down: &Down, message: &[u8]) -> bool {
         let news = self.heard().note(down, message);
         self.changed.notify_all();
         news
     }
 
-    /// Returns what is known of the job, the number of the next exchange, and whether this rank's program
-    /// has failed.
+    /// Returns the known state of the job, the number of the next exchange, and whether this rank's
+    /// program has failed.
     pub(super) fn memory(&self) -> (Memory, u64, bool) {
         let heard = self.heard();
         let round = heard.item.as_ref().map_or(heard.round, |item| item.number);
         (heard.memory.clone(), round, matches!(heard.said_end, Some(Up::Lost { .. })))
     }
 
-    /// Tells whether nothing is to come any more: this session was dropped, or all is over.
+    /// Returns whether no further event can follow: this session was dropped, or the job has ended.
     pub(super) fn is_over(&self) -> bool {
         let heard = self.heard();
         heard.closed || heard.all_ended || heard.aborted.is_some()
     }
 
-    /// Notes that there is no coordinator any more, and tells whether that is news to the program: not
-    /// if it ended the session itself, or if nothing was to come.
+    /// Records that there is no coordinator any more. Returns whether the program has to be
+    /// notified: it does not if it ended the session itself, or if no event was outstanding.
     pub(super) fn note_gone(&self) -> bool {
         if let Some(stream) = self.link().stream.take() {
             let _ = stream.shutdown(Shutdown::Both);
@@ -207,8 +210,8 @@ impl Line {
         self.heard().closed
     }
 
-    /// Waits for the end of an exchange, a lease longer than the coordinator does; for as long as another
-    /// coordinator is sought, too.
+    /// Waits for the end of an exchange, for a lease longer than the coordinator does. The time
+    /// during which another coordinator is sought is added.
     pub(super) fn wait_round(&self, number: u64, within: Duration) -> Result<Vec<Vec<u8>>, Error> {
         let ended = self.wait(within.saturating_add(self.lease), |heard| {
             if heard.gathered.as_ref().is_some_and(|(round, _)| *round == number) {
@@ -241,7 +244,7 @@ impl Line {
                 return Some(found);
             }
             if heard.seeks && heard.item.is_some() {
-                // The next coordinator gives all the time again.
+                // The time limit begins anew at the next coordinator.
                 begun = Instant::now();
             }
             let left = within.checked_sub(begun.elapsed()).filter(|left| !left.is_zero())?;
@@ -249,8 +252,8 @@ impl Line {
         }
     }
 
-    /// Ends the connection. If this rank has ended its part, what it said arrives; if not, the end
-    /// is what the coordinator hears.
+    /// Ends the connection. If this rank has ended its part, its last messages are delivered; if
+    /// not, the coordinator sees the end of the connection.
     pub(super) fn close(&self) {
         let mut heard = self.heard();
         heard.closed = true;
@@ -267,13 +270,13 @@ fn set_times(stream: &TcpStream, lease: Duration) -> io::Result<()> {
     stream.set_write_timeout(Some(lease.max(tick(lease))))
 }
 
-/// How often a session looks at its clock.
+/// Returns the interval at which a session checks its clock.
 pub(super) fn tick(lease: Duration) -> Duration {
     (lease / 8).clamp(Duration::from_millis(1), Duration::from_millis(250))
 }
 
-/// Tells whether a read or write just has to be tried again. A time-out of the system's own is none of
-/// these: it has given up the connection.
+/// Returns whether a read or write has to be retried. A time-out of the system's own is not one of
+/// these errors: the system has given up the connection then.
 pub(super) fn would_wait(cause: &io::Error) -> bool {
     matches!(cause.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

@@ -1,22 +1,22 @@
-//! What a rank remembers of its job, for the case that it loses the coordinator.
+//! A rank's record of its job, for the case that it loses the coordinator.
 
 use crate::wire::{Down, Vote};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// How many ranks of a host are asked whether they are the next coordinator.
+/// The number of ranks of a host that are candidates for the next coordinator.
 const STANDBYS: usize = 4;
 
-/// What a rank has been told.
+/// The state of the job that a rank has received.
 #[derive(Debug, Clone)]
 pub(crate) struct Memory {
     pub(crate) rank: u32,
     pub(crate) nodes: Arc<[u32]>,
-    /// The ranks that have ended: left, or lost for a reason.
+    /// The ranks that have ended: left (`None`), or lost for a reason.
     pub(crate) ended: BTreeMap<u32, Option<String>>,
-    /// The last epoch that was resumed, and the message.
+    /// The last epoch that was resumed, and the resuming message.
     epoch: u64,
     resume: Vec<u8>,
-    /// Later epochs whose drain was heard, with those that are lost in them.
+    /// Later epochs whose drain was received, with the ranks lost in them.
     pending: Vec<(u64, Vec<u32>)>,
 }
 
@@ -25,7 +25,7 @@ impl Memory {
         Self { rank, nodes, ended: BTreeMap::new(), epoch: 0, resume: Vec::new(), pending: Vec::new() }
     }
 
-    /// Notes a message, given also as its bytes; tells whether it says anything new.
+    /// Records a message, given also as its bytes; returns whether it contains anything new.
     pub(crate) fn note(&mut self, down: &Down, message: &[u8]) -> bool {
         match down {
             Down::Left { rank } => self.note_end(*rank, None),
@@ -46,7 +46,7 @@ impl Memory {
         }
     }
 
-    /// Notes that a rank has ended; tells whether that is new.
+    /// Records that a rank has ended; returns whether that is new.
     pub(crate) fn note_end(&mut self, rank: u32, lost: Option<String>) -> bool {
         let news = !self.ended.contains_key(&rank);
         self.ended.entry(rank).or_insert(lost);
@@ -58,8 +58,9 @@ impl Memory {
         (0..self.nodes.len() as u32).filter(|rank| !self.ended.contains_key(rank))
     }
 
-    /// Returns the ranks that may become the coordinator, in an order that is the same for all: of each host
-    /// the first, then of each the second, and so on. Who has left may, too; that others hear of late.
+    /// Returns the candidates for the next coordinator, in an order that is the same for all ranks:
+    /// the first rank of each host, then the second of each, and so on. Ranks that have left are
+    /// included, since other ranks may be notified of that late.
     pub(crate) fn candidates(&self) -> Vec<u32> {
         let mut of_host: BTreeMap<u32, usize> = BTreeMap::new();
         let mut all = Vec::new();
@@ -75,8 +76,8 @@ impl Memory {
         all.into_iter().map(|(.., rank)| rank).collect()
     }
 
-    /// Returns what to tell a standby; `dead` are ranks whose processes have certainly ended, `round` is
-    /// the next exchange.
+    /// Returns the vote for a standby; `dead` contains the ranks whose processes have certainly
+    /// ended, `round` is the number of the next exchange.
     pub(crate) fn vote(&self, dead: Vec<u32>, round: u64) -> Vote {
         Vote {
             rank: self.rank,

@@ -1,25 +1,25 @@
-//! How a rank that has lost its coordinator seeks another: to which standby it goes, and when. It
-//! neither waits nor reads a clock.
+//! The search of a rank that has lost its coordinator for another one: the standbys that it asks,
+//! and when. The search neither blocks nor reads a clock.
 //!
-//! Standbys have an order. The first is asked at once; each later one a little later, or when all before
-//! it are gone, unless one before it has answered. Only a rank that has lost the coordinator answers. Who
-//! has lost it early waits until the others may have noticed, for half a lease, for a standby of lower
-//! order than the one that has answered. It votes for one standby at a time, and takes its vote back for one
-//! of lower order that answers later. A standby decides a lease
-//! after its own loss, or half a lease later.
+//! Standbys are ordered. The first is asked immediately; each later one after a small delay, or
+//! when all before it are gone, unless one before it has answered. A rank answers as a standby only
+//! once it has lost the coordinator itself. A rank that has lost it early waits, for half a lease,
+//! for a standby of lower order than the one that has answered, because other ranks may notice the
+//! loss later. It votes for one standby at a time, and withdraws its vote in favour of one of lower
+//! order that answers later. A standby decides a lease after its own loss, or half a lease later.
 
 use std::time::{Duration, Instant};
 
-/// What to do next.
+/// The next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Connect to this standby.
     Dial(usize),
-    /// Vote for this one, which has answered; no more for any other.
+    /// Vote for this standby, which has answered, and for no other one any more.
     Vote(usize),
-    /// Nothing until then, unless something comes.
+    /// Wait until then, unless an event arrives.
     Wait(Instant),
-    /// There is no coordinator to be found.
+    /// No coordinator can be found.
     GiveUp,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Seeker {
 }
 
 impl Seeker {
-    /// Begins to seek among so many standbys.
+    /// Begins the search among `standbys` standbys.
     pub(crate) fn new(standbys: usize, lease: Duration, now: Instant) -> Self {
         Self { begun: now, lease, states: vec![State::Unasked; standbys], vote: None }
     }
@@ -51,20 +51,20 @@ impl Seeker {
         self.begun + self.lease * 7 / 4
     }
 
-    /// Notes that a standby has answered.
+    /// Records that a standby has answered.
     pub(crate) fn answered(&mut self, index: usize) {
         if self.states[index] == State::Asked {
             self.states[index] = State::Answered;
         }
     }
 
-    /// Notes that a standby can't be reached, or is nobody's coordinator.
+    /// Records that a standby can't be reached, or was not elected.
     pub(crate) fn gone(&mut self, index: usize) {
         self.states[index] = State::Gone;
         self.vote = self.vote.filter(|vote| *vote != index);
     }
 
-    /// Returns what to do now.
+    /// Returns the next action.
     pub(crate) fn next(&mut self, now: Instant) -> Step {
         if now >= self.end() {
             return Step::GiveUp;
@@ -101,7 +101,8 @@ impl Seeker {
                 }
             }
         }
-        // Nobody has answered. Who has not until all have to have noticed and decided, does not.
+        // No standby has answered. By the end of the lease, every rank has to have noticed the loss
+        // and decided, so a standby that has not answered by then never will.
         if !waits_for_lower || now >= self.begun + self.lease {
             return Step::GiveUp;
         }

@@ -1,4 +1,4 @@
-//! What a program says to the coordinator.
+//! Messages of a program to the coordinator.
 
 use super::line::Line;
 use crate::{
@@ -7,8 +7,8 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Speaks to the coordinator for a session: from within an event or from any thread. It holds
-/// nothing open once its session is dropped.
+/// Sends messages to the coordinator for a session, from within an event or from any thread. It
+/// keeps nothing open once its session is dropped.
 #[derive(Debug, Clone)]
 pub struct Speaker(Arc<Line>);
 
@@ -21,14 +21,14 @@ impl Speaker {
         &self.0
     }
 
-    /// Answers [`Event::Drain`](crate::Event::Drain): nothing of this process is under way any more.
-    /// An answer to an earlier epoch is ignored.
+    /// Answers [`Event::Drain`](crate::Event::Drain): this process has no operations in flight any
+    /// more. An answer to an earlier epoch is ignored.
     pub fn drained(&self, epoch: u64) -> Result<(), Error> {
         self.0.say(&Up::Drained { epoch })
     }
 
-    /// Answers [`Event::Reopen`](crate::Event::Reopen), with what the others need to communicate
-    /// with this process: `card`. An answer to an earlier epoch is ignored.
+    /// Answers [`Event::Reopen`](crate::Event::Reopen) with `card`, the data that other ranks need
+    /// to communicate with this process. An answer to an earlier epoch is ignored.
     pub fn reopened(&self, epoch: u64, card: Vec<u8>) -> Result<(), Error> {
         if card.len() > ITEM_LIMIT {
             return Err(Error::TooLarge { size: card.len(), limit: ITEM_LIMIT });
@@ -36,33 +36,35 @@ impl Speaker {
         self.0.say(&Up::Reopened { epoch, card })
     }
 
-    /// Leaves the job. The session goes on to hear events and owes answers, as long as others may
-    /// communicate with this process: until all have ended, or it is dropped.
+    /// Leaves the job. The session still receives events and has to answer them as long as other
+    /// ranks may communicate with this process: until all have ended, or the session is dropped.
     pub fn left(&self) -> Result<(), Error> {
         self.0.say_end(&Up::Left)
     }
 
-    /// Tells that this rank's program has failed, after everything of it has drained. It hears of the
-    /// end of the job, but of no losses any more.
+    /// Reports that this rank's program has failed, after it has drained all its operations. The
+    /// rank is notified of the end of the job, but not of further losses.
     pub fn lost(&self, text: &str) -> Result<(), Error> {
         self.0.say_end(&Up::Lost { text: text.into() })
     }
 
-    /// Tells that this rank has waited for others for some time and has nothing under way, with a
-    /// `stamp` that changes whenever it has gone on or anything has come to it; or, with none, that
-    /// this is so no more. When all ranks that run have told so, they are asked again, and if no stamp
-    /// has changed, they hear that they wait for each other ([`Event::Deadlock`](crate::Event)).
+    /// Reports that this rank has waited for other ranks for some time and has no operations in
+    /// flight, with a `stamp` that changes whenever the rank has made progress or anything has
+    /// arrived; or, with `None`, that this no longer holds. When all running ranks have reported
+    /// that they wait, they are asked again, and if no stamp has changed, they are notified that
+    /// they wait for each other ([`Event::Deadlock`](crate::Event)).
     pub fn waits(&self, stamp: Option<u64>) -> Result<(), Error> {
         self.0.say(&Up::Waits { stamp })
     }
 
-    /// Answers [`Event::Confirm`](crate::Event::Confirm) with the stamp that this rank has now, if it
-    /// waits for others and has nothing under way.
+    /// Answers [`Event::Confirm`](crate::Event::Confirm) with the current stamp of this rank, if
+    /// the rank waits for other ranks and has no operations in flight.
     pub fn still(&self, wave: u64, stamp: Option<u64>) -> Result<(), Error> {
         self.0.say(&Up::Still { wave, stamp })
     }
 
-    /// Aborts the job. The first abort of a job counts and is told to everyone.
+    /// Aborts the job. The first abort of a job is the one that counts; all ranks are notified of
+    /// it.
     pub fn abort(&self, code: i32, text: &str) -> Result<(), Error> {
         self.0.say_abort(code, text)
     }

@@ -1,7 +1,7 @@
-//! How a session finds another coordinator when it has lost the last, or becomes that itself.
+//! Finding another coordinator after the last one was lost, or becoming the coordinator.
 //!
-//! It opens its own standby, and asks those of the others in the order that a [seeker](super::seeker)
-//! gives. While it seeks, threads connect and wait for answers.
+//! A session opens its own standby, and asks the standbys of the other ranks in the order given by
+//! a [seeker](super::seeker). During the search, threads connect and wait for answers.
 
 use super::{
     dial::{Dial, Failed},
@@ -26,43 +26,44 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What is needed to find another coordinator.
+/// The state needed to find another coordinator.
 pub(super) struct Standby {
     pub(super) listener: TcpListener,
-    /// Where each rank listens.
+    /// The address at which each rank listens.
     pub(super) addresses: Vec<Option<SocketAddr>>,
     pub(super) secret: Secret,
     pub(super) plan: Plan,
     pub(super) number: u64,
-    /// The rank whose process has the coordinator, if it was found so.
+    /// The rank whose process runs the coordinator, if the coordinator was elected.
     pub(super) host: Option<u32>,
-    /// This process's own, if it stands or has been elected.
+    /// This process's own standby, while it collects votes or after it has been elected.
     pub(super) own: Option<Coordinator>,
-    /// Connections to coordinators that may live: their ends would be taken for this process's.
+    /// Connections to coordinators that may still run: they would take the end of the connection
+    /// for the end of this process.
     pub(super) kept: Vec<Arc<TcpStream>>,
 }
 
 /// There is no other coordinator for this rank.
 pub(super) enum Unfound {
-    /// It is held for lost.
+    /// The other ranks consider it lost.
     Dismissed(String),
     /// It is not in the larger part of the job.
     Smaller(String),
 }
 
-/// What is heard of a standby.
+/// News of a standby.
 enum News {
-    /// It stands.
+    /// It accepts votes.
     Answers(TcpStream),
-    /// It is the coordinator. What else has come from it is in the inbox.
+    /// It is the coordinator. Further bytes received from it are in the inbox.
     Elected(TcpStream, Inbox),
     Dismissed(String),
-    /// It is not, and why; or it can't be reached.
+    /// It is not the coordinator, and why; or it can't be reached.
     Gone(Option<String>),
 }
 
 impl Standby {
-    /// Tells whether another coordinator is sought when the last was parted from so.
+    /// Returns whether another coordinator is sought after this kind of parting from the last one.
     pub(super) fn seeks_after(&self, line: &Line, parting: &Parting) -> bool {
         let (_, _, failed) = line.memory();
         let wanted = match parting {
@@ -73,7 +74,7 @@ impl Standby {
         wanted && !failed && !line.is_over()
     }
 
-    /// Finds another coordinator and goes on with it; returns what has come from it.
+    /// Finds another coordinator and continues with it; returns the bytes already received from it.
     pub(super) fn find(&mut self, line: &Line, parting: &Parting) -> Result<Inbox, Unfound> {
         let stream = line.detach(*parting == Parting::Silent);
         let ended = *parting == Parting::Ended;
@@ -82,7 +83,8 @@ impl Standby {
         let roster = Roster { rank: memory.rank, number: self.number, nodes: memory.nodes.clone() };
         let listener = self.listener.try_clone().map_err(|cause| ("dup", cause));
         let own = listener.and_then(|it| Coordinator::stand(it, self.secret.clone(), self.plan.clone(), &roster));
-        // A system that has nothing left for one leaves this process to the standbys of others.
+        // If the system has no resources for a standby, this process relies on the standbys of
+        // other ranks.
         let before = std::mem::replace(&mut self.own, own.ok());
         let_end(before);
         let found = self.search(line, &memory, ended);
@@ -107,20 +109,21 @@ impl Standby {
                 Step::Dial(index) => self.ask(candidates[index], index, seeker.end(), &tell),
                 Step::Vote(index) => {
                     take_back(vote.replace(index).and_then(|before| streams[before].take()));
-                    // If that fails, its connection has ended, which is heard of.
+                    // If that fails, the connection has ended, and its thread reports that.
                     _ = streams[index].as_mut().map(|stream| give_vote(stream, line, &dead));
                 }
                 Step::GiveUp => break Err(Unfound::Smaller(why)),
                 Step::Wait(until) => match wait(&news, until, line.lease) {
                     Some((index, News::Answers(mut stream))) => {
                         if vote == Some(index) {
-                            // Its last connection has ended, and what was said over it counts no more.
+                            // The last connection to this standby has ended, and the vote sent over
+                            // it does not count any more.
                             _ = give_vote(&mut stream, line, &dead);
                         }
                         streams[index] = Some(stream);
                         seeker.answered(index);
                     }
-                    // From another one it came too late.
+                    // From another standby, this arrives too late.
                     Some((index, News::Elected(stream, inbox))) if vote == Some(index) => {
                         streams[index] = None;
                         match line.attach(stream) {
@@ -128,7 +131,8 @@ impl Standby {
                                 self.host = Some(candidates[index]);
                                 break Ok(inbox);
                             }
-                            // It counts on this rank, which has to end then.
+                            // The new coordinator counts this rank as a member, so this rank has to
+                            // end.
                             Err(cause) => break Err(Unfound::Smaller(cause.to_string())),
                         }
                     }
@@ -147,9 +151,9 @@ impl Standby {
         found
     }
 
-    /// Returns the ranks whose processes have certainly ended, since nobody listens at their addresses:
-    /// those of this host, and the one that had the coordinator if that connection has ended. Of others
-    /// a network may say so that refuses connections by itself.
+    /// Returns the ranks whose processes have certainly ended, since connections to their addresses
+    /// are refused: ranks of this host, and the rank that ran the coordinator if that connection
+    /// has ended. A refusal for any other rank may come from the network itself.
     fn dead(&self, memory: &Memory, ended: bool) -> Vec<u32> {
         let of_host = |rank: &u32| memory.nodes[*rank as usize] == memory.nodes[memory.rank as usize];
         let had_it = |rank: &u32| ended && self.host == Some(*rank);
@@ -157,8 +161,8 @@ impl Standby {
         asked.filter(|rank| self.is_refused(*rank, had_it(rank))).collect()
     }
 
-    /// Tells whether connections to a rank's address are refused. A process that `ends` may need a moment
-    /// until they are.
+    /// Returns whether connections to a rank's address are refused. A process that `ends` may need
+    /// a moment until they are.
     fn is_refused(&self, rank: u32, ends: bool) -> bool {
         let Some(address) = &self.addresses[rank as usize] else { return false };
         let (begun, within) = (Instant::now(), self.plan.lease / 8);
@@ -190,20 +194,20 @@ impl Standby {
     }
 }
 
-/// Tells a standby what this rank knows, by which it votes for it.
+/// Sends this rank's state to a standby; that is its vote.
 fn give_vote(stream: &mut TcpStream, line: &Line, dead: &[u32]) -> io::Result<()> {
     let (memory, round, _) = line.memory();
     stream.write_all(&Up::Vote(memory.vote(dead.to_vec(), round)).frame())
 }
 
-/// Between two tries to ask a standby.
+/// The pause between two attempts to ask a standby.
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// Connects to a standby and returns what it says; nothing if it can't be reached.
+/// Connects to a standby and returns its answer; `None` if it can't be reached.
 ///
-/// A connection that just ends is tried again: a standby of an earlier search, which its process is
-/// ending, may have taken it from the listener that both have. If the process has ended, the next try
-/// is refused.
+/// A connection that simply ends is retried: a standby of an earlier search, which its process is
+/// ending, may have accepted it from the listener that both share. If the process has ended, the
+/// next attempt is refused.
 fn ask(
     address: SocketAddr,
     secret: &Secret,
@@ -221,11 +225,11 @@ fn ask(
     }
 }
 
-/// What came of one connection to a standby.
+/// The outcome of one connection to a standby.
 enum Asked {
-    /// This, or nothing that could be understood.
+    /// Its answer, or `None` if the answer could not be understood.
     Says(Option<News>),
-    /// Its end.
+    /// The connection ended.
     Ended,
 }
 
@@ -262,20 +266,20 @@ fn ask_once(dial: &Dial<'_>, limit: usize, tell: &dyn Fn(News) -> bool) -> Asked
     }
 }
 
-/// Returns whether the other side has ended a connection that stood.
+/// Returns whether the other side has ended an established connection.
 fn has_ended(cause: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     matches!(cause.kind(), UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe)
 }
 
-/// Returns the next news; nothing if there is none by then, or for a while.
+/// Returns the next news; `None` if there is none until `until`, or for a while.
 fn wait(news: &Receiver<(usize, News)>, until: Instant, lease: Duration) -> Option<(usize, News)> {
     let left = until.saturating_duration_since(Instant::now()).min(tick(lease));
     news.recv_timeout(left).ok()
 }
 
-/// Gives up a connection to a standby: if it counts this rank's vote, it has to know that it is none any more.
-/// The thread that hears it ends, too.
+/// Gives up a connection to a standby. If the standby counts this rank's vote, it has to know that
+/// the vote is withdrawn. The thread that reads from the connection ends, too.
 fn take_back(stream: Option<TcpStream>) {
     if let Some(mut stream) = stream {
         let _ = stream.write_all(&Up::Deserts.frame());
@@ -283,7 +287,8 @@ fn take_back(stream: Option<TcpStream>) {
     }
 }
 
-/// Ends a coordinator that this process has no use for, which takes a moment.
+/// Ends a coordinator that this process does not need. A separate thread does this because it takes
+/// a moment.
 fn let_end(coordinator: Option<Coordinator>) {
     if let Some(coordinator) = coordinator {
         let _ = thread::Builder::new().name("standby's end".into()).spawn(move || drop(coordinator));

@@ -16,26 +16,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What the program is called with.
+/// The callback of the program.
 pub(super) type OnEvent = Box<dyn FnMut(&Speaker, Event) + Send>;
 
-/// For how long a session that is dropped waits for the coordinator to have heard it.
+/// The time that a dropped session waits for the other side to end the connection.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Why nothing more comes from a coordinator.
+/// The reason why no further message arrives from a coordinator.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Parting {
-    /// Its connection ended.
+    /// The connection to the coordinator ended.
     Ended,
-    /// Nothing was heard of it for the lease, or it took nothing.
+    /// The coordinator was silent for the lease, or did not read.
     Silent,
-    /// It holds this rank for lost, for this reason.
+    /// The coordinator considers this rank lost, for this reason.
     Dismissed(String),
-    /// It sent something that is no message, or this session is to end.
+    /// The coordinator sent a malformed message, or this session ends.
     Over,
 }
 
-/// Starts the two threads; returns the one that listens.
+/// Starts the two threads; returns the listening one.
 pub(super) fn start(
     speaker: Speaker,
     inbox: Inbox,
@@ -50,7 +50,7 @@ pub(super) fn start(
     builder.spawn(move || serve(&speaker, inbox, standby, &events)).map_err(refused)
 }
 
-/// Calls the program for each event, until nothing more can come or the session is dropped.
+/// Calls the program for each event, until no further event can follow or the session is dropped.
 fn call(speaker: &Speaker, heard: &Receiver<Event>, mut on_event: OnEvent) {
     for event in heard {
         if speaker.line().is_closed() {
@@ -60,7 +60,7 @@ fn call(speaker: &Speaker, heard: &Receiver<Event>, mut on_event: OnEvent) {
     }
 }
 
-/// Hears one coordinator after the other, until there is none any more.
+/// Listens to one coordinator after the other, until there is none any more.
 fn serve(speaker: &Speaker, mut inbox: Inbox, mut standby: Option<Standby>, events: &Sender<Event>) {
     let line = speaker.line();
     let last = loop {
@@ -82,15 +82,15 @@ fn serve(speaker: &Speaker, mut inbox: Inbox, mut standby: Option<Standby>, even
     }
 }
 
-/// Hears the coordinator and beats, until either side ends the connection or the coordinator is
-/// silent for the lease.
+/// Receives messages and sends heartbeats, until either side ends the connection or the coordinator
+/// is silent for the lease.
 fn listen(speaker: &Speaker, inbox: &mut Inbox, events: &Sender<Event>) -> Parting {
     let line = speaker.line();
     let Some(stream) = line.stream() else { return Parting::Over };
     let mut buffer = vec![0; 64 << 10];
     let (mut heard, mut beaten, mut closing) = (Instant::now(), Instant::now(), None);
     let mut late = false;
-    // What came with the welcome may be whole messages already.
+    // The bytes received together with the welcome may contain complete messages already.
     if let Err(parting) = hear(speaker, inbox, events) {
         return parting;
     }
@@ -106,7 +106,8 @@ fn listen(speaker: &Speaker, inbox: &mut Inbox, events: &Sender<Event>) -> Parti
                 }
             }
             Err(cause) if would_wait(&cause) => {
-                // If this process did not run, what has come meanwhile is read first.
+                // If this process did not run for a while, the bytes that arrived meanwhile are
+                // read first.
                 if late {
                     return Parting::Silent;
                 }
@@ -121,13 +122,13 @@ fn listen(speaker: &Speaker, inbox: &mut Inbox, events: &Sender<Event>) -> Parti
             }
         } else if beaten.elapsed() + tick(line.lease) >= line.lease / 4 {
             beaten = Instant::now();
-            // If that fails, the connection is found to have ended.
+            // If that fails, a later read finds that the connection has ended.
             let _ = line.say(&Up::Beat);
         }
     }
 }
 
-/// Handles all whole messages.
+/// Handles all complete messages.
 fn hear(speaker: &Speaker, inbox: &mut Inbox, events: &Sender<Event>) -> Result<(), Parting> {
     loop {
         let Ok(message) = inbox.message() else { return Err(Parting::Over) };
@@ -135,7 +136,7 @@ fn hear(speaker: &Speaker, inbox: &mut Inbox, events: &Sender<Event>) -> Result<
         let ranks = speaker.line().ranks;
         let Some(down) = Down::read(&message).filter(|down| down.fits(ranks)) else { return Err(Parting::Over) };
         if !speaker.line().note(&down, &message) {
-            // A coordinator that has just been found says what the last one may have said.
+            // A newly elected coordinator repeats messages that the last one may have sent.
             continue;
         }
         let event = match down {
@@ -153,7 +154,8 @@ fn hear(speaker: &Speaker, inbox: &mut Inbox, events: &Sender<Event>) -> Result<
             Down::Noted { .. } | Down::Refused(_) | Down::Welcome { .. } => return Err(Parting::Over),
             Down::Elected | Down::NotElected { .. } => return Err(Parting::Over),
         };
-        // The other thread has ended if the program panicked; answers that it owes are missed.
+        // The other thread has ended if the program panicked; the answers that it had to give are
+        // missing then.
         let _ = events.send(event);
     }
 }

@@ -3,11 +3,11 @@
 use super::{Frame, TEXT_LIMIT, cut};
 use std::{net::SocketAddr, time::Duration};
 
-/// Puts the fields of one message behind each other.
+/// Appends the fields of one message.
 pub(crate) struct Writer(Vec<u8>);
 
 impl Writer {
-    /// Begins a message of this kind.
+    /// Starts a message of this kind.
     pub(crate) fn new(kind: u8) -> Self {
         Self(vec![0, 0, 0, 0, kind])
     }
@@ -37,7 +37,7 @@ impl Writer {
         this
     }
 
-    /// Appends a text, cut to the limit of texts.
+    /// Appends a text, truncated to the limit of texts.
     pub(crate) fn text(self, value: &str) -> Self {
         self.bytes(cut(value).as_bytes())
     }
@@ -53,7 +53,7 @@ impl Writer {
         }
     }
 
-    /// Returns the message with its length before it.
+    /// Returns the message, preceded by its length.
     pub(crate) fn frame(mut self) -> Frame {
         let length = (self.0.len() - 4) as u32;
         self.0[..4].copy_from_slice(&length.to_le_bytes());
@@ -61,11 +61,11 @@ impl Writer {
     }
 }
 
-/// Takes the fields of a message one after the other; `None` means that it is malformed.
+/// Takes the fields of a message one after the other; `None` means that the message is malformed.
 pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// Begins with a message without its length and kind.
+    /// Starts at a message without its length and kind.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
@@ -97,13 +97,13 @@ impl<'a> Reader<'a> {
         self.take(length).map(<[u8]>::to_vec)
     }
 
-    /// Takes a text of up to [`TEXT_LIMIT`] bytes, as they are written.
+    /// Takes a text of up to [`TEXT_LIMIT`] bytes, the limit of the writer.
     pub(crate) fn text(&mut self) -> Option<String> {
         String::from_utf8(self.bytes()?).ok().filter(|text| text.len() <= TEXT_LIMIT)
     }
 
-    /// Takes as many values as are said to be there. What it allocates before it has read them is
-    /// bounded by the bytes that are there.
+    /// Takes as many values as the message announces. The allocation made before they are read is
+    /// bounded by the number of remaining bytes.
     pub(crate) fn many<T>(&mut self, mut take: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let count = self.u32()? as usize;
         if count > self.0.len() {
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns `value` if nothing follows.
+    /// Returns `value` if no bytes remain.
     pub(crate) fn end<T>(self, value: T) -> Option<T> {
         self.0.is_empty().then_some(value)
     }

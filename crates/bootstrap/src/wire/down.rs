@@ -4,10 +4,10 @@ use super::{Frame, Reader, Writer, bytes, refusal};
 use crate::{Refusal, Succession};
 use std::{net::SocketAddr, time::Duration};
 
-/// What the coordinator says.
+/// A message of the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Down {
-    /// Your hello is here; wait.
+    /// The hello has been received; the session has to wait.
     Noted {
         ranks: usize,
         segment: usize,
@@ -21,7 +21,7 @@ pub(crate) enum Down {
         lease: Duration,
         segment: Vec<u8>,
         succession: Succession,
-        /// Where each rank would listen as a standby.
+        /// The address at which each rank would listen as a standby.
         standbys: Vec<Option<SocketAddr>>,
     },
     Beat,
@@ -59,20 +59,20 @@ pub(crate) enum Down {
         text: String,
     },
     AllEnded,
-    /// Say whether you still wait.
+    /// Requests the current stamp, if the rank still waits.
     Confirm {
         wave: u64,
     },
     Deadlock {
         waiting: usize,
     },
-    /// You are held for lost.
+    /// The rank is considered lost.
     Dismissed {
         text: String,
     },
-    /// This standby is your coordinator now.
+    /// This standby is the rank's coordinator now.
     Elected,
-    /// This standby is nobody's coordinator.
+    /// This standby was not elected.
     NotElected {
         text: String,
     },

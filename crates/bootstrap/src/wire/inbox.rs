@@ -1,6 +1,6 @@
-//! What has come over a connection and is not yet a whole message.
+//! The bytes received over a connection that are not yet a complete message.
 
-/// Bytes of a connection, cut into messages.
+/// Received bytes of a connection, split into messages.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
@@ -8,22 +8,22 @@ pub(crate) struct Inbox {
     limit: usize,
 }
 
-/// A message is longer than any may be.
+/// A message exceeds the size limit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
 impl Inbox {
-    /// Begins with nothing. `limit` bounds the bytes of a message.
+    /// Creates an empty inbox. `limit` bounds the size of a message in bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self { bytes: Vec::new(), begin: 0, limit }
     }
 
-    /// Lets messages have up to `limit` bytes from now on.
+    /// Sets the maximum size of a message to `limit` bytes from now on.
     pub(crate) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }
 
-    /// Appends what came.
+    /// Appends received bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         if self.begin > 0 {
             self.bytes.drain(..self.begin);
@@ -32,14 +32,14 @@ impl Inbox {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Takes exactly `N` bytes, if they are there.
+    /// Takes exactly `N` bytes, if they have arrived.
     pub(crate) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let taken = self.bytes.get(self.begin..self.begin + N)?.try_into().ok()?;
         self.begin += N;
         Some(taken)
     }
 
-    /// Takes the next message without its length, if it is there.
+    /// Takes the next message without its length field, if it is complete.
     pub(crate) fn message(&mut self) -> Result<Option<Vec<u8>>, TooLong> {
         let Some(head) = self.bytes.get(self.begin..self.begin + 4) else { return Ok(None) };
         let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
@@ -50,7 +50,8 @@ impl Inbox {
         let message = message.to_vec();
         self.begin += 4 + length;
         if self.begin == self.bytes.len() {
-            // The longest come at a job's start, those of its end much later.
+            // The longest messages arrive at a job's start, and those of its end much later: free
+            // the memory in between.
             (self.bytes, self.begin) = (Vec::new(), 0);
         }
         Ok(Some(message))

@@ -23,7 +23,7 @@ pub(super) fn write(to: Writer, why: &Refusal) -> Writer {
     }
 }
 
-/// Takes a refusal out of a message.
+/// Takes a refusal from a message.
 pub(super) fn read(from: &mut Reader<'_>) -> Option<Refusal> {
     Some(match from.u32()? {
         1 => Refusal::RankOutOfRange { rank: from.u32()?, host: from.text()?, ranks: from.size()? },

@@ -4,10 +4,10 @@ use super::{Frame, Reader, Vote, Writer, bytes, vote};
 use crate::Hello;
 use std::{net::SocketAddr, time::Duration};
 
-/// What a session says.
+/// A message of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Up {
-    /// Who it is, and where it would listen as a standby.
+    /// The session's identity, and the address at which it would listen as a standby.
     Hello(Hello, Option<SocketAddr>),
     Beat,
     Item {
@@ -30,18 +30,19 @@ pub(crate) enum Up {
         code: i32,
         text: String,
     },
-    /// It waits for others, with this stamp; or it does so no more.
+    /// The rank waits for other ranks, with this stamp; or, with `None`, it no longer waits.
     Waits {
         stamp: Option<u64>,
     },
-    /// Its stamp now.
+    /// The rank's current stamp.
     Still {
         wave: u64,
         stamp: Option<u64>,
     },
-    /// It has lost its coordinator, and is for this standby.
+    /// The rank has lost its coordinator and votes for this standby.
     Vote(Vote),
-    /// It does not hear its coordinator, or has given up waiting for this standby, and goes elsewhere.
+    /// The rank receives nothing from its coordinator, or has given up waiting for this standby,
+    /// and changes to another one.
     Deserts,
 }
 

@@ -1,27 +1,28 @@
-//! What a rank that has lost its coordinator tells a standby: its vote.
+//! The vote of a rank that has lost its coordinator, sent to a standby.
 
 use super::{Down, Reader, Writer};
 
-/// What a rank knows of its job when it has lost the coordinator.
+/// A rank's knowledge of its job when it has lost the coordinator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Vote {
     pub(crate) rank: u32,
-    /// The ranks that have ended, as far as it knows, itself included: left, or lost for a reason.
+    /// The ranks that have ended, as far as it knows, including itself: left (`None`), or lost for
+    /// a reason.
     pub(crate) ended: Vec<(u32, Option<String>)>,
     /// The last epoch that it resumed; 0 if none.
     pub(crate) epoch: u64,
-    /// The message by which it did, without its length.
+    /// The message that resumed that epoch, without its length field.
     pub(crate) resume: Vec<u8>,
-    /// Later epochs that it has heard the drain of, with the ranks that are lost in them: who began
-    /// one may have ended it.
+    /// Later epochs whose drain it has received, with the ranks lost in them. The coordinator that
+    /// began such an epoch may have completed it.
     pub(crate) pending: Vec<(u64, Vec<u32>)>,
     /// Ranks whose processes have certainly ended.
     pub(crate) dead: Vec<u32>,
-    /// The number of the exchange that it comes to next, or waits for.
+    /// The number of the exchange that it joins next, or waits for.
     pub(crate) round: u64,
 }
 
-/// The highest number of an epoch or exchange: the next one can be computed.
+/// The maximum number of an epoch or exchange: the next one can be computed.
 const LAST: u64 = u64::MAX >> 1;
 
 impl Vote {

@@ -1,4 +1,4 @@
-//! Launchers' variables.
+//! Variables of launchers.
 
 use bootstrap::{Cluster, DetectError, Found, SecretAt, detect, node_list};
 use proptest::prelude::*;
@@ -141,7 +141,7 @@ fn lists_of_nodes_are_read_as_slurm_writes_them() {
     }
 }
 
-/// A bracket's ranges: first number, how many more, and the width.
+/// The ranges of a bracket: first number, number of further ones, and width.
 fn ranges() -> impl Strategy<Value = Vec<(u64, u64, usize)>> {
     prop::collection::vec((0..2000_u64, 0..20_u64, 1..6_usize), 1..4)
 }

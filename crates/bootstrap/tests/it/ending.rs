@@ -1,4 +1,4 @@
-//! How ranks leave, fail and abort.
+//! Ranks that leave, fail and abort.
 
 use crate::team::{LONG, at_once, plan, team};
 use bootstrap::{End, Error, Event};

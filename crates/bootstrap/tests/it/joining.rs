@@ -1,4 +1,4 @@
-//! How jobs start, or do not, and exchanges.
+//! The start of jobs, failed starts, and exchanges.
 
 use crate::team::{ANYWHERE, LONG, answer, at_once, coordinator, hello, join, join_all, plan, team};
 use bootstrap::{Coordinator, End, Error, Patience, Refusal, Secret, Session};
@@ -57,8 +57,8 @@ fn an_exchange_names_who_did_not_come_and_the_next_is_good() {
     at_once(&team, |_, session| session.exchange(b"", LONG).unwrap());
 }
 
-/// Returns an address where nothing listens, now and later: no other test uses this one of the loopback,
-/// and so none is given its port.
+/// Returns an address where no process listens, now and later: no other test uses this loopback
+/// address, so none is given its port.
 fn nobodys_address(loopback: [u8; 4]) -> SocketAddr {
     TcpListener::bind((Ipv4Addr::from(loopback), 0)).and_then(|listener| listener.local_addr()).unwrap()
 }
@@ -105,7 +105,7 @@ fn all_hear_which_ranks_are_missing() {
     let outcome = coordinator.wait(LONG).unwrap();
     assert!(matches!(outcome.refusal, Some(Refusal::Missing { .. })));
     assert_eq!(outcome.ends[..3], [End::Refused, End::NeverCame, End::NeverCame]);
-    // What a rank has received, the coordinator's owner sees at once.
+    // The coordinator's owner sees immediately each end that a rank has been notified of.
     for rank in [1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13] {
         let late = join(coordinator.address(), &secret, hello(rank, 30), answer(rank)).err().unwrap();
         assert!(matches!(late, Error::Refused(Refusal::Missing { .. })), "{late}");
@@ -115,7 +115,7 @@ fn all_hear_which_ranks_are_missing() {
     assert_eq!((&ends[0], &ends[13], &ends[14]), (&End::Refused, &End::Refused, &End::NeverCame));
 }
 
-/// Starts a job of three in which `wrong` comes after rank 0, and returns what both are told.
+/// Starts a job of three in which `wrong` joins after rank 0, and returns the refusal of both.
 fn refused(wrong: bootstrap::Hello) -> Refusal {
     let (coordinator, secret) = coordinator(plan(3));
     let address = coordinator.address();

@@ -1,4 +1,4 @@
-//! How losses are told.
+//! Reports of losses.
 
 use crate::team::{LONG, Rank, answer, card, coordinator, hello, join, plan, team};
 use bootstrap::{End, Error, Event, Hello, Plan, Speaker};

@@ -1,4 +1,4 @@
-//! Files of secrets.
+//! Secret files.
 
 use bootstrap::{Secret, SecretFileError};
 use std::{

@@ -1,4 +1,4 @@
-//! How ranks hear that all of them wait for each other.
+//! Detection that all ranks wait for each other.
 
 use crate::team::{LONG, Rank, plan, team};
 use bootstrap::{Event, Session};
@@ -8,7 +8,7 @@ fn waits(session: &Session, stamp: u64) {
     session.speaker().waits(Some(stamp)).unwrap();
 }
 
-/// Hears the question, and answers it.
+/// Receives the question, and answers it.
 fn confirm(rank: &Rank, stamp: Option<u64>) {
     let Event::Confirm { wave } = rank.next() else { panic!("no question") };
     rank.session.speaker().still(wave, stamp).unwrap();
@@ -28,7 +28,7 @@ fn all_that_run_wait_and_still_do() {
     waits(&team[1].session, 8);
     team[..2].iter().zip([7, 8]).for_each(|(rank, stamp)| confirm(rank, Some(stamp)));
     team[..2].iter().for_each(|rank| assert_eq!(rank.next(), Event::Deadlock { waiting: 2 }));
-    // It may come to that again.
+    // The ranks may wait for each other again.
     waits(&team[0].session, 9);
     waits(&team[1].session, 10);
     team[..2].iter().zip([9, 10]).for_each(|(rank, stamp)| confirm(rank, Some(stamp)));
@@ -44,7 +44,7 @@ fn a_rank_that_has_gone_on_meanwhile_makes_it_void() {
         confirm(&team[0], changed);
         confirm(&team[1], Some(2));
         team.iter().for_each(hears_nothing);
-        // Only when it has said so anew.
+        // Only after it has reported again that it waits.
         waits(&team[0].session, 4);
         confirm(&team[0], Some(4));
         confirm(&team[1], Some(2));
@@ -67,7 +67,7 @@ fn an_end_is_told_before_the_question() {
     waits(&team[0].session, 1);
     waits(&team[1].session, 2);
     waits(&team[2].session, 3);
-    // Rank 2 goes on and leaves before it answers.
+    // Rank 2 makes progress and leaves before it answers.
     let Event::Confirm { .. } = team[2].next() else { panic!("no question") };
     confirm(&team[0], Some(1));
     confirm(&team[1], Some(2));

@@ -1,4 +1,4 @@
-//! Connections of others: they are let go and disturb nobody.
+//! Unauthenticated connections: they are closed and do not disturb the job.
 
 use crate::team::{LONG, answer, at_once, coordinator, hello, join, join_all, plan};
 use bootstrap::{Error, Secret};
@@ -25,10 +25,10 @@ fn garbage_and_silence_and_many_connections_are_dropped_and_disturb_nobody() {
     let begun = Instant::now();
     let silent: Vec<_> = (0..300).map(|_| connect()).collect();
     for length in [1, 27, 28, 44, 1000, 100_000] {
-        // The other side may end it before it is written.
+        // The other side may close the connection before the write.
         let _ = connect().write_all(&vec![0x5a; length]);
     }
-    // The right greeting, then a wrong proof and a huge length.
+    // A correct greeting, then a wrong proof and a huge length.
     let mut greeting = b"onesided\x02\0\0\0".to_vec();
     greeting.extend_from_slice(&[0; 16]);
     let mut other = connect();
@@ -40,7 +40,7 @@ fn garbage_and_silence_and_many_connections_are_dropped_and_disturb_nobody() {
     at_once(&team, |_, session| session.exchange(b"", LONG).unwrap());
     for mut stream in silent {
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        // A connection that still waited to be let in may end by a reset.
+        // A connection that still waited to be accepted may end by a reset.
         assert!(matches!(stream.read(&mut [0; 1]), Ok(0) | Err(_)));
     }
     let elapsed = begun.elapsed();

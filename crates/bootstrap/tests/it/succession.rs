@@ -1,4 +1,4 @@
-//! What goes on when the coordinator has ended and ranks have found another.
+//! Operations that continue after the coordinator has ended and the ranks have elected another one.
 
 use crate::team::{LONG, Rank, at_once, plan, team};
 use bootstrap::{Coordinator, Error, Event, Plan, Succession};
@@ -12,7 +12,7 @@ fn lasting_team(ranks: usize) -> (Coordinator, Vec<Rank>) {
     team(Plan { succession: Succession::AfterAnyEnd, ..plan(ranks) })
 }
 
-/// Hears the epoch by which another coordinator begins, in which nobody is lost.
+/// Receives the epoch with which another coordinator begins, in which no rank is lost.
 fn resumes(rank: &Rank) {
     assert!(matches!(rank.next(), Event::Drain { lost, .. } if lost.is_empty()));
     assert!(matches!(rank.next(), Event::Reopen { .. }));
@@ -26,7 +26,7 @@ fn an_exchange_goes_on_and_so_do_later_ones() {
     at_once(&team, |_, session| session.exchange(b"before", LONG).unwrap());
     let all = at_once(&team, |rank, session| {
         if rank == 3 {
-            // The others have brought theirs by now.
+            // The other ranks have sent their items by now.
             sleep(Duration::from_millis(50));
             drop(coordinator.lock().unwrap().take());
         }
@@ -49,7 +49,7 @@ fn who_leaves_in_between_has_left() {
         scope.spawn(|| drop(coordinator));
         team[1].session.left().unwrap();
     });
-    // Whoever was told before is not told again.
+    // An event that was reported before is not reported again.
     let mut events = Vec::new();
     let resumed = |event: &Event| matches!(event, Event::Resume { .. });
     while !events.iter().any(resumed) || !events.contains(&Event::Left { rank: 1 }) {
@@ -65,7 +65,7 @@ fn an_abort_in_between_reaches_everybody() {
     let (coordinator, team) = lasting_team(3);
     scope(|scope| {
         scope.spawn(|| drop(coordinator));
-        // To which of both coordinators this goes nobody knows.
+        // Which of the two coordinators receives this is not determined.
         team[2].session.abort(7, "no more").unwrap();
     });
     for rank in &team {
@@ -81,7 +81,8 @@ fn a_standstill_is_found_by_the_next_coordinator() {
     team[0].session.speaker().waits(Some(1)).unwrap();
     drop(coordinator);
     team.iter().for_each(resumes);
-    // What was told to the last one does not count: whoever waits has heard of the epoch, and says so anew.
+    // Reports to the last coordinator do not count: a waiting rank has received the epoch, and
+    // reports again.
     team[1].session.speaker().waits(Some(2)).unwrap();
     assert!(team[1].events.recv_timeout(Duration::from_millis(50)).is_err());
     team[0].session.speaker().waits(Some(3)).unwrap();
@@ -97,7 +98,7 @@ fn who_has_the_coordinator_and_ends_is_succeeded_too() {
     let (coordinator, mut team) = lasting_team(4);
     drop(coordinator);
     team.iter().for_each(resumes);
-    // Rank 0 has it. Its session is dropped, as if its process had ended.
+    // Rank 0 has the coordinator. Its session is dropped, as if its process had ended.
     drop(team.remove(0));
     for rank in &team {
         let resume = std::iter::from_fn(|| Some(rank.next())).find(|event| matches!(event, Event::Resume { .. }));

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-/// Ends a test that hangs.
+/// The time after which a hanging test ends.
 pub(crate) const LONG: Duration = Duration::from_secs(8);
 
 pub(crate) const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -27,7 +27,7 @@ pub(crate) fn coordinator(plan: Plan) -> (Coordinator, Secret) {
     (Coordinator::start(ANYWHERE, secret.clone(), plan).unwrap(), secret)
 }
 
-/// A rank: its session and what it hears.
+/// A rank: its session and the events that it receives.
 pub(crate) struct Rank {
     pub(crate) session: Session,
     pub(crate) events: Receiver<Event>,
@@ -39,7 +39,7 @@ impl Rank {
     }
 }
 
-/// Answers everything at once, with a card that names the epoch and the rank.
+/// Answers everything immediately, with a card that names the epoch and the rank.
 pub(crate) fn answer(rank: u32) -> impl FnMut(&Speaker, &Event) + Send + 'static {
     move |speaker, event| match event {
         Event::Drain { epoch, .. } => speaker.drained(*epoch).unwrap(),
@@ -67,7 +67,7 @@ pub(crate) fn join(
     Ok(Rank { session, events })
 }
 
-/// Joins as these, at the same time.
+/// Joins as these ranks, at the same time.
 pub(crate) fn join_all(address: SocketAddr, secret: &Secret, hellos: Vec<Hello>) -> Vec<Result<Rank, Error>> {
     let joining: Vec<_> = hellos
         .into_iter()
@@ -88,7 +88,7 @@ pub(crate) fn team(plan: Plan) -> (Coordinator, Vec<Rank>) {
     (coordinator, team.into_iter().map(Result::unwrap).collect())
 }
 
-/// Lets all ranks do something at the same time.
+/// Runs `act` on all ranks at the same time.
 pub(crate) fn at_once<T: Send>(team: &[Rank], act: impl Fn(usize, &Session) -> T + Sync) -> Vec<T> {
     scope(|scope| {
         let act = &act;

@@ -7,7 +7,7 @@ use crate::{
 use bootstrap::Succession;
 use std::{thread::sleep, time::Duration, time::Instant};
 
-/// A lease so long that only ends of connections can be heard of in time.
+/// The lease is so long that only the ends of connections can be noticed in time.
 const FOUR: Start<'_> = Start { lease: LONG, nodes: &["a", "a", "b", "b"], hold: &[], succession: Succession::Never };
 
 pub(crate) fn survivors_of_a_kill_get_the_same_resume() {
@@ -31,7 +31,7 @@ pub(crate) fn survivors_of_a_kill_get_the_same_resume() {
 pub(crate) fn a_kill_during_the_drain_of_another() {
     let (_coordinator, mut parts) = run(&Start { hold: &[0, 0, 1, 0], ..FOUR });
     parts[1].kill();
-    // It does not answer, so the others wait for it.
+    // It does not answer, so the other ranks wait for it.
     assert_eq!(parts[2].line(), "drain 1 [1]");
     for index in [0, 3] {
         assert_eq!(parts[index].line(), "drain 1 [1]");
@@ -52,7 +52,7 @@ pub(crate) fn a_kill_during_the_drain_of_another() {
 }
 
 pub(crate) fn a_kill_of_who_has_drained_already() {
-    // Rank 3 holds the first epoch, while rank 2, which has answered, is killed.
+    // Rank 3 delays the first epoch, while rank 2, which has answered, is killed.
     let (_coordinator, mut parts) = run(&Start { hold: &[0, 0, 0, 1], ..FOUR });
     parts[1].kill();
     for index in [0, 2, 3] {
@@ -94,7 +94,7 @@ pub(crate) fn a_kill_before_all_have_come() {
     let (coordinator, secret) = coordinator(&FOUR);
     let start = |index| rank(&FOUR, index, coordinator.address(), &secret);
     let (first, second) = (start(0), start(1));
-    // Both have come, then.
+    // By then, both have connected.
     sleep(Duration::from_millis(500));
     second.kill();
     let line = first.line();

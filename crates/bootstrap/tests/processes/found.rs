@@ -1,4 +1,4 @@
-//! Processes that find each other by what their launcher tells.
+//! Processes that find each other by the information of their launcher.
 
 use crate::{job::Part, pmi::Launcher};
 use bootstrap::{Bootstrap, Cluster, Coordinator, LauncherError, Plan, Pmi1, Secret, SecretAt, Succession};
@@ -11,13 +11,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Starts rank `rank` of `ranks` under a launcher with PMI-1, whose descriptor is the standard input.
+/// Starts rank `rank` of `ranks` under a launcher with PMI-1, with its descriptor as the standard
+/// input.
 fn of_pmi(launcher: &Launcher, rank: usize, ranks: usize, words: &[&str]) -> Part {
     let variables = [("PMI_RANK", rank.to_string()), ("PMI_SIZE", ranks.to_string()), ("PMI_FD", "0".into())];
     Part::start_in(&variables, Stdio::from(std::os::fd::OwnedFd::from(launcher.connect())), words)
 }
 
-/// Asserts that nothing listens there any more, or soon does not.
+/// Asserts that, within a few seconds, no process listens there any more.
 fn ends(address: SocketAddr) {
     let begun = Instant::now();
     while TcpStream::connect(address).is_ok() {
@@ -98,7 +99,7 @@ pub(crate) fn ranks_find_each_other_by_torchruns_variables() {
     let file = folder.path().join("secret");
     fs::write(&file, Secret::random().expect("random numbers").to_hex()).expect("a file");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("a mode");
-    // Below those that systems give out by themselves.
+    // Below the ephemeral ports.
     let mut ports = (15_000..20_000).cycle().skip(process::id() as usize % 5_000).take(5_000);
     let port = ports.find(|port| TcpListener::bind(("0.0.0.0", *port)).is_ok()).expect("a free port");
     let start = |rank: usize, file: &str| {
@@ -166,7 +167,7 @@ pub(crate) fn a_pmi_launcher_is_spoken_to_in_bounds() {
     assert!(matches!(error, LauncherError::Silent { call: "init", .. }), "{error}");
     let error = Pmi1::open(0, 1, 999, within).expect_err("no such descriptor");
     assert!(matches!(error, LauncherError::System { .. }), "{error}");
-    // The rank's fence waits for another, which does not come.
+    // The rank's fence waits for another rank, which does not join.
     let launcher = Launcher::new(2);
     let line = launcher.connect();
     let mut pmi = Pmi1::open(0, 2, line.as_raw_fd(), within).expect("a launcher");

@@ -1,4 +1,4 @@
-//! A job of processes: starting them, hearing what they print, and ending them.
+//! A job of processes: starting them, receiving their output, and ending them.
 
 use crate::part::LONG;
 use bootstrap::{Coordinator, Plan, Secret, Succession};
@@ -35,7 +35,7 @@ impl Part {
         Self::of(command)
     }
 
-    /// Writes to its standard input, which is a pipe.
+    /// Writes to the standard input of the process, which is a pipe.
     pub(crate) fn write(&self, text: &str) {
         self.child.stdin.as_ref().expect("its input").write_all(text.as_bytes()).expect("its input");
     }
@@ -52,7 +52,7 @@ impl Part {
         Self { child, lines }
     }
 
-    /// Returns what it prints next, and when that came.
+    /// Returns the next line of its output, and the time of its arrival.
     pub(crate) fn line_at(&self) -> (Instant, String) {
         self.lines.recv_timeout(LONG).expect("a line")
     }
@@ -84,7 +84,7 @@ impl Part {
         self.signal(Signal::KILL);
     }
 
-    /// Kills the processes that it has started.
+    /// Kills the children of the process.
     pub(crate) fn kill_children(&self) {
         let number = self.child.id();
         let children = std::fs::read_to_string(format!("/proc/{number}/task/{number}/children")).expect("its children");
@@ -102,12 +102,12 @@ impl Drop for Part {
     }
 }
 
-/// How a job of processes is started.
+/// The configuration of a job of processes.
 pub(crate) struct Start<'a> {
     pub(crate) lease: Duration,
     /// The node of each rank.
     pub(crate) nodes: &'a [&'a str],
-    /// For each rank the epoch whose drain it does not answer; 0 for none.
+    /// For each rank, the epoch whose drain it does not answer; 0 for none.
     pub(crate) hold: &'a [u64],
     pub(crate) succession: Succession,
 }

@@ -1,7 +1,7 @@
 //! Jobs whose ranks are processes, which are killed and stopped.
 //!
-//! Without arguments, or with parts of cases' names, this program runs the cases. With `rank`, `coordinator`
-//! or `found` it is one of their processes.
+//! Without arguments, or with parts of the names of cases, this program runs the cases. With
+//! `rank`, `coordinator` or `found` it is one of their processes.
 #![cfg(target_os = "linux")]
 
 mod deaths;

@@ -1,4 +1,4 @@
-//! What the processes of a job do: they print what they hear, a line for each.
+//! The processes of a job. They print the events that they receive, a line for each.
 
 use bootstrap::{Coordinator, Event, Hello, Plan, Secret, Session, Speaker, Succession};
 use std::{
@@ -6,11 +6,12 @@ use std::{
     time::Duration,
 };
 
-/// Ends a process that hangs.
+/// The time after which a hanging process ends.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 
-/// Plays what the words say: `coordinator RANKS LEASE_MS SUCCESSION`, or `rank RANK RANKS NODE ADDRESS HOLD`.
-/// The secret comes first over the standard input, whose end ends the process.
+/// Runs the role given by the words: `coordinator RANKS LEASE_MS SUCCESSION`, or
+/// `rank RANK RANKS NODE ADDRESS HOLD`. The process first reads the secret from its standard input,
+/// whose end ends the process.
 pub(crate) fn play(words: &[String]) {
     let mut secret = [0; 64];
     stdin().read_exact(&mut secret).expect("a secret");
@@ -45,7 +46,7 @@ pub(crate) fn hello(rank: u32, ranks: usize, node: &str) -> Hello {
     Hello { rank, ranks, build, provider, host, node: node.into() }
 }
 
-/// Prints events and answers them, apart from the drain of the epoch `hold`.
+/// Prints events and answers them, except the drain of the epoch `hold`.
 pub(crate) fn print_and_answer(rank: u32, hold: u64) -> impl FnMut(&Speaker, Event) + Send + 'static {
     move |speaker, event| match &event {
         Event::Drain { epoch, lost } => {

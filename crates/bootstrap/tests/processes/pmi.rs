@@ -1,4 +1,4 @@
-//! A launcher with PMI-1, as far as this crate uses it.
+//! A PMI-1 launcher, limited to the requests that this crate uses.
 
 use std::{
     collections::HashMap,
@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-/// The store of a launcher for some ranks. Its longest value is short, so that values need parts.
+/// The store of a launcher for some ranks. Its limit on values is low, so that values need parts.
 #[derive(Clone)]
 pub(crate) struct Launcher {
     store: Arc<Mutex<HashMap<String, String>>>,

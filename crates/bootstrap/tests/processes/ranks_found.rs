@@ -1,12 +1,12 @@
-//! What a process does that finds its job by its environment: it prints where the coordinator is and
-//! what becomes of it.
+//! A process that finds its job by its environment. It prints the address of the coordinator and
+//! the outcome.
 
 use crate::part::{LONG, hello, print_and_answer};
 use bootstrap::{How, Interface, Session, detect, rendezvous};
 use std::{env, thread::sleep, time::Duration};
 
-/// Plays `found WHAT [INTERFACE]`: joins and exchanges, then leaves (`leave`) or stays (`stay`); or goes
-/// without having joined (`go`).
+/// Runs `found WHAT [INTERFACE]`: joins and exchanges, then leaves (`leave`) or stays (`stay`); or
+/// ends without having joined (`go`).
 pub(crate) fn play(words: &[String]) {
     if let Err(error) = run(words) {
         println!("error {error}");

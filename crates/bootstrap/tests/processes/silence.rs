@@ -1,4 +1,4 @@
-//! Processes that are stopped, as if their hosts could not be reached.
+//! Processes that are stopped, as if their hosts were unreachable.
 
 use crate::job::{Start, run, run_apart};
 use bootstrap::Succession;
@@ -25,7 +25,8 @@ pub(crate) fn a_stopped_process_is_lost_after_the_lease() {
 pub(crate) fn the_smaller_side_of_a_cut_job_is_aborted() {
     let (coordinator, parts) =
         run(&Start { lease: LEASE, nodes: &["a", "b", "c", "c", "d"], hold: &[], succession: Succession::Never });
-    // A host of two ranks, one of which is well, is no silent host; nor is one of four.
+    // A host of two ranks, one of which still runs, is not a silent host, and one silent host of
+    // four would not be the larger side.
     parts[3].signal(Signal::STOP);
     for index in [0, 1, 2, 4] {
         parts[index].line_of("resume");

@@ -1,4 +1,4 @@
-//! Coordinators that are killed or not heard of any more, and what takes their place.
+//! Coordinators that are killed or become silent, and their successors.
 
 use crate::{
     job::{Part, Start, run_apart},
@@ -13,7 +13,7 @@ const LEASE: Duration = Duration::from_millis(800);
 const SILENT: Start<'_> =
     Start { lease: LEASE, nodes: &["a", "a", "b", "c"], hold: &[], succession: Succession::AfterSilence };
 
-/// Returns the ranks whose loss a `resume` tells.
+/// Returns the ranks whose loss a `resume` reports.
 fn lost(resume: &str) -> Vec<u32> {
     let told = resume.rsplit_once("] [").map_or("", |(_, told)| told);
     told.split('(').skip(1).filter_map(|it| it.split_once(',')?.0.parse().ok()).collect()
@@ -34,12 +34,12 @@ pub(crate) fn a_killed_coordinator_is_succeeded() {
     let start = Start { lease: LONG, nodes: &["a", "a", "b", "c"], hold: &[], succession: Succession::AfterAnyEnd };
     let (coordinator, mut parts) = run_apart(&start);
     coordinator.kill();
-    // All are there: nobody waits for anybody.
+    // All ranks are present, so none waits for another.
     all_resume(&[&parts[0], &parts[1], &parts[2], &parts[3]], &[]);
     // Rank 0 has the coordinator now.
     parts.remove(2).kill();
     all_resume(&[&parts[0], &parts[1], &parts[2]], &[2]);
-    // Its process ends with its connections, and nobody listens at its address any more.
+    // Its process ends with its connections, and connections to its address are refused.
     parts.remove(0).kill();
     all_resume(&[&parts[0], &parts[1]], &[0]);
     parts.remove(1).kill();
@@ -74,10 +74,11 @@ pub(crate) fn the_larger_part_goes_on() {
     let after = begun.elapsed();
     println!("taken over after {:.2} leases", after.as_secs_f64() / LEASE.as_secs_f64());
     assert!(after < 10 * LEASE, "{after:?}");
-    // Then they are heard of again.
+    // Then they run again.
     [&coordinator, &parts[0], &parts[1]].iter().for_each(|part| part.signal(Signal::CONT));
     for part in &parts[..2] {
-        // The coordinator finds that two hosts are silent, or they find no other, or come too late to it.
+        // Either the coordinator finds that two hosts are silent, or the ranks find no other
+        // coordinator, or they come too late to it.
         let line = loop {
             let line = part.line();
             if !line.starts_with("drain") {
@@ -100,7 +101,7 @@ pub(crate) fn the_smaller_part_ends_itself() {
     assert_eq!(line, "cut off: 1 of 3 hosts have found each other, which must not go on alone");
     println!("ended after {:.2} leases", begun.elapsed().as_secs_f64() / LEASE.as_secs_f64());
     let (coordinator, parts) = run_apart(&SILENT);
-    // One rank of a host is no host.
+    // One rank of a host is not a host.
     stop(&[&coordinator, &parts[0], &parts[3]]);
     for part in &parts[1..3] {
         let line = part.line();
@@ -123,10 +124,10 @@ pub(crate) fn the_job_is_cut_again() {
     let (coordinator, parts) = run_apart(&start);
     stop(&[&coordinator, &parts[0], &parts[1]]);
     all_resume(&[&parts[2], &parts[3], &parts[4]], &[0, 1]);
-    // Rank 2 has the coordinator. Two of the three that run are more than half.
+    // Rank 2 has the coordinator. Two of the three running hosts are more than half.
     stop(&[&parts[2]]);
     all_resume(&[&parts[3], &parts[4]], &[2]);
-    // Rank 3 has it. Of two halves without rank 0's host the coordinator's goes on.
+    // Rank 3 has it. Of two halves without rank 0's host, the coordinator's continues.
     stop(&[&parts[4]]);
     all_resume(&[&parts[3]], &[4]);
     parts[4].signal(Signal::CONT);

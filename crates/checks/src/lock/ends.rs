@@ -1,5 +1,5 @@
-//! How long a lock must live: until nobody uses it any more, which a last barrier ensures. Its
-//! words go away when the program of the rank that holds them ends.
+//! The required lifetime of a lock: until no rank uses it any more, which a last barrier ensures.
+//! Its words are dropped when the program of the rank that holds them ends.
 
 use super::program::{
     HOME,

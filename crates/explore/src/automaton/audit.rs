@@ -1,4 +1,4 @@
-//! Checks of steps: whether what they declare is true, and which never end.
+//! Checks of steps: whether their declarations hold, and which steps never end.
 
 use super::{Automaton, Edge, LocalId};
 use crate::{
@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 const RECENT: usize = 256;
 
 impl Automaton<'_> {
-    /// Describes what a rank did most often on its way to `id`, whose step exceeds the explorer's
-    /// patience.
+    /// Describes the most frequent acts of a rank on its way to `id`, whose step exceeds the
+    /// explorer's patience.
     pub(crate) fn again_and_again(&self, id: LocalId) -> String {
         let cells = self.job.cells.borrow();
         let (rank, mut at) = (self.locals[id as usize].rank, id);

@@ -1,4 +1,4 @@
-//! Carrying out an exploration: searching, starting over, and reporting what was found.
+//! Running an exploration: search, restart, and report.
 
 use super::Explorer;
 use crate::{

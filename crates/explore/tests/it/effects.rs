@@ -1,10 +1,10 @@
-//! What a random run reports that it did to memory.
+//! The memory accesses that a random run reports.
 
 use explore::{Access, Explorer};
 use rdma_fabric::{Amo, Deps, Fabric, ProgramResult, Rank};
 
-/// Rank 0 puts, flushes, and adds to a word that rank 1 waits for. Rank 1 loads what was put and
-/// stores something else.
+/// Rank 0 puts, flushes, and adds to a word that rank 1 waits for. Rank 1 loads the word that was
+/// put and stores another value.
 async fn publish(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(16).await?;
     let [record, flag] = [0, 8].map(|offset| region.at(Rank::new(1), offset));

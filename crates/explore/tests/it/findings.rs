@@ -1,4 +1,4 @@
-//! Findings: how they are reported, replayed from their schedules, and found again by random runs.
+//! Findings: their reports, their replay from schedules, and their discovery by random runs.
 
 use super::{
     coherence,
@@ -35,7 +35,7 @@ where
     found.schedule.clone()
 }
 
-/// Asserts that `runs` random runs find what is `wrong`. Returns the timeline.
+/// Asserts that `runs` random runs fail with a message that contains `wrong`. Returns the timeline.
 #[track_caller]
 fn samples<Fut>(
     explorer: Explorer<'static>,

@@ -1,4 +1,4 @@
-//! What the contract promises and what it does not: small programs whose possible outcomes are all
+//! The promises of the contract and their limits: small programs whose possible outcomes are all
 //! known.
 
 use super::outcomes::{A, B, expect, explorer, words};
@@ -28,7 +28,8 @@ fn puts_are_ordered_by_a_flush_only() {
     expect(explorer(2), &[10, 11, 13], |fabric| two_puts(fabric, true));
 }
 
-/// A puts to B and then adds to a word of `counter`; B gets that word, then reads what was put.
+/// A puts to B and then adds to a word of `counter`; B gets that word, then reads the word that was
+/// put.
 async fn put_then_atomic(fabric: Fabric, counter: Rank) -> ProgramResult<u64> {
     let region = words(&fabric).await?;
     let count = fabric.remote_word::<u64>(region.at(counter, 8))?;
@@ -216,7 +217,7 @@ fn detached_futures_run_to_their_end_beside_the_program() {
         let [first, second] = [0, 8].map(|offset| fabric.remote_word::<u64>(region.at(A, offset)));
         let (first, second) = (first?, second?);
         fabric.detach({
-            // It must own what it uses, because the program may end before it does.
+            // The future must own everything that it uses, because the program may end first.
             let (fabric, owned) = (fabric.clone(), region.clone());
             async move {
                 let _owned = owned;

@@ -13,7 +13,7 @@ where
     seen(explorer.mortal(A), |view| [view.fact(0), view.fact(1), view.fact(2), view.is_lost(A).into()], program)
 }
 
-/// Returns the values of fact 0, whoever died.
+/// Returns the values of fact 0, over all outcomes.
 fn firsts(outcomes: &BTreeSet<[u64; 4]>) -> BTreeSet<u64> {
     outcomes.iter().map(|outcome| outcome[0]).collect()
 }
@@ -62,8 +62,8 @@ pub(crate) async fn raises_flags(fabric: Fabric) -> ProgramResult<()> {
 fn waits_for_one_that_dies_end() {
     let seen = outcomes(explorer(3), raises_flags);
     let pairs: BTreeSet<_> = seen.iter().map(|outcome| (outcome[1], outcome[2], outcome[3])).collect();
-    // (2, 1) is impossible: C's flag is raised only after B's, nobody lowers B's, and a satisfied
-    // wait succeeds even if B looks late.
+    // (2, 1) is impossible: C's flag is raised only after B's, no rank lowers B's, and a satisfied
+    // wait succeeds even if B checks late.
     assert_eq!(pairs, BTreeSet::from([(1, 1, 0), (1, 1, 1), (1, 2, 1), (2, 2, 1)]));
 }
 
@@ -138,8 +138,8 @@ fn what_is_under_way_arrives_before_the_loss_is_known_or_never() {
 
 #[test]
 fn the_first_to_know_ends_it_for_all() {
-    // C tells B whether it knows of the loss. Even if B does not know itself, nothing arrives any
-    // more.
+    // C reports to B whether it knows of the loss. Even if B does not know itself, nothing arrives
+    // any more.
     let seen = outcomes(explorer(3), |fabric| async move {
         let region = words(&fabric).await?;
         match fabric.rank() {

@@ -88,8 +88,8 @@ async fn follow(fabric: Fabric, mut lines: Vec<Line>, helped: bool, drops: bool)
     do_all(fabric, key, Some(region), lines, fact, drops).await
 }
 
-/// Carries out lines until one fails because a rank or a region that it uses is gone. What was seen
-/// becomes a fact.
+/// Carries out lines until one fails because a rank or a region that it uses is gone. The observed
+/// values become a fact.
 async fn do_all(
     fabric: Fabric,
     key: RegionKey,

@@ -88,7 +88,7 @@ fn handles_tell_who_came_too_late() {
             Ok(())
         }
     };
-    // What A was told, and the word's value at the drop.
+    // The result that A received, and the word's value at the drop.
     let ends = |atomic| {
         let look = |view: &explore::View<'_>| (view.fact(0), view.words().map(|(_, value)| value).sum::<u64>());
         seen(Explorer::new(2), look, program(atomic))

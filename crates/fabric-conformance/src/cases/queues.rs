@@ -1,4 +1,4 @@
-//! Control queues: what all modes have in common.
+//! Control queues: the sentences that hold in all modes.
 
 use super::fixture::{Fixture, TAG, has_queues, queue_error};
 use crate::{ensure, ensure_eq};

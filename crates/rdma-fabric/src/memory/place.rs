@@ -1,18 +1,18 @@
-//! A resolved place: the argument of everything that moves bytes.
+//! A resolved place: the argument of every operation that moves bytes.
 //!
 //! # One comparison
-//! A place of mapped memory knows the word of the owner's table that holds its region's generation.
-//! As long as that word holds the generation that the place was resolved with, the region is
-//! registered, its rank lives, and the bytes may be accessed *directly*, whichever provider is
-//! below. Where memory is not mapped, or a wrapper wants to see every access, the place points to a
-//! word that never holds a generation. So the comparison that detects a stale region detects these
-//! cases as well, and an access that passes it does not call the provider.
+//! A place of mapped memory points to the word of the owner's table that holds its region's
+//! generation. As long as that word holds the generation that the place was resolved with, the
+//! region is registered, its rank lives, and the bytes may be accessed *directly*, on any provider.
+//! Where memory is not mapped, or a wrapper has to observe every access, the place points to a word
+//! that never holds a generation. So the comparison that detects a stale region detects these cases
+//! as well, and an access that passes it does not call the provider.
 //!
 //! # One truth
 //! A place holds an address, a length and, mostly, a pointer, which must agree. Its [`Anchor`] is
-//! the seal that says so: only a provider's own code has the provider's anchors, and a place never
-//! hands its anchor out. So safe code passes places on, [narrows](Place::part) them and
-//! [hides](Place::hidden) them, but cannot assemble one that a provider takes for its own.
+//! the seal that certifies this: only a provider's own code has the provider's anchors, and a place
+//! never hands its anchor out. So safe code passes places on, [narrows](Place::part) them and
+//! [hides](Place::hidden) them, but cannot assemble one that a provider accepts as its own.
 //!
 //! # Safety
 //! [`Place::mapped`] is the only way to create a place whose comparison can succeed; its caller
@@ -42,10 +42,10 @@ static NEVER: AtomicU64 = AtomicU64::new(u64::MAX);
 const NO_WORD: u64 = 1 << 63;
 /// Bit of a place's offset: the place is the target of a prepared descriptor.
 const PREPARED: u64 = 1 << 63;
-/// A bell that rings for nobody.
+/// A bell without an owner.
 static SILENT: AtomicU32 = AtomicU32::new(0);
 
-/// Where the page starts in which memory is that is not mapped: as aligned as its offset.
+/// The start of the page of memory that is not mapped: as aligned as its offset.
 const NOWHERE: NonNull<u8> = NonNull::<Page>::dangling().cast();
 #[repr(align(4096))]
 struct Page;
@@ -190,7 +190,7 @@ impl Place {
         self.start
     }
 
-    /// Returns what the provider keeps for this place, if it is a `T`.
+    /// Returns the value that the provider keeps for this place, if it is a `T`.
     #[inline]
     pub fn kept<T: Any>(&self) -> Option<&T> {
         self.anchor.get()
@@ -310,7 +310,8 @@ impl Place {
     }
 }
 
-/// Returns what the generation word of a place that starts here must hold, for accesses to 8 bytes.
+/// Returns the value that the generation word of a place that starts here must hold, for accesses
+/// to 8 bytes.
 #[inline]
 fn expected(generation: u32, start: NonNull<u8>, len: usize) -> u64 {
     let is_word = len == 8 && start.addr().get().is_multiple_of(8);

@@ -139,7 +139,7 @@ impl<T: Pod + Send + Sync> Registered<T> {
         }
     }
 
-    /// Deregisters and gives the buffer back, with what peers left in it.
+    /// Deregisters and gives the buffer back, with the values that peers have written.
     ///
     /// Waits until no operation accesses the buffer. Every peer's operation has then either taken
     /// effect or fails with [`FabricError::StaleRegion`], and none touches the buffer any more. The
@@ -148,8 +148,7 @@ impl<T: Pod + Send + Sync> Registered<T> {
     /// Dropping the future drops the registration.
     ///
     /// # Errors
-    /// [`FabricError::Unsupported`], [`FabricError::System`]: the provider can't tell whether an
-    /// operation still accesses the buffer. It then keeps the memory, for ever if need be.
+    /// [`FabricError::Unsupported`], [`FabricError::System`]: the provider can't determine whether an operation still accesses the buffer. It then keeps the memory, for ever if necessary.
     pub async fn take(self) -> Result<Vec<T>> {
         let Registered { fabric, region, .. } = self;
         let memory = fabric.release(region).await?;

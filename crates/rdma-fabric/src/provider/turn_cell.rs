@@ -1,4 +1,4 @@
-//! A value that one call at a time uses, be it of one thread or of any.
+//! A value that is used by one call at a time, of one thread or of any.
 
 #![allow(unsafe_code)]
 
@@ -15,18 +15,18 @@ use core::{
 };
 use std::sync::{Mutex, PoisonError};
 
-/// Exclusive access for as long as a [`Turn`] lasts: by the one thread that made it, at the cost of
+/// Exclusive access for the lifetime of a [`Turn`]: by the one thread that made it, at the cost of
 /// a comparison, or by any thread, which waits for its turn.
 ///
-/// Turns are meant to be short. Leaving is a plain store, and entering one atomic operation; who
-/// finds the value in use queues for it, asleep, and the first of the queue yields its CPU until the
-/// turn is over. It shares no pair of cache lines with anything else.
+/// Turns are meant to be short. Leaving is a plain store, and entering one atomic operation; a
+/// thread that finds the value in use sleeps in a queue, and the first of the queue yields its CPU
+/// until the turn ends. The cell shares its pair of cache lines with no other data.
 #[repr(align(128))]
 pub struct TurnCell<T> {
-    /// The thread that made it, if nobody else may use it; otherwise 0.
+    /// The thread that made it, if no other thread may use it; otherwise 0.
     thread: u64,
     taken: AtomicBool,
-    /// All that wait hold this, or sleep for it.
+    /// The first waiter holds this lock; all others sleep for it.
     queue: Mutex<()>,
     value: UnsafeCell<T>,
 }

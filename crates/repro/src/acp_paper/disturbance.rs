@@ -1,5 +1,5 @@
-//! What a rank's own adds lose while other ranks have copies carried out by it (section 4 wants to
-//! suppress that, and does not measure it).
+//! The slowdown of a rank's own adds while it executes copies for other ranks. Section 4 of the
+//! paper wants to avoid the slowdown, and does not measure it.
 
 use super::{AcpPlan, Condition};
 use crate::{
@@ -12,22 +12,22 @@ use rdma_fabric::Time;
 use std::fmt;
 use tofu2_sim::virt::Platform;
 
-/// Who carries the copies out, and the disturbed rank's own adds.
+/// The component that executes the copies, and the one that executes the disturbed rank's own adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Load {
     /// The paper's library: one helper for both (condition 4).
     Queue,
-    /// The helper for the copies; the program posts its adds past it (condition 8).
+    /// The helper executes the copies; the program posts its adds directly (condition 8).
     Bypass,
-    /// The paper's proposal: a helper for the adds, and one for the copies. What if queues shared
-    /// their rank's address space.
+    /// The paper's proposal: one helper for the adds, and another one for the copies. A what-if
+    /// case: queues share their rank's address space.
     Split,
-    /// Ours: the program does both, copies while it waits for its adds.
+    /// Ours: the program executes both, the copies while it waits for its adds.
     Direct,
-    /// Ours: the program does its adds, and a helper the copies.
+    /// Ours: the program executes its adds, and a helper the copies.
     Serving,
-    /// What if the network copied between two other ranks: nobody at the destination serves. What is
-    /// lost then, copies would take of any library's adds.
+    /// A what-if case: the network copies between two other ranks, and no software at the
+    /// destination takes part. The remaining slowdown is one that copies cause with any library.
     Network,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for Load {
     }
 }
 
-/// Says how many initiators there are, for the heads of tables.
+/// Returns the number of initiators in words, for the headings of tables.
 pub fn initiators_in_words(initiators: u32) -> String {
     match initiators {
         0 => "alone".to_owned(),
@@ -82,22 +82,23 @@ pub fn initiators_in_words(initiators: u32) -> String {
     }
 }
 
-/// What was disturbed how much.
+/// A disturbed job and its measured times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DisturbanceRun {
-    /// Who carried what out.
+    /// The configuration of the helpers.
     pub load: Load,
-    /// How many ranks had copies carried out, one at a time each.
+    /// The number of ranks that delegate copies, one at a time each.
     pub initiators: u32,
     /// Mean time of an add of the disturbed rank, in seconds.
     pub add: f64,
-    /// Copies per second, of all initiators.
+    /// Copies per second, over all initiators.
     pub copies: f64,
     /// The job.
     pub job: JobRecord,
 }
 
-/// Time that the initiators have before adds are counted: more than a copy of each takes.
+/// The head start of the initiators before adds are counted, in picoseconds: more than one copy of
+/// each takes.
 const WARM_UP: u64 = 500_000_000;
 
 pub(super) fn disturb(

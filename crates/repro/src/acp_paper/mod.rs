@@ -1,10 +1,10 @@
-//! The evaluation of the ACP base layer on Tofu2: what is run, what comes out, how it compares. The
-//! eight conditions of table 3 are options of the library itself ([`Condition::options`]); what each
-//! part of it costs is charged where the code passes it, on the core that does it.
+//! The evaluation of the ACP base layer on Tofu2: its jobs, results and comparison with the paper.
+//! The eight conditions of table 3 are options of the library itself ([`Condition::options`]); the
+//! cost of each step is charged at the code that performs it, on the core that executes it.
 //!
 //! # Placement
-//! Two ranks on neighbouring nodes, as the paper's remote operations; local ones go through the
-//! node's own network interface where hardware does them. In the runs about disturbance every rank
+//! Two ranks run on neighbouring nodes, as for the paper's remote operations; local operations in
+//! hardware go through the node's own network interface. In the runs about disturbance every rank
 //! has a node of its own.
 
 mod disturbance;
@@ -18,10 +18,11 @@ use acp::{Atomics, Mode, Options, Threads};
 use std::fmt;
 use tofu2_sim::virt::Platform;
 
-/// A condition of table 3: what the library does.
+/// A condition of table 3: the options of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Condition {
-    /// Atomics by the network's hardware; otherwise the helper of the word's rank does them.
+    /// Atomics are executed by the network's hardware; otherwise by the helper of the rank that
+    /// owns the word.
     pub hardware: bool,
     /// Descriptors are prepared.
     pub prepared: bool,
@@ -32,7 +33,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// The eight of the paper, in its order.
+    /// The eight conditions of the paper, in its order.
     pub const TABLE: [Condition; 8] = {
         const fn condition(hardware: bool, prepared: bool, thread_safe: bool, bypass: bool) -> Condition {
             Condition { hardware, prepared, thread_safe, bypass }
@@ -68,40 +69,40 @@ impl fmt::Display for Condition {
     }
 }
 
-/// Who adds, and how.
+/// The library that executes the adds, and its variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum How {
-    /// ACP as the paper measured it.
+    /// ACP as measured in the paper.
     Table(Condition),
     /// The extended RDMA interface of Fujitsu MPI, with which the paper compares.
     Mpi,
-    /// Condition 4 with that interface's cost for an operation of the network in place of ACP's own:
-    /// predicts A4 remote from A9 and A1 local, without any other figure of ACP.
+    /// Condition 4 with that interface's cost of a network operation in place of ACP's own.
+    /// Predicts A4 remote from A9 and A1 local, without any other figure of ACP.
     OverMpi,
-    /// What if: bypass and prepared descriptors without thread safety.
+    /// A what-if case: bypass and prepared descriptors without thread safety.
     BypassOneThread,
-    /// What if: local atomics by the CPU, remote ones by hardware (section 5 proposes it), otherwise
-    /// condition 4.
+    /// A what-if case: local atomics by the CPU, remote ones by hardware (proposed in section 5),
+    /// otherwise condition 4.
     LocalByCpu,
-    /// What if: control queues share their rank's address space, so that delegation has a helper and
-    /// a queue of its own (section 4). Otherwise condition 4.
+    /// A what-if case: control queues share their rank's address space, so that delegation has a
+    /// helper and a queue of its own (section 4). Otherwise condition 4.
     Split,
-    /// What if: the same, and hardware keeps the commands' order (section 4), so that a command
-    /// costs its helper nothing.
+    /// A what-if case: the same, and hardware keeps the order of commands (section 4), so that a
+    /// command costs its helper nothing.
     OrderInHardware,
     /// [`How::Split`] where atomics are delegated, otherwise condition 1.
     SplitDelegated,
     /// [`How::OrderInHardware`] where atomics are delegated: hardware would have to wait for
     /// replies that software posts.
     OrderInHardwareDelegated,
-    /// Ours: no helper, each call does what it can.
+    /// Ours: no helper; each call performs all the work that it can.
     Direct,
-    /// Ours, and prepared descriptors.
+    /// Ours, with prepared descriptors.
     DirectPrepared,
 }
 
 impl How {
-    /// What nobody has published.
+    /// The cases for which there are no published figures.
     pub const WHAT_IF: [How; 8] = [
         How::BypassOneThread,
         How::LocalByCpu,
@@ -147,7 +148,7 @@ impl How {
         })
     }
 
-    /// Returns the machine, made from the paper's.
+    /// Returns the simulated machine, derived from the paper's.
     pub fn on(self, platform: &Platform) -> Platform {
         let set = |name, value| platform.clone().with(name, value);
         let changed = match self {
@@ -158,53 +159,53 @@ impl How {
             }
             _ => return platform.clone(),
         };
-        // A machine without these layers has nothing to change.
+        // A machine without these layers is left unchanged.
         changed.unwrap_or_else(|_| platform.clone())
     }
 }
 
-/// One job: 1000 adds, say.
+/// One job of adds, for example 1000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AddCase {
-    /// How they are done.
+    /// The library and its variant.
     pub how: How,
-    /// Whose word is changed.
+    /// The rank whose word is modified.
     pub target: Target,
 }
 
-/// What to run. [`AcpPlan::paper`] is the paper's evaluation and our predictions; the fields may be
-/// changed.
+/// The jobs to run. [`AcpPlan::paper`] contains the paper's evaluation and our predictions; the
+/// fields may be changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AcpPlan {
     /// The jobs with adds, in order.
     pub adds: Vec<AddCase>,
-    /// Adds of each.
+    /// The number of adds of each job.
     pub count: u32,
-    /// The jobs about disturbance: under which load, with how many initiators. They run after the
+    /// The jobs about disturbance: the load and the number of initiators. They run after the
     /// others.
     pub disturbances: Vec<(Load, u32)>,
-    /// How long a disturbed rank's adds are counted, in picoseconds.
+    /// The duration for which a disturbed rank's adds are counted, in picoseconds.
     pub window: u64,
     /// The machine.
     pub platform: Platform,
-    /// Seed of every job: 0 keeps events of one moment in the order they were made, another number
-    /// shuffles them.
+    /// Seed of every job: 0 keeps simultaneous events in the order of their creation, another
+    /// number shuffles them.
     pub seed: u64,
-    /// Whether less is run, as a smoke test.
+    /// Whether this is a smoke test with fewer operations.
     pub quick: bool,
-    /// A timeline to record on the way. The jobs run the same.
+    /// A timeline to record during the run, which does not affect the jobs.
     pub traced: Option<Traced>,
 }
 
 impl AcpPlan {
-    /// Adds of each job of the paper.
+    /// The number of adds of each job of the paper.
     pub const COUNT: u32 = 1000;
     /// Numbers of initiators.
     pub const INITIATORS: [u32; 4] = [0, 1, 4, 16];
-    /// Bytes of a copy that is delegated.
+    /// The size of a delegated copy in bytes.
     pub const COPY: usize = 64 << 10;
 
-    /// Returns the paper's evaluation, and what it did not measure.
+    /// Returns the paper's evaluation, and the cases that the paper did not measure.
     pub fn paper(seed: u64) -> Self {
         let table = Condition::TABLE.map(How::Table);
         let hows = table.into_iter().chain([How::Mpi, How::OverMpi]).chain(How::WHAT_IF);
@@ -222,8 +223,8 @@ impl AcpPlan {
         }
     }
 
-    /// Returns the same with fewer adds and a shorter window: says whether everything works, not how
-    /// well it agrees.
+    /// Returns the same plan with fewer adds and a shorter window. It shows whether everything
+    /// works, not how well it agrees with the paper.
     pub fn quick(seed: u64) -> Self {
         AcpPlan { count: Self::COUNT / 20, window: 500_000_000, quick: true, ..Self::paper(seed) }
     }
@@ -242,8 +243,8 @@ mod tests {
     use std::time::Duration;
     use tofu2_sim::virt::Job;
 
-    /// Returns, in nanoseconds, how long the program of rank 0 takes to issue an add to rank 1, and
-    /// then to complete it after it has computed for 20 µs.
+    /// Returns, in nanoseconds, the time that the program of rank 0 takes to issue an add to rank
+    /// 1, and then to complete it after having computed for 20 µs.
     fn issued_and_completed(how: How) -> (u64, u64) {
         let options = how.options().expect("this library");
         let run = Job::new(&Platform::fx100(), 2).ranks_per_node(1).run(&async move |fabric| {
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn what_the_helper_does_takes_nothing_of_the_programs_core() {
         let table = |number: usize| issued_and_completed(How::Table(Condition::TABLE[number - 1]));
-        // Everything is over when the program has computed.
+        // All operations have completed by the end of the computation.
         assert_eq!([1, 3, 4].map(table), [(0, 0); 3]);
         assert_eq!([2, 5, 6].map(table), [(280, 0); 3]);
         // The program posts the operation itself; the helper completes it.

@@ -1,4 +1,4 @@
-//! Running the plan in virtual time, and comparing what comes out.
+//! Running the plan in virtual time, and comparing the results.
 
 use super::{AcpPlan, AddCase, Condition, DisturbanceRun, How, Load, disturbance::disturb};
 use crate::{
@@ -13,13 +13,13 @@ use acp::EntryState;
 use rdma_fabric::Time;
 use tofu2_sim::virt::Timeline;
 
-/// All ranks begin when set-up is certainly over; nobody needs an end by the clock for long.
+/// All ranks begin after the end of set-up; the end time is never the limit.
 const TOGETHER: Together = Together::Clock { start: BEGIN, end: Time::from_picos(3_600_000_000_000_000) };
 
-/// What adds took.
+/// The measured time of a job of adds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddRun {
-    /// What was run.
+    /// The job's parameters.
     pub case: AddCase,
     /// Seconds per add and its completion.
     pub seconds: f64,
@@ -27,37 +27,37 @@ pub struct AddRun {
     pub job: JobRecord,
 }
 
-/// Everything the plan asked for.
+/// The results of all jobs of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AcpRuns {
-    /// What was asked for.
+    /// The plan.
     pub plan: AcpPlan,
-    /// By job of the plan.
+    /// One entry for each job of the plan.
     pub adds: Vec<AddRun>,
-    /// By job of the plan.
+    /// One entry for each job of the plan.
     pub disturbances: Vec<DisturbanceRun>,
-    /// The timeline that the plan asked for; `None` too if it has no such job.
+    /// The timeline that the plan requests; also `None` if the plan has no such job.
     pub timeline: Option<Timeline>,
 }
 
 impl AcpRuns {
-    /// Microseconds per add and its completion, if that was run.
+    /// Returns microseconds per add and its completion, if that job was run.
     pub fn micros(&self, how: How, target: Target) -> Option<f64> {
         self.adds.iter().find(|run| run.case == AddCase { how, target }).map(|run| run.seconds * 1e6)
     }
 
-    /// Microseconds per add of a disturbed rank, if that was run.
+    /// Returns the results for a disturbed rank, if that job was run.
     pub fn disturbed(&self, load: Load, initiators: u32) -> Option<&DisturbanceRun> {
         self.disturbances.iter().find(|run| (run.load, run.initiators) == (load, initiators))
     }
 
-    /// The jobs, in the order they ran.
+    /// Returns the jobs, in the order of their execution.
     pub fn jobs(&self) -> impl Iterator<Item = &JobRecord> {
         self.adds.iter().map(|run| &run.job).chain(self.disturbances.iter().map(|run| &run.job))
     }
 }
 
-/// Simulates everything the plan asks for.
+/// Simulates all jobs of the plan.
 ///
 /// # Errors
 /// [`ReproError::Job`] of the first job that failed.
@@ -84,7 +84,7 @@ pub fn run(plan: &AcpPlan, progress: &mut Progress) -> Result<AcpRuns, ReproErro
     Ok(AcpRuns { plan: plan.clone(), adds, disturbances, timeline })
 }
 
-/// Every figure of the paper that the runs say something about, in the paper's order.
+/// Returns a row for every figure of the paper to which the runs apply, in the paper's order.
 pub fn compare(runs: &AcpRuns) -> Vec<Row> {
     let mut rows = Vec::new();
     let cell = |number: usize, target| runs.micros(How::Table(*Condition::TABLE.get(number - 1)?), target);
@@ -128,7 +128,7 @@ mod tests {
     use crate::outcome::Verdict;
     use tofu2_sim::virt::Platform;
 
-    /// The table and what it is compared with.
+    /// Runs the table and the job that it is compared with.
     fn table(platform: Platform) -> AcpRuns {
         let plan = AcpPlan { count: 20, disturbances: Vec::new(), platform, ..AcpPlan::paper(0) };
         run(&plan, &mut Progress::silent()).expect("it runs")
@@ -138,7 +138,7 @@ mod tests {
         changes.iter().fold(Platform::fx100(), |platform, (name, value)| platform.with(name, *value).expect(name))
     }
 
-    /// Figures that `--check` fails on.
+    /// Returns the figures for which `--check` fails.
     fn misses(platform: Platform) -> Vec<String> {
         let rows = compare(&table(platform));
         rows.into_iter().filter(|row| row.verdict().fails()).map(|row| row.id).collect()

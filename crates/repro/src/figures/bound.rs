@@ -1,29 +1,30 @@
-//! How far a simulated value may be from the published one.
+//! Limits on the deviation of a simulated value from the published one.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a simulated value must meet.
+/// The condition that a simulated value must satisfy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
-    /// At most this share of the published value away from it: 0.1 is ±10 %.
+    /// It deviates from the published value by at most this share of it: 0.1 is ±10 %.
     Relative(f64),
-    /// Between the published value divided by and multiplied with this factor.
+    /// It lies between the published value divided by this factor and multiplied by it.
     Factor(f64),
-    /// In an interval, ends included, whatever was published.
+    /// It lies in an interval, ends included, regardless of the published value.
     Between(f64, f64),
-    /// Greater than this.
+    /// It is greater than this.
     Above(f64),
-    /// An ordering that must hold: 1 if it does, 0 if not.
+    /// It is an ordering that must hold: 1 if it does, 0 if not.
     Holds,
 }
 
 impl Bound {
-    /// Returns whether `simulated` meets the bound. A bound relative to a published value fails if
-    /// there is none, and nothing that is not a number meets any bound.
+    /// Returns whether `simulated` satisfies the bound. A bound relative to a published value fails
+    /// if there is none, and NaN satisfies no bound.
     pub fn holds(self, simulated: f64, published: Option<f64>) -> bool {
-        // Decimal fractions have no exact binary form: the ends belong to the interval.
+        // Decimal fractions have no exact binary representation, but the ends belong to the
+        // interval.
         const ROUNDING: f64 = 1e-9;
         match (self, published) {
             (Bound::Relative(share), Some(p)) => (simulated - p).abs() <= (share + ROUNDING) * p.abs(),

@@ -1,9 +1,8 @@
-//! Every figure the five papers print, as data.
+//! Every figure printed in the five papers, as data.
 //!
-//! One [`Figure`] is one printed number (or range, or ordering) with the place it stands in, what
-//! it is good for ([`Status`]) and, if a model has to produce it unaided, how far off the model may
-//! be ([`Bound`]). Units are those of the paper. Where a table cell holds two numbers they are two
-//! figures.
+//! One [`Figure`] is one printed number (or range, or ordering) with its place in the paper, its
+//! role ([`Status`]) and, if a model has to predict it unaided, the permitted deviation
+//! ([`Bound`]). Units are those of the paper. A table cell with two numbers becomes two figures.
 
 mod bound;
 mod printed;
@@ -13,7 +12,7 @@ pub use bound::Bound;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Which paper a figure is from.
+/// The paper that contains a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Paper {
@@ -44,7 +43,7 @@ impl Paper {
         }
     }
 
-    /// Title, for people.
+    /// Returns the title, for display.
     pub const fn subject(self) -> &'static str {
         match self {
             Paper::Lock => "MPI RMA lock synchronisation on FX100",
@@ -55,7 +54,7 @@ impl Paper {
         }
     }
 
-    /// Returns the paper of that [name](Paper::name).
+    /// Returns the paper with that [name](Paper::name).
     pub fn named(name: &str) -> Option<Paper> {
         Paper::ALL.into_iter().find(|paper| paper.name() == name)
     }
@@ -67,25 +66,25 @@ impl fmt::Display for Paper {
     }
 }
 
-/// What a figure is good for.
+/// The role of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Status {
-    /// Sets a parameter of the model. Agreement proves nothing.
+    /// It sets a parameter of the model. Agreement proves nothing.
     #[serde(rename = "CAL")]
     Calibrated,
-    /// Must come out of the model unaided.
+    /// The model has to predict it unaided.
     #[serde(rename = "PRED")]
     Predicted,
-    /// A fact about hardware or set-up, asserted as configuration.
+    /// It states a fact about hardware or set-up, asserted as configuration.
     #[serde(rename = "SPEC")]
     Specified,
     /// Only an ordering is published.
     #[serde(rename = "ORD")]
     Ordering,
-    /// Follows by arithmetic from other published figures.
+    /// It follows by arithmetic from other published figures.
     #[serde(rename = "DER")]
     Derived,
-    /// No target: printed, but contradicted by the paper's other figures, or not printed in this
+    /// It is not a target: it is contradicted by the paper's other figures, or not printed in this
     /// form. A simulation reports its own value.
     #[serde(rename = "OWN")]
     Contradicted,
@@ -111,12 +110,12 @@ impl fmt::Display for Status {
     }
 }
 
-/// What stands in the paper.
+/// The published content of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Published {
     /// A number.
     Value(f64),
-    /// Two ends of a range.
+    /// The two ends of a range.
     Range(f64, f64),
     /// Words: an ordering or a list.
     Words(&'static str),
@@ -125,21 +124,21 @@ pub enum Published {
 /// One printed figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
-    /// Unique, e.g. `L4`; `A3-remote` where one table row holds two numbers.
+    /// A unique identifier, e.g. `L4`; `A3-remote` where one table row holds two numbers.
     pub id: &'static str,
-    /// Where it is from.
+    /// The paper that contains it.
     pub paper: Paper,
     /// The workload, in a few words.
     pub what: &'static str,
     /// The number.
     pub published: Published,
-    /// Its unit as printed; empty for plain numbers and words.
+    /// The unit as printed; empty for plain numbers and words.
     pub unit: &'static str,
-    /// Section, figure, table.
+    /// The section, figure or table.
     pub place: &'static str,
-    /// What it is good for.
+    /// Its role.
     pub status: Status,
-    /// How far a model may be off. Every [`Status::Predicted`] figure has one.
+    /// The permitted deviation of a model. Every [`Status::Predicted`] figure has one.
     pub bound: Option<Bound>,
     /// Contradictions and cautions; may be empty.
     pub remark: &'static str,
@@ -156,7 +155,7 @@ impl Figure {
         self
     }
 
-    /// Returns the single number published, if it is one.
+    /// Returns the published number, if it is a single one.
     pub fn value(&self) -> Option<f64> {
         match self.published {
             Published::Value(value) => Some(value),
@@ -181,7 +180,7 @@ pub fn all() -> impl Iterator<Item = &'static Figure> {
     Paper::ALL.into_iter().flat_map(of)
 }
 
-/// Returns the figure of that id.
+/// Returns the figure with that id.
 pub fn find(id: &str) -> Option<&'static Figure> {
     all().find(|figure| figure.id == id)
 }

@@ -106,7 +106,7 @@ const fn cell(id: &'static str, what: &'static str, micros: f64, status: Status)
     figure(id, what, Value(micros), "µs", "table 3", status)
 }
 
-/// Gives a constant its value, and must come out again.
+/// Returns a figure that sets a constant's value, and that the model must reproduce.
 const fn calibrated(id: &'static str, what: &'static str, micros: f64) -> Figure {
     cell(id, what, micros, Calibrated).bound(Bound::Relative(0.01))
 }

@@ -1,4 +1,4 @@
-//! XcalableMP `reflect` on the K computer. The paper prints orderings only, no speed-up.
+//! XcalableMP `reflect` on the K computer. The paper prints only orderings, no speed-ups.
 
 use super::{Bound, Figure, Published::*, Status::*, printed::figure};
 

@@ -1,4 +1,4 @@
-//! Table 1: the parts of a send and of a receive, read off a timeline.
+//! Table 1: the parts of a send and of a receive, derived from a timeline.
 
 use tofu2_sim::virt::{Busy, Work};
 
@@ -7,9 +7,9 @@ use tofu2_sim::virt::{Busy, Work};
 pub struct Phases {
     /// The initial part.
     pub init: f64,
-    /// A send: until it sees the header. A receive: sending the header.
+    /// For a send: until it sees the header. For a receive: sending the header.
     pub header: f64,
-    /// A send: sending the data. A receive: until it sees the data.
+    /// For a send: sending the data. For a receive: until it sees the data.
     pub data: f64,
 }
 
@@ -22,13 +22,14 @@ pub struct Breakdown {
     pub receive: Phases,
 }
 
-/// Bytes of the message, and of a header; a flag is as long as the message, and comes behind it.
+/// The size of the message and of a header in bytes; a flag has the size of the message, and
+/// follows it.
 pub(super) const BODY: u64 = 8;
 const HEADER: u64 = 32;
 
 impl Breakdown {
-    /// Reads the last receive and the last send before it off what a CPU did in a ping-pong of messages of 8 bytes:
-    ///
+    /// Derives the parts of the last receive, and of the last send before it, from the activity of
+    /// a CPU in a ping-pong of 8-byte messages:
     /// ```text
     /// send     init | nothing | TCW, post of body | post of flag | layer
     /// receive  init | post of header | layer | nothing
@@ -40,7 +41,7 @@ impl Breakdown {
             Work::Posting { bytes, .. } => Some(bytes),
             _ => None,
         };
-        // Something must follow a receive: the beginning of the next send ends its wait.
+        // An entry has to follow a receive: the beginning of the next send ends its wait.
         let windows = cpu.windows(8).rev();
         windows
             .filter_map(|window| {

@@ -1,4 +1,4 @@
-//! The comparison with what is printed.
+//! The comparison with the printed figures.
 
 use super::{Alone, FmplPlan, FmplRuns, Phases};
 use crate::{
@@ -12,11 +12,11 @@ const MPI_COPIED: Library = Library::Mpi(Memory::Copied);
 const BLACS: Library = Library::BlacsMpi(Memory::Rdma);
 const BLACS_COPIED: Library = Library::BlacsMpi(Memory::Copied);
 
-/// Numbers of nodes that fill a rectangle of two rows of eight, and those that do not.
+/// Numbers of nodes that fill a rectangle of two rows of eight, and numbers that do not.
 const WITH_HARDWARE: [u32; 8] = [2, 3, 4, 5, 6, 7, 8, 16];
 const WITHOUT: [u32; 7] = [9, 10, 11, 12, 13, 14, 15];
 
-/// Every figure of the paper that the runs say something about, in the paper's order.
+/// Returns a row for every figure of the paper to which the runs apply, in the paper's order.
 pub fn compare(runs: &FmplRuns) -> Vec<Row> {
     let mut rows = Vec::new();
     let micros = |library| runs.one_way(library, 8).map(|seconds| seconds * 1e6);
@@ -27,7 +27,7 @@ pub fn compare(runs: &FmplRuns) -> Vec<Row> {
         let seconds = runs.alone(library, FmplPlan::NODES)?.broadcast(FmplPlan::LONG)?;
         Some(rate(FmplPlan::LONG, seconds))
     };
-    // A timeline without the pattern of table 1 is no reason to pass.
+    // If a timeline lacks the pattern of table 1, the comparison must not pass.
     let send = |part: fn(&Phases) -> f64| Some(runs.breakdown.as_ref().map_or(f64::NAN, |it| part(&it.send) * 1e6));
     let receive =
         |part: fn(&Phases) -> f64| Some(runs.breakdown.as_ref().map_or(f64::NAN, |it| part(&it.receive) * 1e6));
@@ -87,8 +87,8 @@ fn short_broadcast(alone: &Alone) -> Option<f64> {
     alone.broadcast(FmplPlan::SHORT)
 }
 
-/// Returns whether one library takes less time than another at all these numbers of nodes; `None` if
-/// that was not run.
+/// Returns whether one library takes less time than another at all these numbers of nodes; `None`
+/// if that was not run.
 fn below(
     runs: &FmplRuns,
     faster: Library,
@@ -101,8 +101,8 @@ fn below(
     Some(pairs?.into_iter().all(|(faster, slower)| faster < slower))
 }
 
-/// Returns whether each doubling of the nodes costs software about as much as the one before, and
-/// whether a barrier of fewer nodes than a power of two takes less than one of that power.
+/// Returns whether each doubling of the nodes costs software about as much as the previous one, and
+/// whether a barrier of fewer nodes than a power of two takes less time than one of that power.
 fn grows_with_stages(runs: &FmplRuns) -> Option<bool> {
     let of = |nodes: u32, seconds: &dyn Fn(&Alone) -> Option<f64>| seconds(runs.alone(Library::FmplSoftware, nodes)?);
     let logarithmic = |seconds: &dyn Fn(&Alone) -> Option<f64>| {
@@ -119,8 +119,8 @@ fn grows_with_stages(runs: &FmplRuns) -> Option<bool> {
     Some(logarithmic(&barrier)? && logarithmic(&short_broadcast)? && fewer?.into_iter().all(|fewer| fewer))
 }
 
-/// Returns whether a reduction takes FMPL less time than the others at every number of nodes, and on
-/// 16 nodes between a third and two thirds of the mean of the others.
+/// Returns whether a reduction by FMPL takes less time than by the others at every number of nodes,
+/// and on 16 nodes between a third and two thirds of the mean of the others.
 fn half_of_the_others(runs: &FmplRuns) -> Option<bool> {
     let all: Vec<u32> = (2..=FmplPlan::NODES).collect();
     let reduction = |alone: &Alone| Some(alone.reduction);
@@ -130,13 +130,15 @@ fn half_of_the_others(runs: &FmplRuns) -> Option<bool> {
     Some(faster && (1.0 / 3.0..2.0 / 3.0).contains(&ratio))
 }
 
-/// Returns the time of a reduction on 16 nodes over the mean of MPI's and that of BLACS on MPI.
+/// Returns the time of a reduction on 16 nodes divided by the mean of MPI's and that of BLACS on
+/// MPI.
 pub(crate) fn reduction_over_others(runs: &FmplRuns) -> Option<f64> {
     let of = |library| Some(runs.alone(library, FmplPlan::NODES)?.reduction);
     Some(of(Library::Fmpl)? / ((of(MPI)? + of(BLACS)?) / 2.0))
 }
 
-/// Returns the mean ratio of FMPL as it chooses to FMPL in software, where no hardware can be had.
+/// Returns the mean ratio of FMPL with its own choice to FMPL in software, where no hardware is
+/// available.
 fn between(runs: &FmplRuns, seconds: impl Fn(&Alone) -> Option<f64>) -> Option<f64> {
     let of = |library, nodes| seconds(runs.alone(library, nodes)?);
     let ratios: Option<Vec<f64>> =
@@ -150,7 +152,7 @@ mod tests {
     use crate::{fmpl_paper::run, outcome::Verdict, progress::Progress};
     use tofu2_sim::virt::Platform;
 
-    /// Only the sizes that are printed.
+    /// Returns a plan with only the printed sizes.
     fn printed(platform: Platform) -> FmplPlan {
         let mut plan = FmplPlan { platform, sizes: vec![8, FmplPlan::LONGEST], ..FmplPlan::paper(0) };
         for case in &mut plan.collectives {

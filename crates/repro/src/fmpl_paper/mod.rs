@@ -1,16 +1,16 @@
-//! The evaluation of FMPL on the Hitachi SR8000 (section 6): what is run, what comes out, how it
-//! compares. FMPL is this project's crate; MPI and BLACS are [software terms](crate::workloads::messages)
-//! over the same machine.
+//! The evaluation of FMPL on the Hitachi SR8000 (section 6): its jobs, results and comparison with
+//! the paper. FMPL is this project's crate; MPI and BLACS are
+//! [software terms](crate::workloads::messages) over the same machine.
 //!
 //! # Placement
-//! A rank on each node. Up to 8 nodes are on one crossbar; 16 are two rows of 8. From 9 to 15 nodes
-//! fill no rectangle, so there is no hardware barrier and no broadcast.
+//! One rank runs on each node. Up to 8 nodes share one crossbar; 16 nodes form two rows of 8. Jobs
+//! of 9 to 15 nodes do not fill a rectangle, so they have no hardware barrier and no broadcast.
 //!
-//! # What is measured how
-//! Messages between two ranks as half a round trip, as in the paper. A barrier, broadcast or reduction
-//! is measured alone, from the moment when all ranks begin until the last has ended; the mean over
-//! roots. The paper repeats them one after the other, with a new root each time. Table 1 is read off
-//! the timeline of a ping-pong.
+//! # Method
+//! Messages between two ranks are measured as half a round trip, as in the paper. A barrier,
+//! broadcast or reduction is measured alone, from the moment when all ranks begin until the last
+//! one has ended, as the mean over roots. The paper repeats them one after the other, with a new
+//! root each time. Table 1 is derived from the timeline of a ping-pong.
 
 mod breakdown;
 mod compare;
@@ -29,15 +29,15 @@ use tofu2_sim::virt::Platform;
 /// Barriers, broadcasts and reductions of one library at one number of nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectiveCase {
-    /// Who does it.
+    /// The library.
     pub library: Library,
-    /// On how many nodes.
+    /// The number of nodes.
     pub nodes: u32,
     /// The sizes of broadcasts, in bytes.
     pub sizes: Vec<usize>,
 }
 
-/// What to run. [`FmplPlan::paper`] is the paper's evaluation; the fields may be changed.
+/// The jobs to run. [`FmplPlan::paper`] contains the paper's evaluation; the fields may be changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FmplPlan {
     /// The libraries that exchange messages between two ranks.
@@ -46,33 +46,33 @@ pub struct FmplPlan {
     pub sizes: Vec<usize>,
     /// The libraries that post many receives.
     pub posting: Vec<Library>,
-    /// How many receives.
+    /// The number of receives.
     pub posted: usize,
     /// Collectives.
     pub collectives: Vec<CollectiveCase>,
     /// The machine.
     pub platform: Platform,
-    /// Seed of every job: 0 keeps events of one moment in the order they were made, another number
-    /// shuffles them.
+    /// Seed of every job: 0 keeps simultaneous events in the order of their creation, another
+    /// number shuffles them.
     pub seed: u64,
-    /// Whether less is run, as a smoke test.
+    /// Whether this is a smoke test with fewer sizes.
     pub quick: bool,
-    /// A timeline to record on the way. The jobs run the same.
+    /// A timeline to record during the run, which does not affect the jobs.
     pub traced: Option<Traced>,
 }
 
 impl FmplPlan {
-    /// Receives that are posted.
+    /// The number of posted receives.
     pub const POSTED: usize = 600;
-    /// Bytes of the longest message: 16 MB.
+    /// The size of the longest message in bytes: 16 MB.
     pub const LONGEST: usize = 16 << 20;
-    /// Bytes of the broadcasts and reductions at all numbers of nodes: 8 KB.
+    /// The size of the broadcasts and reductions at all numbers of nodes, in bytes: 8 KB.
     pub const SHORT: usize = 8 << 10;
-    /// Bytes of the broadcast whose bandwidth is printed: 8 MB.
+    /// The size of the broadcast whose bandwidth is printed, in bytes: 8 MB.
     pub const LONG: usize = 8 << 20;
-    /// How many sizes figures 7 and 10 have here: from 8 B, each twice the one before, to the longest.
+    /// The number of sizes in figures 7 and 10 here: powers of two from 8 B to the longest.
     pub const SIZES: usize = (Self::LONGEST / 8).ilog2() as usize + 1;
-    /// The most nodes.
+    /// The maximum number of nodes.
     pub const NODES: u32 = 16;
 
     /// Returns the paper's evaluation: figures 7 to 11 over their whole ranges.
@@ -80,7 +80,8 @@ impl FmplPlan {
         Self::with_sizes(seed, sizes(1), false)
     }
 
-    /// Returns the same with fewer sizes: says whether everything works, not how the curves run.
+    /// Returns the same plan with fewer sizes. It shows whether everything works, not the form of
+    /// the curves.
     pub fn quick(seed: u64) -> Self {
         Self::with_sizes(seed, sizes(7), true)
     }
@@ -110,12 +111,12 @@ impl FmplPlan {
 
     /// Returns the number of jobs.
     pub fn jobs(&self) -> usize {
-        // One of them for the timeline of table 1.
+        // One of them provides the timeline of table 1.
         self.between_two.len() + self.posting.len() + 1 + self.collectives.len()
     }
 
-    /// Returns from and to which members broadcasts and reductions of so many bytes go: all, or some
-    /// if they are long.
+    /// Returns the roots of broadcasts and reductions of `bytes` bytes: all members, or some of
+    /// them if the data is long.
     pub(crate) fn roots(nodes: u32, bytes: usize) -> Vec<usize> {
         let step = match bytes {
             0..=65_536 => 1,
@@ -126,7 +127,7 @@ impl FmplPlan {
     }
 }
 
-/// 8 B, then times 2 so often each time, up to 16 MB; and the sizes that are printed.
+/// Returns sizes from 8 B to 16 MB, `doublings` doublings apart, and the printed sizes.
 fn sizes(doublings: usize) -> Vec<usize> {
     let printed = [8, FmplPlan::SHORT, FmplPlan::LONG, FmplPlan::LONGEST];
     let mut sizes: Vec<usize> = (3..=24).step_by(doublings).map(|bits| 1 << bits).chain(printed).collect();

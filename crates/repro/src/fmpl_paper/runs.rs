@@ -13,18 +13,18 @@ use crate::{
 use rdma_fabric::{Rank, Time};
 use tofu2_sim::virt::Timeline;
 
-/// All ranks begin when set-up is certainly over, and stay until all are done.
+/// All ranks begin after the end of set-up, and stay until all have finished.
 const TOGETHER: Together = Together::Clock { start: BEGIN, end: Time::from_picos(3_600_000_000_000_000) };
 
-/// Round trips of each size, after the first.
+/// The number of round trips of each size, after the first.
 const ROUNDS: u32 = 2;
 
 /// Messages between two ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizesRun {
-    /// Who sends them.
+    /// The library that sends them.
     pub library: Library,
-    /// Bytes, and seconds one way.
+    /// The size in bytes, and the time of one way in seconds.
     pub points: Vec<(usize, f64)>,
     /// The job.
     pub job: JobRecord,
@@ -33,9 +33,9 @@ pub struct SizesRun {
 /// Many posted receives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PostedRun {
-    /// Who posts them.
+    /// The library that posts them.
     pub library: Library,
-    /// What was measured.
+    /// The measured times.
     pub posted: Posted,
     /// The job.
     pub job: JobRecord,
@@ -44,57 +44,57 @@ pub struct PostedRun {
 /// Collectives of one library at one number of nodes, in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alone {
-    /// Who did them.
+    /// The library that executes them.
     pub library: Library,
-    /// On how many nodes.
+    /// The number of nodes.
     pub nodes: u32,
-    /// A barrier.
+    /// The time of a barrier.
     pub barrier: f64,
-    /// By size in bytes.
+    /// The times of broadcasts, by size in bytes.
     pub broadcasts: Vec<(usize, f64)>,
-    /// A sum of 8 KB.
+    /// The time of a sum of 8 KB.
     pub reduction: f64,
     /// The job.
     pub job: JobRecord,
 }
 
-/// Everything the plan asked for.
+/// The results of all jobs of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FmplRuns {
-    /// The plan that was run, whose lists the others here follow.
+    /// The plan, whose lists determine the order of the other fields.
     pub plan: FmplPlan,
-    /// By library of the plan.
+    /// One entry for each library of the plan.
     pub between_two: Vec<SizesRun>,
-    /// By library of the plan.
+    /// One entry for each library of the plan.
     pub posted: Vec<PostedRun>,
-    /// Table 1, and its job.
+    /// Table 1.
     pub breakdown: Option<Breakdown>,
-    /// The job whose timeline that was read off.
+    /// The job whose timeline provides table 1.
     pub breakdown_job: JobRecord,
-    /// By case of the plan.
+    /// One entry for each case of the plan.
     pub collectives: Vec<Alone>,
-    /// The timeline that the plan asked for; `None` too if it has no such job.
+    /// The timeline that the plan requests; also `None` if the plan has no such job.
     pub timeline: Option<Timeline>,
 }
 
 impl FmplRuns {
-    /// Seconds that a message takes one way, if that was run.
+    /// Returns the seconds that a message takes one way, if that was run.
     pub fn one_way(&self, library: Library, bytes: usize) -> Option<f64> {
         let run = self.between_two.iter().find(|run| run.library == library)?;
         run.points.iter().find(|point| point.0 == bytes).map(|point| point.1)
     }
 
-    /// What was measured with many posted receives, if that was run.
+    /// Returns the measured times of many posted receives, if that was run.
     pub fn posted(&self, library: Library) -> Option<Posted> {
         self.posted.iter().find(|run| run.library == library).map(|run| run.posted)
     }
 
-    /// Collectives at that number of nodes, if they were run.
+    /// Returns the collectives at that number of nodes, if they were run.
     pub fn alone(&self, library: Library, nodes: u32) -> Option<&Alone> {
         self.collectives.iter().find(|run| (run.library, run.nodes) == (library, nodes))
     }
 
-    /// The jobs, in the order they ran.
+    /// Returns the jobs, in the order of their execution.
     pub fn jobs(&self) -> impl Iterator<Item = &JobRecord> {
         let between_two = self.between_two.iter().map(|run| &run.job);
         let posted = self.posted.iter().map(|run| &run.job);
@@ -103,7 +103,7 @@ impl FmplRuns {
 }
 
 impl Alone {
-    /// Seconds of a broadcast, if it was run.
+    /// Returns the seconds of a broadcast, if it was run.
     pub fn broadcast(&self, bytes: usize) -> Option<f64> {
         self.broadcasts.iter().find(|point| point.0 == bytes).map(|point| point.1)
     }
@@ -113,7 +113,7 @@ fn seconds(picos: u64) -> f64 {
     picos as f64 * 1e-12
 }
 
-/// Simulates everything the plan asks for.
+/// Simulates all jobs of the plan.
 ///
 /// # Errors
 /// [`ReproError::Job`] of the first job that failed.
@@ -164,7 +164,7 @@ fn alone(plan: &FmplPlan, case: &CollectiveCase, runner: &mut Runner<'_>) -> Res
     let setting = Setting::latency(plan.platform.clone(), nodes, 1, plan.seed);
     let simulated = runner.run(label, setting, &async |fabric| collectives(fabric, what.clone()).await)?;
     let last = |took: &dyn Fn(&Done) -> Vec<u64>| {
-        // Until the last rank has ended each; then the mean.
+        // The mean, over all operations, of the time at which the last rank has finished.
         let ranks: Vec<Vec<u64>> = simulated.outs.iter().map(took).collect();
         let times = ranks.first().map_or(0, Vec::len);
         let slowest = (0..times).map(|at| ranks.iter().map(|rank| rank[at]).max().unwrap_or(0));

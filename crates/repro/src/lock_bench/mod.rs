@@ -1,8 +1,9 @@
-//! Figures of the [workloads of the locks' literature](crate::workloads::locks): what the runs of
-//! one case amount to, in tables and as data, and the runs in virtual time.
+//! Figures of the [workloads of the lock literature](crate::workloads::locks): the results of the
+//! runs of one case, in tables and as data, and the runs in virtual time.
 //!
-//! The runs on wall clock are `cargo xtask bench-locks`, which uses the same rows and tables. They
-//! are no part of a reproduction: no published value is recorded to compare them with.
+//! `cargo xtask bench-locks` executes the runs in wall-clock time, with the same rows and tables.
+//! They are not part of a reproduction, since there are no recorded published values to compare
+//! them with.
 
 pub mod peers;
 mod simulated;
@@ -14,23 +15,23 @@ pub use table::{markdown, terminal};
 use crate::workloads::locks::{EXCLUSIVE, Latencies, RankRecord, SHARED, Workload, WriterShare};
 use serde::{Deserialize, Serialize};
 
-/// What was run.
+/// The parameters of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LockCase {
-    /// Its workload.
+    /// The workload.
     pub workload: Workload,
-    /// Writers, of 1000 acquisitions.
+    /// The share of writers, per 1000 acquisitions.
     pub writers: WriterShare,
-    /// Ranks that contend.
+    /// The number of contending ranks.
     pub ranks: usize,
-    /// What for.
+    /// The lock.
     pub lock: String,
 }
 
-/// Several values of one figure.
+/// The distribution of several values of one figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// The middle one; the upper of two.
+    /// The median; of an even number of values, the upper of the two middle ones.
     pub median: f64,
     /// The smallest.
     pub min: f64,
@@ -39,7 +40,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// `None` of no values.
+    /// Returns `None` if there are no values.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -47,20 +48,22 @@ impl Spread {
     }
 }
 
-/// How evenly ranks got in, by their completed acquisitions a second of their own time.
+/// How evenly the ranks acquired the lock, by their completed acquisitions per second of their own
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fairness {
-    /// Jain's index, the square of the sum by the number times the sum of squares: 1 if all are
-    /// equal, 1/n if one has it all.
+    /// Jain's index, the square of the sum divided by the number times the sum of squares: 1 if all
+    /// are equal, 1/n if one rank has all acquisitions.
     pub jain: f64,
-    /// The fastest rank by the slowest; `None` if a rank got nothing.
+    /// The rate of the fastest rank divided by that of the slowest; `None` if a rank had no
+    /// acquisition.
     pub max_over_min: Option<f64>,
-    /// Ranks that got nothing.
+    /// The number of ranks without any acquisition.
     pub starved: usize,
 }
 
 impl Fairness {
-    /// Of these ranks.
+    /// Returns the fairness among these ranks.
     pub fn of(records: &[RankRecord]) -> Self {
         let rates: Vec<f64> = records.iter().map(RankRecord::rate).collect();
         let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|rate| rate * rate).sum::<f64>());
@@ -72,25 +75,25 @@ impl Fairness {
     }
 }
 
-/// A distribution, in nanoseconds: exact below 256, to 1 % above.
+/// A distribution in nanoseconds: exact below 256, accurate to 1 % above.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Quantiles {
-    /// Of so many.
+    /// The number of samples.
     pub samples: u64,
-    /// Mean.
+    /// The mean.
     pub mean_ns: f64,
-    /// Median.
+    /// The median.
     pub p50_ns: u64,
-    /// 99 of 100 took no longer.
+    /// The 99th percentile.
     pub p99_ns: u64,
-    /// 999 of 1000 took no longer.
+    /// The 99.9th percentile.
     pub p999_ns: u64,
-    /// The longest.
+    /// The maximum.
     pub longest_ns: u64,
 }
 
 impl Quantiles {
-    /// `None` of nothing.
+    /// Returns `None` if there are no samples.
     pub fn of(latencies: &Latencies) -> Option<Self> {
         Some(Quantiles {
             samples: latencies.len(),
@@ -103,21 +106,21 @@ impl Quantiles {
     }
 }
 
-/// How long it took to get in, and out again. A kind of acquisition that did not occur is `None`.
+/// The times of acquisitions and releases. Kinds of acquisition that did not occur are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Waits {
-    /// To acquire.
+    /// Time to acquire.
     pub acquire: Option<Quantiles>,
-    /// To acquire and to release.
+    /// Time to acquire and to release.
     pub pair: Option<Quantiles>,
-    /// To acquire shared.
+    /// Time to acquire in shared mode.
     pub readers: Option<Quantiles>,
-    /// To acquire exclusively.
+    /// Time to acquire in exclusive mode.
     pub writers: Option<Quantiles>,
 }
 
 impl Waits {
-    /// Of all ranks together.
+    /// Returns the times of all ranks together.
     pub fn of<'a>(records: impl IntoIterator<Item = &'a RankRecord>) -> Self {
         let (mut acquire, mut pair) = ([Latencies::default(), Latencies::default()], Latencies::default());
         for record in records {
@@ -132,45 +135,46 @@ impl Waits {
     }
 }
 
-/// What only a simulated job can tell.
+/// Results that only a simulated job provides.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Simulation {
     /// Equal for equal program, platform and seed.
     pub trace_hash: u64,
-    /// Events.
+    /// The number of events.
     pub events: u64,
-    /// Atomics by completed acquisitions. Attempts that were given up and the few of set-up and
-    /// check count.
+    /// Atomics per completed acquisition. Atomics of cancelled attempts, and the few of set-up and
+    /// check, are included.
     pub atomics_per_acquisition: f64,
 }
 
-/// A case and its figures.
+/// A case and its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LockRow {
-    /// What was run.
+    /// The case.
     #[serde(flatten)]
     pub case: LockCase,
-    /// How often, for the throughput.
+    /// The number of repetitions for the throughput.
     pub repetitions: usize,
-    /// Completed acquisitions of all ranks a second of the slowest one's time, of each repetition.
+    /// Completed acquisitions of all ranks per second of the slowest rank's time, over the
+    /// repetitions.
     pub throughput: Spread,
-    /// Of the repetition in the middle, by Jain's index.
+    /// The fairness of the repetition with the median of Jain's index.
     pub fairness: Fairness,
-    /// Of all repetitions that were timed.
+    /// The times of all timed repetitions.
     pub waits: Waits,
-    /// Time was over before a rank had done what it was to do.
+    /// The time limit expired before a rank had finished its work.
     pub cut: bool,
-    /// Nanoseconds one way of a flag between ranks 0 and 1 right before the repetitions, their
-    /// median: where the cores were. Absent in virtual time.
+    /// The one-way latency of a flag between ranks 0 and 1 immediately before the repetitions, in
+    /// nanoseconds, as their median: it shows the placement of the cores. Absent in virtual time.
     pub ping_pong_ns: Option<f64>,
-    /// Absent on wall clock.
+    /// Absent in wall-clock time.
     pub simulation: Option<Simulation>,
 }
 
 impl LockRow {
-    /// From the records of each repetition: of those that tell the throughput, and of those that
-    /// were timed. (They are different ones where looking at the clock takes time.) `None` if there
-    /// is no repetition.
+    /// Returns the row for the records of each repetition: `repetitions` determine the throughput,
+    /// `timed` the times. (They differ where reading the clock takes time.) `None` if there is no
+    /// repetition.
     pub fn of(case: LockCase, repetitions: &[Vec<RankRecord>], timed: &[Vec<RankRecord>]) -> Option<Self> {
         let mut fairness: Vec<Fairness> = repetitions.iter().map(|records| Fairness::of(records)).collect();
         fairness.sort_by(|a, b| a.jain.total_cmp(&b.jain));
@@ -197,7 +201,8 @@ fn throughput(records: &[RankRecord]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Ranks that completed so much in a microsecond each.
+    /// Returns records of ranks with these numbers of acquisitions, completed in a microsecond
+    /// each.
     fn ranks(completed: &[u64]) -> Vec<RankRecord> {
         let rank = |&all| RankRecord { completed: [all, 0], elapsed: 1_000_000, ..RankRecord::default() };
         completed.iter().map(rank).collect()

@@ -16,28 +16,28 @@ use tofu2_sim::virt::Platform;
 /// Ranks per node, as in the lock paper's Fig. 8.
 const PER_NODE: u32 = 32;
 
-/// What to run: every combination. FX100, 32 ranks per node, on a torus of 128 nodes (2×4×16) with
-/// arbitration at every port.
+/// The jobs to run: every combination, on FX100 with 32 ranks per node, on a torus of 128 nodes
+/// (2×4×16) with arbitration at every port.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulatedPlan {
-    /// Which workloads.
+    /// The workloads.
     pub workloads: Vec<Workload>,
-    /// Which shares of writers.
+    /// The shares of writers.
     pub writers: Vec<WriterShare>,
-    /// How many ranks, at most 4096.
+    /// Numbers of ranks, at most 4096.
     pub ranks: Vec<u32>,
-    /// Which locks.
+    /// The locks.
     pub locks: Vec<Competitor>,
-    /// Acquisitions of all ranks together, shared evenly; each rank has 4 at least.
+    /// Acquisitions of all ranks together, shared evenly; each rank has at least 4.
     pub acquisitions: u32,
     /// Virtual time after which ranks give up.
     pub within: Duration,
-    /// Of everything drawn, and of the order of events at one moment unless it is 0.
+    /// Seed of all random choices, and of the order of simultaneous events unless it is 0.
     pub seed: u64,
 }
 
 impl SimulatedPlan {
-    /// Every workload, share and lock; 16 to 4096 ranks.
+    /// Returns every workload, share and lock, with 16 to 4096 ranks.
     pub fn whole(seed: u64) -> Self {
         SimulatedPlan {
             workloads: Workload::ALL.to_vec(),
@@ -50,21 +50,21 @@ impl SimulatedPlan {
         }
     }
 
-    /// Returns the same with a sixteenth of the acquisitions, on 16 and 64 ranks: shows that
-    /// everything works, and little else.
+    /// Returns the same plan with a sixteenth of the acquisitions, on 16 and 64 ranks. It shows
+    /// that everything works, and little else.
     pub fn quick(seed: u64) -> Self {
         let whole = Self::whole(seed);
         SimulatedPlan { ranks: vec![16, 64], acquisitions: 1024, within: Duration::from_millis(5), ..whole }
     }
 }
 
-/// Keys of each rank in DHT.
+/// The number of keys of each rank in DHT.
 const KEYS: u32 = 8;
 
-/// Simulates everything the plan asks for, in the order of its lists, the lock changing fastest.
+/// Simulates all jobs of the plan, in the order of its lists, with the lock changing fastest.
 ///
 /// # Errors
-/// [`ReproError::Job`] of the first job that failed; a lock that did not exclude is one.
+/// [`ReproError::Job`] of the first job that failed, for example because a lock did not exclude.
 pub fn run(plan: &SimulatedPlan, progress: &mut Progress) -> Result<Vec<LockRow>, ReproError> {
     let mut cases = Vec::new();
     for &workload in &plan.workloads {

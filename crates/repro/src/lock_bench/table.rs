@@ -1,11 +1,11 @@
-//! Rows for people: all of them on a terminal, side by side on a page.
+//! Formatting rows as tables: all of them for a terminal, side by side for a page.
 
 use super::{LockRow, Quantiles};
 use crate::table::{RULED_HEADER, number};
 use crate::workloads::locks::Workload;
 use comfy_table::{Cell, Table, presets::ASCII_MARKDOWN};
 
-/// A line for each row.
+/// Returns a line for each row.
 pub fn terminal(rows: &[LockRow]) -> String {
     let simulated = rows.iter().any(|row| row.simulation.is_some());
     let mut table = Table::new();
@@ -73,7 +73,7 @@ pub fn terminal(rows: &[LockRow]) -> String {
     format!("{}\n{}", crate::table::terminal(table), note(rows))
 }
 
-/// Two tables: throughput with the locks side by side, and latencies of [`Workload::Lb`].
+/// Returns two tables: throughput with the locks side by side, and latencies of [`Workload::Lb`].
 pub fn markdown(rows: &[LockRow]) -> String {
     let mut out = String::new();
     let (about_latency, others): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.case.workload.is_about_latency());
@@ -182,7 +182,7 @@ fn part(all: Option<Quantiles>, pick: impl Fn(Quantiles) -> f64) -> String {
     all.map_or_else(|| "–".into(), |all| time(pick(all)))
 }
 
-/// Nanoseconds, in three digits.
+/// Formats nanoseconds with three digits.
 pub(super) fn time(ns: f64) -> String {
     match ns {
         ns if ns < 1e3 => format!("{} ns", three(ns)),
@@ -192,7 +192,7 @@ pub(super) fn time(ns: f64) -> String {
     }
 }
 
-/// A number a second, in three digits.
+/// Formats a rate per second with three digits.
 pub(super) fn rate(per_second: f64) -> String {
     match per_second {
         rate if rate < 1e3 => three(rate),

@@ -1,4 +1,4 @@
-//! The lock paper's evaluation: what is run, what comes out, how it compares.
+//! The lock paper's evaluation: its jobs, results and comparison with the paper.
 
 mod questions;
 mod runs;
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Shape {
-    /// The three shapes of 128 nodes that are tried; the first is the default.
+    /// The three shapes of 128 nodes that are tried; the first one is the default.
     pub const OF_128_NODES: [Shape; 3] = [Shape::new(&[2, 4, 16]), Shape::new(&[4, 4, 8]), Shape::new(&[8, 16])];
 
     /// A shape of the network's own six axes, X Y Z and the group of 2×3×2, of which 128 nodes are
@@ -23,20 +23,20 @@ impl Shape {
     pub const OF_SIX_AXES: Shape = Shape::new(&[2, 3, 2, 2, 3, 2]);
 }
 
-/// How many job shapes the figures that depend on arbitration are shown for.
+/// The job shapes for which the figures that depend on arbitration are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Shapes {
-    /// One.
+    /// One shape.
     #[default]
     One,
-    /// All of [`Shape::OF_128_NODES`], and [`Shape::OF_SIX_AXES`].
+    /// All shapes of [`Shape::OF_128_NODES`], and [`Shape::OF_SIX_AXES`].
     All,
 }
 
-/// What to run. [`LockPlan::paper`] is the paper's evaluation; the fields may be changed.
+/// The jobs to run. [`LockPlan::paper`] contains the paper's evaluation; the fields may be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockPlan {
-    /// Lock and unlock pairs per rank, except at K scale. The paper: 1000.
+    /// Lock and unlock pairs per rank, except at K scale. The paper has 1000.
     pub pairs: u32,
     /// Numbers of ranks of Fig. 8, at 32 ranks per node.
     pub scaling: Vec<u32>,
@@ -45,23 +45,23 @@ pub struct LockPlan {
     /// Job shapes; the first is used for everything, the others for the fullest run of Fig. 10
     /// only.
     pub shapes: Vec<Shape>,
-    /// Ranks of the K-scale run; 0 leaves it out.
+    /// Ranks of the K-scale run; 0 omits it.
     pub k_ranks: u32,
     /// Pairs per rank of the K-scale run.
     pub k_pairs: u32,
-    /// Numbers of ranks of the waves that show what other forms of the lock would do; empty leaves
-    /// them out.
+    /// Numbers of ranks of the waves that show the effect of other forms of the lock; empty omits
+    /// them.
     pub what_if_ranks: Vec<u32>,
-    /// Receiving TNIs of each node in them.
+    /// Receiving TNIs of each node in these waves.
     pub what_if_tnis: Vec<u32>,
-    /// Numbers of ranks of the stencils of Figs. 4 and 5; empty leaves them out.
+    /// Numbers of ranks of the stencils of Figs. 4 and 5; empty omits them.
     pub stencil_ranks: Vec<u32>,
-    /// Seed of every job: 0 keeps events of one moment in the order they were made, another number
-    /// shuffles them.
+    /// Seed of every job: 0 keeps simultaneous events in the order of their creation, another
+    /// number shuffles them.
     pub seed: u64,
-    /// Whether fewer pairs than the paper's are run, as a smoke test.
+    /// Whether this is a smoke test with fewer pairs than in the paper.
     pub quick: bool,
-    /// A timeline to record on the way. The jobs run the same.
+    /// A timeline to record during the run, which does not affect the jobs.
     pub traced: Option<Traced>,
 }
 
@@ -92,8 +92,8 @@ impl LockPlan {
         }
     }
 
-    /// Returns the same with a twentieth of the pairs: says whether everything works, not how well
-    /// it agrees.
+    /// Returns the same plan with a twentieth of the pairs. It shows whether everything works, not
+    /// how well it agrees with the paper.
     pub fn quick(shapes: Shapes, seed: u64) -> Self {
         let what_if_ranks = vec![4, 64, 1024, 16_384];
         LockPlan {
@@ -106,18 +106,18 @@ impl LockPlan {
         }
     }
 
-    /// Returns how many jobs that is.
+    /// Returns the number of jobs.
     pub fn jobs(&self) -> usize {
         runs::jobs(self) + questions::jobs(self)
     }
 
-    /// Returns how many of them, the first ones, can leave a timeline.
+    /// Returns the number of jobs, at the beginning of the plan, that can record a timeline.
     pub fn traceable(&self) -> usize {
         runs::jobs(self)
     }
 }
 
-/// Every figure of the paper that the runs say something about, in the paper's order.
+/// Returns a row for every figure of the paper to which the runs apply, in the paper's order.
 ///
 /// Totals are scaled to the paper's number of pairs if fewer were run.
 pub fn compare(runs: &LockRuns) -> Vec<Row> {
@@ -164,7 +164,8 @@ pub fn compare(runs: &LockRuns) -> Vec<Row> {
     rows
 }
 
-/// Rank correlation of the distance and the mean finishing time of `group` ranks that share it.
+/// Returns the rank correlation between distance and mean finishing time of groups of `group` ranks
+/// with the same distance.
 fn near_first(run: &PairRun, group: usize) -> f64 {
     let hops: Vec<u64> = run.hops.iter().step_by(group).map(|&hops| u64::from(hops)).collect();
     let finish: Vec<u64> = run.elapsed.chunks(group).map(|ranks| ranks.iter().sum()).collect();
@@ -178,17 +179,17 @@ fn in_shape(row: Row, shape: Option<crate::Shape>) -> Row {
     }
 }
 
-/// Seconds per pair of the slowest rank.
+/// Returns the seconds per pair of the slowest rank.
 fn slowest(runs: &LockRuns, ranks: u32, ranks_per_node: u32) -> Option<f64> {
     runs.fx100(ranks, ranks_per_node).map(PairRun::slowest_pair)
 }
 
-/// Seconds for as many pairs as the paper ran.
+/// Returns the seconds for as many pairs as in the paper.
 fn total(runs: &LockRuns, ranks: u32, ranks_per_node: u32) -> Option<f64> {
     slowest(runs, ranks, ranks_per_node).map(|pair| pair * f64::from(LockPlan::PAPER_PAIRS))
 }
 
-/// Per cent of the time that four receiving TNIs save over one.
+/// Returns the percentage of time that four receiving TNIs save compared to one.
 fn time_saved(runs: &LockRuns) -> Option<f64> {
     let with = |tnis| runs.tnis.iter().find(|run| run.tnis == tnis).map(TniRun::slowest);
     Some(100.0 * (1.0 - with(4)? / with(1)?))

@@ -1,8 +1,9 @@
-//! What the paper asks and does not measure. Does code as in its Figure 5 run at tens of thousands
-//! of nodes? What if not every rank met at the home, its future work?
+//! Questions that the paper raises and does not measure: does code like that of its Figure 5 scale
+//! to tens of thousands of nodes? And, from its future work: how does the lock perform if not every
+//! rank accesses the home?
 //!
-//! These are no figures of the paper, and nothing is compared: the machine's constants are those
-//! that its figures set.
+//! These are not figures of the paper, so they are not compared with published values: the
+//! machine's constants are those set by the paper's figures.
 
 use super::{LockPlan, runs::TOGETHER};
 use crate::{
@@ -15,14 +16,14 @@ use rma_lock::locks::LockKind;
 use std::fmt;
 use tofu2_sim::virt::Platform;
 
-/// Ranks of each node: those of the K computer.
+/// Ranks of each node, as on the K computer.
 const RANKS_PER_NODE: u32 = 8;
-/// Steps of a job; their mean is told.
+/// Steps of a job, over which the reported time is the mean.
 const STEPS: u32 = 4;
 /// Cells along each side of a rank's tile.
 const SIDE: usize = 2;
 
-/// How edges are exchanged.
+/// The form in which edges are exchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StencilForm {
     /// Figure 4: fence, put, fence.
@@ -45,22 +46,22 @@ impl fmt::Display for StencilForm {
     }
 }
 
-/// A stencil that ran.
+/// The results of a stencil.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StencilRun {
-    /// How.
+    /// The form of the exchange.
     pub form: StencilForm,
     /// Number of ranks.
     pub ranks: u32,
     /// Seconds of a step, at the slowest rank.
     pub step: f64,
-    /// Seconds to take and release the lock, once for all steps; 0 without.
+    /// Seconds to acquire and release the lock, once for all steps; 0 without a lock.
     pub lock: f64,
     /// The job.
     pub job: JobRecord,
 }
 
-/// Returns how many jobs the plan asks for.
+/// Returns the number of jobs of the plan.
 pub(super) fn jobs(plan: &LockPlan) -> usize {
     let stencils = plan.stencil_ranks.len() * StencilForm::ALL.len();
     stencils + plan.what_if_ranks.len() * plan.what_if_tnis.len() * WAVES.len()
@@ -100,28 +101,28 @@ fn one<P: Program<Out = Tile>>(
     Ok(StencilRun { form, ranks, step, lock, job: simulated.job })
 }
 
-/// When all ranks unlock: long after the last of them has the lock.
+/// When all ranks unlock: long after the last of them has acquired the lock.
 const UNLOCK: Time = Time::from_picos(2_000_000_000_000);
 
-/// A wave that ran: all ranks lock at once, and then unlock at once.
+/// The results of a wave: all ranks lock at once, and later unlock at once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WhatIf {
-    /// Of which lock: how they came to the home.
+    /// The lock, which determines the path to the home.
     pub form: LockKind,
     /// Number of ranks.
     pub ranks: u32,
     /// Receiving TNIs at each node.
     pub tnis: u32,
-    /// Seconds until the slowest rank had the lock.
+    /// Seconds until the slowest rank had acquired the lock.
     pub lock: f64,
-    /// Seconds until the slowest rank had let go of it.
+    /// Seconds until the slowest rank had released it.
     pub unlock: f64,
     /// The job.
     pub job: JobRecord,
 }
 
 impl WhatIf {
-    /// Seconds of both.
+    /// Returns the sum of both.
     pub fn pair(&self) -> f64 {
         self.lock + self.unlock
     }

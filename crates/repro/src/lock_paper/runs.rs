@@ -10,7 +10,7 @@ use crate::{
 use rdma_fabric::Time;
 use tofu2_sim::virt::{Platform, Timeline};
 
-/// All ranks begin when set-up is certainly over, and stay until all are done.
+/// All ranks begin after the end of set-up, and stay until all have finished.
 pub(super) const TOGETHER: Together = Together::Clock { start: BEGIN, end: Time::from_picos(3_600_000_000_000_000) };
 
 /// Ranks per node in Fig. 8.
@@ -18,7 +18,7 @@ const PACKED: u32 = 32;
 /// Nodes of the paper's FX100 jobs.
 const NODES: u32 = 128;
 
-/// Many ranks, each locking and unlocking as a reader.
+/// The results of many ranks, each of which locks and unlocks as a reader.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairRun {
     /// Number of ranks.
@@ -38,12 +38,12 @@ pub struct PairRun {
 }
 
 impl PairRun {
-    /// Mean time of one pair at the slowest rank, in seconds.
+    /// Returns the mean time of one pair at the slowest rank, in seconds.
     pub fn slowest_pair(&self) -> f64 {
         self.elapsed.iter().max().map_or(f64::NAN, |&ps| ps as f64 * 1e-12 / f64::from(self.pairs))
     }
 
-    /// Time of the first finisher over that of the last.
+    /// Returns the time of the first finisher divided by that of the last one.
     pub fn first_over_last(&self) -> f64 {
         match (self.elapsed.iter().min(), self.elapsed.iter().max()) {
             (Some(&first), Some(&last)) if last > 0 => first as f64 / last as f64,
@@ -51,7 +51,7 @@ impl PairRun {
         }
     }
 
-    /// Each rank's seconds for as many pairs as the paper ran.
+    /// Returns each rank's seconds for as many pairs as in the paper.
     pub fn seconds(&self) -> impl Iterator<Item = f64> {
         let scale = 1e-12 * f64::from(LockPlan::PAPER_PAIRS) / f64::from(self.pairs);
         self.elapsed.iter().map(move |&ps| ps as f64 * scale)
@@ -63,7 +63,7 @@ impl PairRun {
 pub struct TniRun {
     /// Receiving TNIs at the home.
     pub tnis: u32,
-    /// What each rank measured.
+    /// The measurements of each rank.
     pub ranks: Vec<FetchAdd>,
     /// The job.
     pub job: JobRecord,
@@ -76,10 +76,10 @@ impl TniRun {
     }
 }
 
-/// Everything the plan asked for.
+/// The results of all jobs of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LockRuns {
-    /// What was asked for.
+    /// The plan.
     pub plan: LockPlan,
     /// FX100 runs over the torus: Figs. 8 and 10.
     pub fx100: Vec<PairRun>,
@@ -89,11 +89,11 @@ pub struct LockRuns {
     pub tnis: Vec<TniRun>,
     /// The K-scale run over the latency-only network.
     pub k: Option<PairRun>,
-    /// Waves of the lock's other forms.
+    /// Waves of the other forms of the lock.
     pub what_if: Vec<WhatIf>,
     /// Stencils of Figs. 4 and 5.
     pub stencils: Vec<StencilRun>,
-    /// The timeline that the plan asked for; `None` too if it has no such job.
+    /// The timeline that the plan requests; also `None` if the plan has no such job.
     pub timeline: Option<Timeline>,
 }
 
@@ -113,7 +113,7 @@ impl LockRuns {
         self.fx100.iter().filter(|run| run.ranks == NODES * PACKED && run.ranks_per_node == PACKED)
     }
 
-    /// Records of all jobs, in the order they ran.
+    /// Returns the records of all jobs, in the order of their execution.
     pub fn jobs(&self) -> impl Iterator<Item = &JobRecord> {
         let pairs = self.fx100.iter().chain([&self.fx10]).map(|run| &run.job);
         pairs
@@ -132,7 +132,7 @@ struct PairCase {
     shape: Shape,
 }
 
-/// Returns the FX100 jobs of a plan, each once.
+/// Returns the distinct FX100 jobs of a plan.
 fn pair_jobs(plan: &LockPlan) -> Vec<PairCase> {
     let mut jobs = Vec::new();
     let mut add = |ranks, ranks_per_node, shape| {
@@ -149,7 +149,7 @@ fn pair_jobs(plan: &LockPlan) -> Vec<PairCase> {
     jobs
 }
 
-/// Returns how many jobs have a number that a timeline can be asked for by.
+/// Returns the number of jobs that have a number by which a timeline can be requested.
 pub(super) fn jobs(plan: &LockPlan) -> usize {
     pair_jobs(plan).len() + 1 + TNIS.len() + usize::from(plan.k_ranks > 0)
 }
@@ -157,7 +157,7 @@ pub(super) fn jobs(plan: &LockPlan) -> usize {
 /// Receiving TNIs of Figs. 11 and 12.
 const TNIS: [u32; 2] = [1, 4];
 
-/// A job of pairs.
+/// Runs a job of pairs.
 fn pairs(runner: &mut Runner<'_>, label: String, setting: Setting, pairs: u32) -> Result<PairRun, ReproError> {
     let (ranks, ranks_per_node, shape) = (setting.ranks, setting.ranks_per_node, setting.shape);
     let simulated = runner.run(label, setting, &reader_pairs(pairs, TOGETHER))?;
@@ -172,7 +172,7 @@ fn pairs(runner: &mut Runner<'_>, label: String, setting: Setting, pairs: u32) -
     })
 }
 
-/// Simulates everything the plan asks for.
+/// Simulates all jobs of the plan.
 ///
 /// # Errors
 /// [`ReproError::Job`] of the first job that failed.

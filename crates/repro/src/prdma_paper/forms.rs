@@ -1,4 +1,4 @@
-//! One iteration of each form, command by command, to read beside the paper's Figures 5 to 8.
+//! One iteration of each form, command by command, for comparison with the paper's Figures 5 to 8.
 
 use crate::{
     ReproError,
@@ -10,13 +10,13 @@ use rdma_fabric::{Fabric, Group, Program, ProgramResult, Time, control_queue::Co
 use std::fmt::Write;
 use tofu2_sim::virt::{Job, NetworkModel, Platform, Released, SeenCommand, Timeline, Torus};
 
-/// Bytes to each neighbour.
+/// The number of bytes to each neighbour.
 const SIZE: usize = 8192;
 
-/// How much later the other one begins.
+/// The delay of the later rank, in picoseconds.
 const LATE: u64 = 5_000_000;
 
-/// More than any of these has.
+/// More entries than any of these timelines has.
 const ENTRIES: usize = 10_000;
 
 /// Returns the paper's name of a command, if it has one: RTR (READY-TO-RECEIVE), SD/EOD (the data
@@ -35,7 +35,8 @@ pub fn label(command: &SeenCommand) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// Rank 0 sends to rank 1, once; each starts so many picoseconds after the beginning.
+/// Rank 0 sends to rank 1, once; `starts` contains the start time of each rank, in picoseconds
+/// after the beginning.
 async fn one_way(fabric: Fabric, starts: [u64; 2]) -> ProgramResult<()> {
     let mut group = Group::world(&fabric).await?;
     let me = group.me();
@@ -47,20 +48,20 @@ async fn one_way(fabric: Fabric, starts: [u64; 2]) -> ProgramResult<()> {
     for mut request in sends.into_iter().chain(receives) {
         request.start().await?;
         request.wait().await?;
-        // Neither goes before both have waited.
+        // Neither rank leaves before both have waited.
         group.barrier().await?;
     }
     Ok(())
 }
 
-/// A form's iteration as the machine carried it out.
+/// One iteration of a form, as executed by the machine.
 #[derive(Clone, Debug)]
 pub struct FormTrace {
-    /// Which form and pattern, and which figure of the paper it belongs to.
+    /// The form and pattern, and the paper's figure that shows it.
     pub title: &'static str,
-    /// What its ranks did.
+    /// The timeline of its ranks.
     pub timeline: Timeline,
-    /// Whether the commands of rank 0 say all, because those of the others are like them.
+    /// Whether the commands of rank 0 are representative of those of all ranks.
     pub alike: bool,
 }
 
@@ -110,9 +111,9 @@ fn traced<P: Program>(title: &str, sides: &[u32], program: &P) -> Result<Timelin
 }
 
 impl FormTrace {
-    /// A line for each command: when it was posted, taken by its engine and through the receive
-    /// engine at its target, in µs; rank; queue (TNI and number); slot; what it is, to whom, and
-    /// how many slots it releases there; what released it.
+    /// Returns a line for each command: the times, in µs, at which it was posted, started by its
+    /// engine and received by the engine of its target; rank; queue (TNI and number); slot; kind,
+    /// target, and number of slots released there; the command that released it.
     pub fn text(&self) -> String {
         let commands = self.timeline.commands();
         let mut shown: Vec<&SeenCommand> =
@@ -170,7 +171,7 @@ impl FormTrace {
 mod tests {
     use super::*;
 
-    /// Returns what rank 0 did in a form: labels in order of their slots.
+    /// Returns the labels of the commands of a rank in a form, in order of their slots.
     fn labels(trace: &FormTrace, rank: u32) -> Vec<String> {
         let mut commands = trace.timeline.commands();
         commands.retain(|command| command.queue.rank().number() == rank);

@@ -1,13 +1,13 @@
-//! The evaluation of persistent neighbourhood collectives in session mode: what is run, what comes
-//! out, how it compares. Some jobs stand for the paper's measurements, others for predictions of
-//! our own.
+//! The evaluation of persistent neighbourhood collectives in session mode: its jobs, results and
+//! comparison with the paper. Some jobs reproduce the paper's measurements, others are predictions
+//! of our own.
 //!
 //! # Placement
-//! The paper says of its mapping only that those who communicate sit on nodes next to each other.
-//! Here each rank has a node of its own in a torus of the grid's own shape, so that every neighbour
-//! along an axis is one link away, ends included, and messages to different neighbours share no
-//! link. A line of 36 nodes is such a ring on Tofu too: its six axes hold one (`Folding::Snake`).
-//! Neighbours in a corner are two or three links away.
+//! The paper states of its mapping only that communicating ranks are on adjacent nodes. Here each
+//! rank has a node of its own in a torus of the grid's own shape, so that every neighbour along an
+//! axis is one link away, including at the ends, and messages to different neighbours share no
+//! link. A line of 36 nodes is such a ring on Tofu too: its six axes contain one
+//! (`Folding::Snake`). Neighbours at a corner are two or three links away.
 
 mod forms;
 mod runs;
@@ -24,17 +24,17 @@ use prdma_offload::Form;
 use std::fmt;
 use tofu2_sim::virt::Platform;
 
-/// Who are neighbours: the stencil, on 36 nodes.
+/// The neighbour relation: the stencil, on 36 nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// In one dimension, 3 points: two neighbours. What the paper measured.
+    /// One dimension, 3 points: two neighbours. The pattern measured in the paper.
     Line,
-    /// In two dimensions, 5 points: four neighbours. The paper describes it (Fig. 8 (C)) and did
-    /// not measure it.
+    /// Two dimensions, 5 points: four neighbours. The paper describes it (Fig. 8 (C)) and did not
+    /// measure it.
     Plane,
-    /// In three dimensions, 7 points: six neighbours.
+    /// Three dimensions, 7 points: six neighbours.
     Space,
-    /// In three dimensions, 27 points: 26 neighbours.
+    /// Three dimensions, 27 points: 26 neighbours.
     Corners,
 }
 
@@ -61,7 +61,7 @@ impl Pattern {
         }
     }
 
-    /// Neighbours of each rank.
+    /// Returns the number of neighbours of each rank.
     pub const fn neighbours(self) -> u32 {
         match self {
             Pattern::Line => 2,
@@ -78,22 +78,22 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// How the exchange is carried out.
+/// The form in which the exchange is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct How {
-    /// By whom, with how many queues.
+    /// The executing component and its number of queues.
     pub form: Form,
-    /// Whether the request is kept.
+    /// Whether the request is persistent.
     pub kept: Kept,
 }
 
 impl How {
-    /// A persistent request of that form.
+    /// Returns a persistent request of that form.
     pub const fn persistent(form: Form) -> How {
         How { form, kept: Kept::Persistent }
     }
 
-    /// A request of that form for each iteration.
+    /// Returns that form with a new request for each iteration.
     pub const fn anew(form: Form) -> How {
         How { form, kept: Kept::Anew }
     }
@@ -117,53 +117,53 @@ impl fmt::Display for How {
 /// One job: a form on a pattern, for some sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExchangeCase {
-    /// Who are neighbours.
+    /// The pattern of neighbours.
     pub pattern: Pattern,
-    /// How they exchange.
+    /// The form of the exchange.
     pub how: How,
     /// Bytes to and from each neighbour.
     pub sizes: Vec<usize>,
 }
 
-/// What to run. [`PrdmaPlan::paper`] is the paper's evaluation and our predictions; the fields may
-/// be changed.
+/// The jobs to run. [`PrdmaPlan::paper`] contains the paper's evaluation and our predictions; the
+/// fields may be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrdmaPlan {
     /// The jobs, in order.
     pub jobs: Vec<ExchangeCase>,
     /// Iterations of each size that are not measured.
     pub warm_up: u32,
-    /// Iterations that are: all take the same time, but for the seed's shuffling.
+    /// Measured iterations of each size: all take the same time, except for the seed's shuffling.
     pub iterations: u32,
     /// The machine.
     pub platform: Platform,
-    /// Seed of every job: 0 keeps events of one moment in the order they were made, another number
-    /// shuffles them.
+    /// Seed of every job: 0 keeps simultaneous events in the order of their creation, another
+    /// number shuffles them.
     pub seed: u64,
-    /// Whether fewer sizes and iterations are run, as a smoke test.
+    /// Whether this is a smoke test with fewer sizes and iterations.
     pub quick: bool,
-    /// A timeline to record on the way. The jobs run the same.
+    /// A timeline to record during the run, which does not affect the jobs.
     pub traced: Option<Traced>,
 }
 
 impl PrdmaPlan {
     /// The largest size: 64 KiB.
     pub const MOST: usize = 65_536;
-    /// The step between two sizes of the paper.
+    /// The distance between two sizes of the paper.
     pub const STEP: usize = 1024;
-    /// The size of the predictions for three dimensions.
+    /// The size for the predictions in three dimensions.
     pub const IN_SPACE: usize = 8192;
-    /// Iterations that are measured. With one or as many queues as neighbours one takes as long as
-    /// the other.
+    /// The number of measured iterations. With one queue, or with as many queues as neighbours, all
+    /// iterations take the same time.
     pub const ITERATIONS: u32 = 20;
 
-    /// Returns the paper's evaluation, and what it did not measure.
+    /// Returns the paper's evaluation, and the cases that the paper did not measure.
     pub fn paper(seed: u64) -> Self {
         PrdmaPlan::stepping(Self::STEP, Self::ITERATIONS, seed)
     }
 
-    /// Returns the same with fewer sizes and iterations: says whether everything works, not how
-    /// well it agrees.
+    /// Returns the same plan with fewer sizes and iterations. It shows whether everything works,
+    /// not how well it agrees with the paper.
     pub fn quick(seed: u64) -> Self {
         PrdmaPlan { quick: true, ..PrdmaPlan::stepping(8 * Self::STEP, 5, seed) }
     }
@@ -185,7 +185,7 @@ impl PrdmaPlan {
         PrdmaPlan { jobs, warm_up: 10, iterations, platform, seed, quick: false, traced: None }
     }
 
-    /// Returns what a job's ranks run.
+    /// Returns the exchange that a job's ranks run.
     pub(super) fn exchange(&self, job: &ExchangeCase) -> Exchange {
         Exchange {
             grid: job.pattern.shape().sides().iter().map(|&side| side as usize).collect(),

@@ -1,4 +1,4 @@
-//! Running the plan in virtual time, and comparing what comes out.
+//! Running the plan in virtual time, and comparing the results.
 
 use super::{ExchangeCase, How, Pattern, PrdmaPlan};
 use crate::{
@@ -14,15 +14,15 @@ use prdma_offload::Form;
 use rdma_fabric::Time;
 use tofu2_sim::virt::Timeline;
 
-/// All ranks begin when set-up is certainly over, and stay until all are done.
+/// All ranks begin after the end of set-up, and stay until all have finished.
 const TOGETHER: Together = Together::Clock { start: BEGIN, end: Time::from_picos(3_600_000_000_000_000) };
 
-/// What an exchange took.
+/// The measured times of an exchange.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExchangeRun {
-    /// Who are neighbours.
+    /// The pattern of neighbours.
     pub pattern: Pattern,
-    /// How they exchanged.
+    /// The form of the exchange.
     pub how: How,
     /// Bytes to and from each neighbour, and seconds per iteration at the slowest rank.
     pub points: Vec<(usize, f64)>,
@@ -31,25 +31,25 @@ pub struct ExchangeRun {
 }
 
 impl ExchangeRun {
-    /// Seconds per iteration at that size, if it was run.
+    /// Returns the seconds per iteration at that size, if it was run.
     pub fn at(&self, size: usize) -> Option<f64> {
         self.points.iter().find(|point| point.0 == size).map(|point| point.1)
     }
 
-    /// Bytes and seconds, for statistics and plots.
+    /// Returns bytes and seconds, for statistics and plots.
     pub fn line(&self) -> Vec<(f64, f64)> {
         self.points.iter().map(|&(size, seconds)| (size as f64, seconds)).collect()
     }
 }
 
-/// Everything the plan asked for.
+/// The results of all jobs of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrdmaRuns {
-    /// What was asked for.
+    /// The plan.
     pub plan: PrdmaPlan,
-    /// By job of the plan.
+    /// One entry for each job of the plan.
     pub runs: Vec<ExchangeRun>,
-    /// The timeline that the plan asked for; `None` too if it has no such job.
+    /// The timeline that the plan requests; also `None` if the plan has no such job.
     pub timeline: Option<Timeline>,
 }
 
@@ -59,14 +59,14 @@ impl PrdmaRuns {
         self.runs.iter().find(|run| run.pattern == pattern && run.how == how)
     }
 
-    /// By size that both have: time of one form over that of another.
+    /// Returns the time of one form divided by that of another, for each size that both have.
     pub fn ratios(&self, pattern: Pattern, how: How, over: How) -> Vec<(usize, f64)> {
         let (Some(run), Some(over)) = (self.of(pattern, how), self.of(pattern, over)) else { return Vec::new() };
         run.points.iter().filter_map(|&(size, seconds)| Some((size, seconds / over.at(size)?))).collect()
     }
 }
 
-/// Simulates everything the plan asks for.
+/// Simulates all jobs of the plan.
 ///
 /// # Errors
 /// [`ReproError::Job`] of the first job that failed.
@@ -98,7 +98,7 @@ const SIXTEEN_KIB: usize = 16_384;
 const FAST: How = How::persistent(Form::Fast);
 const MRC: How = How::persistent(Form::Mrc);
 
-/// Every figure of the paper that the runs say something about, in the paper's order.
+/// Returns a row for every figure of the paper to which the runs apply, in the paper's order.
 pub fn compare(runs: &PrdmaRuns) -> Vec<Row> {
     let mut rows = Vec::new();
     let ratios = runs.ratios(Pattern::Line, MRC, FAST);
@@ -134,7 +134,8 @@ mod tests {
     };
     use tofu2_sim::virt::Platform;
 
-    /// Returns the sizes that decide: both ends, where the ratio is lowest, where R1 and R4 are.
+    /// Returns the decisive sizes: both ends, the size with the lowest ratio, and the size of R1
+    /// and R4.
     fn deciding(platform: Platform) -> PrdmaPlan {
         let sizes = [0, 1024, 2048, SIXTEEN_KIB, PrdmaPlan::MOST];
         let jobs = [FAST, MRC].map(|how| ExchangeCase { pattern: Pattern::Line, how, sizes: sizes.to_vec() }).into();
@@ -149,7 +150,7 @@ mod tests {
         changes.iter().fold(Platform::fx100(), |platform, (name, value)| platform.with(name, *value).expect(name))
     }
 
-    /// Figures that `--check` fails on.
+    /// Returns the figures for which `--check` fails.
     fn misses(platform: Platform) -> Vec<String> {
         rows(platform).into_iter().filter(|row| row.verdict().fails()).map(|row| row.id).collect()
     }

@@ -1,4 +1,4 @@
-//! The part of the page about persistent exchanges with neighbours.
+//! The section of the page about persistent exchanges with neighbours.
 
 use super::{html_table, key, plots};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 use prdma_offload::Form;
 use std::fmt::{self, Write};
 
-/// Plots, with what they are about.
+/// Plots and their subject.
 pub(super) struct Section<'a> {
     runs: &'a PrdmaRuns,
     line: String,
@@ -93,7 +93,7 @@ mod tests {
         report::{Results, render},
     };
 
-    /// Runs with the right shape and plausible numbers.
+    /// Returns invented runs with the right shape and plausible numbers.
     fn invented() -> PrdmaRuns {
         let plan = PrdmaPlan::paper(0);
         let run = |job: &crate::prdma_paper::ExchangeCase| ExchangeRun {

@@ -1,4 +1,4 @@
-//! The part of the page about atomic adds through global addresses.
+//! The section of the page about atomic adds through global addresses.
 
 use super::{html_table, key, plots};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::fmt::{self, Write};
 
-/// Plots, with what they are about.
+/// Plots and their subject.
 pub(super) struct Section<'a> {
     runs: &'a AcpRuns,
     table: String,
@@ -70,7 +70,7 @@ mod tests {
         report::{Results, render},
     };
 
-    /// Runs with the right shape and plausible numbers.
+    /// Returns invented runs with the right shape and plausible numbers.
     fn invented() -> AcpRuns {
         let plan = AcpPlan::paper(0);
         let job = example().jobs[0].clone();

@@ -1,4 +1,4 @@
-//! The lock paper's part of the page.
+//! The lock paper's section of the page.
 
 use super::{escaped, html_table, key, plots};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 use std::fmt::{self, Write};
 
-/// Plots, with what they are about.
+/// Plots and their subject.
 pub(super) struct Section<'a> {
     plots: Plots,
     runs: &'a LockRuns,
@@ -73,7 +73,7 @@ impl Plots {
     fn draw(runs: &LockRuns) -> Result<Plots, ReproError> {
         let value = |id: &str| figures::find(id).and_then(Figure::value);
         let last: Vec<f64> = value("L6").into_iter().collect();
-        // The first finisher as printed: its share of the last one's time, times that.
+        // The first finisher as printed: its share of the last finisher's time, times that time.
         let ends: Vec<f64> =
             value("L8").zip(value("L6")).map(|(share, last)| share * last).into_iter().chain(last).collect();
         let fewer = [(1024, 8, "L5"), (128, 1, "L4")];
@@ -238,7 +238,7 @@ mod tests {
         StencilForm::ALL.map(|form| StencilRun { form, ranks: 64, step: 1e-5, lock: 0.0, job: job() }).into()
     }
 
-    /// Runs as a latency of half a microsecond per rank would give them, without a simulator.
+    /// Returns runs with an invented latency of half a microsecond per rank, without a simulator.
     fn invented() -> LockRuns {
         let plan = LockPlan::paper(Shapes::One, 0);
         let job = || example().jobs[0].clone();

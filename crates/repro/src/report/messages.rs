@@ -1,4 +1,4 @@
-//! The part of the page about messages.
+//! The section of the page about messages.
 
 use super::{html_table, key, plots};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 use plots::Curve;
 use std::fmt::{self, Write};
 
-/// Plots, with what they are about.
+/// Plots and their subject.
 pub(super) struct Section {
     plots: Vec<(Curve, String)>,
     breakdown: Option<Breakdown>,

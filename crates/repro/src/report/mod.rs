@@ -1,4 +1,4 @@
-//! One self-contained page: plots, table, constants, and how to make it again.
+//! One self-contained page: plots, table, constants, and the instructions to reproduce it.
 
 mod exchange;
 mod global;
@@ -27,7 +27,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What was run, by paper.
+/// The results by paper.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Results<'a> {
     /// The lock.
@@ -42,7 +42,7 @@ pub struct Results<'a> {
     pub xmp: Option<&'a XmpRuns>,
 }
 
-/// Returns the page's place in `directory`, which is made if need be.
+/// Returns the path of the page in `directory`, which is created if necessary.
 ///
 /// # Errors
 /// [`ReproError::Write`].
@@ -54,7 +54,7 @@ pub fn page_in(directory: &Path) -> Result<PathBuf, ReproError> {
     }
 }
 
-/// Returns the plot of published locks beside ours: an SVG file of its own.
+/// Returns the plot of published locks and ours, as a separate SVG file.
 ///
 /// # Errors
 /// [`ReproError::Plot`].
@@ -62,8 +62,8 @@ pub fn peers(rows: &[SweepRow]) -> Result<String, ReproError> {
     plots::peers(rows)
 }
 
-/// Returns the page's text. It needs nothing else: style and plots are inside, no script, no font
-/// and no link to anywhere.
+/// Returns the text of the page. The page is self-contained: style and plots are inlined, and it
+/// contains no script, no font and no external link.
 ///
 /// # Errors
 /// [`ReproError::Plot`].
@@ -258,7 +258,7 @@ fn html_table<const N: usize>(
     Ok(())
 }
 
-/// Writes what colours mean.
+/// Writes the legend of colours.
 pub(super) fn key(page: &mut String, entries: &[(RGBColor, &str)]) -> fmt::Result {
     page.push_str("<ul class=\"key\">");
     for (RGBColor(r, g, b), words) in entries {
@@ -268,7 +268,7 @@ pub(super) fn key(page: &mut String, entries: &[(RGBColor, &str)]) -> fmt::Resul
     Ok(())
 }
 
-/// `text` with the five characters that markup gives meaning replaced.
+/// Returns `text` with the five special characters of markup escaped.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! The part of the page about reflects.
+//! The section of the page about reflects.
 
 use super::{html_table, key, plots};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 use plots::SpeedUp;
 use std::fmt::{self, Write};
 
-/// Plots, with what they are about.
+/// Plots and their subject.
 pub(super) struct Section<'a> {
     runs: &'a XmpRuns,
     plots: Vec<(SpeedUp, String)>,

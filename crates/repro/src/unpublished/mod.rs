@@ -1,5 +1,5 @@
-//! Tables of what nobody has published: what the papers ask and do not measure, and what exchanges
-//! cost beside those that somebody measured.
+//! Tables without published counterparts: questions that the papers raise and do not measure, and
+//! further costs of exchanges next to the measured ones.
 
 mod reflects;
 
@@ -18,7 +18,7 @@ use crate::{
 use comfy_table::{Cell, Table};
 use prdma_offload::Form;
 
-/// Returns what other forms of the lock would do, a line for each number of ranks; nothing if none
+/// Returns the results for other forms of the lock, a line for each number of ranks; empty if none
 /// was run.
 pub fn what_if(waves: &[WhatIf]) -> String {
     if waves.is_empty() {
@@ -51,8 +51,8 @@ pub fn what_if(waves: &[WhatIf]) -> String {
     )
 }
 
-/// Returns what the stencils of the lock paper's Figures 4 and 5 take, a line for each number of
-/// ranks; nothing if none was run.
+/// Returns the times of the stencils of the lock paper's Figures 4 and 5, a line for each number of
+/// ranks; empty if none was run.
 pub fn stencils(runs: &[StencilRun]) -> String {
     if runs.is_empty() {
         return String::new();
@@ -77,11 +77,11 @@ pub fn stencils(runs: &[StencilRun]) -> String {
     )
 }
 
-/// What the stencils say to the paper's question.
+/// The answer of the stencils to the paper's question.
 pub(crate) const STENCIL_ANSWER: &str = "Steps with lock_all are cheaper than fences at every size, for a step meets neighbours and a barrier only. What grows is the lock, taken once: linearly \
      if all ranks go to one home, and hardly if each node goes for its ranks (see what if). No figures of the paper.";
 
-/// Returns what other designs would do to an atomic add through global addresses, and to the
+/// Returns the effect of other designs on an atomic add through global addresses, and on the
 /// distance of the paper's A14.
 pub fn global_adds(runs: &AcpRuns) -> String {
     let mut table = ruled();
@@ -107,7 +107,8 @@ pub fn global_adds(runs: &AcpRuns) -> String {
     )
 }
 
-/// Returns what a rank's own adds lose while others delegate copies to it, a line for each form.
+/// Returns the slowdown of a rank's own adds while other ranks delegate copies to it, a line for
+/// each form.
 pub fn disturbances(runs: &AcpRuns) -> String {
     let mut table = ruled();
     let mut header: Vec<_> = ["who serves"].map(Cell::new).into();
@@ -130,8 +131,8 @@ pub fn disturbances(runs: &AcpRuns) -> String {
     )
 }
 
-/// The curves of the FMPL paper's figures 8, 9 and 11, which print no numbers: a line for each number
-/// of nodes.
+/// Returns the curves of the FMPL paper's figures 8, 9 and 11, which print no numbers: a line for
+/// each number of nodes.
 pub fn collectives(runs: &FmplRuns) -> String {
     type Value = fn(&Alone) -> Option<f64>;
     let kinds: [(&str, Value); 3] = [
@@ -163,10 +164,10 @@ const CPU: How = How::persistent(Form::Cpu);
 const FOUR: How = How::persistent(Form::Queues(4));
 const TWO: How = How::persistent(Form::Queues(2));
 
-/// Sizes of the first table; the report has all of them.
+/// The sizes in the first table; the report has all of them.
 const SIZES: [usize; 7] = [0, 1024, 8192, 16_384, 32_768, 49_152, PrdmaPlan::MOST];
 
-/// Start and wait of each form by size, and in three dimensions.
+/// Returns start and wait of each form by size, and in three dimensions.
 pub fn exchanges(runs: &PrdmaRuns) -> String {
     let micros = |pattern, how, size| {
         let seconds = runs.of(pattern, how).and_then(|run| run.at(size));

@@ -1,5 +1,5 @@
-//! Tables about reflects: the curves of the paper's figures 8 to 10, which print no numbers; over which
-//! values of what is assumed the orderings hold; and predictions.
+//! Tables about reflects: the curves of the paper's figures 8 to 10, which print no numbers; the
+//! ranges of the assumed values over which the orderings hold; and predictions.
 
 use super::{headed, number, quantity, ruled, terminal, wrapped};
 use crate::xmp_paper::{Flip, Nodes, Ordering, Swept, Version, XmpPlan, XmpRuns};
@@ -52,8 +52,8 @@ pub fn speed_ups(runs: &XmpRuns) -> String {
     )
 }
 
-/// Returns what neighbours that wait for each other gain over two barriers, a line for each number of
-/// nodes.
+/// Returns the gain of neighbours that wait for each other over two barriers, a line for each
+/// number of nodes.
 pub fn barriers_and_neighbours(runs: &XmpRuns) -> String {
     let names = ["barriers", "barrier unit", "neighbours", "neighbours, olap", "faster", "than the unit's"];
     let mut table = headed(&[&["nodes"], &names[..]].concat());
@@ -80,14 +80,14 @@ pub fn barriers_and_neighbours(runs: &XmpRuns) -> String {
     )
 }
 
-/// Returns times with eight ranks on each node.
+/// Returns the times with eight ranks on each node.
 pub fn flat_parallel(runs: &XmpRuns) -> String {
     let step = |of, on| runs.flat_of(of, on).map(|run| run.step * 1e3);
     let table = by_version(&Version::FLAT, &runs.plan.flat, step, |step| format!("{step:.3}"));
     format!("\nFLAT-PARALLEL: a step with eight ranks of one thread on each node, in ms\n{table}\n")
 }
 
-/// Returns what a step would take otherwise.
+/// Returns the times of a step in the what-if cases.
 pub fn what_if_reflects(runs: &XmpRuns) -> String {
     let mut table = ruled();
     table.set_header([Cell::new("what"), number("a step, ms".into()), number("not computing, ms".into())]);
@@ -104,7 +104,7 @@ pub fn what_if_reflects(runs: &XmpRuns) -> String {
     )
 }
 
-/// Returns whether the orderings hold with what is assumed, and within which ranges they flip.
+/// Returns whether the orderings hold with the assumed values, and within which ranges they flip.
 pub fn orderings(runs: &XmpRuns) -> String {
     let mut table = headed(&["", "1,024 nodes", "fewer nodes", "flips in the range of"]);
     for ordering in Ordering::ALL {
@@ -127,7 +127,7 @@ pub fn orderings(runs: &XmpRuns) -> String {
     )
 }
 
-/// Returns over which values of each assumed constant the orderings hold.
+/// Returns the values of each assumed constant for which the orderings hold.
 pub fn assumed(runs: &XmpRuns) -> String {
     if runs.swept.is_empty() {
         return String::new();
@@ -152,12 +152,12 @@ pub fn assumed(runs: &XmpRuns) -> String {
     )
 }
 
-/// Returns a constant's name without what all layers of software have in common.
+/// Returns a constant's name without the prefix that all software layers share.
 fn short(name: &str) -> &str {
     name.strip_prefix("software.").unwrap_or(name)
 }
 
-/// Returns for which values an ordering holds.
+/// Returns the values for which an ordering holds.
 pub(crate) fn where_it_holds(swept: &Swept, ordering: Ordering) -> String {
     let margins = swept.margins(ordering);
     let Some(&(_, first)) = margins.first() else { return "–".to_owned() };
@@ -166,7 +166,7 @@ pub(crate) fn where_it_holds(swept: &Swept, ordering: Ordering) -> String {
         return if first > 0.0 { "always" } else { "never" }.to_owned();
     }
     let flip = |flip: &Flip| {
-        // A rate is less the longer a byte takes.
+        // The longer a byte takes, the lower the rate.
         let above = flip.holds_above != swept.assumed.is_rate();
         format!("{} {}", if above { ">" } else { "<" }, swept.assumed.readable(flip.at))
     };

@@ -1,33 +1,34 @@
-//! What the exchange of borders costs: start and wait, nothing in between (persistent neighbourhood
-//! paper, section 5.2).
+//! The cost of a border exchange: start and wait, with no computation in between (persistent
+//! neighbourhood paper, section 5.2).
 
 use super::{RankFuture, Together};
 use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options, Request};
 use rdma_fabric::{Fabric, Group, ProgramResult};
 
-/// Whether the request is kept.
+/// The lifetime of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kept {
-    /// Made once, started and waited for in each iteration.
+    /// The request is created once, and started and waited for in each iteration.
     Persistent,
-    /// Made for each iteration and dropped after it, as an exchange that is not persistent has to.
+    /// The request is created for each iteration and dropped after it, as in an exchange that is
+    /// not persistent.
     Anew,
 }
 
 /// An exchange between neighbours in a grid of all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Extents of the grid; as many members as ranks.
+    /// Extents of the grid; it has as many members as there are ranks.
     pub grid: Vec<usize>,
     /// Whether the ends of each dimension are neighbours.
     pub periodic: bool,
-    /// Whether members that touch in a corner or edge only are neighbours, too.
+    /// Whether members that touch only at a corner or edge are neighbours, too.
     pub corners: bool,
-    /// Who carries it out.
+    /// The component that executes it.
     pub form: Form,
-    /// Whether the request is kept.
+    /// The lifetime of the request.
     pub kept: Kept,
-    /// Bytes to and from each neighbour, one measurement each.
+    /// Bytes to and from each neighbour; one measurement for each size.
     pub sizes: Vec<usize>,
     /// Iterations before a measurement.
     pub warm_up: u32,
@@ -39,7 +40,7 @@ pub struct Exchange {
 /// time for all iterations of each size, in picoseconds.
 ///
 /// # Panics
-/// If the grid is none of all ranks.
+/// If the grid does not consist of all ranks.
 pub fn exchanges(fabric: Fabric, exchange: Exchange, together: Together) -> RankFuture<Vec<u64>> {
     Box::pin(measured(fabric, exchange, together))
 }
@@ -77,7 +78,7 @@ async fn measured(fabric: Fabric, exchange: Exchange, together: Together) -> Pro
                         begun = fabric.now();
                     }
                     once(&mut neighbours.alltoall_init(&send, &receive, size, &options).await?).await?;
-                    // A request may go when its neighbours have waited, too.
+                    // A request may be dropped once its neighbours have waited, too.
                     neighbours.group_mut().barrier().await?;
                 }
                 took.push(fabric.now().picos_since(begun));

@@ -1,16 +1,16 @@
-//! Workloads of the ACP paper (section 5): atomic adds through global addresses; and what a rank's
-//! own adds lose while others have copies carried out by it.
+//! Workloads of the ACP paper (section 5): atomic adds through global addresses, and the slowdown
+//! of a rank's own adds while it executes copies for other ranks.
 
 use super::{RankFuture, Together};
 use acp::{Acp, GlobalAddress, Options, Order};
 use rdma_fabric::{Amo, Fabric, Rank, Time, op};
 
-/// Whose word is changed.
+/// The rank whose word is modified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// Another rank's.
+    /// Another rank.
     Remote,
-    /// The rank's own.
+    /// The rank itself.
     Local,
 }
 
@@ -34,17 +34,18 @@ impl Target {
     }
 }
 
-/// Who adds.
+/// The rank that adds.
 const ADDER: Rank = Rank::new(0);
 
-/// Where the word, and the one that holds what it was before, are in the starter memory.
+/// The offsets, in the starter memory, of the word and of the word that receives its previous
+/// value.
 const WORD: u64 = 0;
 const BEFORE: u64 = 64;
-/// Where copies go in the starter memory, and come from.
+/// The offset of the destinations and sources of copies in the starter memory.
 const COPIES: u64 = 4096;
 
-/// Rank 0 adds 1 to a word of 4 bytes and waits until that is complete, `count` times. Its result
-/// is the elapsed time for all, in picoseconds; that of the others is 0.
+/// Rank 0 adds 1 to a word of 4 bytes and waits for completion, `count` times. Its result is the
+/// total elapsed time, in picoseconds; that of the other ranks is 0.
 ///
 /// # Panics
 /// If an add was lost, or if `count` is 0.
@@ -83,8 +84,8 @@ fn at(acp: &Acp, rank: Rank, offset: u64) -> acp::Result<GlobalAddress> {
     acp.starter(rank)?.offset_by(offset)
 }
 
-/// The atomic add of a library that is no more than a layer of software, named `layer`, above the
-/// network: without global addresses, orders or helpers. Otherwise as [`global_adds`].
+/// The atomic add of a library that is only a layer of software, named `layer`, above the network:
+/// without global addresses, orders or helpers. Otherwise as [`global_adds`].
 pub fn plain_adds(
     fabric: Fabric,
     layer: &'static str,
@@ -110,32 +111,34 @@ pub fn plain_adds(
     })
 }
 
-/// Copies between other ranks' memory, to a rank that has operations of its own.
+/// Copies between the memory of other ranks and that of a rank with operations of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disturbance {
-    /// How the job uses global addresses; the starter memory is made as large as need be.
+    /// The options of global addresses; the starter memory is made as large as necessary.
     pub options: Options,
-    /// Ranks that have copies carried out by rank 0, each from the next rank's memory, one after
-    /// the other: ranks 2 and up. There are three ranks more: rank 0; rank 1, whose word rank 0
-    /// changes and which does nothing else; and the last, from which the last initiator copies.
+    /// The number of ranks that have rank 0 execute copies, each from the next rank's memory, one
+    /// after the other: ranks 2 and up. There are three further ranks: rank 0; rank 1, whose word
+    /// rank 0 modifies and which is otherwise idle; and the last one, from which the last initiator
+    /// copies.
     pub initiators: u32,
-    /// Bytes of a copy.
+    /// The size of a copy in bytes.
     pub bytes: usize,
-    /// When rank 0 begins to count, and when all end.
+    /// The time at which rank 0 begins to count, and the time at which all ranks end.
     pub window: [Time; 2],
 }
 
-/// What one rank got done in the window of a [`Disturbance`].
+/// The results of one rank in the window of a [`Disturbance`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Adds, of rank 0; copies, of others.
+    /// The number of adds (rank 0) or copies (other ranks).
     pub operations: u64,
-    /// From the beginning of the first to the end of the last, in picoseconds.
+    /// The time from the beginning of the first operation to the end of the last one, in
+    /// picoseconds.
     pub elapsed: u64,
 }
 
 impl Done {
-    /// Mean time of an operation, in seconds; not a number if there was none.
+    /// Returns the mean time of an operation, in seconds; NaN if there was none.
     pub fn mean(self) -> f64 {
         self.elapsed as f64 * 1e-12 / self.operations as f64
     }
@@ -150,7 +153,7 @@ pub fn disturbed_adds(fabric: Fabric, disturbance: Disturbance, together: Togeth
         let _inside = together.enter(&fabric).await?;
         let me = acp.rank();
         let mut done = Done::default();
-        // By number from 0.
+        // The initiator's number, from 0.
         let initiator = me.number().checked_sub(2).filter(|number| *number < initiators);
         if me == ADDER || initiator.is_some() {
             let copy = initiator.map(|number| {

@@ -1,4 +1,5 @@
-//! Workloads of the lock paper (section 5.2), and waves: everybody wants all of a window at once.
+//! Workloads of the lock paper (section 5.2), and waves, in which all ranks lock a whole window at
+//! once.
 
 use super::{RankFuture, Together};
 use rdma_fabric::{Amo, Fabric, Program, ProgramResult, Rank, Time, op};
@@ -7,20 +8,20 @@ use rma_lock::{
     locks::{LockKind, RpLock},
 };
 
-/// Where the lock lives in every workload of the paper, and in waves.
+/// The home of the lock in every workload of the paper, and in waves.
 const HOME: Rank = Rank::new(0);
 
-/// How long one rank's single fetch-add took, in picoseconds (Figs. 11 and 12).
+/// The time of one rank's single fetch-add, in picoseconds (Figs. 11 and 12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchAdd {
     /// Until the operation was posted.
     pub issue: u64,
-    /// From then on until its result was here ("sync-wait").
+    /// From then until the arrival of its result ("sync-wait").
     pub wait: u64,
 }
 
 impl FetchAdd {
-    /// Both parts.
+    /// Returns the sum of both parts.
     pub const fn elapsed(self) -> u64 {
         self.issue + self.wait
     }
@@ -30,7 +31,7 @@ impl FetchAdd {
 ///
 /// A rank's result is its elapsed time for all pairs, in picoseconds.
 ///
-/// One future a rank, not one around another: the largest job is bound by memory.
+/// Each rank uses a single future without nesting, because memory limits the largest job.
 pub fn reader_pairs(pairs: u32, together: Together) -> impl Program<Out = u64> {
     async move |fabric: Fabric| -> ProgramResult<u64> {
         let lock = RpLock::symmetric(&fabric, HOME).await?;
@@ -60,9 +61,10 @@ pub async fn single_fetch_adds(fabric: Fabric, together: Together) -> ProgramRes
     Ok(FetchAdd { issue: posted.picos_since(begun), wait: done.picos_since(posted) })
 }
 
-/// The locks whose waves are compared, with their names in tables: each rank comes to the home for
-/// itself, as in the paper; likewise, with the packed home word; the first and the last of each
-/// node come; the first and the last of each group of nodes, of groups of those, and so on.
+/// The locks whose waves are compared, with their names in tables: each rank accesses the home
+/// itself, as in the paper; the same with the packed home word; only the first and the last rank of
+/// each node access the home; only the first and the last rank of each group of nodes, of groups of
+/// those, and so on.
 pub const WAVES: [(LockKind, &str); 4] = [
     (LockKind::ReaderPreference, "flat"),
     (LockKind::Packed, "packed"),
@@ -70,16 +72,16 @@ pub const WAVES: [(LockKind, &str); 4] = [
     (LockKind::Tree { radix: 64 }, "tree of 64"),
 ];
 
-/// How long one rank's part of a wave took, in picoseconds.
+/// The times of one rank's part of a wave, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wave {
-    /// To take the lock shared.
+    /// To acquire the lock in shared mode.
     pub lock: u64,
-    /// To let go of it.
+    /// To release it.
     pub unlock: u64,
 }
 
-/// Returns one rank's part of a wave: all lock at once, hold the lock until `unlock` has come, and
+/// Returns one rank's part of a wave: all ranks lock at once, hold the lock until `unlock`, and
 /// unlock at once.
 pub fn wave(fabric: Fabric, lock: LockKind, together: Together, unlock: Time) -> RankFuture<Wave> {
     Box::pin(pass(fabric, lock, together, unlock))
@@ -95,7 +97,7 @@ async fn pass(fabric: Fabric, kind: LockKind, together: Together, unlock: Time) 
     let begun = fabric.now();
     guard.release().await?;
     let unlock_took = fabric.now().picos_since(begun);
-    // Others pass words on to this rank's until all are out.
+    // Other ranks write to this rank's words until all have unlocked.
     inside.stay().await?;
     Ok(Wave { lock: lock_took, unlock: unlock_took })
 }

@@ -1,5 +1,5 @@
-//! Workloads, as programs over any fabric: the papers' own, and [those of the locks'
-//! literature](locks).
+//! Workloads, as programs over any fabric: the papers' own, and
+//! [those of the lock literature](locks).
 //!
 //! Elapsed times are picoseconds of the fabric's clock: virtual on the simulator, wall clock
 //! elsewhere.
@@ -23,29 +23,30 @@ pub use stencil::{Stencil, Tile, stencil_fence, stencil_lock_all, with_fences, w
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Time};
 use std::{future::Future, pin::Pin};
 
-/// One rank's part in a workload, behind a pointer: compiled once, in this crate, whoever runs it.
-/// Virtual time does not depend on it.
+/// One rank's part in a workload, boxed so that it is compiled once, in this crate, for all
+/// callers. Virtual time does not depend on it.
 pub type RankFuture<Out> = Pin<Box<dyn Future<Output = ProgramResult<Out>>>>;
 
-/// How the ranks of a workload agree on its beginning and end.
+/// The common beginning and end of the ranks of a workload.
 ///
-/// Both ways keep the home rank, whose memory the others work on, from deregistering it too early.
+/// Both kinds prevent the home rank, whose memory the other ranks access, from deregistering it too
+/// early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Together {
     /// A barrier before and after: works on every fabric, costs O(log n) operations and a control
     /// block per rank.
     Barrier,
-    /// By the clock, which the ranks of a simulated job share: all begin at `start`; the home stays
-    /// until `end`.
+    /// By the clock, which the ranks of a simulated job share: all ranks begin at `start`; the home
+    /// stays until `end`.
     Clock {
-        /// When the measured part begins. Set-up must be over by then.
+        /// The time at which the measured part begins. Set-up must have ended by then.
         start: Time,
         /// No rank may be busy after this.
         end: Time,
     },
 }
 
-/// A workload came too late for its [`Together::Clock`].
+/// A workload was too late for its [`Together::Clock`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rank} was {what} at {at}, later than the workload's {limit}")]
 pub struct Late {
@@ -55,14 +56,14 @@ pub struct Late {
     limit: Time,
 }
 
-/// A rank between the beginning and the end.
+/// The state of a rank between the beginning and the end.
 pub(super) struct Inside {
     fabric: Fabric,
     until: Until,
 }
 
 enum Until {
-    // Boxed: a million ranks that go by the clock should not pay for the group.
+    // Boxed: a million ranks that use the clock should not pay for the group.
     All(Box<Group>),
     Clock(Time),
 }
@@ -86,13 +87,13 @@ impl Together {
 }
 
 impl Inside {
-    /// Waits until all others are done with this rank's memory.
+    /// Waits until all other ranks have finished with this rank's memory.
     pub(super) async fn stay(self) -> ProgramResult<()> {
         let me = self.fabric.rank();
         self.leave(me).await
     }
 
-    /// Wait, if this is the home, until all others are done with its memory.
+    /// Waits, if this is the home, until all other ranks have finished with its memory.
     pub(super) async fn leave(self, home: Rank) -> ProgramResult<()> {
         match self.until {
             Until::All(mut world) => Box::pin(world.barrier()).await?,

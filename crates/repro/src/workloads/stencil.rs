@@ -1,12 +1,12 @@
 //! A stencil with one-sided halo exchange, in the two forms of the lock paper's Figures 4 and 5.
 //!
-//! The grid is a torus of `across` × `down` tiles, a tile per rank. A step replaces each cell by
-//! the mean of itself and its four neighbours. Every rank's window has room for edges of four
+//! The grid is a torus of `across` × `down` tiles, one per rank. A step replaces each cell by the
+//! mean of itself and its four neighbours. Every rank's window has space for the edges of four
 //! sides; no rank has a table of the others.
 //!
-//! The second form differs from the print: a rank that is ahead writes its edges while a slower
-//! neighbour still gets those of the step before, since there is one barrier a step. So edges have
-//! two places, used in turn.
+//! The second form differs from the printed one: a rank that is ahead writes its edges while a
+//! slower neighbour still gets those of the previous step, since there is only one barrier in a
+//! step. Therefore edges have two places, used alternately.
 
 use super::RankFuture;
 use rdma_fabric::{Fabric, ProgramResult, Rank};
@@ -16,7 +16,7 @@ use rma_lock::{
 };
 use std::{hash::Hasher, time::Duration};
 
-/// What is computed.
+/// The parameters of the stencil.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stencil {
     /// Tiles in a row.
@@ -27,18 +27,19 @@ pub struct Stencil {
     pub side: usize,
     /// Steps.
     pub steps: u32,
-    /// What computing a step takes in virtual time.
+    /// The time to compute a step, in virtual time.
     pub compute: Duration,
 }
 
-/// What a rank has to tell.
+/// The results of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
-    /// Time of all steps, in picoseconds, but for the lock.
+    /// Time of all steps, in picoseconds, without the lock.
     pub steps: u64,
-    /// Time until all ranks have the lock, and to let go of it, in picoseconds; 0 without.
+    /// Time until all ranks have the lock, plus the time to release it, in picoseconds; 0 without a
+    /// lock.
     pub lock: u64,
-    /// Of all cells, bit by bit.
+    /// Hash of the bits of all cells.
     pub hash: u64,
 }
 
@@ -46,20 +47,20 @@ pub struct Tile {
 const SIDES: usize = 4;
 
 impl Stencil {
-    /// A stencil for so many ranks, its torus as square as they allow.
+    /// Returns a stencil for `ranks` ranks, with a torus as square as possible.
     pub fn of_ranks(ranks: u32, side: usize, steps: u32) -> Self {
         let down = (1..=ranks.isqrt()).rev().find(|down| ranks.is_multiple_of(*down)).unwrap_or(1);
         Stencil { across: ranks / down.max(1), down, side, steps, compute: Duration::ZERO }
     }
 
-    /// A rank's neighbours: left, right, up, down.
+    /// Returns a rank's neighbours: left, right, up, down.
     fn neighbours(&self, rank: Rank) -> [Rank; SIDES] {
         let (x, y) = (rank.number() % self.across, rank.number() / self.across);
         let at = |x: u32, y: u32| Rank::new(y % self.down * self.across + x % self.across);
         [at(x + self.across - 1, y), at(x + 1, y), at(x, y + self.down - 1), at(x, y + 1)]
     }
 
-    /// Returns what a cell of the whole grid holds at first.
+    /// Returns the initial value of a cell of the whole grid.
     fn initial(x: usize, y: usize) -> f64 {
         ((x * 31 + y * 17) % 101) as f64
     }
@@ -71,7 +72,7 @@ impl Stencil {
         Cells { side, now: all, halos: vec![0.0; SIDES * side] }
     }
 
-    /// Returns what every rank's tile must hash to, computed in one go.
+    /// Returns the expected hash of every rank's tile, computed by one loop over the whole grid.
     pub fn reference(&self) -> Vec<u64> {
         let (width, height) = (self.across as usize * self.side, self.down as usize * self.side);
         let mut grid: Vec<_> = (0..width * height).map(|i| Self::initial(i % width, i / width)).collect();
@@ -96,13 +97,13 @@ fn mean(cell: f64, around: [f64; SIDES]) -> f64 {
 }
 
 fn hash(cells: impl Iterator<Item = f64>) -> u64 {
-    // Of the standard library, with fixed keys.
+    // The standard library's hasher has fixed keys.
     let mut hasher = std::hash::DefaultHasher::new();
     cells.for_each(|cell| hasher.write_u64(cell.to_bits()));
     hasher.finish()
 }
 
-/// A rank's tile, and what is around it.
+/// A rank's tile and its halo.
 struct Cells {
     side: usize,
     now: Vec<f64>,
@@ -142,7 +143,7 @@ impl Cells {
     }
 }
 
-/// Returns what is left of a neighbour is right here.
+/// Returns the opposite side.
 fn opposite(side: usize) -> usize {
     side ^ 1
 }
@@ -176,7 +177,7 @@ pub async fn with_fences<L: AccessLock>(fabric: &Fabric, stencil: Stencil) -> Pr
     Ok(Tile { steps, lock: 0, hash: cells.hash() })
 }
 
-/// Figure 5: inside of one epoch of all ranks: barrier, get from the neighbours, flush.
+/// Figure 5: within one epoch of all ranks: barrier, get from the neighbours, flush.
 ///
 /// # Errors
 /// As the window's.
@@ -189,7 +190,8 @@ pub async fn with_lock_all<L: AccessLock>(fabric: &Fabric, stencil: Stencil) -> 
     window.barrier().await?;
     let asked = fabric.now();
     let epoch = window.lock_all().await?;
-    // Not in the figure: or the first step would be as long as it takes until the last rank is in.
+    // Not in the figure. Without it, the first step would include the time until the last rank has
+    // acquired the lock.
     window.barrier().await?;
     let begun = fabric.now();
     for step in 0..stencil.steps {
@@ -217,12 +219,12 @@ pub async fn with_lock_all<L: AccessLock>(fabric: &Fabric, stencil: Stencil) -> 
     Ok(Tile { steps: ended.picos_since(begun), lock, hash: cells.hash() })
 }
 
-/// Returns the stencil with fences and puts (Fig. 4).
+/// Runs the stencil with fences and puts (Fig. 4).
 pub fn stencil_fence(fabric: Fabric, stencil: Stencil) -> RankFuture<Tile> {
     Box::pin(async move { with_fences::<OneLock<RpLock>>(&fabric, stencil).await })
 }
 
-/// Returns the stencil with one epoch of all ranks, and gets (Fig. 5), under the paper's lock.
+/// Runs the stencil with one epoch of all ranks, and gets (Fig. 5), under the paper's lock.
 pub fn stencil_lock_all(fabric: Fabric, stencil: Stencil) -> RankFuture<Tile> {
     Box::pin(async move { with_lock_all::<OneLock<RpLock>>(&fabric, stencil).await })
 }

@@ -1,4 +1,4 @@
-//! The comparison with what is printed.
+//! The comparison with the printed figures.
 
 use super::{Ordering, Version, XmpPlan, XmpRuns};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 use xmp_reflect::{Corners, Widths};
 
-/// Every figure of the paper that the runs say something about, in the paper's order.
+/// Returns a row for every figure of the paper to which the runs apply, in the paper's order.
 pub fn compare(runs: &XmpRuns) -> Vec<Row> {
     let [i, j] = published_faces();
     let grid = XmpPlan::grid([32; 2]);
@@ -20,9 +20,9 @@ pub fn compare(runs: &XmpRuns) -> Vec<Row> {
             ("X1", _) => Some(truth((grid.horizontal, grid.vertical) == ([512; 2], 128))),
             ("X2", _) => runs.plan.platform.value("copy_threads").map(|threads| threads as f64),
             ("X3", _) => runs.plan.nodes.last().filter(|_| !runs.plan.quick).map(|nodes| f64::from(nodes.many())),
-            // Two layers of 129 cells, in 16 rows and the shadow's on both sides.
+            // Two layers of 129 cells, in 16 rows and those of the shadow on both sides.
             ("X4", _) => Some(truth(i == Some((2 * 129 * 8 * (16 + 2 * 2), 16 + 2 * 2)))),
-            // Each array's number is the id of its asynchronous reflects.
+            // The number of each array is the id of its asynchronous reflects.
             ("X5", _) => Some(truth((0..=14).contains(&(XmpPlan::VARIABLES - 1)))),
             ("X7-flat", _) => flat_holds(runs).map(truth),
             ("X10", _) => i.map(|(bytes, blocks)| bytes as f64 / blocks as f64),
@@ -39,13 +39,14 @@ fn truth(holds: bool) -> f64 {
     f64::from(u8::from(holds))
 }
 
-/// Returns whether an ordering holds: on 1024 nodes, and below as far as a plot shows. `None` if the
-/// largest run is missing.
+/// Returns whether an ordering holds: on 1024 nodes, and on fewer nodes within the accuracy of a
+/// plot. `None` if the largest run is missing.
 fn holds(runs: &XmpRuns, ordering: Ordering) -> Option<bool> {
     Some(runs.margin(ordering)? > 0.0 && runs.holds_below(ordering)?)
 }
 
-/// Returns whether derived datatypes are faster than the others wherever eight ranks share a node.
+/// Returns whether derived datatypes are the fastest version for all numbers of nodes with eight
+/// ranks each.
 fn flat_holds(runs: &XmpRuns) -> Option<bool> {
     let of = |version, nodes| runs.flat_of(version, nodes).map(|run| run.step);
     let each = runs.plan.flat.iter().map(|nodes| {
@@ -57,8 +58,8 @@ fn flat_holds(runs: &XmpRuns) -> Option<bool> {
     each.filter(|each| !each.is_empty()).map(|each| each.into_iter().all(|holds| holds))
 }
 
-/// Returns bytes and blocks of a face in i and of one in j as the paper's runtime sends them on 1024
-/// nodes: dimension by dimension, shadows of the other one included.
+/// Returns bytes and blocks of a face in i and of one in j as the paper's runtime sends them on
+/// 1024 nodes: dimension by dimension, including the shadows of the other dimension.
 fn published_faces() -> [Option<(usize, usize)>; 2] {
     let grid = XmpPlan::grid([32; 2]);
     let [_, i, j] = grid.widths();

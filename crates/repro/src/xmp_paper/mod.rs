@@ -1,21 +1,22 @@
-//! The evaluation of XcalableMP's `reflect` on the K computer (section 6): what is run, what comes out,
-//! how it compares.
+//! The evaluation of XcalableMP's `reflect` on the K computer (section 6): its jobs, results and
+//! comparison with the paper.
 //!
-//! The paper prints orderings only, and the machine's software is not published. So nothing is
-//! calibrated: every constant is external or assumed ([`Platform::k`]), and where each ordering flips is
-//! looked for over [ranges](Assumed) of the assumed ones. What the paper's message layer does with
-//! derived datatypes is not known either, so both ways are run that it names (section 4.3): the layer
-//! [gathers](Version::Datatypes) blocks, or puts [block after block](Version::Scattered).
+//! The paper prints only orderings, and the machine's software is not published. So nothing is
+//! calibrated: every constant is external or assumed ([`Platform::k`]), and the values at which
+//! each ordering flips are determined over [ranges](Assumed) of the assumed constants. The paper's
+//! message layer handles derived datatypes in an unknown way, so both ways that the paper names are
+//! run (section 4.3): the layer [gathers](Version::Datatypes) blocks, or puts
+//! [block after block](Version::Scattered).
 //!
 //! # Placement
-//! A rank on each node of a torus of the node set's own shape, so that neighbours are one link away;
-//! eight ranks on each node for the flat-parallel runs. All of a rank's commands go through one of its
-//! node's four TNIs. The network has latencies and no contention: with routers, times per array differ
-//! by less than 3 % (a test).
+//! One rank runs on each node of a torus of the node set's own shape, so that neighbours are one
+//! link away; in the flat-parallel runs, eight ranks run on each node. All of a rank's commands go
+//! through one of its node's four TNIs. The network has latencies and no contention: with routers,
+//! times per array differ by less than 3 % (a test).
 //!
-//! # What is measured
-//! Stages and steps are alike, since nothing depends on data: one stage is measured where the paper has
-//! three in each of 500 steps. The slowest rank's time counts.
+//! # Measurement
+//! All stages and steps are alike, since nothing depends on data, so one stage is measured instead
+//! of the paper's three in each of 500 steps. The time of the slowest rank counts.
 
 mod compare;
 mod orderings;
@@ -40,47 +41,49 @@ use crate::{
 use std::num::NonZeroUsize;
 use tofu2_sim::virt::Platform;
 
-/// What to run. [`XmpPlan::paper`] is the paper's evaluation and our predictions; the fields may be
-/// changed.
+/// The jobs to run. [`XmpPlan::paper`] contains the paper's evaluation and our predictions; the
+/// fields may be changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct XmpPlan {
     /// Numbers of nodes with one rank each, ascending.
     pub nodes: Vec<Nodes>,
     /// Numbers of nodes with eight ranks each.
     pub flat: Vec<Nodes>,
-    /// Steps that are measured.
+    /// The number of measured steps.
     pub steps: u32,
-    /// Stages of a step that are measured, of [`XmpPlan::STAGES`].
+    /// The number of measured stages of a step, out of [`XmpPlan::STAGES`].
     pub stages: u32,
-    /// Which constants are varied, over how many of their values.
+    /// The constants that are varied.
     pub ranges: Vec<&'static Assumed>,
     /// The machine.
     pub platform: Platform,
-    /// Seed of every job: 0 keeps events of one moment in the order they were made, another number
-    /// shuffles them.
+    /// Seed of every job: 0 keeps simultaneous events in the order of their creation, another
+    /// number shuffles them.
     pub seed: u64,
-    /// Whether less is run, as a smoke test.
+    /// Whether this is a smoke test with fewer nodes.
     pub quick: bool,
-    /// A timeline to record on the way. The jobs run the same.
+    /// A timeline to record during the run, which does not affect the jobs.
     pub traced: Option<Traced>,
 }
 
 impl XmpPlan {
-    /// The paper's cells in i and j.
+    /// The paper's number of cells in i and j.
     pub const HORIZONTAL: usize = 512;
-    /// The paper's cells of a column.
+    /// The paper's number of cells of a column.
     pub const VERTICAL: usize = 128;
-    /// The paper's steps.
+    /// The paper's number of steps.
     pub const STEPS: u32 = 500;
-    /// Arrays whose shadows are updated: the prognostic variables of SCALE-LES. The paper says `dens, …`.
+    /// The number of arrays whose shadows are updated: the prognostic variables of SCALE-LES. The
+    /// paper says `dens, …`.
     pub const VARIABLES: usize = FIELDS;
-    /// Stages of a step: SCALE-LES's Runge–Kutta scheme. The paper says nothing.
+    /// The number of stages of a step: those of SCALE-LES's Runge–Kutta scheme. The paper does not
+    /// state it.
     pub const STAGES: u32 = STAGES.len() as u32;
-    /// What a node takes for a stage of a cell, in picoseconds: assumed.
+    /// The time of a node for a stage of a cell, in picoseconds: assumed.
     pub const CELL: u64 = 25_000;
 
-    /// Returns the paper's evaluation, for one stage, flat-parallel on up to 64 nodes, and what it did
-    /// not measure.
+    /// Returns the paper's evaluation, for one stage, flat-parallel on up to 64 nodes, and the
+    /// cases that the paper did not measure.
     pub fn paper(seed: u64) -> Self {
         XmpPlan {
             nodes: Nodes::ALL.to_vec(),
@@ -95,13 +98,13 @@ impl XmpPlan {
         }
     }
 
-    /// Returns the same with all of its steps, and flat-parallel on all nodes.
+    /// Returns the same plan with all of the paper's steps, and flat-parallel on all nodes.
     pub fn full(seed: u64) -> Self {
         XmpPlan { flat: Nodes::ALL[1..].to_vec(), steps: Self::STEPS, stages: Self::STAGES, ..Self::paper(seed) }
     }
 
-    /// Returns the same on fewer nodes, without ranges: says whether everything works, not which
-    /// orderings hold.
+    /// Returns the same plan on fewer nodes, without ranges. It shows whether everything works, not
+    /// which orderings hold.
     pub fn quick(seed: u64) -> Self {
         let nodes = Nodes::ALL[..4].to_vec();
         XmpPlan { nodes, flat: Nodes::ALL[1..2].to_vec(), ranges: Vec::new(), quick: true, ..Self::paper(seed) }
@@ -111,18 +114,18 @@ impl XmpPlan {
     pub fn jobs(&self) -> usize {
         let flat = self.flat.len() * Version::FLAT.len();
         let ranges: usize = self.ranges.iter().map(|assumed| assumed.jobs()).sum();
-        // Two versions have barriers, of which two sizes are compared.
+        // Two versions have barriers, for which two sizes are compared.
         let at_default = if self.ranges.is_empty() { 0 } else { ranges::SWEPT.len() + 2 * 2 };
         self.nodes.len() * Version::ALL.len() + flat + runs::WHAT_IF.len() + at_default + ranges
     }
 
-    /// Returns the paper's grid on so many ranks in i and j.
+    /// Returns the paper's grid on these numbers of ranks in i and j.
     pub fn grid(ranks: [u32; 2]) -> Grid {
         let nodes = ranks.map(|ranks| NonZeroUsize::new(ranks as usize).unwrap_or(NonZeroUsize::MIN));
         Grid { horizontal: [Self::HORIZONTAL; 2], vertical: Self::VERTICAL, nodes }
     }
 }
 
-/// The torus of 16 nodes whose blocks are those of the largest run: where neighbours only meet
-/// neighbours, an array takes as long there.
+/// The torus of 16 nodes with blocks of the same size as in the largest run: if neighbours
+/// synchronize only with neighbours, an array takes the same time there.
 pub(crate) const SMALL: Shape = Shape::new(&[4, 4]);

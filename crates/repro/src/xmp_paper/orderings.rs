@@ -1,4 +1,4 @@
-//! What the paper says of its figures 8 to 10, as comparisons of times.
+//! The paper's statements about its figures 8 to 10, as comparisons of times.
 
 use super::Version;
 use std::fmt;
@@ -11,8 +11,8 @@ pub const MUCH: f64 = 0.1;
 /// Times of a step by version, with one number of nodes.
 pub type Times<'a> = &'a dyn Fn(Version) -> Option<f64>;
 
-/// An ordering that the paper prints. What it says of derived datatypes is asked twice, since it leaves
-/// open what its message layer does with them.
+/// An ordering printed in the paper. The statements about derived datatypes are checked twice,
+/// since the paper does not describe how its message layer handles them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ordering {
     /// X6: pack is about as fast as MPI by hand, and faster on 1024 nodes.
@@ -21,8 +21,8 @@ pub enum Ordering {
     Datatypes,
     /// X7, if the message layer puts block after block.
     Scattered,
-    /// X8: on 1024 nodes overlap gains much of what asynchronous reflects take; these take longer than
-    /// synchronous ones.
+    /// X8: on 1024 nodes, overlap saves much of the time of asynchronous reflects, which take
+    /// longer than synchronous ones.
     Overlap,
     /// X8, if the message layer puts block after block.
     ScatteredOverlap,
@@ -57,10 +57,10 @@ impl Ordering {
         }
     }
 
-    /// Returns by which share of the time the ordering holds on 1024 nodes; negative if it doesn't.
-    /// `None` if a version was not run.
+    /// Returns the share of the time by which the ordering holds on 1024 nodes; negative if it
+    /// doesn't hold. `None` if a version was not run.
     pub fn margin(self, times: Times<'_>) -> Option<f64> {
-        // By how much one takes longer than another.
+        // The share by which one version takes longer than another.
         let over = |slower, faster| Some(times(slower)? / times(faster)? - 1.0);
         let gain = |apart, overlapped| Some(1.0 - times(overlapped)? / times(apart)? - MUCH);
         Some(match self {
@@ -77,8 +77,8 @@ impl Ordering {
         })
     }
 
-    /// Returns whether what the paper's curves show below 1024 nodes is so: nothing that contradicts
-    /// the ordering is larger than a hundredth, about the width of a line.
+    /// Returns whether the times agree with the paper's curves below 1024 nodes: no contradiction
+    /// of the ordering is larger than a hundredth, about the width of a line.
     pub fn holds_below(self, times: Times<'_>) -> Option<bool> {
         let over = |slower, faster| Some(times(slower)? / times(faster)? - 1.0);
         let not_under = |slower, faster| Some(over(slower, faster)? > -LINE);
@@ -111,7 +111,7 @@ impl fmt::Display for Ordering {
 mod tests {
     use super::*;
 
-    /// Times in which all orderings hold.
+    /// Returns times for which all orderings hold.
     fn holding(version: Version) -> Option<f64> {
         Some(match version {
             Version::Mpi => 1.02,
@@ -130,7 +130,7 @@ mod tests {
         for ordering in Ordering::ALL {
             assert!(ordering.margin(&holding).expect("all were run") > 0.0, "{ordering}");
             assert_eq!(ordering.holds_below(&holding), Some(true), "{ordering}");
-            // If all take as long as each other, as they do where only bytes count, none holds.
+            // If all versions take equally long, as they do if only bytes count, no ordering holds.
             assert!(ordering.margin(&|_| Some(1.0)).expect("all were run") <= 0.0, "{ordering}");
         }
         for (ordering, version, time) in [

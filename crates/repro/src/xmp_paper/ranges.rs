@@ -1,32 +1,33 @@
-//! Over which values of the assumed constants the orderings hold, and where they flip.
+//! The values of the assumed constants for which the orderings hold, and the values at which they
+//! flip.
 
 use super::{Ordering, Version, XmpPlan};
 use crate::{quantity, simulate::JobRecord};
 use tofu2_sim::virt::Platform;
 
-/// A constant that nobody has published, with the range in which the orderings have to hold.
+/// A constant without a published value, with the range in which the orderings have to hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Assumed {
-    /// The constant of [`Platform::k`], or one of the workload.
+    /// The name of the constant of [`Platform::k`], or of one of the workload.
     pub name: &'static str,
-    /// Ends of the range, in the constant's unit.
+    /// The ends of the range, in the constant's unit.
     pub range: [u64; 2],
-    /// Versions whose time depends on it.
+    /// The versions whose time depends on it.
     versions: &'static [Version],
-    /// What it is, for people.
+    /// A description for display.
     pub what: &'static str,
 }
 
-/// A stage of a cell, in picoseconds.
+/// The time of a stage of a cell, in picoseconds.
 pub(super) const CELL: &str = "compute";
-/// How much longer than others a rank computes at most, in ten-thousandths.
+/// The maximum additional computation time of a rank, in ten-thousandths.
 pub(super) const IMBALANCE: &str = "imbalance";
 
 use Version::{
     Async, Datatypes, Mpi, Overlap, Pack, Rdma, RdmaByHand, RdmaUnit, Scattered, ScatteredAsync, ScatteredOverlap,
 };
 
-/// Versions whose orderings are checked.
+/// The versions whose orderings are checked.
 pub(super) const SWEPT: [Version; 11] =
     [Mpi, Datatypes, Pack, Async, Overlap, RdmaByHand, Rdma, RdmaUnit, Scattered, ScatteredAsync, ScatteredOverlap];
 
@@ -35,15 +36,15 @@ const MESSAGES: [Version; 9] =
 const RUNTIME: [Version; 9] =
     [Pack, Datatypes, Async, Overlap, Rdma, RdmaUnit, Scattered, ScatteredAsync, ScatteredOverlap];
 const ASYNCHRONOUS: [Version; 4] = [Async, Overlap, ScatteredAsync, ScatteredOverlap];
-/// Those with derived datatypes.
+/// The versions with derived datatypes.
 const DERIVED: [Version; 6] = [Datatypes, Async, Overlap, Scattered, ScatteredAsync, ScatteredOverlap];
 
 const fn assumed(name: &'static str, range: [u64; 2], versions: &'static [Version], what: &'static str) -> Assumed {
     Assumed { name, range, versions, what }
 }
 
-/// All assumed constants that the orderings depend on: half to twice what is assumed, unless more does
-/// not fit.
+/// All assumed constants on which the orderings depend, each with a range from half to twice the
+/// assumed value, unless higher values do not fit.
 pub const RANGES: [Assumed; 14] = [
     assumed(CELL, [12_500, 50_000], &SWEPT, "a stage of a cell, by all of a node's threads"),
     assumed(IMBALANCE, [0, 1_000], &SWEPT, "how much longer a rank computes at most"),
@@ -61,11 +62,11 @@ pub const RANGES: [Assumed; 14] = [
     assumed("send_gap", [50_000, 200_000], &SWEPT, "shortest distance of two commands"),
 ];
 
-/// Where values are tried: a sixteenth to sixteen times what is assumed.
+/// The factors of the tried values: a sixteenth to sixteen times the assumed value.
 const FACTORS: [(u64, u64); 6] = [(1, 16), (1, 4), (1, 2), (2, 1), (4, 1), (16, 1)];
 
 impl Assumed {
-    /// Returns the value that is assumed.
+    /// Returns the assumed value.
     pub fn default(&self, platform: &Platform) -> u64 {
         match self.name {
             CELL => XmpPlan::CELL,
@@ -74,12 +75,12 @@ impl Assumed {
         }
     }
 
-    /// Returns the values that are tried: around the default, and the ends of the range.
+    /// Returns the tried values: around the default, and the ends of the range.
     pub(super) fn values(&self, platform: &Platform) -> Vec<u64> {
         let default = self.default(platform);
         let mut values: Vec<u64> = match self.name {
             IMBALANCE => vec![1_000],
-            // More does not fit into a put's latency.
+            // Higher values do not fit into a put's latency.
             "post" | "hop" => self.range.to_vec(),
             _ => FACTORS.iter().map(|(by, over)| default * by / over).chain(self.range).collect(),
         };
@@ -89,12 +90,12 @@ impl Assumed {
         values
     }
 
-    /// Returns the jobs of all values.
+    /// Returns the number of jobs of all values.
     pub(super) fn jobs(&self) -> usize {
         self.values(&Platform::k()).len() * self.versions.len()
     }
 
-    /// Returns whether a barrier of all nodes may take another time with other values.
+    /// Returns whether the time of a barrier of all nodes may depend on it.
     pub(super) fn changes_barriers(&self) -> bool {
         matches!(self.name, "barrier_gate" | "post" | "send_gap" | "hop" | "software.fjmpi")
     }
@@ -104,12 +105,12 @@ impl Assumed {
         self.versions
     }
 
-    /// Returns whether it is the time of a byte, which is shown as a rate.
+    /// Returns whether it is the time of a byte, which is displayed as a rate.
     pub fn is_rate(&self) -> bool {
         self.name == "software.pack"
     }
 
-    /// Returns a value for people.
+    /// Formats a value for display.
     pub fn readable(&self, value: u64) -> String {
         match self.name {
             IMBALANCE => format!("{} %", quantity::number(value as f64 * 1e-2)),
@@ -120,37 +121,37 @@ impl Assumed {
     }
 }
 
-/// Times with one value of a constant.
+/// The times with one value of a constant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// The value.
     pub value: u64,
-    /// Seconds of a step, by version; those that are missing don't depend on the constant.
+    /// Seconds of a step, by version; missing versions don't depend on the constant.
     pub times: Vec<(Version, f64)>,
 }
 
-/// Times over the values of a constant, with the blocks of 1024 nodes.
+/// The times over the values of a constant, with the blocks of 1024 nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Swept {
     /// The constant.
     pub assumed: &'static Assumed,
-    /// By value, ascending; the default among them.
+    /// Sorted by value, ascending, including the default.
     pub points: Vec<Point>,
-    /// Their jobs, as one.
+    /// The record of all its jobs.
     pub job: JobRecord,
 }
 
-/// Between which values an ordering begins or ceases to hold.
+/// A value at which an ordering begins or ceases to hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flip {
-    /// Where, by a straight line between the values tried.
+    /// The value, by linear interpolation between the tried values.
     pub at: u64,
-    /// Whether it holds above.
+    /// Whether the ordering holds above it.
     pub holds_above: bool,
 }
 
 impl Swept {
-    /// Returns by which share of the time an ordering holds with each value.
+    /// Returns the share of the time by which an ordering holds, for each value.
     pub fn margins(&self, ordering: Ordering) -> Vec<(u64, f64)> {
         let margin = |point: &Point| {
             let time = |version| point.times.iter().find(|(of, _)| *of == version).map(|(_, time)| *time);
@@ -159,7 +160,7 @@ impl Swept {
         self.points.iter().filter_map(margin).collect()
     }
 
-    /// Returns where an ordering flips.
+    /// Returns the values at which an ordering flips.
     pub fn flips(&self, ordering: Ordering) -> Vec<Flip> {
         let margins = self.margins(ordering);
         let flips = margins.windows(2).filter(|pair| (pair[0].1 > 0.0) != (pair[1].1 > 0.0));

@@ -10,25 +10,25 @@ use crate::{
 use tofu2_sim::virt::Timeline;
 use xmp_reflect::Transport;
 
-/// The paper's largest run.
+/// The number of nodes of the paper's largest run.
 const LARGEST: u32 = 1024;
 
-/// What a step took.
+/// The times of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReflectRun {
-    /// Which version.
+    /// The version.
     pub version: Version,
-    /// On so many nodes.
+    /// The number of nodes.
     pub nodes: u32,
     /// Seconds of a step of the slowest rank.
     pub step: f64,
-    /// Seconds of that in which it didn't compute.
+    /// Seconds of that in which the rank did not compute.
     pub exchanging: f64,
     /// The job.
     pub job: JobRecord,
 }
 
-/// What nobody has measured, on FX100: by which transport, in which order, and a name.
+/// The unmeasured cases on FX100: transport, order and name.
 pub(super) const WHAT_IF: [(Transport, Order, &str); 6] = [
     (Transport::Packed, Order::InTurn, "FX100, packed"),
     (Transport::Blocks, Order::InTurn, "FX100, blocks by the CPU"),
@@ -38,48 +38,48 @@ pub(super) const WHAT_IF: [(Transport, Order, &str); 6] = [
     (Transport::Fast, Order::Overlapped, "FX100, session queues (FAST), olap"),
 ];
 
-/// Everything the plan asked for.
+/// The results of all jobs of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct XmpRuns {
-    /// What was asked for.
+    /// The plan.
     pub plan: XmpPlan,
-    /// One rank a node.
+    /// Runs with one rank per node.
     pub runs: Vec<ReflectRun>,
-    /// Eight ranks a node.
+    /// Runs with eight ranks per node.
     pub flat: Vec<ReflectRun>,
-    /// Seconds of a step, and of that in which nothing is computed, with the blocks of 1024 nodes.
+    /// Seconds of a step, and those of them without computation, with the blocks of 1024 nodes.
     pub what_if: Vec<(&'static str, f64, f64)>,
-    /// By assumed constant of the plan.
+    /// One entry for each assumed constant of the plan.
     pub swept: Vec<Swept>,
-    /// Jobs of what if, and those with all defaults.
+    /// The jobs of the what-if cases, and those with all defaults.
     others: Vec<JobRecord>,
-    /// The timeline that the plan asked for; `None` too if it has no such job.
+    /// The timeline that the plan requests; also `None` if the plan has no such job.
     pub timeline: Option<Timeline>,
 }
 
 impl XmpRuns {
-    /// Returns the run of a version with one rank on each of so many nodes.
+    /// Returns the run of a version with one rank on each of `nodes` nodes.
     pub fn of(&self, version: Version, nodes: u32) -> Option<&ReflectRun> {
         self.runs.iter().find(|run| (run.version, run.nodes) == (version, nodes))
     }
 
-    /// Returns the run of a version with eight ranks on each of so many nodes.
+    /// Returns the run of a version with eight ranks on each of `nodes` nodes.
     pub fn flat_of(&self, version: Version, nodes: u32) -> Option<&ReflectRun> {
         self.flat.iter().find(|run| (run.version, run.nodes) == (version, nodes))
     }
 
-    /// Returns how many times faster than on one node a version is.
+    /// Returns the speed-up of a version over one node.
     pub fn speed_up(&self, version: Version, nodes: u32) -> Option<f64> {
         Some(self.of(version, 1)?.step / self.of(version, nodes)?.step)
     }
 
-    /// Returns by which share of the time an ordering holds on 1024 nodes; negative if it doesn't. `None`
-    /// if they are missing.
+    /// Returns the share of the time by which an ordering holds on 1024 nodes; negative if it
+    /// doesn't hold. `None` if runs are missing.
     pub fn margin(&self, ordering: Ordering) -> Option<f64> {
         ordering.margin(&|version| self.step(version, LARGEST))
     }
 
-    /// Returns whether an ordering holds on fewer nodes, as far as a plot shows.
+    /// Returns whether an ordering holds on fewer nodes, within the accuracy of a plot.
     pub fn holds_below(&self, ordering: Ordering) -> Option<bool> {
         let below = self.plan.nodes.iter().map(|nodes| nodes.many()).filter(|nodes| (2..LARGEST).contains(nodes));
         let each: Option<Vec<bool>> =
@@ -91,14 +91,14 @@ impl XmpRuns {
         self.of(version, nodes).map(|run| run.step)
     }
 
-    /// The jobs, in the order they ran.
+    /// Returns the jobs, in the order of their execution.
     pub fn jobs(&self) -> impl Iterator<Item = &JobRecord> {
         let runs = self.runs.iter().chain(&self.flat).map(|run| &run.job);
         runs.chain(&self.others).chain(self.swept.iter().map(|swept| &swept.job))
     }
 }
 
-/// Simulates everything the plan asks for.
+/// Simulates all jobs of the plan.
 ///
 /// # Errors
 /// [`ReproError::Job`] of the first job that failed.

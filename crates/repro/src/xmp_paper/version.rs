@@ -1,4 +1,4 @@
-//! The versions that the paper compares, and ours.
+//! The versions compared in the paper, and ours.
 
 use crate::{
     simulate::Shape,
@@ -8,7 +8,7 @@ use std::fmt;
 use tofu2_sim::virt::Platform;
 use xmp_reflect::Transport;
 
-/// How the shadows are updated.
+/// A way to update the shadows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Version {
     /// MPI by hand.
@@ -17,25 +17,25 @@ pub enum Version {
     Datatypes,
     /// XMP-pack.
     Pack,
-    /// XMP-async: asynchronous, nothing computed meanwhile.
+    /// XMP-async: asynchronous, without computation meanwhile.
     Async,
-    /// XMP-async-olap: as much as possible computed meanwhile.
+    /// XMP-async-olap: asynchronous, with as much computation as possible meanwhile.
     Overlap,
-    /// MPI-RDMA: by hand, neighbours wait for each other.
+    /// MPI-RDMA: by hand; neighbours wait for each other.
     RdmaByHand,
-    /// XMP-RDMA: two barriers of all nodes, which are made of puts.
+    /// XMP-RDMA: two barriers of all nodes, which consist of puts.
     Rdma,
     /// The same with barriers of the barrier unit.
     RdmaUnit,
     /// XMP-dt, if the message layer puts block after block instead.
     Scattered,
-    /// XMP-async, if so.
+    /// XMP-async, in the same case.
     ScatteredAsync,
-    /// XMP-async-olap, if so.
+    /// XMP-async-olap, in the same case.
     ScatteredOverlap,
     /// Our prediction: the runtime's RDMA with neighbours that wait for each other.
     Blocks,
-    /// Our prediction: the same, asynchronous, as much as possible computed meanwhile.
+    /// Our prediction: the same, asynchronous, with as much computation as possible meanwhile.
     BlocksOverlap,
 }
 
@@ -56,10 +56,10 @@ impl Version {
         Version::Blocks,
         Version::BlocksOverlap,
     ];
-    /// Those that are run flat-parallel.
+    /// The versions of the flat-parallel runs.
     pub const FLAT: [Version; 4] = [Version::Mpi, Version::Datatypes, Version::Scattered, Version::Pack];
 
-    /// Returns the paper's name, or what ours is.
+    /// Returns the paper's name, or our own.
     pub const fn name(self) -> &'static str {
         match self {
             Version::Mpi => "MPI",
@@ -91,7 +91,7 @@ impl Version {
         )
     }
 
-    /// Returns who exchanges.
+    /// Returns the library that exchanges.
     pub(super) const fn library(self) -> Library {
         match self {
             Version::Mpi => Library::Messages,
@@ -113,17 +113,17 @@ impl Version {
         }
     }
 
-    /// Returns whether all nodes wait for all.
+    /// Returns whether all nodes wait for each other.
     pub(super) const fn has_barriers(self) -> bool {
         matches!(self, Version::Rdma | Version::RdmaUnit)
     }
 
-    /// Returns the machine as this version uses it.
+    /// Returns the machine as used by this version.
     pub(super) fn machine(self, platform: &Platform) -> Platform {
         let (name, value) = match self.library() {
-            // What messages cost is charged where they are sent and received.
+            // The costs of messages are charged at sends and receives.
             Library::Messages | Library::Arrays(Transport::Packed) => return platform.clone(),
-            // The message layer does not know that there are other threads.
+            // The message layer does not know of other threads.
             Library::Gathered => ("copy_threads", Some(1)),
             // Every command passes through a layer of software.
             Library::Scattered => ("software.descriptor", platform.value("software.mpi.block")),
@@ -144,19 +144,19 @@ impl fmt::Display for Version {
     }
 }
 
-/// So many nodes, as many in i as in j.
+/// A number of nodes, with equal numbers in i and j.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Nodes {
-    /// Nodes in i and in j.
+    /// The numbers of nodes in i and j.
     pub shape: Shape,
-    /// Ranks in i and in j, with eight ranks on each node.
+    /// The numbers of ranks in i and j, with eight ranks on each node.
     pub flat: [u32; 2],
-    /// The nodes of these ranks: consecutive ranks, so eight in i, share one.
+    /// The nodes of these ranks: eight consecutive ranks in i share one node.
     pub flat_shape: Shape,
 }
 
 impl Nodes {
-    /// Those of the runs, 1 to 1024.
+    /// The numbers of nodes of the runs, 1 to 1024.
     pub const ALL: [Nodes; 6] = [
         Nodes::new(&[1, 1], [8, 1], &[1, 1]),
         Nodes::new(&[2, 2], [8, 4], &[1, 4]),

@@ -1,5 +1,5 @@
-//! Every workload of the locks' literature with every lock, in virtual time: exclusion, nothing
-//! lost, determinism; and a broken lock, which must be found out.
+//! Every workload of the lock literature with every lock, in virtual time: exclusion, no lost
+//! updates, determinism; and a broken lock, which has to be detected.
 
 use super::wrapped::{Watch, Wrapped, Wrapping};
 use rdma_fabric::{Fabric, ProgramResult};
@@ -31,10 +31,10 @@ fn run(workload: Workload, writers: u32) -> Run {
     }
 }
 
-/// Shares that differ: some writers, half of them, nobody else.
+/// Shares of writers: a few, half, and all.
 const SHARES: [u32; 3] = [20, 500, 1000];
 
-/// Contends for a lock that is broken if so, and watched if so.
+/// Contends for a lock, which is broken if `broken` is set, and watched if `watch` is given.
 fn wrapped(
     lock: LockKind,
     broken: bool,
@@ -82,8 +82,8 @@ fn equal_runs_have_equal_traces_and_seeds_tell_them_apart() {
     }
 }
 
-/// In every workload, but that with the fair lock, which hands over in order, two writers meet only
-/// where there is computing inside.
+/// This holds in every workload, except with the fair lock, which hands over in order: there two
+/// writers overlap only in workloads with computation inside.
 #[test]
 fn a_watched_lock_that_lets_two_writers_in_is_found() {
     for lock in compared() {
@@ -110,7 +110,7 @@ fn is_unsound(error: &JobError) -> bool {
         .any(|part| text.contains(part))
 }
 
-/// No watch is needed where a workload leaves traces.
+/// No watch is needed in workloads that leave traces.
 #[test]
 fn lost_increments_and_inserts_are_found() {
     for lock in compared() {
@@ -137,8 +137,8 @@ fn who_is_not_done_in_time_gives_up() {
 
 #[test]
 fn waits_are_kept_and_counted() {
-    // Alone, WARB takes 1 to 4 µs an acquisition beyond the lock, and WCSB that long inside;
-    // latencies contain neither.
+    // With one rank, WARB takes 1 to 4 µs per acquisition in addition to the lock, and WCSB that
+    // time inside; latencies include neither.
     let alone = |workload| {
         let program = async move |fabric| contention(fabric, LockKind::BackOff, run(workload, 1000)).await;
         let run = Job::new(&Platform::fx100(), 1).run(&program).expect("it runs");
@@ -154,7 +154,7 @@ fn waits_are_kept_and_counted() {
     }
 }
 
-/// The workloads over thread ranks, by the clock.
+/// The workloads over thread ranks, in wall-clock time.
 #[test]
 fn threads_contend_for_a_length_of_time() {
     use tofu2_sim::shm::Threads;

@@ -1,4 +1,4 @@
-//! The hashtable by itself.
+//! The hashtable on its own.
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use repro::workloads::hashtable::{Cells, Hashtable, TableError, VolumeSize};
@@ -6,7 +6,7 @@ use rma_lock::locks::{BackOffLock, RpLock};
 use std::collections::BTreeMap;
 use tofu2_sim::virt::{Job, Platform};
 
-/// Returns all ranks insert keys that collide in few buckets, twice; all ranks look all of them up.
+/// All ranks insert keys that collide in few buckets, twice; then all ranks look all of them up.
 async fn crowded(fabric: Fabric, volumes: usize) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let size = VolumeSize { buckets: 3, heap: 100 };
@@ -36,7 +36,7 @@ fn all_keys_are_found_wherever_they_are() {
     }
 }
 
-/// One rank does what a map does.
+/// One rank performs the operations of a map.
 async fn alone(fabric: Fabric, heap: u32) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let size = VolumeSize { buckets: 4, heap };
@@ -66,7 +66,7 @@ fn a_table_is_a_map_until_it_is_full() {
     }
 }
 
-/// Fills a volume, write `garbage` over a word of it, and look up and insert.
+/// Fills a volume, overwrites a word of it with `garbage`, and looks up and inserts.
 async fn over_garbage(fabric: &Fabric, word: u64, garbage: u64) -> ProgramResult<Vec<TableError>> {
     let mut world = Group::world(fabric).await?;
     let size = VolumeSize { buckets: 1, heap: 3 };
@@ -85,7 +85,8 @@ async fn garbled(fabric: Fabric, word: u64, garbage: u64) -> ProgramResult<Vec<T
 
 #[test]
 fn garbage_in_a_volume_is_an_error() {
-    // The heap's count; the first cell's use and next; the heap cell's next, which then is a ring.
+    // The heap's count; the first cell's use and next; the heap cell's next, which then forms a
+    // ring.
     for (word, garbage, errors) in [(0, 77, 1), (8, 9, 2), (11, 99, 2), (15, 1, 2)] {
         let run = Job::new(&Platform::fx100(), 1)
             .run(&async |fabric| garbled(fabric, word, garbage).await)

@@ -1,5 +1,5 @@
-//! The workloads over simulated jobs and thread ranks, and the runs that figures are made of, at a
-//! small size.
+//! The workloads over simulated jobs and thread ranks, and small versions of the runs behind the
+//! figures.
 
 mod contention;
 mod hashtable;

@@ -1,4 +1,4 @@
-//! The workloads on small simulated jobs: determinism, both ways of starting together, and the
+//! The workloads on small simulated jobs: determinism, both variants of `Together`, and the
 //! mechanisms behind the figures.
 
 use rdma_fabric::Time;
@@ -44,8 +44,8 @@ fn equal_plans_give_equal_runs() {
 fn four_ranks_stay_below_saturation_and_more_share_it_evenly() {
     let runs = small(0);
     let micros: Vec<f64> = runs.scaling().map(|run| run.slowest_pair() * 1e6).collect();
-    // Two unloaded atomics through loopback are the floor; one service time per atomic and rank the
-    // other.
+    // With few ranks, two unloaded atomics through loopback determine the time; with many ranks,
+    // one service time per atomic and rank.
     assert!((2.0..2.6).contains(&micros[0]), "4 ranks: {} µs", micros[0]);
     let per_rank = micros[2] / 64.0;
     assert!((0.48..0.60).contains(&per_rank), "64 ranks: {per_rank} µs per rank");
@@ -95,7 +95,7 @@ fn a_workload_that_comes_late_says_so() {
     assert!(error.to_string().contains("later than the workload's"), "{error}");
 }
 
-/// First over last finisher of 256 ranks on 64 nodes.
+/// Returns the ratio of the first to the last finisher of 256 ranks on 64 nodes.
 fn spread(arrange: impl FnOnce(Job<'static>) -> Job<'static>) -> f64 {
     let job = Job::new(&Platform::fx100(), 256).ranks_per_node(4);
     let torus = Torus::new(&[4, 16]).expect("a torus");
@@ -114,7 +114,7 @@ fn only_turns_at_the_routers_spread_the_finishing_times() {
     assert!(latency_only > 0.9, "{latency_only}");
 }
 
-/// Fewer ranks at the home are worth it as soon as the home is what takes long.
+/// Fewer ranks at the home pay off as soon as the home is the bottleneck.
 #[test]
 fn fewer_at_the_home_take_less_time() {
     let runs = small(0);

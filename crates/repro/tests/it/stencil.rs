@@ -1,4 +1,5 @@
-//! The stencil in both forms against one computed in one go, with the paper's lock and another.
+//! The stencil in both forms, compared with one computed by a single loop, with the paper's lock
+//! and another one.
 
 use rdma_fabric::{Fabric, Program, ProgramResult};
 use repro::workloads::{Stencil, Tile, stencil_fence, stencil_lock_all, with_lock_all};

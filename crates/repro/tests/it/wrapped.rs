@@ -1,5 +1,5 @@
-//! A lock of any kind behind a pointer, which may be watched, and may be broken: what contends for
-//! it is compiled once.
+//! A lock of any kind behind a pointer, which may be watched, and may be broken: the code that
+//! contends for it is compiled once.
 
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
 use repro::{lock_bench::peers::Competitor, with_peer};
@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-/// Who is inside, as all ranks of a simulated job see it.
+/// The ranks inside, as seen by all ranks of a simulated job.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch(Arc<Mutex<Inside>>);
 
@@ -21,11 +21,11 @@ pub(crate) struct Watch(Arc<Mutex<Inside>>);
 pub(crate) struct Inside {
     readers: usize,
     writers: usize,
-    /// Readers that have been.
+    /// The number of readers so far.
     pub(crate) read: u64,
-    /// Writers that have been.
+    /// The number of writers so far.
     pub(crate) written: u64,
-    /// Somebody came in who should not have.
+    /// A rank was admitted although it had to be excluded.
     pub(crate) broken: bool,
 }
 
@@ -55,14 +55,14 @@ impl Watch {
     }
 }
 
-/// Which lock it is, and what is done to it.
+/// The kind of the lock, and its modifications.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wrapping {
     pub(crate) kind: Option<Competitor>,
-    /// Whether who wants it exclusively gets it shared.
+    /// Whether exclusive acquisitions only acquire the lock in shared mode.
     pub(crate) broken: bool,
-    /// Notes who comes and goes. A rank that gets in stays a while, even with nothing to do, so
-    /// that others have the time to come in too.
+    /// Records the ranks that enter and leave. A rank inside stays a while, even without work, so
+    /// that others have the time to enter too.
     pub(crate) watch: Option<Watch>,
 }
 
@@ -70,7 +70,7 @@ const STAY: Duration = Duration::from_micros(1);
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
 
-/// What a lock of any kind does.
+/// The operations of a lock of any kind.
 trait AnyKind: fmt::Debug {
     fn fabric(&self) -> &Fabric;
     fn home(&self) -> Rank;
@@ -118,7 +118,7 @@ pub(crate) struct Wrapped {
     wrapping: Wrapping,
 }
 
-/// Inside from when the inner lock is held until it is about to be released.
+/// The rank is inside from the acquisition of the inner lock until just before its release.
 #[derive(Debug)]
 pub(crate) struct WrappedGuard<'a> {
     guard: Box<dyn Held + 'a>,

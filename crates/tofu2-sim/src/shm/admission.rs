@@ -72,6 +72,26 @@ pub(crate) fn of_processes(plan: &Plan) -> Result<(), JobError> {
     Ok(())
 }
 
+/// Checks that there is room for ranks that are processes of a job on several nodes: the ones that
+/// the launcher starts here, with `threads` threads and `descriptors` descriptors of the launcher
+/// for each. [`of_part`] checks their shared resources.
+///
+/// # Errors
+/// [`JobError::TooManyRanks`].
+#[cfg(target_os = "linux")]
+pub(crate) fn of_part_processes(ranks: usize, threads: u64, descriptors: u64) -> Result<(), JobError> {
+    let each = layout::RESERVED as u64 + PROCESS + threads * THREAD;
+    Need::of(ranks, "bytes of memory", each, 0).within(available::memory())?;
+    #[cfg(not(miri))]
+    {
+        let system = available::System::here();
+        Need::of(ranks, "processes and threads", 1 + threads, 0).within(system.processes())?;
+        Need::of(ranks, "file descriptors of the launcher", descriptors, 0).within(system.descriptors())?;
+    }
+    let _ = descriptors;
+    Ok(())
+}
+
 /// Checks that there is room for the ranks of one node of a job on several nodes, which are
 /// processes that already run.
 ///
@@ -140,7 +160,12 @@ mod tests {
         let plan = |ranks, heap_bytes| Plan { ranks, ranks_per_node: ranks, heap_bytes, start_ns: 0 };
         for plan in [plan(3_000_000, 256 << 20), plan(16_000_000, 4096)] {
             let plan = plan.checked().unwrap();
-            for refused in [of_processes(&plan), of_threads(&plan), of_part(&plan, plan.ranks, 1)] {
+            for refused in [
+                of_processes(&plan),
+                of_threads(&plan),
+                of_part(&plan, plan.ranks, 1),
+                of_part_processes(plan.ranks, 2, 3),
+            ] {
                 assert!(matches!(refused, Err(JobError::TooManyRanks { .. })), "{refused:?}");
             }
         }
@@ -149,6 +174,7 @@ mod tests {
             of_processes(&plan).unwrap();
             of_threads(&plan).unwrap();
             of_part(&plan, ranks, 1).unwrap();
+            of_part_processes(ranks, 2, 3).unwrap();
         }
     }
 }

@@ -204,7 +204,10 @@ pub(crate) fn large_rank() -> ExitCode {
     match tofu2_sim::shm::run_rank(endpoint, &async |fabric| fill(fabric, 1 << 40).await) {
         Err(JobError::RankFailed { error, .. }) => {
             println!("{error}");
-            ExitCode::from(if error.to_string().contains("2 ranks of this machine ask for that") { 17 } else { 1 })
+            let text = error.to_string();
+            let limit = text.split_once("2 ranks of this machine ask for that, and ").map(|(_, rest)| rest);
+            let is_named = limit.is_some_and(|rest| rest.contains(" leaves ") && !rest.starts_with(" leaves"));
+            ExitCode::from(if is_named { 17 } else { 1 })
         }
         _ => ExitCode::FAILURE,
     }

@@ -55,7 +55,7 @@ impl<T: Element> Array<T> {
     }
 
     /// Lends the cells of a section, given in local indices, to be read: the
-    /// [inner](crate::Split::inner) ones, for instance, while a reflect is under way.
+    /// [inner](crate::Split::inner) ones, for instance, while a reflect is in progress.
     ///
     /// # Errors
     /// As [`Array::view`], of these cells; [`crate::XmpError::OutsideCells`].
@@ -78,7 +78,7 @@ impl<T: Element> Array<T> {
     }
 }
 
-/// Where a section is.
+/// The location of a section.
 #[derive(Debug)]
 struct Place<'a, T: Element> {
     array: &'a Array<T>,

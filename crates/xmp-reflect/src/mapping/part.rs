@@ -1,4 +1,4 @@
-//! What one node has of an array.
+//! One node's part of an array.
 
 use super::{Dimension, Mapping, Section};
 use core::ops::Range;

@@ -1,4 +1,4 @@
-//! How the indices of one dimension are spread over the nodes along it.
+//! The distribution of the indices of one dimension over the nodes along it.
 
 use core::ops::Range;
 

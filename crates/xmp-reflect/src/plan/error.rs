@@ -1,4 +1,4 @@
-//! Why there is no plan.
+//! The errors of plans.
 
 use crate::mapping::MappingError;
 use core::fmt;

@@ -1,4 +1,4 @@
-//! One dimension of an exchange: which cells of a node's shadow have which owner.
+//! One dimension of an exchange: the owners of the cells of a node's shadow.
 
 use super::widths::{Corners, Update};
 use crate::mapping::Dimension;

@@ -1,4 +1,4 @@
-//! What a plan is, refuses and costs. Whether it is right, the integration tests ask.
+//! The contents, errors and cost of plans. The integration tests check their correctness.
 
 use super::*;
 use crate::mapping::{Align, Format, Nodes, Order, Shadow, Template};

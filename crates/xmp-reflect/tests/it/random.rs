@@ -34,7 +34,7 @@ struct Random {
     periodic: bool,
 }
 
-/// What the array has to do with a dimension of the template.
+/// The relation of the array to a dimension of the template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     Aligned,
@@ -117,8 +117,7 @@ fn order() -> impl Strategy<Value = Order> {
     prop_oneof![Just(Order::FirstFastest), Just(Order::LastFastest)]
 }
 
-/// An array and the widths of a reflect. There is at least one dimension of each kind that there
-/// must be.
+/// An array and the widths of a reflect. There is at least one dimension of each required kind.
 pub(crate) fn arrays() -> impl Strategy<Value = (Array, Vec<Widths>)> {
     let lists = (1..=4usize).prop_flat_map(|dims| {
         let order_of_dims = Just((0..dims).collect::<Vec<_>>()).prop_shuffle();
@@ -200,7 +199,7 @@ fn reflects_of_one_dimension_after_another_fill_corners() {
     });
 }
 
-/// What the random arrays are to try, so that none of it goes missing.
+/// The kinds of random arrays, so that none of them goes missing.
 #[test]
 fn random_arrays_are_of_every_kind() {
     let kinds = RefCell::new(BTreeMap::new());

@@ -42,15 +42,14 @@ pub(crate) struct Options {
     /// Acquisitions of all clients together (default: 16384); each has two at least.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     acquisitions: Option<u32>,
-    /// How long a job may take for each of its clients, in µs of virtual time (default: 100), but
-    /// at least 50 ms; those who can give up then.
+    /// Time limit of a job for each of its clients, in µs of virtual time (default: 100), but at
+    /// least 50 ms; locks that can give up do so then.
     #[arg(long, value_name = "US")]
     within_each: Option<u32>,
-    /// 16 clients, one share of writers and 256 acquisitions unless others are given: shows that
-    /// everything works.
+    /// 16 clients, one share of writers and 256 acquisitions unless others are given: a smoke test.
     #[arg(long, conflicts_with = "markdown")]
     quick: bool,
-    /// Of everything that is drawn.
+    /// Seed of all random choices.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Write the rows as JSON.
@@ -78,7 +77,7 @@ fn locks(text: &str) -> Result<Locks, String> {
     Ok(Locks { number, skew })
 }
 
-/// What `--json` writes.
+/// The contents of `--json`.
 #[derive(Serialize)]
 struct Report<'a> {
     schema: u32,
@@ -90,7 +89,7 @@ struct Report<'a> {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     if let Some(path) = &options.markdown {
-        // Checked before the minutes that a run takes, not after them.
+        // Checked before the run, which takes minutes, not after it.
         page::rewritten(&fs::read_to_string(path)?, page::measured(&options.part), "")?;
     }
     let begun = (Instant::now(), report::date(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs()));
@@ -132,8 +131,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// The largest number of clients that have many locks by default: each has a side of every lock.
-/// Beyond it, locks that retry are left out by default, too: most of what is simulated would be
-/// attempts that fail.
+/// Beyond it, locks that retry are left out by default, too: most of the simulated operations would
+/// be attempts that fail.
 const MANY: u32 = 4096;
 
 fn retries(lock: Competitor) -> bool {

@@ -1,4 +1,4 @@
-//! The result of exploring one case, for programs and for people.
+//! The result of exploring one case, for programs and for human readers.
 
 use checks::exploration::{Expected, Exploration, Explored};
 use comfy_table::{Cell, CellAlignment, Table};
@@ -26,14 +26,14 @@ pub(super) struct Row {
     pub(super) verdict: &'static str,
     /// The bound that stopped the exploration.
     pub(super) stopped_at: Option<u64>,
-    /// What is violated, or else wrong.
+    /// The violated condition, or another error.
     pub(super) what: Option<String>,
     /// The counter-example: its moves, its schedule and its timeline.
     pub(super) moves: Option<usize>,
     pub(super) schedule: Option<String>,
     pub(super) timeline: Vec<String>,
-    /// Whether a mutation was caught; for all else, whether nothing is wrong and no less was
-    /// exhausted than was recorded.
+    /// Whether a mutation was caught; for all other cases, whether nothing is wrong and at least
+    /// the recorded extent was exhausted.
     pub(super) as_expected: bool,
 }
 

@@ -1,48 +1,51 @@
-//! Whether the ranks that have come to a standby are the larger part of their job.
+//! The votes of an election: whether the ranks that have voted for a standby are the larger part of
+//! their job.
 //!
-//! The rule has to hold for the part of each of several standbys at most, whatever each knows, and not
-//! for any beside the old coordinator's. A host counts for a standby only if *all* its ranks that may
-//! run have come; for a coordinator it counts if any is there. So no host counts twice. What counts are
-//! the hosts that run, by the last epoch that anybody here has resumed. A later one that somebody here
-//! has drained for may have been resumed elsewhere: the part has to be the larger one by that, too.
+//! With several standbys, the rule may hold for at most one of them, regardless of the state known
+//! to each, and for none of them while the old coordinator continues. A host counts for a standby
+//! only if *all* of its ranks that may run have voted for it; for a coordinator it counts if any of
+//! its ranks is present. So no host counts twice. The hosts that count are those that run according
+//! to the last epoch that any voter has resumed. A later epoch that some voter has drained for may
+//! have been resumed elsewhere, so the voters have to be the larger part according to that epoch,
+//! too.
 
 use super::mistake::Mistake;
 use crate::wire::Vote;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The votes that a standby has got, by ranks.
+/// The votes that a standby has received, by rank.
 #[derive(Debug, Default)]
 pub(super) struct Ballot {
     pub(super) votes: BTreeMap<u32, Vote>,
     pub(super) mistake: Option<Mistake>,
 }
 
-/// How a ballot stands.
+/// The result of counting a ballot.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// All ranks have come that may run, or have left.
+    /// All ranks that may run, or have left, have voted.
     pub(super) complete: bool,
-    /// These are the larger part.
+    /// The voters are the larger part.
     pub(super) larger: bool,
-    /// How many whole hosts have come.
+    /// The number of hosts all of whose ranks have voted.
     pub(super) here: usize,
-    /// Of how many that may run.
+    /// The number of hosts that may run.
     pub(super) of: usize,
 }
 
 impl Ballot {
-    /// Returns the last epoch that anybody here has resumed.
+    /// Returns the last epoch that any voter has resumed.
     pub(super) fn epoch(&self) -> u64 {
         self.votes.values().map(|vote| vote.epoch).max().unwrap_or(0)
     }
 
-    /// Returns the last epoch that anybody here has heard of.
+    /// Returns the last epoch that any voter knows of.
     pub(super) fn last_epoch(&self) -> u64 {
         let pending = self.votes.values().flat_map(|vote| &vote.pending).map(|(epoch, _)| *epoch);
         pending.fold(self.epoch(), u64::max)
     }
 
-    /// Returns the ranks that have ended: left, or lost for a reason.
+    /// Returns the ranks that have ended: left (`None`), or lost for a reason.
     pub(super) fn ended(&self) -> BTreeMap<u32, Option<String>> {
         let mut all = BTreeMap::new();
         for (rank, lost) in self.votes.values().flat_map(|vote| &vote.ended) {
@@ -60,7 +63,7 @@ impl Ballot {
         all.filter(|rank| !self.votes.contains_key(rank)).collect()
     }
 
-    /// Counts hosts; `nodes` has each rank's.
+    /// Counts the hosts; `nodes` contains the node of each rank.
     pub(super) fn tally(&self, nodes: &[u32]) -> Tally {
         let epoch = self.epoch();
         let mut gone = self.dead();
@@ -71,7 +74,8 @@ impl Ballot {
         let forgets = self.mistake == Some(Mistake::PendingForgotten);
         let larger =
             base.is_larger(self.mistake) && (forgets || pending.map(|(_, lost)| lost).all(|lost| larger_then(lost)));
-        // Who has left is no part of this, but may be communicated with until all have ended.
+        // A rank that has left is not part of this, but may be communicated with until all have
+        // ended.
         let (dead, ended) = (self.dead(), self.ended());
         let is_there = |rank: &u32| !dead.contains(rank) && !matches!(ended.get(rank), Some(Some(_)));
         let complete = (0..nodes.len() as u32).filter(is_there).all(|rank| self.votes.contains_key(&rank));
@@ -96,16 +100,17 @@ impl Ballot {
     }
 }
 
-/// Hosts.
+/// The hosts of one side.
 struct Side {
-    /// Those that may run.
+    /// The hosts that may run.
     running: BTreeSet<u32>,
-    /// Those that are here.
+    /// The hosts that are present.
     here: BTreeSet<u32>,
 }
 
 impl Side {
-    /// Tells whether it is the larger part: more than half of the hosts, or half with rank 0's.
+    /// Returns whether it is the larger part: more than half of the hosts, or half of them
+    /// including rank 0's.
     fn is_larger(&self, mistake: Option<Mistake>) -> bool {
         let (here, all) = (2 * self.here.len(), self.running.len());
         here > all || (here == all && (self.here.contains(&0) || all == 0 || mistake == Some(Mistake::AnyHalf)))
@@ -153,12 +158,12 @@ mod tests {
 
     #[test]
     fn an_epoch_that_may_have_ended_elsewhere_counts_too() {
-        // Rank 2 has drained for the loss of 3 and 4, which 0 and 1 may have resumed from.
+        // Rank 2 has drained for the loss of 3 and 4, from which 0 and 1 may have resumed.
         let drained = Vote { pending: vec![(1, vec![3, 4])], ..plain(2) };
         let votes = [drained, plain(3), plain(4)];
         assert!(!is_larger(&[0, 1, 2, 3, 4], votes.clone()));
         assert_eq!(ballot(votes.clone()).last_epoch(), 1);
-        // If a later one has certainly ended, that one does not count.
+        // If a later epoch has certainly ended, the pending one does not count.
         let resumed = Vote { epoch: 2, ended: vec![(0, Some("killed".into()))], ..plain(3) };
         assert!(is_larger(&[0, 1, 2, 3, 4], [votes[0].clone(), resumed, plain(4)]));
     }

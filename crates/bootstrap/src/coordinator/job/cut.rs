@@ -1,19 +1,20 @@
-//! A job whose hosts no longer reach each other goes on at one side at most.
+//! A job whose hosts no longer reach each other continues on at most one side.
 
 use super::{Job, Member, mistake::Mistake};
 use std::collections::BTreeSet;
 
-/// The code of the abort at the smaller side.
+/// The code of the abort on the smaller side.
 pub(super) const CUT: i32 = 1;
 
 impl Job {
-    /// Returns what to say if the hosts that this coordinator does not hear any more are the larger side
-    /// of a cut job: its own side must not go on then. Of two equal sides that of rank 0's host is the
-    /// larger.
+    /// Returns the reason of an abort if the hosts that this coordinator no longer reaches are the
+    /// larger side of a partitioned job: its own side must not continue then. Of two equal sides,
+    /// the one with rank 0's host is the larger.
     ///
-    /// Hosts with a rank that runs and is here are on its side; on the other those with one that may
-    /// run elsewhere, which was lost in silence, or went elsewhere, in this epoch. What ended with its
-    /// connection runs nowhere.
+    /// A host with a running rank that is connected belongs to this side. A host belongs to the
+    /// other side if one of its ranks may run elsewhere: the rank was lost because of its silence,
+    /// or changed to another coordinator, in this epoch. A rank that ended with its connection does
+    /// not run anywhere.
     pub(super) fn smaller_side(&self) -> Option<String> {
         let runs_here = |member: &&Member| member.line.is_some() && member.end.is_none();
         let here: BTreeSet<u32> = self.members.iter().filter(runs_here).map(|member| member.node).collect();

@@ -1,9 +1,10 @@
 //! A standby: how it becomes the coordinator of a job that has lost its own.
 //!
-//! Ranks that have lost their coordinator go to a standby and tell it what they know: their *votes*. A
-//! vote is for one standby at a time. When all have come that may run, or the time is over and those
-//! that have come are the larger part by the [ballot](super::ballot), it holds all others for lost and
-//! begins an epoch. If they are not, it lets them go.
+//! Ranks that have lost their coordinator connect to a standby and send it their knowledge of the
+//! job: their *votes*. A rank votes for one standby at a time. When all ranks that may run have
+//! voted, or the time limit has expired and the voters are the larger part by the
+//! [ballot](super::ballot), the standby considers all other ranks lost and begins an epoch. If the
+//! voters are not the larger part, it rejects them.
 
 use super::{
     super::Plan,
@@ -17,7 +18,7 @@ use crate::{
 };
 use std::{sync::Arc, time::Instant};
 
-/// What a standby knows of its job before anybody has come.
+/// A standby's knowledge of its job before any rank has voted.
 #[derive(Debug, Clone)]
 pub(crate) struct Roster {
     /// The standby's own rank.
@@ -28,21 +29,22 @@ pub(crate) struct Roster {
     pub(crate) nodes: Arc<[u32]>,
 }
 
-/// An election.
+/// The state of an election.
 #[derive(Debug)]
 pub(super) struct Election {
     roster: Roster,
     ballot: Ballot,
-    /// When the larger part need not be complete any more.
+    /// When the larger part suffices, even if it is not complete.
     from: Instant,
-    /// When there is something to decide, if anybody has come: then, or at the end.
+    /// When the next decision is due, if any rank has voted: at `from` or at `end`.
     until: Instant,
-    /// When those that have come are let go if they are too few.
+    /// When the voters are rejected if they are too few.
     end: Instant,
 }
 
 impl Job {
-    /// Begins as a standby, which decides a lease from now, or half a lease later if too few have come.
+    /// Creates a standby, which decides a lease from now, or half a lease later if too few ranks
+    /// have voted.
     pub(in super::super) fn standby(plan: Plan, roster: &Roster, now: Instant) -> Self {
         let mut this = Self::new(plan, roster.number, now);
         for (member, node) in this.members.iter_mut().zip(&*roster.nodes) {
@@ -64,7 +66,7 @@ impl Job {
         self
     }
 
-    /// Takes the vote of a rank, over the connection `token`; returns the rank if it counts.
+    /// Handles the vote of a rank over the connection `token`; returns the rank if the vote counts.
     pub(super) fn vote(&mut self, now: Instant, token: u64, vote: Vote) -> Result<Option<u32>, Broken> {
         let rank = vote.rank;
         let lease = self.plan.lease;
@@ -78,7 +80,8 @@ impl Job {
             (Phase::Standing, Some(election)) => {
                 (member.line, member.heard) = (Some(token), now);
                 if election.ballot.votes.is_empty() {
-                    // Who comes late shall not be told so before others have come as late.
+                    // The first vote may be late: it is not rejected before equally late ranks have
+                    // had time to vote.
                     election.end = election.end.max(now + lease / 4);
                     election.until = if now < election.from { election.from } else { election.end };
                 }
@@ -95,14 +98,14 @@ impl Job {
         }
     }
 
-    /// Forgets the vote of a rank that goes elsewhere, or whose process has ended.
+    /// Discards the vote of a rank that changes to another standby, or whose process has ended.
     pub(super) fn withdraw(&mut self, rank: u32) {
         if let Some(election) = &mut self.ballot {
             election.ballot.votes.remove(&rank);
         }
     }
 
-    /// Returns when an election is decided.
+    /// Returns when the election is decided.
     pub(super) fn decides_at(&self) -> Option<Instant> {
         self.ballot.as_ref().filter(|election| !election.ballot.votes.is_empty()).map(|election| election.until)
     }
@@ -133,7 +136,7 @@ impl Job {
         }
     }
 
-    /// Is the coordinator from now on.
+    /// Becomes the coordinator.
     fn take_over(&mut self, now: Instant, ballot: Ballot, me: u32) {
         self.phase = Phase::Running;
         self.next_beat = now + self.plan.lease / 4;
@@ -173,7 +176,7 @@ impl Job {
         self.check_epoch(now);
     }
 
-    /// Tells those that have missed the end of the last epoch what it was.
+    /// Sends the result of the last epoch to the ranks that have missed it.
     fn tell_what_others_know(&mut self, ballot: &Ballot) {
         let epoch = ballot.epoch();
         let Some(vote) = ballot.votes.values().find(|vote| vote.epoch == epoch) else { return };

@@ -1,21 +1,21 @@
-//! How losses are told: in epochs of three steps.
+//! Reporting losses: epochs of three steps.
 //!
-//! A rank that is lost may have operations under way, and others may wait for it. So all that are
-//! here first *drain* what they have under way, then *reopen* what they communicate over, and only
-//! then *resume*, with the cards of all and the loss. A loss meanwhile begins a higher epoch.
+//! A lost rank may have operations in flight, and other ranks may wait for it. So all present ranks
+//! first *drain* their operations in flight, then *reopen* their endpoints, and only then *resume*,
+//! with the cards of all ranks and the loss. A loss during an epoch begins a higher epoch.
 
 use super::{Job, Order, Phase, cut::CUT};
 use crate::{End, wire::Down};
 use std::time::Instant;
 
-/// An epoch under way.
+/// An epoch in progress.
 #[derive(Debug)]
 pub(super) struct Epoch {
     number: u64,
     step: Step,
-    /// What each rank has answered to this step.
+    /// The answer of each rank to the current step.
     answers: Vec<Option<Vec<u8>>>,
-    /// When who has not answered is lost too.
+    /// When the ranks that have not answered become lost too.
     pub(super) until: Instant,
 }
 
@@ -26,13 +26,14 @@ enum Step {
 }
 
 impl Job {
-    /// Loses ranks: for each its index, the reason, and whether it may go on elsewhere.
+    /// Marks ranks as lost: for each its index, the reason, and whether it may continue elsewhere.
     pub(super) fn lose(&mut self, now: Instant, ranks: &[(usize, String, bool)]) {
         let mut news = false;
         for (index, text, away) in ranks {
             let member = &mut self.members[*index];
             if let Some(token) = member.line.take() {
-                // So that it does not take the end of its connection for this coordinator's.
+                // This prevents the rank from taking the end of its connection for the end of this
+                // coordinator.
                 self.orders.push_back(Order::Send(token, Down::Dismissed { text: text.clone() }.frame()));
                 self.orders.push_back(Order::Close(token));
             }
@@ -49,7 +50,7 @@ impl Job {
         self.check_epoch(now);
     }
 
-    /// Loses the ranks that nothing was heard of for the lease.
+    /// Marks the ranks as lost that were silent for the lease.
     pub(super) fn lose_silent(&mut self, now: Instant) {
         let lease = self.plan.lease;
         let text = format!("nothing was heard from it for {lease:?}");
@@ -61,7 +62,7 @@ impl Job {
         }
     }
 
-    /// Loses the ranks that have not answered in time.
+    /// Marks the ranks as lost that have not answered in time.
     pub(super) fn lose_late(&mut self, now: Instant) {
         let Some(epoch) = self.epoch.as_ref().filter(|epoch| now >= epoch.until) else { return };
         let step = match epoch.step {
@@ -88,7 +89,7 @@ impl Job {
         self.disturb();
     }
 
-    /// Returns the ranks whose loss has not been told, with the reasons.
+    /// Returns the ranks whose loss has not been reported, with the reasons.
     fn untold(&self) -> impl Iterator<Item = (u32, String)> {
         self.members.iter().enumerate().filter_map(|(index, member)| match &member.end {
             Some(End::Lost(text)) if !member.told => Some((index as u32, text.clone())),
@@ -104,7 +105,7 @@ impl Job {
         self.answer(now, index, epoch, Step::Reopen, card);
     }
 
-    /// Notes an answer. One to an earlier epoch counts for nothing.
+    /// Records an answer. An answer to an earlier epoch is ignored.
     fn answer(&mut self, now: Instant, index: usize, number: u64, step: Step, card: Vec<u8>) {
         if let Some(epoch) = &mut self.epoch
             && epoch.number == number
@@ -115,7 +116,7 @@ impl Job {
         }
     }
 
-    /// Takes the next step if all that are here have answered.
+    /// Starts the next step if all present ranks have answered.
     pub(super) fn check_epoch(&mut self, now: Instant) {
         while self.phase == Phase::Running
             && let Some(epoch) = &mut self.epoch

@@ -1,4 +1,4 @@
-//! A job that is told anything over its connections.
+//! A job that receives arbitrary messages over its connections.
 
 use super::{Job, Order, Roster};
 use crate::{
@@ -11,15 +11,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Lets connections 0 to 7 say these messages to a job, or to a standby. The low bits of a step's byte
-/// name the connection; the high ones let it end, or time pass, first.
+/// Passes these messages, from the connections 0 to 7, to a job or to a standby. The low bits of a
+/// step's byte select the connection; the high bits select an event that happens first, such as the
+/// end of the connection or the passing of time.
 pub(crate) fn run<'a>(plan: Plan, stands: bool, now: Instant, steps: impl Iterator<Item = (u8, &'a [u8])>) {
     let mut now = now;
     let ranks = plan.ranks;
     let nodes = (0..ranks as u32).map(|rank| rank / 2).collect();
     let roster = Roster { rank: 0, number: 1, nodes };
     let mut job = if stands { Job::standby(plan, &roster, now) } else { Job::new(plan, 1, now) };
-    // The ranks of the connections that have said who they are.
+    // The connections that have identified themselves, with their ranks.
     let mut known: BTreeMap<u64, Option<u32>> = BTreeMap::new();
     for (kind, message) in steps {
         let token = u64::from(kind & 7);
@@ -54,7 +55,7 @@ pub(crate) fn run<'a>(plan: Plan, stands: bool, now: Instant, steps: impl Iterat
     }
 }
 
-/// The connection ends, which a rank's process may have survived.
+/// Ends a connection; the rank's process may have survived that.
 fn end(job: &mut Job, now: Instant, token: u64, rank: Option<u32>) {
     if let Some(rank) = rank {
         job.broke(now, rank, token, Broken::misused("fuzz"));

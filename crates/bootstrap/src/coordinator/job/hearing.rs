@@ -1,4 +1,4 @@
-//! What ranks say, and the ends of their connections.
+//! Handling of the messages of ranks and the ends of their connections.
 
 use super::{Job, Order, Phase, mistake::Mistake};
 use crate::{
@@ -9,8 +9,9 @@ use crate::{
 use std::time::Instant;
 
 impl Job {
-    /// Handles the first message over the connection `token`: who it is. Returns the rank, if it is
-    /// one of the job now. If not, it has been told why.
+    /// Handles the first message over the connection `token`, which identifies the rank. Returns
+    /// the rank if it is part of the job now. Otherwise the reason has been sent over the
+    /// connection.
     pub(in super::super) fn receive(&mut self, now: Instant, token: u64, up: Up) -> Result<Option<u32>, Broken> {
         match up {
             Up::Hello(hello, standby) if self.ballot.is_none() => {
@@ -22,7 +23,7 @@ impl Job {
         }
     }
 
-    /// Handles what a rank says.
+    /// Handles a message of a rank.
     pub(in super::super) fn hear(&mut self, now: Instant, rank: u32, up: Up) -> Result<(), Broken> {
         self.members[rank as usize].heard = now;
         if up == Up::Deserts {
@@ -79,7 +80,7 @@ impl Job {
         }
     }
 
-    /// Handles that the owner knows of a process's end.
+    /// Handles the owner's report that a process has ended.
     pub(in super::super) fn gone(&mut self, now: Instant, rank: u32, text: String) {
         let Some(member) = self.members.get(rank as usize) else { return };
         match self.phase {
@@ -89,7 +90,7 @@ impl Job {
         }
     }
 
-    /// Handles that a rank goes elsewhere.
+    /// Handles that a rank changes to another coordinator or standby.
     fn deserted(&mut self, now: Instant, rank: u32) {
         let index = rank as usize;
         match self.phase {

@@ -1,14 +1,14 @@
-//! Gathering the ranks of a job, and why that may fail.
+//! Gathering the ranks of a job, and the reasons why that may fail.
 
 use super::{Job, Order, Phase};
 use crate::{End, Hello, Refusal, wire::Down};
 use std::{collections::HashMap, net::SocketAddr, time::Instant};
 
-/// How many of the missing ranks are named.
+/// The maximum number of missing ranks that are listed.
 const NAMED: usize = 8;
 
 impl Job {
-    /// How many ranks are still to come.
+    /// Returns the number of ranks that have not joined yet.
     pub(in super::super) fn awaited(&self) -> usize {
         match self.phase {
             Phase::Gathering => self.members.iter().filter(|member| member.hello.is_none()).count(),
@@ -17,8 +17,8 @@ impl Job {
         }
     }
 
-    /// Handles a process that says who it is, over the connection `token`, and tells whether it is
-    /// one of the job now. If not, its connection has been told why.
+    /// Handles the hello of a process over the connection `token`, and returns whether it is part
+    /// of the job now. Otherwise the reason has been sent over the connection.
     pub(super) fn join(&mut self, now: Instant, token: u64, hello: Hello, standby: Option<SocketAddr>) -> bool {
         let refusal = match &self.phase {
             Phase::Refused(refusal) => Some(refusal.clone()),
@@ -74,7 +74,7 @@ impl Job {
         None
     }
 
-    /// Numbers the nodes and welcomes everybody.
+    /// Numbers the nodes and welcomes all ranks.
     fn begin(&mut self, now: Instant) {
         self.phase = Phase::Running;
         self.next_beat = now + self.plan.lease / 4;
@@ -97,7 +97,7 @@ impl Job {
         self.tell_all(&Down::Welcome { nodes, hosts, age, job, lease, segment, succession, standbys });
     }
 
-    /// Ends the gathering: everybody that has come is told why the job can't start.
+    /// Ends the gathering: all ranks that have joined receive the reason why the job can't start.
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         if self.phase != Phase::Gathering {
             return;
@@ -111,7 +111,7 @@ impl Job {
         self.phase = Phase::Refused(refusal);
     }
 
-    /// Ends the gathering since a rank has ended already.
+    /// Ends the gathering because a rank has ended already.
     pub(super) fn refuse_died(&mut self, index: usize, text: String) {
         let member = &mut self.members[index];
         let host = member.hello.as_ref().map(|hello| hello.host.clone()).unwrap_or_default();
@@ -119,7 +119,7 @@ impl Job {
         self.refuse(Refusal::Died { rank: index as u32, host, text });
     }
 
-    /// Ends the gathering since its time is over.
+    /// Ends the gathering because its time limit has expired.
     pub(super) fn refuse_missing(&mut self) {
         let absent = self.members.iter().enumerate().filter(|(_, member)| member.hello.is_none());
         let absent: Vec<u32> = absent.map(|(index, _)| index as u32).collect();

@@ -1,4 +1,4 @@
-//! Exchanges: every rank brings an item and gets those of all.
+//! Exchanges: every rank contributes an item and receives the items of all ranks.
 
 use super::{Job, Member};
 use crate::{
@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The exchanges under way, by their number.
+/// The exchanges in progress, by number.
 #[derive(Debug, Default)]
 pub(super) struct Rounds(BTreeMap<u64, Round>);
 
@@ -20,13 +20,13 @@ struct Round {
     until: Instant,
     items: Vec<Option<Vec<u8>>>,
     came: usize,
-    /// Everybody that came has been told what it brought.
+    /// All ranks that joined the exchange have received its result.
     over: bool,
-    /// What ranks are told that come after the exchange has failed.
+    /// The message for ranks that join the exchange after it has failed.
     failed: Option<Frame>,
 }
 
-/// The longest that an exchange may wait.
+/// The maximum time limit of an exchange.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 impl Rounds {
@@ -36,7 +36,7 @@ impl Rounds {
 }
 
 impl Job {
-    /// Takes a rank's item.
+    /// Handles a rank's item.
     pub(super) fn item(
         &mut self,
         now: Instant,
@@ -48,7 +48,7 @@ impl Job {
         let count = self.members.len();
         let member = &mut self.members[index];
         if self.ballot.is_some() && number.checked_add(1) == Some(member.round) {
-            // It brought that when it had just found this coordinator.
+            // The rank sent this item when it had just found this coordinator.
             return Ok(());
         }
         if number != member.round {
@@ -67,7 +67,7 @@ impl Job {
         round.until = round.until.min(until);
         round.items[index] = Some(bytes);
         round.came += 1;
-        // Only the last item, or the first after an end, changes anything.
+        // Only the last item, or the first one after the end of a rank, changes anything.
         let passed = |member: &Member| member.round > number + 1;
         if round.came == count || self.members.iter().any(|member| member.end.is_some() || passed(member)) {
             self.check_rounds();
@@ -75,8 +75,8 @@ impl Job {
         Ok(())
     }
 
-    /// Ends the exchanges that are complete, or can't become so since a rank that is missing has
-    /// ended and the others know it.
+    /// Ends the exchanges that are complete, or that can't complete because a missing rank has
+    /// ended and the other ranks have been notified of that.
     pub(super) fn check_rounds(&mut self) {
         let mut rounds = std::mem::take(&mut self.rounds);
         for (number, round) in rounds.0.iter_mut().filter(|(_, round)| !round.over) {
@@ -90,7 +90,8 @@ impl Job {
             let (mut ended, mut absent) = (Vec::new(), Vec::new());
             for (index, member) in missing {
                 ended.extend(known_end(index, member));
-                // It came to this exchange while there was another coordinator, and brings nothing again.
+                // The rank joined this exchange under another coordinator, and does not send its
+                // item again.
                 absent.extend((member.end.is_none() && member.round > *number).then_some(index as u32));
             }
             if !ended.is_empty() || !absent.is_empty() {
@@ -101,7 +102,7 @@ impl Job {
         self.drop_rounds();
     }
 
-    /// Fails the exchanges whose time is over.
+    /// Fails the exchanges whose time limit has expired.
     pub(super) fn expire_rounds(&mut self, now: Instant) {
         let mut rounds = std::mem::take(&mut self.rounds);
         for (number, round) in rounds.0.iter_mut().filter(|(_, round)| !round.over && now >= round.until) {
@@ -124,14 +125,14 @@ impl Job {
         round.failed = Some(frame);
     }
 
-    /// Forgets the exchanges that nobody can come to any more.
+    /// Drops the exchanges that no rank can join any more.
     fn drop_rounds(&mut self) {
         let first = self.members.iter().filter(|member| member.end.is_none()).map(|member| member.round).min();
         self.rounds.0.retain(|number, round| !round.over || first.is_some_and(|first| first <= *number));
     }
 }
 
-/// Returns how a rank has ended, if the others know.
+/// Returns how a rank has ended, if the other ranks have been notified.
 fn known_end(index: usize, member: &Member) -> Option<(u32, String)> {
     match &member.end {
         Some(End::Left) => Some((index as u32, "it left".into())),

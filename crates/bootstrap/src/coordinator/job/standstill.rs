@@ -1,24 +1,25 @@
-//! How it is found that all ranks wait for each other.
+//! Deadlock detection: finds that all ranks wait for each other.
 //!
-//! A rank whose program has waited for others for some time, and which has nothing under way, says so
-//! with a *stamp*: a number that changes whenever the rank has gone on, or anything has come to it. When
-//! all ranks that run have said so, each is asked again; news of other ranks that are on their way to
-//! it come before the question, and change its stamp. If all stamps are what they were, there was a
-//! moment, after the last rank had said that it waits and before the first was asked again, at which
-//! all ranks waited and nothing was under way: nobody will ever wake any of them.
+//! A rank whose program has waited for other ranks for some time, and which has no operations in
+//! flight, reports so with a *stamp*: a number that changes whenever the rank has made progress, or
+//! anything has arrived at it. When all running ranks have reported that they wait, each is asked
+//! again; messages about other ranks that are in transit to it arrive before the question and
+//! change its stamp. If all stamps are unchanged, there was a moment, after the last rank had
+//! reported that it waits and before the first was asked again, at which all ranks waited and no
+//! operation was in flight, so none of them will ever be woken.
 
 use super::{Job, Phase};
 use crate::wire::Down;
 
-/// What is known of it.
+/// The state of the detection.
 #[derive(Debug, Default)]
 pub(super) struct Standstill {
-    /// By rank, its stamp, if it has said that it waits.
+    /// By rank, its stamp, if it has reported that it waits.
     stamps: Vec<Option<u64>>,
-    /// By rank, whether it has said so again in this wave.
+    /// By rank, whether it has confirmed that in this wave.
     confirmed: Vec<bool>,
     wave: u64,
-    /// Whether this wave is under way.
+    /// Whether this wave is in progress.
     asked: bool,
 }
 
@@ -29,20 +30,20 @@ impl Standstill {
 }
 
 impl Job {
-    /// Handles that a rank waits, or waits no more.
+    /// Handles that a rank waits, or no longer waits.
     pub(super) fn waits(&mut self, index: usize, stamp: Option<u64>) {
         self.standstill.stamps[index] = stamp;
         self.check_standstill();
     }
 
-    /// Handles what a rank says when it is asked again.
+    /// Handles the answer of a rank that was asked again.
     pub(super) fn still(&mut self, index: usize, wave: u64, stamp: Option<u64>) {
         let standstill = &mut self.standstill;
         if !standstill.asked || wave != standstill.wave {
             return;
         }
         if stamp.is_none() || stamp != standstill.stamps[index] {
-            // It will say so when it waits again.
+            // The rank reports again when it waits again.
             (standstill.asked, standstill.stamps[index]) = (false, None);
             return;
         }
@@ -54,7 +55,8 @@ impl Job {
         }
     }
 
-    /// Begins to ask again, if all that run have said that they wait. Any wave under way is void.
+    /// Starts a wave if all running ranks have reported that they wait. A wave in progress becomes
+    /// void.
     pub(super) fn check_standstill(&mut self) {
         self.standstill.asked = false;
         let may_be = self.phase == Phase::Running && self.epoch.is_none();
@@ -71,7 +73,7 @@ impl Job {
         self.tell_where(&Down::Confirm { wave }, |_, member| member.end.is_none());
     }
 
-    /// Makes any wave under way void: a rank has ended.
+    /// Cancels the wave in progress because a rank has ended.
     pub(super) fn disturb(&mut self) {
         self.standstill.asked = false;
     }

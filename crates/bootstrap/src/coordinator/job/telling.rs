@@ -1,4 +1,4 @@
-//! What ranks are told, and that they have ended.
+//! Messages to ranks, and the record that they have ended.
 
 use super::{Job, Member, Order, Phase};
 use crate::{
@@ -35,7 +35,7 @@ impl Job {
         self.tell_where(down, |_, member| member.is_here());
     }
 
-    /// Tells the ranks that are here, apart from `index`.
+    /// Sends a message to all present ranks except `index`.
     pub(super) fn tell_others(&mut self, index: usize, down: &Down) {
         self.tell_where(down, |other, member| other != index && member.is_here());
     }

@@ -1,4 +1,4 @@
-//! Random values, and messages of every kind, by a seed.
+//! Random values and messages of every kind, determined by a seed.
 
 use crate::{
     Hello, Refusal, Succession,
@@ -6,11 +6,11 @@ use crate::{
 };
 use std::{net::SocketAddr, time::Duration};
 
-/// The kinds of messages to the coordinator.
+/// The number of kinds of messages to the coordinator.
 pub(super) const UPS: u64 = 12;
-/// The kinds of messages to a session.
+/// The number of kinds of messages to a session.
 pub(super) const DOWNS: u64 = 18;
-/// The kinds of refusals.
+/// The number of kinds of refusals.
 const REFUSALS: u64 = 8;
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
@@ -106,7 +106,7 @@ pub(super) fn hex(random: &mut Random) -> String {
     (0..64).map(|_| char::from(b"0123456789abcdefABCDEF"[random.below(22) as usize])).collect()
 }
 
-/// Returns a vote; its last resume is one of a job of four ranks.
+/// Returns a vote whose last resume belongs to a job of four ranks.
 pub(super) fn vote(rank: u32, epoch: u64, round: u64) -> Vote {
     let resume = Down::Resume { epoch, cards: vec![None; 4], lost: vec![] }.frame();
     let resume = if epoch > 0 { resume[4..].to_vec() } else { Vec::new() };

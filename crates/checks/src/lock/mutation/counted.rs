@@ -26,7 +26,7 @@ fn at_count(addr: RemoteAddr, amo: Amo<u64>) -> Option<Move> {
     if word(addr, COUNT) { Move::of(amo) } else { None }
 }
 
-/// What an atomic does to the count word.
+/// The effect of an atomic on the count word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Move {
     /// U1.
@@ -73,7 +73,7 @@ pub(super) struct Counted {
     registered: Cell<Option<u64>>,
     /// X2, if it is still to come.
     active: Cell<Option<Amo<u64>>>,
-    /// Whether the next subtraction takes back what was refused.
+    /// Whether the next subtraction takes back a refused addition.
     refused: Cell<bool>,
     /// Whether a reader of this rank is counted.
     reads: Cell<bool>,
@@ -145,7 +145,7 @@ impl Counted {
                 self.sweep.set(Sweep::Nothing);
             }
         }
-        // Or(0) reads and leaves what is there.
+        // Or(0) reads and leaves the value unchanged.
         match (self.mistake, at_count(addr, amo), amo) {
             (QueuedMistake::LeaveMergedWithInterest, Some(Move::Leave), _) => {
                 self.active.set(Some(amo));

@@ -21,8 +21,8 @@ const NODES: [Range<u64>; 2] = [48..64, 80..128];
 /// The offsets of the words at the home; any holder or waiter shows in one of them.
 const AT_HOME: Range<u64> = 0..24;
 
-/// The offsets of what a rank publishes: two words, whose sum is zero when it does nothing. (Here
-/// one thread uses both, so each is zero.)
+/// The offsets of the two words that a rank publishes, whose sum is zero when it is idle. (Here one
+/// thread uses both, so each is zero.)
 const PUBLISHED: Range<u64> = 64..80;
 
 /// The bit that the simulators set in the keys of symmetric regions; the explorer and loom count

@@ -5,8 +5,8 @@ use core::{fmt, ops::Add};
 
 /// Names a control queue of the job (uTofu's VCQ id). Plain data: exchange it like any other value.
 ///
-/// It consists of the rank, the engine (TNI), the number of the CQ on that engine, and the context
-/// that tells apart virtual queues that share a CQ opened in normal mode.
+/// It consists of the rank, the engine (TNI), the number of the CQ on that engine, and the context,
+/// which distinguishes virtual queues that share a CQ opened in normal mode.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct QueueId(u64);

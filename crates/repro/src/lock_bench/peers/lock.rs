@@ -1,5 +1,5 @@
-//! What all peers share: one acquisition of a rank at a time, the flush before a release, and the
-//! interface of the locks they are compared with.
+//! The part that all peers share: the limit of one acquisition of a rank at a time, the flush
+//! before a release, and the interface of the locks with which they are compared.
 
 use core::{cell::Cell, fmt, future::Future};
 use rdma_fabric::{
@@ -9,52 +9,52 @@ use rdma_fabric::{
 use rma_lock::{Fairness, Guard, Lock, LockError, Result, RmaLock};
 use std::rc::Rc;
 
-/// How a peer acquires and releases.
+/// The acquire and release protocol of a peer.
 pub trait Protocol: Sized + 'static {
-    /// What a holder must remember.
+    /// The state of a holder.
     type Held: Copy + fmt::Debug + 'static;
     /// As [`Lock::NAME`].
     const NAME: &'static str;
     /// As [`Lock::FAIRNESS`].
     const FAIRNESS: Fairness;
-    /// As [`Lock::HOME_WORDS`], besides [`Protocol::words_at_home`].
+    /// As [`Lock::HOME_WORDS`], in addition to [`Protocol::words_at_home`].
     const HOME_WORDS: usize;
 
-    /// Returns how many words of 8 bytes follow at the home, and nowhere else, in a job of so many
-    /// ranks.
+    /// Returns the number of further 8-byte words that exist only at the home, in a job of this
+    /// number of ranks.
     fn words_at_home(_ranks: usize) -> usize {
         0
     }
 
-    /// Makes a rank's side.
+    /// Creates a rank's side.
     ///
     /// # Errors
     /// Those of the fabric, and [`LockError::TooManyRanks`].
     fn new(seat: Seat) -> Result<Self>;
 
-    /// Returns where it sits.
+    /// Returns the rank's seat.
     fn seat(&self) -> &Seat;
 
     /// Acquires.
     fn acquire(&self, exclusive: bool) -> impl Future<Output = Result<Self::Held>>;
 
-    /// Releases; what the holder put is visible already.
+    /// Releases; the holder's puts are visible already.
     fn release(&self, held: Self::Held) -> impl Future<Output = Result<()>>;
 }
 
-/// Words of each rank's symmetric memory: as many bytes for the home's words, then its own.
+/// The layout of each rank's symmetric memory: 64 bytes for the home's words, then 64 for its own.
 const HOME: u64 = 0;
 const OWN: u64 = 64;
 const SYMMETRIC: usize = 128;
 
-/// Where a rank sits: its fabric, the home, and the words.
+/// A rank's access to the lock: its fabric, the home, and the words.
 pub struct Seat {
     pub(super) fabric: Fabric,
     pub(super) home: Rank,
     memory: GroupMemory,
-    /// What only the home has.
+    /// The memory that exists only at the home.
     beyond: RemoteAddr,
-    /// At the home: keeps that registered.
+    /// At the home: keeps that memory registered.
     _only_here: Option<Region>,
 }
 
@@ -65,35 +65,35 @@ impl fmt::Debug for Seat {
 }
 
 impl Seat {
-    /// Returns the home's n-th word.
+    /// Returns the home's `n`-th word.
     pub(super) fn at_home(&self, n: u64) -> Result<RemoteWord<u64>> {
         Ok(self.fabric.remote_word(self.memory.at(self.home, HOME + 8 * n)?)?)
     }
 
-    /// Returns the address of the n-th of the words that only the home has.
+    /// Returns the address of the `n`-th of the words that exist only at the home.
     pub(super) fn beyond(&self, n: u64) -> RemoteAddr {
         RemoteAddr { offset: self.beyond.offset + 8 * n, ..self.beyond }
     }
 
-    /// Returns this rank's n-th word: what it waits on.
+    /// Returns this rank's `n`-th word, on which the rank waits.
     pub(super) fn own(&self, n: u64) -> Result<LocalWord<u64>> {
         Ok(self.fabric.local_word(self.memory.at(self.fabric.rank(), OWN + 8 * n)?)?)
     }
 
-    /// Puts a message into the n-th word of `rank`.
+    /// Puts a message into the `n`-th word of `rank`.
     pub(super) async fn tell(&self, rank: Rank, n: u64, message: u64) -> Result<()> {
         let word = self.fabric.remote_word::<u64>(self.memory.at(rank, OWN + 8 * n)?)?;
         Ok(self.fabric.put_word(&word, message).await?)
     }
 
-    /// Waits in own memory for a message, and takes it.
+    /// Waits in the rank's own memory for a message, and takes it.
     pub(super) async fn told(&self, word: &LocalWord<u64>) -> Result<u64> {
         let message = self.fabric.wait_until(word, self.memory.deps(), |message| message != 0).await?;
         self.fabric.store(word, 0)?;
         Ok(message)
     }
 
-    /// This rank's name in a word: not 0.
+    /// Returns this rank's name in a word, which is not 0.
     pub(super) fn name(&self) -> u64 {
         u64::from(self.fabric.rank().number()) + 1
     }
@@ -104,12 +104,13 @@ pub(super) fn named(name: u64) -> Rank {
     Rank::new(name.wrapping_sub(1) as u32)
 }
 
-/// A peer in the form of the locks it is compared with.
+/// A peer with the interface of the locks with which it is compared.
 ///
-/// The papers' clients ask for a lock once at a time, and always wait until they have it. So does a
-/// rank here: while it waits or holds, another acquisition is [`LockError::TooManyWaiting`]; a
-/// deadline is looked at once, before the acquisition begins; there are no tries; and who drops an
-/// acquisition half-way, or a guard without releasing it, keeps everybody out for ever.
+/// The papers' clients request a lock once at a time, and always wait until they have acquired it.
+/// So does a rank here, with these limits: while it waits or holds the lock, another acquisition
+/// fails with [`LockError::TooManyWaiting`]; a deadline is checked once, before the acquisition
+/// begins; there are no try operations; and dropping an incomplete acquisition, or a guard without
+/// releasing it, blocks all other ranks for ever.
 pub struct PeerLock<P>(Rc<Inner<P>>);
 
 struct Inner<P> {
@@ -153,7 +154,8 @@ impl<P: Protocol> Inner<P> {
     }
 }
 
-/// Proof of holding a peer. If it is dropped, nobody else ever gets in.
+/// Proof of holding a [`PeerLock`]. If it is dropped without a release, no other rank ever acquires
+/// the lock.
 #[must_use = "a guard that is not released keeps everybody out"]
 pub struct PeerGuard<P: Protocol> {
     lock: Rc<Inner<P>>,
@@ -208,7 +210,7 @@ impl<P: Protocol> Lock for PeerLock<P> {
         Self::with(fabric, memory, home, beyond, None)
     }
 
-    /// What only the home has, only the home allocates.
+    /// Creates the lock. The memory that exists only at the home is allocated only there.
     async fn symmetric_with(fabric: &Fabric, home: Rank, (): ()) -> Result<Self> {
         fabric.node(home)?;
         let memory = GroupMemory::symmetric(fabric, SYMMETRIC).await?;

@@ -1,10 +1,10 @@
-//! Locks that others have published, beside ours: readers-writer locks for clients that share
-//! memory over RDMA, written anew from their papers over [`rdma_fabric::Fabric`] alone.
+//! Locks published by others, for comparison with ours: readers-writer locks for clients that share
+//! memory over RDMA, reimplemented from their papers over [`rdma_fabric::Fabric`] alone.
 //!
-//! They are no locks for programs: they lack what `rma-lock` promises about deadlines, tries,
-//! dropped futures and deaths ([`PeerLock`]). They are here, and not there, so that nobody who wants
-//! a lock compiles them. Each module says what it took from where, what differs and what that costs,
-//! and why it is right; the tests have them explored under every delivery order.
+//! They are not meant for programs: they lack the guarantees of `rma-lock` about deadlines, try
+//! operations, dropped futures and deaths ([`PeerLock`]). They are in this crate so that programs
+//! that need a lock do not compile them. Each module documents its sources, the differences and
+//! their cost, and its correctness; the tests explore them under every delivery order.
 
 pub mod dec;
 mod lock;
@@ -23,17 +23,17 @@ use rdma_fabric::Fabric;
 use rma_lock::locks::{BackOff, LockKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-/// A lock that was published elsewhere.
+/// A lock published elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Peer {
     /// [`shift::ShiftLock`].
     ShiftLock,
     /// [`dec::DecLock`].
     DecLock,
-    /// [`mcs::McsLock`], the queue lock that both compare themselves with.
+    /// [`mcs::McsLock`], the queue lock with which both papers compare.
     Mcs,
-    /// A lock that all retry without a pause: [`rma_lock::locks::BackOffLock`] whose sleeps take no
-    /// time.
+    /// A lock that all ranks retry without a pause: [`rma_lock::locks::BackOffLock`] whose sleeps
+    /// take no time.
     Spin,
 }
 
@@ -41,7 +41,7 @@ impl Peer {
     /// All of them.
     pub const ALL: [Peer; 4] = [Peer::ShiftLock, Peer::DecLock, Peer::Mcs, Peer::Spin];
 
-    /// Its name on command lines and in tables.
+    /// Returns the name on command lines and in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Peer::ShiftLock => "shift-lock",
@@ -52,15 +52,15 @@ impl Peer {
     }
 }
 
-/// The options by which a lock that backs off does not.
+/// The options of a back-off lock that does not back off.
 pub const SPIN: BackOff = BackOff { first: Duration::ZERO, doublings: 0, attempts: u32::MAX, seed: 0 };
 
-/// What can be measured: a lock of ours, or a published one.
+/// A lock to measure: one of ours, or a published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Competitor {
-    /// Of `rma-lock`.
+    /// A lock of `rma-lock`.
     Ours(LockKind),
-    /// A published one.
+    /// A published lock.
     Peer(Peer),
 }
 
@@ -79,7 +79,7 @@ impl fmt::Display for Competitor {
     }
 }
 
-/// No lock of either kind has the name that was read.
+/// The text is not the name of any lock of either kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{ours}; and {}", Peer::ALL.map(Peer::name).join(", "))]
 pub struct UnknownCompetitor {
@@ -109,8 +109,8 @@ impl<'a> Deserialize<'a> for Competitor {
     }
 }
 
-/// Evaluates an expression in which a name stands for the type of a [`Peer`], and another one for the
-/// options that make it: for published locks what [`rma_lock::with_lock!`] is for ours.
+/// Evaluates an expression in which one name stands for the type of a [`Peer`], and another one for
+/// the options that create it: the counterpart of [`rma_lock::with_lock!`] for published locks.
 #[macro_export]
 macro_rules! with_peer {
     ($peer:expr, $lock:ident, $options:ident => $value:expr) => {
@@ -128,9 +128,8 @@ macro_rules! with_peer {
     }};
 }
 
-/// Returns one rank's part in contending for a lock with its usual options: [`contend`], compiled
-/// here for every published lock. (Ours are compiled in
-/// [`crate::workloads::locks::contention`].)
+/// Returns one rank's part of contending for a lock with its usual options: [`contend`], compiled
+/// here for every published lock. (Ours are compiled in [`crate::workloads::locks::contention`].)
 pub fn contention(fabric: Fabric, competitor: Competitor, run: Run) -> RankFuture<RankRecord> {
     match competitor {
         Competitor::Ours(kind) => crate::workloads::locks::contention(fabric, kind, run),

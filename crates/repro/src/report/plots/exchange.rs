@@ -30,7 +30,7 @@ fn published(id: &str) -> Option<f64> {
     figures::find(id).and_then(Figure::value)
 }
 
-/// Returns all persistent forms on a pattern.
+/// Draws all persistent forms on a pattern.
 pub(in super::super) fn exchange_time(runs: &PrdmaRuns, pattern: Pattern) -> Result<String, ReproError> {
     let words = match pattern {
         Pattern::Line => "start and wait against size, 1-D 3-point",
@@ -66,7 +66,7 @@ pub(in super::super) fn exchange_time(runs: &PrdmaRuns, pattern: Pattern) -> Res
     })
 }
 
-/// MRC over FAST, with the published range.
+/// Draws the ratio of MRC to FAST, with the published range.
 pub(in super::super) fn exchange_ratio(runs: &PrdmaRuns) -> Result<String, ReproError> {
     svg("MRC over FAST against size", (1000, 430), |area| {
         let line = |pattern| {

@@ -1,4 +1,4 @@
-//! Atomic adds through global addresses (table 3 of the ACP paper), and what disturbs them.
+//! Atomic adds through global addresses (table 3 of the ACP paper), and their disturbance.
 
 use super::*;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 };
 use plotters::prelude::*;
 
-/// Half of a bar.
+/// Half of the width of a bar.
 const HALF: f64 = 0.19;
 
 fn colour(target: Target) -> RGBColor {
@@ -36,7 +36,7 @@ fn middle(place: usize, target: Target) -> f64 {
     place as f64 + 1.0 + if target == Target::Remote { -HALF } else { HALF }
 }
 
-/// Draws two bars for each way to add, with what is published about it.
+/// Draws two bars for each kind of add, with the published values.
 fn bars(
     words: &'static str,
     x: &str,
@@ -82,7 +82,7 @@ fn bars(
     })
 }
 
-/// Returns the eight conditions of table 3.
+/// Draws the eight conditions of table 3.
 pub(in super::super) fn adds(runs: &AcpRuns) -> Result<String, ReproError> {
     let published = |place: usize, target: Target| {
         let id = format!("A{}-{}", place + 1, target.name());
@@ -94,7 +94,7 @@ pub(in super::super) fn adds(runs: &AcpRuns) -> Result<String, ReproError> {
     bars("atomic add and completion in the eight conditions of table 3", "condition", runs, &hows, name, published)
 }
 
-/// Returns what would become of the distance to the MPI library.
+/// Draws the what-if cases for the distance to the MPI library.
 pub(in super::super) fn adds_what_if(runs: &AcpRuns) -> Result<String, ReproError> {
     let shown = [
         (How::Table(Condition::TABLE[3]), "condition 4"),
@@ -119,7 +119,7 @@ pub(in super::super) fn adds_what_if(runs: &AcpRuns) -> Result<String, ReproErro
     bars("atomic add and completion of other designs", "", runs, &hows, name, published)
 }
 
-/// Returns what a rank's adds take while others copy to it.
+/// Draws the time of a rank's adds while other ranks copy to it.
 pub(in super::super) fn disturbance(runs: &AcpRuns) -> Result<String, ReproError> {
     svg("atomic add while others delegate copies to the same rank", (1000, 430), |area| {
         let most = AcpPlan::INITIATORS.into_iter().max().map_or(1.0, f64::from);

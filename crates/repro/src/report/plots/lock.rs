@@ -18,7 +18,7 @@ use std::ops::Range;
 const FEWEST: f64 = 3.2;
 const MOST: f64 = 5200.0;
 
-/// Both axes logarithmic.
+/// Draws the latency of a pair. Both axes are logarithmic.
 pub(in super::super) fn latency(runs: &LockRuns) -> Result<String, ReproError> {
     svg("latency of a pair against the number of ranks", (1000, 500), |area| {
         let decades = vec![2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0];
@@ -43,8 +43,7 @@ pub(in super::super) fn latency(runs: &LockRuns) -> Result<String, ReproError> {
     })
 }
 
-/// Returns the same divided by the number of ranks, on a linear scale, where differences can be
-/// seen.
+/// Draws the same divided by the number of ranks, on a linear scale, where differences are visible.
 pub(in super::super) fn share(runs: &LockRuns) -> Result<String, ReproError> {
     svg("latency of a pair divided by the number of ranks", (1000, 330), |area| {
         let ours: Vec<(f64, f64)> = simulated(runs).map(|(ranks, micros)| (ranks, micros / ranks)).collect();
@@ -74,12 +73,12 @@ fn powers_of_two() -> Vec<f64> {
     (2..=12).map(|power| f64::from(1 << power)).collect()
 }
 
-/// Ranks and µs per pair.
+/// Returns ranks and µs per pair.
 fn simulated(runs: &LockRuns) -> impl Iterator<Item = (f64, f64)> {
     runs.scaling().map(|run| (f64::from(run.ranks), run.slowest_pair() * 1e6))
 }
 
-/// Returns what the null model says, in µs per pair and rank.
+/// Returns the null model's value, in µs per pair and rank.
 fn null_share() -> f64 {
     null_model::of("L2").map_or(f64::NAN, |null| null.value / 256.0)
 }
@@ -93,7 +92,7 @@ fn published() -> impl Iterator<Item = (&'static str, f64, f64)> {
         .filter_map(|(id, ranks, scale)| Some((id, ranks, figures::find(id).and_then(Figure::value)? * scale)))
 }
 
-/// Every rank's time against its number; `published` are times to mark.
+/// Draws every rank's time against its number; `published` contains times to mark.
 pub(in super::super) fn by_rank(run: &PairRun, published: &[f64]) -> Result<String, ReproError> {
     let points = run.seconds().enumerate().map(|(rank, seconds)| (rank as f64, seconds)).collect();
     let axis = Axis { words: "rank", range: 0.0..f64::from(run.ranks), ticks: 6 };
@@ -102,7 +101,7 @@ pub(in super::super) fn by_rank(run: &PairRun, published: &[f64]) -> Result<Stri
     finishing("finishing times by rank", run, points, axis, dot, published)
 }
 
-/// Returns the mean time of every node's ranks against the node's distance to the lock.
+/// Draws the mean time of every node's ranks against the node's distance to the lock.
 pub(in super::super) fn by_hops(run: &PairRun) -> Result<String, ReproError> {
     let seconds: Vec<f64> = run.seconds().collect();
     let width = run.ranks_per_node.max(1) as usize;
@@ -155,7 +154,8 @@ fn finishing(
     })
 }
 
-/// `highest` in seconds ends the axis, so that several plots can be compared.
+/// Draws fetch-adds. `highest`, in seconds, is the end of the axis, so that several plots can be
+/// compared.
 pub(in super::super) fn fetch_adds(run: &TniRun, highest: f64) -> Result<String, ReproError> {
     svg("single fetch-adds by rank", (520, 340), |area| {
         let ranks = run.ranks.len() as f64;
@@ -198,7 +198,7 @@ pub(in super::super) fn colour(form: LockKind) -> RGBColor {
     }
 }
 
-/// Both axes logarithmic; so many receiving TNIs.
+/// Draws waves with this number of receiving TNIs. Both axes are logarithmic.
 pub(in super::super) fn waves(waves: &[WhatIf], tnis: u32) -> Result<String, ReproError> {
     svg("time of lock_all and unlock_all of all ranks against their number", (1000, 460), |area| {
         let mut chart = wide(area).build_cartesian_2d(

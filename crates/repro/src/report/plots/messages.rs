@@ -10,7 +10,7 @@ use crate::{
 };
 use plotters::prelude::*;
 
-/// The colour of a library, the same in all its plots.
+/// Returns the colour of a library, the same in all its plots.
 pub(in super::super) fn library_colour(library: Library) -> RGBColor {
     match library {
         Library::Fmpl => OURS,
@@ -24,18 +24,18 @@ pub(in super::super) fn library_colour(library: Library) -> RGBColor {
     }
 }
 
-/// Which of the paper's figures.
+/// One of the paper's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Curve {
-    /// 7: between two ranks.
+    /// Figure 7: between two ranks.
     BetweenTwo,
-    /// 8.
+    /// Figure 8.
     Barrier,
-    /// 9: 8 KB.
+    /// Figure 9: 8 KB.
     Broadcast,
-    /// 10: all sizes on 16 nodes.
+    /// Figure 10: all sizes on 16 nodes.
     BroadcastRate,
-    /// 11: 8 KB.
+    /// Figure 11: 8 KB.
     Reduction,
 }
 
@@ -55,12 +55,12 @@ impl Curve {
         }
     }
 
-    /// Returns whether sizes are at the lower axis, and rates at the left.
+    /// Returns whether the plot has sizes on the x axis and rates on the y axis.
     fn is_rate(self) -> bool {
         matches!(self, Curve::BetweenTwo | Curve::BroadcastRate)
     }
 
-    /// Returns the libraries that the figure has.
+    /// Returns the libraries in the figure.
     pub(in super::super) fn libraries(self) -> &'static [Library] {
         match self {
             Curve::BetweenTwo => &Library::BETWEEN_TWO,
@@ -103,14 +103,14 @@ impl Curve {
     }
 }
 
-/// Draws one figure, with all libraries.
+/// Draws one figure with all libraries.
 pub(in super::super) fn curves(runs: &FmplRuns, curve: Curve) -> Result<String, ReproError> {
     let lines: Vec<_> = curve.libraries().iter().map(|library| (*library, curve.points(runs, *library))).collect();
     let top = lines.iter().flat_map(|(_, line)| line).fold(1.0, |top: f64, at| top.max(at.1)) * 1.06;
     svg(curve.words(), (1000, 430), |area| {
         let mut builder = ChartBuilder::on(area);
         builder.margin(14).x_label_area_size(58).y_label_area_size(70);
-        // Sizes by their powers of two.
+        // Sizes are placed by their binary logarithm.
         let place = |x: f64| if curve.is_rate() { x.log2() } else { x };
         let range = if curve.is_rate() { 3.0..24.5 } else { 2.0..16.4 };
         let mut chart = builder.build_cartesian_2d(range, 0.0..top)?;

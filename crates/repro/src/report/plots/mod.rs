@@ -1,5 +1,5 @@
-//! The plots, as SVG elements for the page: their colours, type sizes and canvas. Legends are the
-//! page's.
+//! The plots, as SVG elements for the page: their colours, type sizes and canvas. The page contains
+//! the legends.
 
 mod exchange;
 mod global;
@@ -27,16 +27,16 @@ use plotters::{
 };
 use std::error::Error;
 
-/// What we simulated.
+/// Simulated values.
 pub(in super::super) const OURS: RGBColor = RGBColor(0x1f, 0x5f, 0x99);
-/// What was published.
+/// Published values.
 pub(in super::super) const THEIRS: RGBColor = RGBColor(0xc2, 0x41, 0x0c);
-/// What the null model says.
+/// Values of the null model.
 pub(in super::super) const NULL: RGBColor = RGBColor(0x8a, 0x94, 0xa3);
-/// Waiting, beside issuing in [`OURS`].
+/// Waiting, next to issuing in [`OURS`].
 pub(in super::super) const WAIT: RGBColor = RGBColor(0x9c, 0xc3, 0xe4);
 
-/// The thriftiest form, beside the fastest in [`OURS`].
+/// The form with the fewest queues, next to the fastest in [`OURS`].
 pub(in super::super) const MRC: RGBColor = RGBColor(0x2f, 0x85, 0x5a);
 
 pub(super) const INK: RGBColor = RGBColor(0x1c, 0x24, 0x30);
@@ -45,8 +45,8 @@ pub(super) const GRID: RGBColor = RGBColor(0xe6, 0xea, 0xee);
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type Drawn = Result<(), Box<dyn Error + Send + Sync>>;
 
-/// Draws on a canvas and return the element, without the namespace that only separate files need.
-/// `words` say to people who cannot see it what it shows, and name it in errors.
+/// Draws on a canvas and returns the element, without the namespace that only separate files need.
+/// `words` is the text alternative of the plot, and names it in errors.
 pub(super) fn svg(
     words: &'static str,
     size: (u32, u32),
@@ -63,14 +63,14 @@ pub(super) fn svg(
     Ok(text.replacen(" xmlns=\"http://www.w3.org/2000/svg\"", &labelled, 1))
 }
 
-/// A plot over the whole width, with room for the labels below it and at its left.
+/// Returns a plot over the whole width, with space for the labels below it and at its left.
 pub(super) fn wide<'a, 'b>(area: &'a Area<'b>) -> ChartBuilder<'a, 'a, SVGBackend<'b>> {
     let mut builder = ChartBuilder::on(area);
     builder.margin(14).x_label_area_size(58).y_label_area_size(88);
     builder
 }
 
-/// Grid, axes and their names, as all plots have them.
+/// Applies the common style to grid, axes and their names.
 pub(super) fn styled<'m, 'a, 'b, X, Y, DB: DrawingBackend>(
     mesh: &'m mut MeshStyle<'a, 'b, X, Y, DB>,
     x: &str,
@@ -89,27 +89,27 @@ where
         .axis_desc_style(title())
 }
 
-/// Numbers at the axes.
+/// The style of numbers on the axes.
 pub(super) fn tick() -> TextStyle<'static> {
     ("sans-serif", 16).into_font().color(&INK)
 }
 
-/// Names of the axes.
+/// The style of axis names.
 pub(super) fn title() -> TextStyle<'static> {
     ("sans-serif", 17).into_font().color(&INK)
 }
 
-/// Ids beside published points.
+/// The style of ids next to published points.
 pub(super) fn label() -> TextStyle<'static> {
     ("sans-serif", 16).into_font().color(&THEIRS)
 }
 
-/// A number at an axis, without the rounding noise of equal steps.
+/// Formats a number on an axis, without the rounding noise of equal steps.
 pub(super) fn axis_number(value: &f64) -> String {
     quantity::number((value * 1e6).round() / 1e6)
 }
 
-/// Returns the mark of a published point: two of these, the inner one white.
+/// Returns the marker of a published point, which consists of two of these, the inner one white.
 pub(super) fn diamond(half: i32, colour: RGBColor) -> Polygon<(i32, i32)> {
     Polygon::new([(0, -half), (half, 0), (0, half), (-half, 0)], colour.filled())
 }

@@ -10,7 +10,7 @@ use crate::{
 use plotters::prelude::*;
 use rma_lock::locks::LockKind;
 
-/// Published locks in warm colours, ours in cold ones, baselines in grey.
+/// Returns the colour of a lock: warm for published locks, cold for ours, grey for baselines.
 fn colour(lock: Competitor) -> RGBColor {
     match lock {
         Competitor::Peer(Peer::ShiftLock) => THEIRS,
@@ -27,8 +27,8 @@ fn colour(lock: Competitor) -> RGBColor {
 
 const LEGEND: u32 = 190;
 
-/// Draws a plot for each share of writers, side by side, of the cases with one lock: a file of its
-/// own.
+/// Draws a plot for each share of writers, side by side, of the cases with one lock, as a separate
+/// file.
 pub(in super::super) fn peers(rows: &[SweepRow]) -> Result<String, ReproError> {
     let rows: Vec<&SweepRow> = rows.iter().filter(|row| row.locks.number == 1).collect();
     let mut shares: Vec<WriterShare> = Vec::new();
@@ -80,6 +80,6 @@ pub(in super::super) fn peers(rows: &[SweepRow]) -> Result<String, ReproError> {
         }
         Ok(())
     })?;
-    // A file, and no part of a page.
+    // A separate file needs the namespace.
     Ok(drawn.replacen("<svg ", "<svg xmlns=\"http://www.w3.org/2000/svg\" ", 1))
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 use plotters::prelude::*;
 
-/// The colour of a version, the same in all plots.
+/// Returns the colour of a version, the same in all plots.
 pub(in super::super) fn version_colour(version: Version) -> RGBColor {
     match version {
         Version::Mpi | Version::RdmaByHand => INK,
@@ -21,16 +21,16 @@ pub(in super::super) fn version_colour(version: Version) -> RGBColor {
     }
 }
 
-/// Which of the paper's figures.
+/// One of the paper's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum SpeedUp {
-    /// 8.
+    /// Figure 8.
     Synchronous,
-    /// 9.
+    /// Figure 9.
     Asynchronous,
-    /// 8 and 9, if derived datatypes are put block by block.
+    /// Figures 8 and 9, with derived datatypes put block by block.
     Scattered,
-    /// 10.
+    /// Figure 10.
     Rdma,
 }
 
@@ -47,7 +47,7 @@ impl SpeedUp {
         }
     }
 
-    /// Returns the versions that the figure has, and ours.
+    /// Returns the versions in the figure, and ours.
     pub(in super::super) fn versions(self) -> &'static [Version] {
         match self {
             SpeedUp::Synchronous => &[Version::Mpi, Version::Datatypes, Version::Pack],

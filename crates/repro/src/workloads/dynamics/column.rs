@@ -1,4 +1,4 @@
-//! How one column changes.
+//! The change of one column.
 
 use super::{
     Atmosphere, DENSITY, EAST, FIELDS, HEAT, NORTH, SHADOW, UP,
@@ -6,17 +6,17 @@ use super::{
     rows::{diverge, lift, rising, transport, velocity},
 };
 
-/// The columns of a field in a rectangle, wherever they are in memory, each from its bottom to its
-/// top.
+/// The columns of a field in a rectangle, regardless of their place in memory, each from its bottom
+/// to its top.
 #[derive(Clone, Debug)]
 pub struct Columns<'a> {
-    /// Along the first horizontal direction, then along the second.
+    /// In the order of the first horizontal direction, then of the second.
     columns: Vec<&'a [f64]>,
     width: usize,
 }
 
 impl<'a> Columns<'a> {
-    /// Makes it of columns in order, with so many of them along the first horizontal direction.
+    /// Creates it from columns in order, `width` of them along the first horizontal direction.
     pub fn new(width: usize, columns: impl Iterator<Item = &'a [f64]>) -> Self {
         Columns { columns: columns.collect(), width }
     }
@@ -27,7 +27,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Rows for what is computed on the way, to be used again and again.
+/// Reusable rows for intermediate results.
 #[derive(Clone, Debug)]
 pub struct Work {
     east: [Vec<f64>; 5],
@@ -40,15 +40,16 @@ pub struct Work {
     points: Vec<f64>,
 }
 
-/// Where velocities are needed.
+/// The places at which velocities are needed.
 const EAST_AT: [(isize, isize); 5] = [(-1, 0), (0, 0), (1, 0), (-1, 1), (0, 1)];
 const NORTH_AT: [(isize, isize); 5] = [(0, -1), (0, 0), (0, 1), (1, -1), (1, 0)];
 const UP_AT: [(isize, isize); 3] = [(0, 0), (1, 0), (0, 1)];
-/// Where potential temperatures are needed: along the first direction, then along the second.
+/// The places at which potential temperatures are needed: along the first direction, then along the
+/// second.
 const POTENTIAL_AT: [(isize, isize); 9] = [(-2, 0), (-1, 0), (0, 0), (1, 0), (2, 0), (0, -2), (0, -1), (0, 1), (0, 2)];
 
 impl Work {
-    /// Makes room for columns of an atmosphere.
+    /// Allocates rows for the columns of an atmosphere.
     pub fn new(atmosphere: &Atmosphere) -> Self {
         let (layers, faces) = (vec![0.0; atmosphere.cells[0]], vec![0.0; atmosphere.cells[0] + 1]);
         Work {
@@ -63,8 +64,8 @@ impl Work {
 }
 
 impl Atmosphere {
-    /// Adds to a column what changes in it in `time`. `columns` are those of each field, in a
-    /// rectangle that starts [`SHADOW`] columns before column (0, 0) in both directions.
+    /// Adds the change of a column during `time`. `columns` are those of each field, in a rectangle
+    /// that starts [`SHADOW`] columns before column (0, 0) in both directions.
     pub fn advance(
         &self,
         columns: &[Columns<'_>; FIELDS],
@@ -83,7 +84,7 @@ impl Atmosphere {
         let Work { east, north, up, potential, flows, points } = work;
         let [density, east_out, north_out, up_out, heat] = out.map(|row| &mut row[..layers]);
         let rate = time / Atmosphere::EDGE;
-        // What flows through faces whose vertical velocity is the mean of two.
+        // The flows through faces whose vertical velocity is the mean of two.
         let rise = |flows: &mut [f64], a: &[f64], b: &[f64]| {
             for ((flow, a), b) in flows.iter_mut().zip(a).zip(b) {
                 *flow = 0.5 * (a + b);
@@ -126,7 +127,7 @@ impl Atmosphere {
         diverge(north_out, rate, &flows[..layers], &flows[1..]);
         self.press(north_out, rate, at(HEAT, 0, 0), at(HEAT, 0, 1));
 
-        // At the face between two cells: the mean of what flows through both.
+        // At the face between two cells: the mean of the flows through both.
         let (both, inner) = (|row| -> [&[f64]; 2] { [row, &row[1..]] }, layers - 1);
         let up_out = &mut up_out[..inner];
         let ([a, b], [c, d]) = (both(east_west), both(east_here));

@@ -1,4 +1,4 @@
-//! The fields as distributed arrays, computed where they are.
+//! The fields as distributed arrays, computed in place.
 
 use super::{Atmosphere, Columns, FIELDS, SHADOW, Work};
 use xmp_reflect::{Align, Array, Format, Mapping, NodeSet, Nodes, Order, Result, Section, Shadow, Template};
@@ -6,8 +6,8 @@ use xmp_reflect::{Align, Array, Format, Mapping, NodeSet, Nodes, Order, Result, 
 /// The fields of a state.
 pub type Fields = [Array<f64>; FIELDS];
 
-/// Returns how the fields of an atmosphere are mapped onto nodes of two dimensions: columns whole
-/// and fastest in memory, both horizontal directions in blocks, with shadows.
+/// Returns the mapping of an atmosphere's fields onto nodes of two dimensions: columns are whole
+/// and fastest in memory, both horizontal directions are distributed in blocks, with shadows.
 ///
 /// # Errors
 /// As [`Template::align`].
@@ -19,7 +19,7 @@ pub fn mapping(atmosphere: &Atmosphere, nodes: &Nodes) -> Result<Mapping> {
     Ok(mapping.stored(Order::FirstFastest))
 }
 
-/// Makes the fields of a state.
+/// Creates the fields of a state.
 ///
 /// # Errors
 /// As [`NodeSet::array`].
@@ -28,8 +28,8 @@ pub fn fields(set: &NodeSet, mapping: &Mapping) -> Result<Fields> {
     Ok(all?.try_into().expect("one for each field"))
 }
 
-/// Computes a stage for a section of a node's columns: `to` is `base`, or itself where that is
-/// `None`, and what changes of `from` in `time`. Nothing is copied but rows from `base`.
+/// Computes a stage for a section of a node's columns: `to` becomes `base` (or stays itself if that
+/// is `None`) plus the change of `from` during `time`. Only rows of `base` are copied.
 ///
 /// # Errors
 /// As [`Array::section_mut`]: cells that the section needs are in use.

@@ -1,6 +1,6 @@
 //! Arithmetic on rows of cells, which are columns of air.
 
-/// Returns what is half-way between the second and the third of four points, to the fourth order.
+/// Returns the value half-way between the second and the third of four points, to the fourth order.
 #[inline]
 fn half_way([a, b, c, d]: [f64; 4]) -> f64 {
     const NEAR: f64 = 7.0 / 12.0;
@@ -8,16 +8,18 @@ fn half_way([a, b, c, d]: [f64; 4]) -> f64 {
     NEAR * (b + c) - FAR * (a + d)
 }
 
-/// Subtracts `rate` times what flows out at a row's far side and in at its near side.
+/// Subtracts `rate` times the net outflow: the flow at a row's far side minus that at its near
+/// side.
 pub(super) fn diverge(out: &mut [f64], rate: f64, near: &[f64], far: &[f64]) {
     for ((out, near), far) in out.iter_mut().zip(near).zip(far) {
         *out -= rate * (far - near);
     }
 }
 
-/// Subtracts `rate` times what a flow carries out at a row's far side and in at its near side, of
-/// what is carried, given for two rows before, the row, and two rows behind. The flow is the mean of
-/// the first two at the near side, and of the last two at the far side.
+/// Subtracts `rate` times the net outflow of a carried quantity: its flux at a row's far side minus
+/// that at its near side. `carried` contains two rows before, the row, and two rows behind. The
+/// flow is the mean of the first two rows of `flow` at the near side, and of the last two at the
+/// far side.
 pub(super) fn transport(out: &mut [f64], rate: f64, flow: [&[f64]; 4], carried: [&[f64]; 5]) {
     let n = out.len();
     let [f0, f1, f2, f3] = flow.map(|row| &row[..n]);
@@ -29,8 +31,8 @@ pub(super) fn transport(out: &mut [f64], rate: f64, flow: [&[f64]; 4], carried: 
     }
 }
 
-/// Multiplies what flows through the places between points, one less than points, by what is half-way
-/// between the points: to the fourth order, and to the second at both ends.
+/// Multiplies the flows through the places between points, one less than there are points, by the
+/// value half-way between the points: to the fourth order, and to the second at both ends.
 pub(super) fn lift(flows: &mut [f64], points: &[f64]) {
     let last = flows.len() - 1;
     flows[0] *= 0.5 * (points[0] + points[1]);
@@ -40,7 +42,7 @@ pub(super) fn lift(flows: &mut [f64], points: &[f64]) {
     }
 }
 
-/// Writes the velocities of momenta between two columns.
+/// Writes the velocities for momenta between two columns.
 pub(super) fn velocity(into: &mut [f64], momentum: &[f64], rest: &[f64], density: [&[f64]; 2]) {
     let n = into.len();
     let (momentum, rest, [here, there]) = (&momentum[..n], &rest[..n], density.map(|row| &row[..n]));
@@ -75,8 +77,8 @@ mod tests {
 
     #[test]
     fn vertical_fluxes_are_of_the_fourth_order_except_at_the_ends() {
-        // Of a parabola: differences of x² - 1/12 are its derivative, and so are those of x² + 1/4, the
-        // means; only the former are of the fourth order.
+        // For a parabola: the differences of x² - 1/12 are its derivative, and so are those of x² +
+        // 1/4, the means; only the former are of the fourth order.
         let points: Vec<f64> = (0..6).map(|x| f64::from(x * x)).collect();
         let mut flows = vec![1.0; 5];
         lift(&mut flows, &points);

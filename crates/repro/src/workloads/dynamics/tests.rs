@@ -9,7 +9,7 @@ fn atmosphere(cells: [usize; 3]) -> Atmosphere {
     Atmosphere::new(cells).expect("cells in the air")
 }
 
-/// The sums of mass and heat over all columns.
+/// Returns the sums of mass and heat over all columns.
 fn totals(grid: &Alone, atmosphere: &Atmosphere) -> [f64; 2] {
     let ([_, columns, rows], mut totals) = (atmosphere.cells(), Totals::default());
     for (i, j) in (0..rows).flat_map(|j| (0..columns).map(move |i| (i, j))) {
@@ -54,7 +54,7 @@ fn a_grid_in_the_ground_or_in_empty_space_is_refused() {
     assert_eq!(Atmosphere::new([4, 0, 1]), None);
 }
 
-/// Computes steps on nodes, and compares with one loop.
+/// Computes steps on nodes, and compares the result with that of one loop.
 async fn steps(fabric: Fabric, cells: [usize; 3], nodes: [usize; 2]) -> ProgramResult<()> {
     let atmosphere = atmosphere(cells);
     let nodes = Nodes::new(&nodes, Order::LastFastest)?;
@@ -94,7 +94,7 @@ async fn steps(fabric: Fabric, cells: [usize; 3], nodes: [usize; 2]) -> ProgramR
 
 #[test]
 fn nodes_compute_what_one_loop_does_bit_by_bit() {
-    // Even blocks, uneven ones, ones that are narrower than the shadow, and no column at all.
+    // Even blocks, uneven ones, blocks narrower than the shadow, and no column at all.
     for (cells, nodes) in [([6, 8, 8], [2, 2]), ([5, 11, 6], [3, 2]), ([4, 3, 2], [3, 1]), ([4, 2, 5], [4, 2])] {
         let run = async |fabric: Fabric| steps(fabric, cells, nodes).await;
         let ran = Job::new(&Platform::fx100(), nodes.iter().product()).run(&run);

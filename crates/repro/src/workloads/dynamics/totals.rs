@@ -1,8 +1,8 @@
-//! Sums that must not change, but for rounding.
+//! Sums that are conserved except for rounding.
 
 use super::Atmosphere;
 
-/// A sum that keeps what rounding takes from it (Neumaier).
+/// A sum that compensates rounding errors (Neumaier).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Sum {
     sum: f64,
@@ -18,8 +18,8 @@ impl Sum {
     }
 }
 
-/// The sums over some columns of density, which is mass, and of density times potential temperature,
-/// which is heat.
+/// The sums over some columns of density, which is mass, and of density times potential
+/// temperature, which is heat.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
     mass: Sum,
@@ -38,7 +38,7 @@ impl Totals {
         }
     }
 
-    /// Adds other columns' sums of mass and heat.
+    /// Adds the sums of mass and heat of other columns.
     pub fn add(&mut self, [mass, heat]: [f64; 2]) {
         self.mass.add(mass);
         self.heat.add(heat);

@@ -1,4 +1,4 @@
-//! The same in plain vectors, on one processor.
+//! The same computation in plain vectors, on one processor.
 
 use super::{Atmosphere, Columns, FIELDS, SHADOW, STAGES, STATES, Work};
 use xmp_reflect::Section;
@@ -6,13 +6,13 @@ use xmp_reflect::Section;
 /// The fields of a block with its shadow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Vectors {
-    /// Cells, shadow included: vertically, then in both horizontal directions.
+    /// The numbers of cells including the shadow: vertically, then in both horizontal directions.
     extents: [usize; 3],
     fields: [Vec<f64>; FIELDS],
 }
 
 impl Vectors {
-    /// Makes fields of zeros for a block of so many cells.
+    /// Creates fields of zeros for a block of this number of cells.
     pub fn new([layers, columns, rows]: [usize; 3]) -> Self {
         let extents = [layers, columns + 2 * SHADOW, rows + 2 * SHADOW];
         let fields = core::array::from_fn(|_| vec![0.0; extents.iter().product()]);
@@ -32,7 +32,7 @@ impl Vectors {
         &self.fields[field][start..start + self.extents[0]]
     }
 
-    /// Returns a column of each field, to be written.
+    /// Returns a column of each field for writing.
     pub fn columns_mut(&mut self, i: usize, j: usize) -> [&mut [f64]; FIELDS] {
         let (start, layers) = (self.start(i, j), self.extents[0]);
         self.fields.each_mut().map(|field| &mut field[start..start + layers])
@@ -42,7 +42,7 @@ impl Vectors {
         (j * self.extents[1] + i) * self.extents[0]
     }
 
-    /// Copies the other end of the block into the shadow, in both horizontal directions.
+    /// Copies the opposite end of the block into the shadow, in both horizontal directions.
     pub fn wrap(&mut self) {
         let [_, columns, rows] = self.extents;
         let other = |at: usize, all: usize| {
@@ -100,7 +100,7 @@ pub struct Alone {
 }
 
 impl Alone {
-    /// Makes the grid as it is in the beginning.
+    /// Creates the grid in its initial state.
     pub fn new(atmosphere: &Atmosphere) -> Self {
         let [layers, columns, rows] = atmosphere.cells();
         let mut states: [Vectors; STATES] = core::array::from_fn(|_| Vectors::new(atmosphere.cells()));

@@ -1,37 +1,37 @@
-//! One volume: buckets, and a heap of cells for what finds its bucket taken.
+//! One volume: buckets, and a heap of cells for keys whose bucket is taken.
 //!
 //! # Words
-//! The volume begins with a line whose first word counts the heap's used cells. Cells follow, those
-//! of the buckets and then those of the heap, each of four words: 1 if it is used; key; value;
-//! number of the next cell with a key of the same bucket, or 0. (Cell 0 is a bucket, so it is
-//! nobody's next.)
+//! The volume begins with a line whose first word counts the heap's used cells. The cells follow,
+//! first those of the buckets and then those of the heap. A cell has four words: 1 if it is used;
+//! key; value; number of the next cell with a key of the same bucket, or 0. (Cell 0 is a bucket, so
+//! it is never a next cell.)
 
 use super::{TableError, TableResult};
 use rdma_fabric::{Fabric, Group, Rank, Region, RegionKey, RemoteAddr, RemoteSpan};
 
-/// Of the first word's line.
+/// The length in bytes of the line with the first word.
 const LINE: u64 = 64;
 const CELL_WORDS: usize = 4;
 const CELL_BYTES: u64 = 8 * CELL_WORDS as u64;
-/// Words that a counting rank gets at once.
+/// The number of words that a counting rank gets at a time.
 const PIECE: u64 = 1024;
 
-/// How much a volume holds.
+/// The capacity of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumeSize {
-    /// Cells that keys are spread over; at least 1.
+    /// The number of cells over which keys are distributed; at least 1.
     pub buckets: u32,
-    /// Cells for keys whose bucket is taken.
+    /// The number of cells for keys whose bucket is taken.
     pub heap: u32,
 }
 
-/// A volume without its lock, which the caller holds: exclusively to insert, shared to look up.
-/// Between two operations of one holder its puts must be flushed (releasing a lock does).
+/// A volume without its lock, which the caller holds: exclusively to insert, shared to look up. The
+/// puts of a holder must be flushed between two of its operations (releasing a lock does).
 pub struct Cells {
     fabric: Fabric,
     home: Rank,
     key: RegionKey,
-    /// Greater than 0 buckets.
+    /// Has more than 0 buckets.
     size: VolumeSize,
     /// At the home: keeps the memory registered.
     _region: Option<Region>,
@@ -43,7 +43,7 @@ impl core::fmt::Debug for Cells {
     }
 }
 
-/// A cell's words.
+/// The words of a cell.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     number: u64,
@@ -62,10 +62,11 @@ pub(super) fn hash(key: u64) -> u64 {
 }
 
 impl Cells {
-    /// An empty volume in `home`'s memory. Collective over `world`, the group of all ranks.
+    /// Creates an empty volume in `home`'s memory. Collective over `world`, the group of all ranks.
     ///
     /// # Errors
-    /// As [`Fabric::alloc`] (at the home; the others learn of its loss), [`Group::broadcast`].
+    /// As [`Fabric::alloc`] (at the home; the other ranks are notified of its loss),
+    /// [`Group::broadcast`].
     pub async fn collective(world: &mut Group, home: Rank, size: VolumeSize) -> TableResult<Self> {
         let size = VolumeSize { buckets: size.buckets.max(1), ..size };
         let fabric = world.fabric().clone();
@@ -82,10 +83,10 @@ impl Cells {
         RemoteAddr { rank: self.home, region: self.key, offset }
     }
 
-    /// Gives `key` this value; the one it had.
+    /// Sets the value of `key` and returns the previous one.
     ///
     /// # Errors
-    /// [`TableError::Full`], with nothing changed; [`TableError::Corrupt`]; [`TableError::Fabric`].
+    /// [`TableError::Full`], with no changes; [`TableError::Corrupt`]; [`TableError::Fabric`].
     pub async fn insert(&self, key: u64, value: u64) -> TableResult<Option<u64>> {
         let first = self.cell(self.bucket(key)).await?;
         if !first.used {
@@ -123,7 +124,7 @@ impl Cells {
         Ok(self.find(first, key).await?.map(|cell| cell.value))
     }
 
-    /// Returns how many keys there are.
+    /// Returns the number of keys.
     ///
     /// # Errors
     /// [`TableError::Fabric`].
@@ -145,9 +146,9 @@ impl Cells {
         ((hash(key) >> 32) * u64::from(self.size.buckets)) >> 32
     }
 
-    /// Returns the cell of `key` from `cell` on.
+    /// Returns the cell of `key`, searching from `cell`.
     async fn find(&self, mut cell: Cell, key: u64) -> TableResult<Option<Cell>> {
-        // Every cell of the heap once, at most.
+        // At most once for every cell of the heap.
         for _ in 0..=self.size.heap {
             if cell.key == key {
                 return Ok(Some(cell));
@@ -191,7 +192,7 @@ impl Cells {
     }
 }
 
-/// Returns where a word of a cell is.
+/// Returns the offset of a word of a cell.
 const fn place(number: u64, word: u64) -> u64 {
     LINE + number * CELL_BYTES + word * 8
 }

@@ -1,12 +1,12 @@
 //! A distributed hashtable whose volumes are protected by locks.
 //!
-//! The problem: many ranks insert into and look up in one table that lies in several ranks' memory,
-//! and the CPUs of those ranks shall not be involved. The table is cut into *volumes*, each in one
-//! rank's memory with a lock of its own beside it. A volume has the form of the hashtable of foMPI
+//! Many ranks insert into, and look up in, one table that is stored in the memory of several ranks,
+//! without involving the CPUs of those ranks. The table is split into *volumes*, each in one rank's
+//! memory together with a lock of its own. A volume has the structure of foMPI's hashtable
 //! (Gerstenberger, Besta and Hoefler, SC 2013, section 4.1): a table of cells, and a heap for keys
-//! that find their cell taken. There atomics let ranks insert at once; here, as in the DHT
-//! benchmark of Schmid, Besta and Hoefler (HPDC 2016), a lock does: an insert holds it exclusively,
-//! a lookup shared.
+//! whose cell is taken. In foMPI, atomics permit concurrent inserts; here, as in the DHT benchmark
+//! of Schmid, Besta and Hoefler (HPDC 2016), a lock protects a volume: an insert holds it
+//! exclusively, a lookup shared.
 //!
 //! ```
 //! use rdma_fabric::{Fabric, ProgramResult};
@@ -34,18 +34,21 @@ pub use cells::{Cells, VolumeSize};
 use rdma_fabric::{FabricError, Group, Rank};
 use rma_lock::{Guard, LockError, RmaLock};
 
-/// A table of `u64` keys with `u64` values. One value per rank refers to one table for all.
+/// A table of `u64` keys with `u64` values. Each rank has one value of this type; all of them refer
+/// to the same table.
 ///
-/// Memory of a volume is deregistered when its rank drops its table: meet in a barrier before.
+/// The memory of a volume is deregistered when its rank drops its table, so ranks have to pass a
+/// barrier before.
 #[derive(Debug)]
 pub struct Hashtable<L> {
-    /// At least one. A key's is told by its hash.
+    /// At least one. The hash of a key selects its volume.
     volumes: Vec<(Cells, L)>,
 }
 
 impl<L: RmaLock> Hashtable<L> {
-    /// A table of `volumes` volumes of `size`, spread evenly over the ranks of the job. Collective
-    /// over `world`, which is the group of all ranks. Fewer than one volume are one.
+    /// Creates a table of `volumes` volumes of `size`, distributed evenly over the ranks of the
+    /// job. Collective over `world`, which is the group of all ranks. The table has at least one
+    /// volume.
     ///
     /// # Errors
     /// [`TableError::Fabric`] as [`Cells::collective`], [`TableError::Lock`] as
@@ -66,10 +69,10 @@ impl<L: RmaLock> Hashtable<L> {
         Ok(Hashtable { volumes })
     }
 
-    /// Gives `key` this value; the one it had. Holds the volume's lock exclusively.
+    /// Sets the value of `key` and returns the previous one. Holds the volume's lock exclusively.
     ///
     /// # Errors
-    /// As [`Cells::insert`], and [`TableError::Lock`]. The lock is released all the same.
+    /// As [`Cells::insert`], and [`TableError::Lock`]. The lock is released even then.
     pub async fn insert(&self, key: u64, value: u64) -> TableResult<Option<u64>> {
         let (cells, lock) = self.volume(key);
         let guard = lock.write().await?;
@@ -78,7 +81,7 @@ impl<L: RmaLock> Hashtable<L> {
         before
     }
 
-    /// Returns the value of `key`. Holds the volume's lock shared.
+    /// Returns the value of `key`. Holds the volume's lock in shared mode.
     ///
     /// # Errors
     /// As [`Cells::get`], and [`TableError::Lock`].
@@ -90,8 +93,8 @@ impl<L: RmaLock> Hashtable<L> {
         value
     }
 
-    /// Returns how many keys there are: volume after volume, each locked shared while it is
-    /// counted.
+    /// Returns the number of keys. Counts one volume after the other, each locked in shared mode
+    /// meanwhile.
     ///
     /// # Errors
     /// As [`Cells::count`], and [`TableError::Lock`].
@@ -107,43 +110,43 @@ impl<L: RmaLock> Hashtable<L> {
     }
 
     fn volume(&self, key: u64) -> &(Cells, L) {
-        // The upper half chooses the bucket.
+        // The upper half selects the bucket.
         let half = cells::hash(key) & 0xffff_ffff;
         &self.volumes[((half * self.volumes.len() as u64) >> 32) as usize]
     }
 }
 
-/// An operation of a table that did not do what it was asked to.
+/// A failed operation of a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
-    /// The fabric failed underneath.
+    /// The fabric failed.
     #[error("{0}")]
     Fabric(#[from] FabricError),
-    /// The lock of a volume.
+    /// The lock of a volume failed.
     #[error("{0}")]
     Lock(#[from] LockError),
-    /// A key found its bucket taken and the heap full. Nothing was changed.
+    /// The bucket of a key is taken and the heap is full. The table is unchanged.
     #[error("the volume at {home} is full: all {heap} cells of its heap are used")]
     Full {
-        /// Whose memory the volume is in.
+        /// The rank whose memory stores the volume.
         home: Rank,
-        /// Cells of its heap.
+        /// The number of cells of its heap.
         heap: u32,
     },
-    /// A cell or the heap's count holds what no insert writes.
+    /// A cell, or the heap's count, has a value that no insert writes.
     #[error("the volume at {home} is corrupt: {what} of cell {cell} is {value}")]
     Corrupt {
-        /// Whose memory the volume is in.
+        /// The rank whose memory stores the volume.
         home: Rank,
         /// Number of the cell, buckets first.
         cell: u64,
-        /// Which of its words.
+        /// The word of the cell.
         what: &'static str,
-        /// What that word holds.
+        /// The value of the word.
         value: u64,
     },
 }
 
-/// Result of a table's operation.
+/// The result of an operation of a table.
 pub type TableResult<T> = Result<T, TableError>;

@@ -1,9 +1,10 @@
-//! One rank's part in a run, and the time that counts.
+//! One rank's part in a run, and the measured time window.
 //!
-//! That time is the same for all ranks: clocks of processes don't agree, and a rank that waits
-//! can't look at its own. Each rank has a word for everybody's eyes. Who first finds that the
-//! warm-up is over, or the time, sets a bit in all of them; others may do so at the same time,
-//! which changes nothing. So all contend from beginning to end, however long one acquisition takes.
+//! The window is the same for all ranks. The clocks of processes don't agree, and a waiting rank
+//! can't read its own, so each rank has a word that all ranks can write. The first rank that finds
+//! that the warm-up or the measured time has ended sets a bit in the words of all ranks; others may
+//! do so at the same time without effect. So all ranks contend from beginning to end, regardless of
+//! the time of a single acquisition.
 
 use super::{
     super::RankFuture,
@@ -17,21 +18,21 @@ use rdma_fabric::{Fabric, Group, LocalWord, ProgramResult, Rank, Region, Result,
 use rma_lock::{Guard, LockError, RmaLock, locks::LockKind, with_lock};
 use serde::{Deserialize, Serialize};
 
-/// How much is done.
+/// The amount of work of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunLength {
-    /// So many acquisitions by each rank, for virtual time. Whoever has not done them all `within`
-    /// that time stops, and gives up what it waits for: a lock that lets somebody starve would
-    /// never end.
+    /// This number of acquisitions by each rank, for virtual time. A rank that has not completed
+    /// them `within` that time stops, and gives up its pending acquisition: otherwise a lock that
+    /// starves a rank would never end the run.
     Operations {
-        /// Of each rank.
+        /// The acquisitions of each rank.
         each: u32,
-        /// At most so long.
+        /// The time limit.
         within: Duration,
     },
-    /// As many as are completed in a length of time, for wall clock. It begins and ends for all
-    /// ranks when the first rank's clock says so, so that all contend all the time, and one that
-    /// waits keeps nobody.
+    /// As many acquisitions as complete in a length of time, for wall-clock time. The window begins
+    /// and ends for all ranks when the first rank's clock has reached the time, so that all ranks
+    /// contend all the time, and a waiting rank does not delay the others.
     Lasting {
         /// Not counted.
         warm_up: Duration,
@@ -40,31 +41,31 @@ pub enum RunLength {
     },
 }
 
-/// What all ranks do.
+/// The parameters of a run, the same for all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// Between acquisitions and inside.
+    /// The operations between acquisitions and inside.
     pub workload: Workload,
-    /// How many are writers'.
+    /// The share of writers.
     pub writers: WriterShare,
-    /// How much.
+    /// The amount of work.
     pub length: RunLength,
-    /// Time every acquisition. Reading the clock costs nothing in virtual time, on wall clock about
-    /// as much as a free lock.
+    /// Whether to time every acquisition. Reading the clock is free in virtual time; in wall-clock
+    /// time it costs about as much as a free lock.
     pub timed: bool,
-    /// Keys of each rank in [`Workload::Dht`].
+    /// The number of keys of each rank in [`Workload::Dht`].
     pub keys: u32,
-    /// Of everything that is drawn, the lock's home included.
+    /// Seed of all random choices, including the lock's home.
     pub seed: u64,
 }
 
-/// Is one rank of `run`, all of which contend for one lock `L`.
+/// Executes one rank of `run`, in which all ranks contend for one lock `L`.
 ///
-/// Collective over the job. It begins and ends with a barrier. The lock's home is drawn, the
-/// protected data is there as well.
+/// Collective over the job. It begins and ends with a barrier. The lock's home is chosen at random,
+/// and also stores the protected data.
 ///
 /// # Errors
-/// [`super::Unsound`] if the lock did not exclude; what the lock or the fabric met.
+/// [`super::Unsound`] if the lock did not exclude; errors of the lock and the fabric.
 pub async fn contend<L: RmaLock>(fabric: &Fabric, run: &Run, options: L::Options) -> ProgramResult<RankRecord> {
     let home = Draws::home(run.seed, fabric.ranks());
     let mut world = Group::world(fabric).await?;
@@ -85,7 +86,7 @@ pub async fn contend<L: RmaLock>(fabric: &Fabric, run: &Run, options: L::Options
         contender.record.elapsed = window.length()?;
     }
     contender.section.check(&mut world).await?;
-    // Until then others look at this rank's memory.
+    // Until then other ranks access this rank's memory.
     world.barrier().await?;
     Ok(contender.record)
 }
@@ -103,14 +104,14 @@ struct Contender<'a, L> {
     draws: Draws,
     work: Work,
     section: Section,
-    /// When acquisitions are given up.
+    /// The time at which pending acquisitions are given up.
     limit: Time,
     record: RankRecord,
 }
 
-/// How long a rank goes on without looking at the clock, about.
+/// The approximate time that a rank runs without reading the clock.
 const UNWATCHED: Duration = Duration::from_micros(10);
-/// Acquisitions between two looks, at most.
+/// The maximum number of acquisitions between two reads of the clock.
 const MOST_UNWATCHED: u32 = 64;
 
 impl<L: RmaLock> Contender<'_, L> {
@@ -135,12 +136,13 @@ impl<L: RmaLock> Contender<'_, L> {
             self.turn().await?;
             let stage = window.stage()?;
             if stage & OVER != 0 {
-                // It came too late to count; that somebody waited so long is true all the same.
+                // The last acquisition completed too late to count, but its waiting time is valid
+                // all the same.
                 self.record.completed = if counting { before } else { [0, 0] };
                 return Ok(());
             }
             if !counting && stage & BEGUN != 0 {
-                // What has just been completed is the first that counts.
+                // The acquisition that has just completed is the first one that counts.
                 let now = self.record.completed;
                 self.record = RankRecord::default();
                 self.record.completed = [now[SHARED] - before[SHARED], now[EXCLUSIVE] - before[EXCLUSIVE]];
@@ -161,7 +163,7 @@ impl<L: RmaLock> Contender<'_, L> {
         }
     }
 
-    /// One acquisition; whether it was in time.
+    /// Performs one acquisition; returns whether it was in time.
     #[inline(always)]
     async fn turn(&mut self) -> ProgramResult<bool> {
         let (drawn, timed) = (self.draws.next(), self.run.timed);
@@ -205,23 +207,24 @@ impl<L: RmaLock> Contender<'_, L> {
     }
 }
 
-/// The warm-up is over.
+/// The warm-up has ended.
 pub(super) const BEGUN: u64 = 1;
-/// So is the time.
+/// The measured time has ended.
 pub(super) const OVER: u64 = 2;
 
 pub(super) struct Window {
     fabric: Fabric,
     region: Region,
     stage: LocalWord<u64>,
-    /// Picoseconds, from who ended it.
+    /// The length of the window in picoseconds, written by the rank that ended it.
     length: LocalWord<u64>,
 }
 
 const LENGTH: u64 = 8;
 
 impl Window {
-    /// Collective over the job. To be kept until nobody can end it any more.
+    /// Creates the window. Collective over the job. The window has to be kept until no rank can end
+    /// it any more.
     pub(super) async fn new(fabric: &Fabric) -> Result<Self> {
         let region = fabric.alloc_symmetric(16).await?;
         let (stage, length) = (region.word(fabric, 0)?, region.word(fabric, LENGTH as usize)?);
@@ -233,12 +236,12 @@ impl Window {
         self.fabric.load(&self.stage)
     }
 
-    /// Tells all ranks.
+    /// Notifies all ranks that the measured time begins.
     pub(super) async fn begin(&self) -> Result<()> {
         self.tell(BEGUN).await
     }
 
-    /// Tells all ranks, and that it took so many picoseconds.
+    /// Notifies all ranks that the measured time has ended, after `took` picoseconds.
     pub(super) async fn end(&self, took: u64) -> Result<()> {
         for rank in self.ranks() {
             self.fabric.put_word(&self.fabric.remote_word(self.region.at(rank, LENGTH))?, took).await?;
@@ -247,7 +250,8 @@ impl Window {
         self.tell(OVER).await
     }
 
-    /// Returns how long it was, once all ranks have met after it.
+    /// Returns the length of the window in picoseconds, once all ranks have passed a barrier after
+    /// its end.
     pub(super) fn length(&self) -> Result<u64> {
         self.fabric.load(&self.length)
     }

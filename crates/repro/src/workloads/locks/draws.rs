@@ -1,4 +1,4 @@
-//! What is left to chance, from a seed.
+//! Random choices derived from a seed.
 
 use core::{fmt, str::FromStr, time::Duration};
 use rand_chacha::{
@@ -8,7 +8,7 @@ use rand_chacha::{
 use rdma_fabric::Rank;
 use serde::{Deserialize, Serialize};
 
-/// How many of 1000 acquisitions are writers' (the literature's F_W).
+/// The number of writers' acquisitions in 1000 (the literature's F_W).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WriterShare(u32);
@@ -18,12 +18,12 @@ impl WriterShare {
     pub const PUBLISHED: [WriterShare; 5] =
         [WriterShare(2), WriterShare(20), WriterShare(50), WriterShare(250), WriterShare(1000)];
 
-    /// `per_mille` of 1000; more than 1000 is 1000.
+    /// Returns a share of `per_mille` in 1000; values above 1000 count as 1000.
     pub const fn per_mille(per_mille: u32) -> Self {
         WriterShare(if per_mille > 1000 { 1000 } else { per_mille })
     }
 
-    /// Returns whether nobody reads.
+    /// Returns whether there are no readers.
     pub const fn is_all(self) -> bool {
         self.0 == 1000
     }
@@ -35,7 +35,7 @@ impl fmt::Display for WriterShare {
     }
 }
 
-/// A share that can't be read.
+/// The text is not a valid share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a share of writers is a number of per cent, from 0 to 100, with at most one decimal")]
 pub struct BadShare;
@@ -51,21 +51,21 @@ impl FromStr for WriterShare {
     }
 }
 
-/// What a rank draws, one number for each acquisition: a stream of ChaCha, a generator that counts,
-/// so that the n-th number is a function of seed, rank and n.
+/// The random choices of a rank, one number for each acquisition: a stream of ChaCha, a
+/// counter-based generator, so that the n-th number is a function of seed, rank and n.
 #[derive(Clone, Debug)]
 pub struct Draws(ChaCha8Rng);
 
-/// The stream of no rank.
+/// A stream that does not belong to any rank.
 const JOB: u64 = u64::MAX;
 
 impl Draws {
-    /// Returns those of `rank`.
+    /// Returns the choices of `rank`.
     pub fn new(seed: u64, rank: Rank) -> Self {
         Self::of_stream(seed, u64::from(rank.number()))
     }
 
-    /// Returns the rank whose memory has the lock and what it protects.
+    /// Returns the rank whose memory stores the lock and the protected data.
     pub fn home(seed: u64, ranks: usize) -> Rank {
         Rank::new(Self::of_stream(seed, JOB).next().of(ranks as u64) as u32)
     }
@@ -76,7 +76,7 @@ impl Draws {
         Draws(numbers)
     }
 
-    /// Of the next acquisition.
+    /// Returns the choices for the next acquisition.
     #[inline]
     #[allow(clippy::should_implement_trait, reason = "it never ends")]
     pub fn next(&mut self) -> Drawn {
@@ -84,24 +84,25 @@ impl Draws {
     }
 }
 
-/// What was drawn for one acquisition.
+/// The random choices for one acquisition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drawn(u64);
 
 impl Drawn {
-    /// Returns whether it is a writer's.
+    /// Returns whether it is a writer's acquisition.
     #[inline]
     pub fn writes(self, share: WriterShare) -> bool {
         (u64::from(self.0 as u32) * 1000) >> 32 < u64::from(share.0)
     }
 
-    /// From 1 to 4 µs.
+    /// Returns a time from 1 to 4 µs.
     #[inline]
     pub fn wait(self) -> Duration {
         Duration::from_nanos(1000 + self.of(3001))
     }
 
-    /// Less than `bound`. Drawn apart from whether it writes.
+    /// Returns a number less than `bound`, which is independent of whether the acquisition is a
+    /// writer's.
     #[inline]
     pub fn of(self, bound: u64) -> u64 {
         ((u128::from(self.0 >> 32) * u128::from(bound)) >> 32) as u64

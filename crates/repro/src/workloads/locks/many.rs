@@ -1,5 +1,5 @@
-//! Contention for many locks, some of them more popular than others, by many clients: what those
-//! who publish locks for disaggregated memory measure (ECSB for each lock).
+//! Contention of many clients for many locks, some of which are more popular than others: the usual
+//! measurement for locks for disaggregated memory (ECSB for each lock).
 
 use super::{
     super::Together,
@@ -11,34 +11,35 @@ use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
 use rma_lock::{Guard, LockError, RmaLock};
 use std::sync::{Mutex, PoisonError};
 
-/// What all ranks want.
+/// The parameters of all ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
-    /// Which lock, how often.
+    /// The frequency of each lock.
     pub popularity: Popularity,
-    /// How many acquisitions are writers'.
+    /// The share of writers.
     pub writers: WriterShare,
-    /// Acquisitions of each rank.
+    /// The number of acquisitions of each rank.
     pub each: u32,
-    /// Who has not done them within this time stops, and gives up what it waits for, if the lock
-    /// can be given up.
+    /// A rank that has not completed them within this time stops, and gives up its pending
+    /// acquisition, if the lock supports that.
     pub within: Duration,
-    /// Of everything that is drawn.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// How they begin and end.
+    /// The common beginning and end.
     pub together: Together,
 }
 
-/// How popular each of a number of locks is: Zipf's law, the n-th in proportion to n to the power of
-/// minus the skew.
+/// The popularity of each of a number of locks: Zipf's law, the n-th in proportion to n to the
+/// power of minus the skew.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Popularity {
-    /// The share of each lock and those before it, of 2³².
+    /// The cumulative share of each lock and those before it, of 2³².
     shares: Vec<u64>,
 }
 
 impl Popularity {
-    /// Of so many locks, at least one; with a skew of 0 all are as popular.
+    /// Returns the popularity of `locks` locks, at least one; with a skew of 0 all are equally
+    /// popular.
     pub fn zipf(locks: u32, skew: f64) -> Self {
         let weight = |n: u32| f64::from(n).powf(-skew);
         let all: f64 = (1..=locks.max(1)).map(weight).sum();
@@ -61,8 +62,8 @@ impl Popularity {
     }
 }
 
-/// How long acquisitions took, of all ranks of a simulated job: readers' and writers'. Ranks by the
-/// hundred thousand can't have histograms of their own.
+/// The times of acquisitions of all ranks of a simulated job, for readers and writers. With
+/// hundreds of thousands of ranks, separate histograms would take too much memory.
 #[derive(Debug, Default)]
 pub struct Waited(Mutex<[Latencies; 2]>);
 
@@ -71,19 +72,19 @@ impl Waited {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)[kind].record_picos(picos);
     }
 
-    /// Returns the readers' and the writers'.
+    /// Returns the times of readers and of writers.
     pub fn into_inner(self) -> [Latencies; 2] {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Is one rank that wants locks `L`, and records in `waited` how long it waited for each.
+/// Executes one rank that acquires locks `L`, and records its waiting times in `waited`.
 ///
-/// Collective over the job. Homes are spread evenly over the
-/// ranks, that of the first lock is drawn. There is nothing inside.
+/// Collective over the job. Homes are distributed evenly over the ranks; that of the first lock is
+/// chosen at random. The critical sections are empty.
 ///
 /// # Errors
-/// What the lock or the fabric met.
+/// Errors of the lock and the fabric.
 pub async fn contend_for_many<L: RmaLock>(
     fabric: &Fabric,
     demand: &Demand,
@@ -99,7 +100,7 @@ pub async fn contend_for_many<L: RmaLock>(
     }
     let inside = demand.together.enter(fabric).await?;
     let record = acquisitions(fabric, demand, &locks, waited).await?;
-    // Others look at this rank's memory until all are done.
+    // Other ranks access this rank's memory until all have finished.
     inside.stay().await?;
     Ok(record)
 }
@@ -136,7 +137,7 @@ async fn acquisitions<L: RmaLock>(
     Ok(record)
 }
 
-/// Releases what was acquired; returns when it was.
+/// Releases an acquired lock; returns the time of the acquisition.
 async fn in_and_out<G: Guard>(fabric: &Fabric, acquired: Result<G, LockError>) -> Result<Time, LockError> {
     let guard = acquired?;
     let inside = fabric.now();

@@ -1,20 +1,20 @@
-//! Contention for one lock, by the names of the literature: LB, ECSB, SOB, WCSB, WARB, DHT.
+//! Contention for one lock, in the workloads of the literature: LB, ECSB, SOB, WCSB, WARB, DHT.
 //!
-//! The names and the bodies are those of Schmid, Besta and Hoefler (High-Performance Distributed
-//! RMA Locks, HPDC 2016, section 5); [`Workload`] says what each does. They are written once, over
-//! any fabric and any [`rma_lock::RmaLock`]: [`contend`] is one rank's part,
+//! The names and the critical sections are those of Schmid, Besta and Hoefler (High-Performance
+//! Distributed RMA Locks, HPDC 2016, section 5); [`Workload`] describes each. They are written
+//! once, over any fabric and any [`rma_lock::RmaLock`]: [`contend`] is one rank's part,
 //! [`compared`] lists the locks.
 //!
-//! # What is drawn
-//! Whether an acquisition is a reader's or a writer's, how long a random wait is, and which key is
-//! read: all of that follows from the seed, the rank and the number of the acquisition alone
-//! ([`Draws`]), so that every lock meets the same demand, and a simulated run can be repeated. A
-//! [`WriterShare`] is one of acquisitions and not of ranks: with 16 ranks a fifth of a per cent of
-//! them would be none.
+//! # Random choices
+//! The kind of an acquisition (reader or writer), the length of a random wait, and the key of a
+//! read depend only on the seed, the rank and the number of the acquisition ([`Draws`]), so that
+//! every lock is subjected to the same demand, and a simulated run can be repeated. A
+//! [`WriterShare`] is a share of acquisitions, not of ranks: with 16 ranks a fifth of a per cent of
+//! the ranks would be none.
 //!
-//! # What is checked
-//! A lock that lets two writers in loses increments of WCSB's counter and inserts into DHT's table;
-//! both are looked for when a run is over ([`Unsound`]). The other bodies leave no trace; for them
+//! # Checks
+//! A lock that admits two writers loses increments of WCSB's counter and inserts into DHT's table;
+//! both are checked at the end of a run ([`Unsound`]). The other workloads leave no trace; for them
 //! the tests watch the lock itself.
 
 mod contend;
@@ -33,7 +33,7 @@ use core::{fmt, str::FromStr};
 use rma_lock::locks::LockKind;
 use serde::{Deserialize, Serialize};
 
-/// Returns the locks that are compared: every kind but [`LockKind::ByNodeBackOff`].
+/// Returns the compared locks: every kind except [`LockKind::ByNodeBackOff`].
 pub fn compared() -> impl Iterator<Item = LockKind> {
     LockKind::ALL.into_iter().filter(|kind| *kind != LockKind::ByNodeBackOff)
 }
@@ -42,17 +42,18 @@ pub fn compared() -> impl Iterator<Item = LockKind> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Workload {
-    /// *Latency benchmark*: acquire and release, nothing inside; its figure is the latency.
+    /// *Latency benchmark*: acquire and release, with an empty critical section; its figure is the
+    /// latency.
     Lb,
-    /// *Empty critical section*: the same as fast as it goes; its figure is the throughput.
+    /// *Empty critical section*: the same at full speed; its figure is the throughput.
     Ecsb,
     /// *Single operation*: a reader gets a word at the lock's home, a writer puts it.
     Sob,
     /// *Workload in the critical section*: a writer increments a counter at the home (get, put), a
     /// reader gets it; then either computes for 1 to 4 µs, still inside.
     Wcsb,
-    /// *Wait after release*: nothing inside, 1 to 4 µs of computing between a release and the next
-    /// acquisition.
+    /// *Wait after release*: an empty critical section, and 1 to 4 µs of computing between a
+    /// release and the next acquisition.
     Warb,
     /// *Distributed hashtable*: a writer inserts a key into a table at the home, a reader looks one
     /// up.
@@ -64,7 +65,7 @@ impl Workload {
     pub const ALL: [Workload; 6] =
         [Workload::Lb, Workload::Ecsb, Workload::Sob, Workload::Wcsb, Workload::Warb, Workload::Dht];
 
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Workload::Lb => "LB",
@@ -76,7 +77,7 @@ impl Workload {
         }
     }
 
-    /// Returns whether only its latencies are a figure: then every acquisition is timed.
+    /// Returns whether its figures are latencies only: then every acquisition is timed.
     pub const fn is_about_latency(self) -> bool {
         matches!(self, Workload::Lb)
     }
@@ -88,7 +89,7 @@ impl fmt::Display for Workload {
     }
 }
 
-/// No workload has this name.
+/// The text is not the name of a workload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no workload is called `{name}`; there are {}", Workload::ALL.map(Workload::name).join(", "))]
 pub struct UnknownWorkload {

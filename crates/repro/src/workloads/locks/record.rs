@@ -1,16 +1,17 @@
-//! What a rank remembers of a run.
+//! The results of one rank in a run.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Index of what readers did.
+/// The index of readers.
 pub const SHARED: usize = 0;
-/// Index of what writers did.
+/// The index of writers.
 pub const EXCLUSIVE: usize = 1;
 
-/// Latencies in nanoseconds, exact below 256 ns and to 1 % above.
+/// Latencies in nanoseconds, exact below 256 ns and accurate to 1 % above.
 ///
-/// A histogram, made with the first latency: an idle one costs a thousand ranks nothing.
+/// A histogram, which is allocated with the first latency: unused ones cost nothing, even for a
+/// thousand ranks.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Counts", into = "Counts")]
 pub struct Latencies(Option<Box<Histogram<u32>>>);
@@ -21,7 +22,7 @@ impl core::fmt::Debug for Latencies {
     }
 }
 
-/// What travels: how many latencies were of about so many nanoseconds.
+/// The serialized form: pairs of an approximate latency in nanoseconds and its count.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent)]
 struct Counts(Vec<(u64, u32)>);
@@ -41,7 +42,7 @@ impl From<Counts> for Latencies {
     }
 }
 
-/// Significant digits of a latency.
+/// The number of significant digits of a latency.
 const DIGITS: u8 = 2;
 
 impl Latencies {
@@ -56,7 +57,7 @@ impl Latencies {
         let _ = all.record_n(ns, count);
     }
 
-    /// Puts another's to these.
+    /// Adds the latencies of another histogram.
     pub fn add(&mut self, other: &Latencies) {
         if let Some(other) = &other.0 {
             // It grows as needed.
@@ -64,22 +65,22 @@ impl Latencies {
         }
     }
 
-    /// Returns how many there are.
+    /// Returns the number of latencies.
     pub fn len(&self) -> u64 {
         self.0.as_ref().map_or(0, |all| all.len())
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no latencies.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the mean, if there are any, in nanoseconds.
+    /// Returns the mean in nanoseconds, if there are any latencies.
     pub fn mean_ns(&self) -> Option<f64> {
         self.any().map(|all| all.mean())
     }
 
-    /// Returns what so large a part of them does not exceed, in nanoseconds; of none nothing.
+    /// Returns the quantile of `part`, in nanoseconds; `None` if there are no latencies.
     pub fn quantile_ns(&self, part: f64) -> Option<u64> {
         self.any().map(|all| all.value_at_quantile(part))
     }
@@ -93,28 +94,28 @@ fn empty() -> Histogram<u32> {
     Histogram::new(DIGITS).expect("two digits are among those that a histogram can have")
 }
 
-/// What one rank did in a run. Arrays are indexed by [`SHARED`] and [`EXCLUSIVE`].
+/// The results of one rank in a run. Arrays are indexed by [`SHARED`] and [`EXCLUSIVE`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RankRecord {
-    /// Acquisitions that were completed.
+    /// The number of completed acquisitions.
     pub completed: [u64; 2],
-    /// From the first of them to the end of the last, in picoseconds.
+    /// The time from the beginning of the first one to the end of the last one, in picoseconds.
     pub elapsed: u64,
-    /// An acquisition was given up because the run's time was over.
+    /// An acquisition was given up because the run's time limit had expired.
     pub gave_up: bool,
-    /// How long acquisitions took, if they were timed.
+    /// The times of acquisitions, if they were measured.
     pub acquire: [Latencies; 2],
-    /// How long acquisition and release took together; what was done inside is not counted.
+    /// The times of acquisition and release together, without the critical section.
     pub pair: [Latencies; 2],
 }
 
 impl RankRecord {
-    /// Completed acquisitions a second.
+    /// Returns the number of completed acquisitions per second.
     pub fn rate(&self) -> f64 {
         if self.elapsed == 0 { 0.0 } else { self.all() as f64 / (self.elapsed as f64 * 1e-12) }
     }
 
-    /// Completed acquisitions of both kinds.
+    /// Returns the number of completed acquisitions of both kinds.
     pub fn all(&self) -> u64 {
         self.completed.iter().sum()
     }

@@ -1,12 +1,12 @@
-//! What a lock protects: the body of each workload, the computing inside, and whether anything was
-//! lost in the end.
+//! The critical section: the body of each workload, the computing inside, and the check for lost
+//! updates at the end.
 
 use super::{Workload, draws::Drawn};
 use crate::workloads::hashtable::{Cells, VolumeSize};
 use core::{hint::black_box, time::Duration};
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region, RemoteWord};
 
-/// A lock did not exclude.
+/// The lock did not exclude.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unsound {
@@ -15,28 +15,28 @@ pub enum Unsound {
     LostIncrements {
         /// The counter's value.
         counted: u64,
-        /// Increments.
+        /// The number of increments.
         made: u64,
     },
-    /// The counter went backwards while a rank looked on.
+    /// The counter decreased between two reads of a rank.
     #[error("the counter was {before} and then {after}")]
     Backwards {
-        /// Seen first.
+        /// The value read first.
         before: u64,
-        /// Seen then.
+        /// The value read later.
         after: u64,
     },
-    /// An insert is missing, or one before it came back.
+    /// An insert is missing, or an earlier value has reappeared.
     #[error("key {key:#x} has {} where its rank inserted {}", value(found), value(inserted))]
     LostInsert {
         /// The key.
         key: u64,
-        /// What its rank, and no other, gave it last.
+        /// The value that the key's rank, the only one to write it, inserted last.
         inserted: Option<u64>,
-        /// What it has.
+        /// The value found.
         found: Option<u64>,
     },
-    /// A key has a value that nobody inserted for it.
+    /// A key has a value that was never inserted for it.
     #[error("key {key:#x} has the value {found:#x}, which is another key's")]
     Strange {
         /// The key.
@@ -50,7 +50,7 @@ fn value(value: &Option<u64>) -> String {
     value.map_or("nothing".into(), |value| format!("{value:#x}"))
 }
 
-/// The protected data of a workload, all at one rank.
+/// The protected data of a workload, all of it at one rank.
 pub(super) enum Protected {
     Nothing,
     Word(RemoteWord<u64>),
@@ -58,25 +58,25 @@ pub(super) enum Protected {
     Table { cells: Cells, keys: u64, inserts: u64 },
 }
 
-/// One rank's way into the protected data.
+/// One rank's access to the protected data.
 pub(super) struct Section {
     fabric: Fabric,
     me: u64,
     ranks: u64,
     home: Rank,
     work: Work,
-    /// SOB's word or WCSB's counter, and on another line all increments as their makers say. Kept
-    /// registered.
+    /// SOB's word or WCSB's counter, and on another line the sum of all increments as counted by
+    /// the ranks. Keeps the memory registered.
     region: Region,
     pub(super) protected: Protected,
 }
 
-/// Where the increments are summed up.
+/// The offset of the sum of increments.
 const MADE: u64 = 64;
 const BYTES: usize = 128;
 
 impl Section {
-    /// Collective over the job.
+    /// Creates the section. Collective over the job.
     pub(super) async fn new(
         world: &mut Group,
         workload: Workload,
@@ -92,7 +92,8 @@ impl Section {
             Workload::Sob => Protected::Word(word),
             Workload::Wcsb => Protected::Counter { word, made: 0, seen: 0 },
             Workload::Dht => {
-                // Keys may all meet in one bucket: as many cells in the heap as there can be keys.
+                // All keys may share one bucket, so the heap has as many cells as there can be
+                // keys.
                 let all = keys.saturating_mul(fabric.ranks() as u32);
                 let cells = Cells::collective(world, home, VolumeSize { buckets: all, heap: all }).await?;
                 Protected::Table { cells, keys: u64::from(keys.max(1)), inserts: 0 }
@@ -102,7 +103,7 @@ impl Section {
         Ok(Section { fabric, me, ranks, home, work, region, protected })
     }
 
-    /// A reader's stay.
+    /// Executes a reader's critical section.
     #[inline]
     pub(super) async fn read(&mut self, drawn: Drawn) -> ProgramResult<()> {
         match &mut self.protected {
@@ -129,7 +130,7 @@ impl Section {
         Ok(())
     }
 
-    /// A writer's.
+    /// Executes a writer's critical section.
     #[inline]
     pub(super) async fn write(&mut self, drawn: Drawn) -> ProgramResult<()> {
         match &mut self.protected {
@@ -158,7 +159,8 @@ impl Section {
         Ok(())
     }
 
-    /// Checks that all that was written is there. Collective over the job; nobody writes any more.
+    /// Checks that all writes are present. Collective over the job, after the last write of any
+    /// rank.
     pub(super) async fn check(&self, world: &mut Group) -> ProgramResult<()> {
         match &self.protected {
             Protected::Nothing | Protected::Word(_) => {}
@@ -186,37 +188,38 @@ impl Section {
     }
 }
 
-/// Key and value of a rank's n-th insert: its keys in turn, each time with another value.
+/// Returns key and value of a rank's `n`-th insert: its keys in turn, each time with another value.
 fn nth_insert(rank: u64, keys: u64, n: u64) -> (u64, u64) {
     let key = rank * keys + n % keys;
     (key, (n / keys) << 32 | u64::from(mark(key)))
 }
 
-/// Returns what every value of a key ends with.
+/// Returns the low half of every value of a key.
 fn mark(key: u64) -> u32 {
     (key as u32).wrapping_mul(0x9e37_79b9) | 1
 }
 
-/// Keeps a rank's CPU busy: the fabric's [`Fabric::compute`] in virtual time, as many turns of a
-/// loop on wall clock.
+/// Keeps a rank's CPU busy: by the fabric's [`Fabric::compute`] in virtual time, by a loop of as
+/// many turns in wall-clock time.
 ///
-/// Turns and not a look at the clock: who is switched out meanwhile has its work still before it,
-/// as a program would.
+/// The loop counts turns instead of reading the clock, so that a preempted rank still has its work
+/// to do afterwards, as in a real program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
-    /// Turns of the loop in a microsecond; `None` in virtual time.
+    /// Turns of the loop per microsecond; `None` in virtual time.
     turns: Option<u64>,
 }
 
-/// Turns that are timed to know how long one takes.
+/// The number of turns that are timed to calibrate the loop.
 const TRIAL: u64 = 4096;
-/// The fastest of so many trials counts: no other work disturbed it.
+/// The number of trials. The fastest one counts, since no other work disturbed it.
 const TRIALS: u32 = 64;
 
 impl Work {
-    /// Learns how fast this rank is.
+    /// Measures the speed of this rank.
     pub(super) async fn calibrated(fabric: &Fabric) -> Self {
-        // On wall clock this takes no time, unless the rank is switched out; not every time.
+        // In wall-clock time this takes no time, unless the rank is preempted, which does not
+        // happen every time.
         const STEP: Duration = Duration::from_micros(1);
         let mut is_virtual = true;
         for _ in 0..16 {
@@ -236,7 +239,7 @@ impl Work {
         Work { turns: Some((TRIAL * 1_000_000).div_ceil(fastest)) }
     }
 
-    /// Is busy for `duration`.
+    /// Keeps the CPU busy for `duration`.
     #[inline]
     pub(super) async fn busy(self, fabric: &Fabric, duration: Duration) {
         match self.turns {

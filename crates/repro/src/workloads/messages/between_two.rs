@@ -1,5 +1,5 @@
-//! Messages between two ranks: latency and bandwidth by size (paper, figure 7 and table 1), and with
-//! many receives posted (table 2).
+//! Messages between two ranks: latency and bandwidth by size (paper, figure 7 and table 1), and
+//! with many posted receives (table 2).
 
 use super::{Library, mpi::Mpi};
 use crate::workloads::{RankFuture, Together};
@@ -31,7 +31,7 @@ impl End {
         })
     }
 
-    /// Gets ready for messages of one size.
+    /// Prepares messages of one size.
     async fn prepare(&mut self, bytes: usize, peer: usize) -> ProgramResult<()> {
         if let End::Tcw { fabric, home, puts } = self {
             let longest = home.len() / 2;
@@ -90,11 +90,11 @@ pub(super) async fn charge(comm: &Communicator, above: Option<&'static str>) {
     }
 }
 
-/// Two ranks send each other messages of each size in turn, `rounds` there and back after a round
+/// Two ranks send each other messages of each size in turn, with `rounds` round trips after one
 /// that is not counted. The result is half a round trip for each size, in picoseconds.
 ///
 /// # Panics
-/// If `rounds` is 0 or a message comes short.
+/// If `rounds` is 0 or a message is too short.
 pub fn ping_pong(
     fabric: Fabric,
     library: Library,
@@ -141,21 +141,21 @@ async fn exchange(end: &mut End, me: usize, peer: usize, bytes: usize, round: u3
     }
 }
 
-/// What [`posted_receives`] measures, in picoseconds.
+/// The measurements of [`posted_receives`], in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Posted {
-    /// Between two calls that post a receive.
+    /// The time between two calls that post a receive.
     pub gap: u64,
-    /// Half a round trip, while all others are posted.
+    /// Half a round trip, while all other receives are posted.
     pub latency: u64,
 }
 
-/// Messages of so many bytes that are exchanged while receives are posted.
+/// The number of messages that are exchanged while receives are posted, and their size in bytes.
 const ROUNDS: usize = 4;
 const BYTES: usize = 4;
 
-/// Both of two ranks post `count` receives, and then exchange messages of 4 bytes for a few of these,
-/// each of which was posted before.
+/// Both of two ranks post `count` receives, and then exchange messages of 4 bytes for a few of
+/// these, each of which was posted before.
 ///
 /// # Panics
 /// If the library is neither FMPL nor MPI, or if `count` is less than 8.
@@ -178,7 +178,7 @@ async fn by_fmpl(fabric: Fabric, count: usize, together: Together) -> ProgramRes
     let (world, peer) = (fmpl.world(), 1 - fmpl.world().me());
     let buffer = world.buffer::<u8>(BYTES * count)?;
     let into = |index: usize| buffer.slice(BYTES * index..BYTES * (index + 1));
-    // The first two messages of an index make its descriptors: flags have two places.
+    // The first two messages of an index create its descriptors: flags have two places.
     for index in (0..count).chain(0..count) {
         round(world, world.irecv(&into(index)?, peer, index).await?, index).await?;
     }
@@ -189,7 +189,7 @@ async fn by_fmpl(fabric: Fabric, count: usize, together: Together) -> ProgramRes
         posted.push(world.irecv(&into(index)?, peer, index).await?);
     }
     let gap = fabric.now().picos_since(begun) / count as u64;
-    // All headers are there when the first message is sent.
+    // All headers have arrived when the first message is sent.
     fabric.flush_all().await?;
     let mut waiting = posted.into_iter().enumerate();
     let mut begun = fabric.now();
@@ -210,7 +210,7 @@ async fn by_fmpl(fabric: Fabric, count: usize, together: Together) -> ProgramRes
     Ok(Posted { gap, latency })
 }
 
-/// There and back; member 0 begins.
+/// Executes one round trip; member 0 begins.
 async fn round(world: &Communicator, receiving: Receiving<'_>, index: usize) -> ProgramResult<()> {
     let peer = 1 - world.me();
     if world.me() == 0 {
@@ -226,7 +226,7 @@ async fn round(world: &Communicator, receiving: Receiving<'_>, index: usize) -> 
 async fn by_mpi(mut mpi: Mpi, fabric: Fabric, count: usize, together: Together) -> ProgramResult<Posted> {
     let (me, peer) = (fabric.rank().index(), 1 - fabric.rank().index());
     let inside = together.enter(&fabric).await?;
-    // That many were posted before; what that took nobody asks.
+    // That many receives are assumed to be posted already; the time to post them is not measured.
     mpi.posted = count;
     let mut begun = fabric.now();
     mpi.post().await;

@@ -6,34 +6,36 @@ use fmpl::{Fmpl, Op};
 use rdma_fabric::{Fabric, LocalSpan, ProgramResult, Time};
 use std::time::Duration;
 
-/// What is done, each for itself: all ranks begin at the same time, by the clock that ranks of a
-/// simulated job share, and the next thing when all have certainly ended.
+/// The operations to measure, each of them separately: all ranks begin at the same time, by the
+/// clock that ranks of a simulated job share, and start the next operation when all have certainly
+/// ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collectives {
-    /// Who does it.
+    /// The library.
     pub library: Library,
-    /// How many barriers.
+    /// The number of barriers.
     pub barriers: usize,
     /// Broadcasts: bytes, and the roots in turn.
     pub broadcasts: Vec<(usize, Vec<usize>)>,
     /// Sums of `f64`: bytes, and the roots in turn.
     pub reductions: Vec<(usize, Vec<usize>)>,
-    /// When the first one begins.
+    /// The time at which the first one begins.
     pub start: Time,
 }
 
-/// How long the parts took one rank, from their common beginning to its own end, in picoseconds.
+/// The times of one rank, from the common beginning of each operation to the rank's own end, in
+/// picoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Each barrier.
+    /// The time of each barrier.
     pub barriers: Vec<u64>,
-    /// Of each size, from each root.
+    /// The times for each size, from each root.
     pub broadcasts: Vec<Vec<u64>>,
-    /// Of each size, to each root.
+    /// The times for each size, to each root.
     pub reductions: Vec<Vec<u64>>,
 }
 
-/// The time that one of them has: more than any needs.
+/// The time reserved for one operation: more than any takes.
 const TURN: Duration = Duration::from_secs(1);
 
 enum Member {
@@ -96,7 +98,7 @@ impl Member {
     }
 }
 
-/// The ranks do what is asked for.
+/// Runs the operations on all ranks.
 ///
 /// # Panics
 /// If the library has no collectives.
@@ -106,7 +108,7 @@ pub fn collectives(fabric: Fabric, what: Collectives) -> RankFuture<Done> {
         let sizes = broadcasts.iter().chain(&reductions).map(|(bytes, _)| *bytes);
         let mut member = Member::new(&fabric, library, sizes.max().unwrap_or(0).max(8)).await?;
         let (mut done, mut next) = (Done::default(), start);
-        // The first of each kind meets peers and makes descriptors.
+        // The first operation of each kind connects peers and creates descriptors.
         for number in 0..=barriers {
             let begun = turn(&fabric, &mut next).await;
             member.barrier().await?;
@@ -140,13 +142,13 @@ pub fn collectives(fabric: Fabric, what: Collectives) -> RankFuture<Done> {
         if let Member::Fmpl(on) = member {
             on.fmpl.finalize().await?;
         }
-        // Nobody's memory goes while others use it.
+        // The memory of each rank remains until the others have stopped using it.
         fabric.sleep_until(begun + TURN).await;
         Ok(done)
     })
 }
 
-/// Returns the list with its first entry once more before it, which is marked.
+/// Returns the list preceded by a copy of its first entry, which is marked.
 fn first_twice<T>(list: &[T]) -> impl Iterator<Item = (bool, &T)> {
     list.iter().take(1).map(|first| (true, first)).chain(list.iter().map(|one| (false, one)))
 }

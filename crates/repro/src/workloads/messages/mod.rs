@@ -1,8 +1,8 @@
 //! Workloads of the FMPL paper (section 6): messages between two ranks, many posted receives,
 //! barriers, broadcasts and reductions, each by the libraries that the paper compares.
 //!
-//! FMPL is this project's crate. What it is compared with are software terms: the messages
-//! that such a library sends, over the same machine, with the library's layers charged.
+//! FMPL is this project's crate. The libraries with which it is compared are software terms: the
+//! messages that such a library sends, over the same machine, with the library's layers charged.
 
 mod between_two;
 mod collective;
@@ -14,34 +14,35 @@ pub use collective::{Collectives, Done, collectives};
 use fmpl::{Choice, Options};
 use std::fmt;
 
-/// What sends the messages.
+/// The library that sends the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Library {
-    /// A put whose descriptor (TCW) is reused: no message, for nobody posts a receive.
+    /// A put whose descriptor (TCW) is reused. It is not a message, since no receive is posted.
     Tcw,
-    /// FMPL; collectives by hardware where there is any for their members, as measured.
+    /// FMPL. Collectives use hardware where it is available to their members, as measured.
     Fmpl,
-    /// FMPL, collectives by software.
+    /// FMPL with collectives in software.
     FmplSoftware,
-    /// BLACS on FMPL, of contiguous matrices, which it does not pack.
+    /// BLACS on FMPL, for contiguous matrices, which it does not pack.
     BlacsFmpl,
     /// MPI.
     Mpi(Memory),
-    /// BLACS on MPI, which makes a derived datatype for each message and packs it.
+    /// BLACS on MPI, which creates a derived datatype for each message and packs it.
     BlacsMpi(Memory),
 }
 
-/// What memory MPI's messages are in.
+/// The kind of memory of MPI's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Memory {
-    /// All of the program's static memory is open to remote access (`-rdma`): nothing is copied.
+    /// All of the program's static memory is open to remote access (`-rdma`), so messages are not
+    /// copied.
     Rdma,
     /// Messages are copied at both ends.
     Copied,
 }
 
 impl Library {
-    /// Those of the paper's figure 7.
+    /// The libraries of the paper's figure 7.
     pub const BETWEEN_TWO: [Library; 7] = [
         Library::Tcw,
         Library::Fmpl,
@@ -52,7 +53,7 @@ impl Library {
         Library::BlacsMpi(Memory::Copied),
     ];
 
-    /// Those of its figures 8 to 11.
+    /// The libraries of the paper's figures 8 to 11.
     pub const COLLECTIVE: [Library; 5] = [
         Library::Fmpl,
         Library::FmplSoftware,

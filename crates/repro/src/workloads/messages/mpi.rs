@@ -1,14 +1,15 @@
-//! MPI and BLACS on it, as software terms.
+//! MPI, and BLACS on it, as software terms.
 //!
-//! A message is one put into the receiver's memory with a notice behind it. What the libraries do
-//! around it are layers of the machine's table, each charged where the library would do it:
+//! A message is one put into the receiver's memory, followed by a notice. The libraries' other work
+//! consists of layers of the machine's table, each charged where the library would perform it:
 //! `mpi` and `blacs_mpi` for each message, `copy` and `pack` for each of its bytes, at both ends;
-//! `mpi.scan` for each posted receive that a new one is compared with, `mpi.match` for each that an
-//! arriving message is compared with. Bodies are not looked at: all go to the same place.
+//! `mpi.scan` for each posted receive with which a new one is compared, `mpi.match` for each with
+//! which an arriving message is compared. The contents of messages are never read: all go to the
+//! same place.
 //!
-//! Collectives: binary trees of messages. Where the network has a barrier and broadcasts for the
-//! members, MPI uses these (paper, sections 6.2 and 6.3). How is not described; here a broadcast is
-//! copied, multicast as a whole and copied, one after the other, between two barriers.
+//! Collectives are binary trees of messages. Where the network has a barrier and broadcasts for the
+//! members, MPI uses these (paper, sections 6.2 and 6.3). The paper does not describe how; here a
+//! broadcast is copied, multicast as a whole and copied, one after the other, between two barriers.
 
 use super::Memory;
 use rdma_fabric::{
@@ -22,11 +23,11 @@ pub(super) struct Mpi {
     group: Group,
     memory: Memory,
     is_blacs: bool,
-    /// Where messages go.
+    /// The destination of messages.
     region: Region,
-    /// How many messages of each rank have come and not been received.
+    /// For each rank, the number of messages that have arrived and have not been received.
     arrived: Vec<usize>,
-    /// How many receives are posted and unmatched.
+    /// The number of posted receives that have not been matched.
     pub(super) posted: usize,
     hardware: Option<Hardware>,
 }
@@ -57,7 +58,7 @@ impl Mpi {
         Ok(self.region.span(&self.fabric, 0, bytes)?)
     }
 
-    /// Charges what one end does with a message's bytes.
+    /// Charges one end's handling of a message's bytes.
     async fn handle_bytes(&self, bytes: usize) {
         if self.is_blacs {
             self.fabric.charge_bytes("pack", bytes).await;
@@ -83,7 +84,7 @@ impl Mpi {
         Ok(())
     }
 
-    /// Posts a receive beside those that are posted.
+    /// Posts a further receive.
     pub(super) async fn post(&mut self) {
         for _ in 0..self.posted {
             self.fabric.charge("mpi.scan").await;
@@ -91,14 +92,14 @@ impl Mpi {
         self.posted += 1;
     }
 
-    /// Receives a message, for which no receive was posted before.
+    /// Receives a message for which no receive was posted before.
     pub(super) async fn receive(&mut self, from: usize, bytes: usize) -> ProgramResult<()> {
         self.matched(from).await?;
         self.handle_bytes(bytes).await;
         Ok(())
     }
 
-    /// Waits for the message of a posted receive, with which all that are posted are compared.
+    /// Waits for the message of a posted receive, which is compared with all posted receives.
     pub(super) async fn wait(&mut self, from: usize, bytes: usize) -> ProgramResult<()> {
         self.matched(from).await?;
         for _ in 0..self.posted {
@@ -120,7 +121,7 @@ impl Mpi {
 
     // ----- collectives ---------------------------------------------------------------------------
 
-    /// By hardware, or up the tree and down again.
+    /// Executes a barrier by hardware, or up and down the tree.
     pub(super) async fn barrier(&mut self) -> ProgramResult<()> {
         if let Some(hardware) = &mut self.hardware {
             return hardware.meet().await;
@@ -133,8 +134,8 @@ impl Mpi {
         let Some(mut hardware) = self.hardware.take() else { return self.down(bytes, root).await };
         self.call().await;
         hardware.meet().await?;
-        // Into the memory that is at the same place everywhere, and out of it, whatever the
-        // program's memory is.
+        // The data is copied into the memory that has the same address on all nodes, and out of it,
+        // regardless of the program's own memory.
         if self.group.me() == root {
             self.fabric.charge_bytes("copy", bytes).await;
             let everywhere = hardware.everywhere.slice(0..bytes)?;

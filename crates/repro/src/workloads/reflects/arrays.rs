@@ -12,7 +12,7 @@ pub(super) struct Arrays {
     arrays: Vec<Array<f64>>,
     reflect: Reflect,
     what: Dynamics,
-    /// What is packed goes into messages.
+    /// Whether faces are packed and sent as messages.
     packed: bool,
 }
 
@@ -21,12 +21,12 @@ impl Arrays {
         let fabric = group.fabric().clone();
         let mapping = what.grid.mapping()?;
         let mut set = NodeSet::new(group, mapping.nodes().clone())?.with_transport(transport);
-        // The paper's runtime updates no corners.
+        // The paper's runtime does not update corners.
         let reflect = Reflect::widths(&what.grid.widths()).orthogonal();
         let mut arrays = Vec::with_capacity(what.variables);
         for _ in 0..what.variables {
             let array = set.array(&mapping)?;
-            // Makes the schedule.
+            // Creates the schedule.
             set.explain(&array, &reflect).await?;
             arrays.push(array);
         }
@@ -34,7 +34,7 @@ impl Arrays {
         Ok(Arrays { fabric, set, arrays, reflect, what, packed })
     }
 
-    /// Charges what the runtime does before data move.
+    /// Charges the runtime's work before the data transfer.
     async fn begin(&self) {
         self.fabric.charge("xmp.reflect").await;
         if self.packed {

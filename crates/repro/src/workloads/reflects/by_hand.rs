@@ -1,4 +1,4 @@
-//! Puts written by hand, a command for each block: what the paper's RDMA versions do.
+//! Puts written by hand, with a command for each block, as in the paper's RDMA versions.
 
 use super::{Dynamics, Face, faces};
 use rdma_fabric::{
@@ -8,21 +8,22 @@ use rdma_fabric::{
 use std::ops::Range;
 use xmp_reflect::Corners;
 
-/// Who waits for whom.
+/// The synchronization of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Meeting {
-    /// Neighbours for each other: the receiver says that its shadow may be overwritten, the sender
-    /// that it has been.
+    /// Neighbours wait for each other: the receiver reports that its shadow may be overwritten, the
+    /// sender that it has been overwritten.
     Neighbours,
-    /// All for all, before and after, in the network's barrier unit: what XcalableMP's runtime does if
-    /// its barriers are the unit's.
+    /// All ranks wait for each other, before and after, in the network's barrier unit, as in
+    /// XcalableMP's runtime if its barriers use the unit.
     Barriers,
 }
 
 /// One rank's puts: a command for each block, or for each face if they are packed.
 pub(super) struct ByHand {
     fabric: Fabric,
-    /// By array. They share the memory of the blocks, whose contents nobody looks at.
+    /// One entry for each array. The arrays share the memory of the blocks, whose contents are
+    /// never read.
     variables: Vec<Variable>,
     barrier: Option<Barrier>,
     _memory: Region,
@@ -35,24 +36,24 @@ struct Variable {
     number: u64,
 }
 
-/// What is put to a neighbour.
+/// The puts to a neighbour.
 struct Out {
     to: Rank,
     blocks: Vec<(LocalSpan<u8>, RemoteSpan<u8>)>,
     /// The neighbour writes the number of the exchange for which its shadow is free.
     ready: LocalWord<u64>,
-    /// Where the number of the exchange goes whose blocks are there.
+    /// Receives the number of the exchange whose blocks have arrived.
     arrived: RemoteWord<u64>,
 }
 
-/// What a neighbour puts here.
+/// The puts from a neighbour.
 struct In {
     from: Rank,
     ready: RemoteWord<u64>,
     arrived: LocalWord<u64>,
 }
 
-/// Bytes between words that different ranks write.
+/// The distance in bytes between words that different ranks write.
 const LINE: usize = 64;
 
 impl ByHand {
@@ -63,7 +64,8 @@ impl ByHand {
             sends.iter_mut().for_each(|face| face.blocks = 1);
         }
         let (most, sides) = (sends.iter().map(|face| face.bytes).max().unwrap_or(0), sends.len());
-        // By side: what is sent, what is received. By array and side: a word READY, a word ARRIVED.
+        // The layout: for each side, the sent and the received data; for each array and side, a
+        // word READY and a word ARRIVED.
         let (each, words) = (2 * most, (2 * most * sides).next_multiple_of(LINE));
         let memory = fabric.alloc_symmetric(words + what.variables * sides * 2 * LINE).await?;
         let (mine, at) = (fabric.rank(), |rank, offset: usize| memory.at(rank, offset as u64));
@@ -114,20 +116,20 @@ impl ByHand {
         meet(&self.fabric, barrier).await
     }
 
-    /// Returns the bytes that an array's faces have together.
+    /// Returns the total size of an array's faces in bytes.
     pub(super) fn bytes(&self) -> usize {
         let outs = self.variables.first().map_or(&[][..], |variable| &variable.outs);
         outs.iter().flat_map(|out| &out.blocks).map(|(from, _)| from.len()).sum()
     }
 
-    /// Says that shadows may be overwritten, of all these arrays before any data, behind which READYs
-    /// would queue; and puts blocks.
+    /// Reports that the shadows of all these arrays may be overwritten, before any data, behind
+    /// which the READY words would queue; then puts the blocks.
     pub(super) async fn start(&mut self, variables: Range<usize>) -> ProgramResult<()> {
         self.ready(variables.clone()).await?;
         self.put(variables).await
     }
 
-    /// Says that shadows may be overwritten.
+    /// Reports that the shadows may be overwritten.
     pub(super) async fn ready(&mut self, variables: Range<usize>) -> ProgramResult<()> {
         for Variable { ins, number, .. } in &mut self.variables[variables] {
             *number += 1;
@@ -138,7 +140,7 @@ impl ByHand {
         Ok(())
     }
 
-    /// Puts blocks to each neighbour whose shadow may be overwritten.
+    /// Puts the blocks to each neighbour, once its shadow may be overwritten.
     pub(super) async fn put(&self, variables: Range<usize>) -> ProgramResult<()> {
         let fabric = &self.fabric;
         for Variable { outs, number, .. } in &self.variables[variables] {
@@ -150,7 +152,8 @@ impl ByHand {
         Ok(())
     }
 
-    /// Says that blocks have arrived, and waits for all of these arrays.
+    /// Reports to the neighbours that their blocks have arrived, and waits for the blocks of all
+    /// these arrays.
     pub(super) async fn wait(&mut self, variables: Range<usize>) -> ProgramResult<()> {
         let (fabric, variables) = (&self.fabric, &self.variables[variables]);
         for Variable { outs, number, .. } in variables {
@@ -171,14 +174,14 @@ impl Out {
     /// Posts all blocks.
     async fn put(&self, fabric: &Fabric) -> ProgramResult<()> {
         for (from, to) in &self.blocks {
-            // That they have left is known when they are flushed.
+            // A later flush waits until they have been sent.
             drop(fabric.post(Put { to, from: from.clone(), notice: None }).await?);
         }
         Ok(())
     }
 }
 
-/// Waits for all, as `MPI_Barrier` does where hardware has one.
+/// Waits for all ranks, as `MPI_Barrier` does where hardware provides a barrier.
 async fn meet(fabric: &Fabric, barrier: &mut Barrier) -> ProgramResult<()> {
     fabric.charge("mpi").await;
     barrier.start()?;

@@ -1,4 +1,4 @@
-//! Who exchanges how much with whom: what the mapping of the paper's arrays says.
+//! The peers and sizes of the exchanges, derived from the mapping of the paper's arrays.
 
 use super::super::dynamics::SHADOW;
 use prdma_offload::Layout;
@@ -6,30 +6,30 @@ use rdma_fabric::ProgramResult;
 use std::num::NonZeroUsize;
 use xmp_reflect::{Align, Corners, Format, Mapping, Nodes, Order, Plan, Shadow, Split, Template, Transfer, Widths};
 
-/// Bytes of an element.
+/// The size of an element in bytes.
 const ELEMENT: u64 = 8;
 
-/// A grid of cells, and the nodes that it is distributed over, in blocks of columns.
+/// A grid of cells, and the nodes over which it is distributed, in blocks of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grid {
     /// Cells in i and j.
     pub horizontal: [usize; 2],
-    /// Cells of a column, numbered from 1; arrays have an element 0 besides.
+    /// Cells of a column, numbered from 1; arrays have an additional element 0.
     pub vertical: usize,
     /// Nodes in i and j.
     pub nodes: [NonZeroUsize; 2],
 }
 
-/// One end of what two nodes exchange for one array.
+/// One side of the exchange of two nodes for one array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Face {
     /// The other node.
     pub peer: usize,
-    /// Where the receiver's shadow is: below its block in i, above it, below in j, above.
+    /// The place of the receiver's shadow: below its block in i, above it, below in j, above.
     pub side: usize,
-    /// All bytes.
+    /// The total size in bytes.
     pub bytes: usize,
-    /// Runs of bytes that lie together in the array.
+    /// The number of contiguous runs of bytes in the array.
     pub blocks: usize,
 }
 
@@ -57,7 +57,8 @@ impl Grid {
         [Widths::NONE, periodic, periodic]
     }
 
-    /// Returns a node's cells: those around which a stencil reads no shadow, and the others.
+    /// Returns the numbers of a node's cells: those around which a stencil reads no shadow, and the
+    /// others.
     pub fn cells(&self, node: usize) -> ProgramResult<[usize; 2]> {
         let mapping = self.mapping()?;
         let split = Split::new(&mapping, node, &self.widths())?;
@@ -69,7 +70,7 @@ impl Grid {
     }
 }
 
-/// Returns what a node sends, and what it receives, for one array.
+/// Returns the faces that a node sends, and those that it receives, for one array.
 pub fn faces(grid: &Grid, node: usize, widths: &[Widths], corners: Corners) -> ProgramResult<[Vec<Face>; 2]> {
     let mapping = grid.mapping()?;
     let strides = mapping.part(node)?.strides();

@@ -1,9 +1,10 @@
-//! Persistent messages of derived datatypes whose blocks the message layer gathers and scatters by
-//! itself.
+//! Persistent messages of derived datatypes whose blocks the message layer itself gathers and
+//! scatters.
 //!
-//! It gathers short blocks into fragments, and sends each as soon as it is full, while it gathers the
-//! next one; the receiver's scatters them as they come. One thread does it, since the layer does not
-//! know that there are others. A block that fills a fragment by itself goes as it is.
+//! The layer gathers short blocks into fragments, and sends each fragment as soon as it is full,
+//! while it gathers the next one; the receiver's layer scatters them as they arrive. One thread
+//! does this, since the layer does not know of other threads. A block that fills a fragment by
+//! itself is sent without a copy.
 
 use super::{Dynamics, Face, datatype, faces};
 use rdma_fabric::{
@@ -12,34 +13,34 @@ use rdma_fabric::{
 use std::ops::Range;
 use xmp_reflect::Corners;
 
-/// Bytes of a fragment, at most, unless it is one block.
+/// The maximum size of a fragment in bytes, unless it is a single block.
 const FRAGMENT: usize = 16 << 10;
 
 /// One rank's messages.
 pub(super) struct Gathered {
     fabric: Fabric,
-    /// By array.
+    /// One entry for each array.
     variables: Vec<Variable>,
-    /// Faces of a block. Notices say `array × sides + side`.
+    /// The number of faces of a block. The data of a notice is `array × sides + side`.
     sides: usize,
     _memory: Region,
 }
 
 struct Variable {
     outs: Vec<Out>,
-    /// By side.
+    /// One entry for each side.
     ins: Vec<In>,
     /// The number of the exchange.
     number: u64,
 }
 
-/// What is sent to a neighbour.
+/// The messages to a neighbour.
 struct Out {
     to: Rank,
     fragments: Vec<(LocalSpan<u8>, RemoteSpan<u8>, Fragment)>,
-    /// The neighbour writes the number of the exchange whose fragments it can take.
+    /// The neighbour writes the number of the exchange whose fragments it can accept.
     ready: LocalWord<u64>,
-    /// What the notices of its fragments say.
+    /// The data of the notices of its fragments.
     notice: u64,
 }
 
@@ -47,19 +48,19 @@ struct Out {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fragment {
     bytes: usize,
-    /// Blocks that are copied; 0 if it is one that goes as it is.
+    /// The number of copied blocks; 0 if the fragment is one block that is not copied.
     blocks: usize,
 }
 
-/// What comes from a neighbour.
+/// The messages from a neighbour.
 struct In {
     ready: RemoteWord<u64>,
     fragments: Vec<Fragment>,
-    /// Fragments that have come, of all exchanges.
+    /// The number of fragments that have arrived, over all exchanges.
     arrived: u64,
 }
 
-/// Bytes between words that different ranks write.
+/// The distance in bytes between words that different ranks write.
 const LINE: usize = 64;
 
 impl Gathered {
@@ -68,7 +69,8 @@ impl Gathered {
         let [sends, mut receives] = faces(&what.grid, group.me(), &what.grid.widths(), Corners::Orthogonal)?;
         receives.sort_by_key(|face| face.side);
         let most = sends.iter().map(|face| face.bytes).max().unwrap_or(0).next_multiple_of(LINE);
-        // By side: the sender's fragments, the receiver's; by array and side, a word READY.
+        // The layout: for each side, the sender's fragments and the receiver's; for each array and
+        // side, a word READY.
         let (words, sides) = (sends.len() * 2 * most, sends.len());
         let memory = fabric.alloc_symmetric(words + what.variables * sides * LINE).await?;
         let word = |variable: usize, face: &Face| (words + (variable * sides + face.side) * LINE) as u64;
@@ -100,7 +102,8 @@ impl Gathered {
         &self.fabric
     }
 
-    /// Says that fragments of these arrays can come, then gathers and sends theirs.
+    /// Reports that the fragments of these arrays can be received, then gathers and sends this
+    /// rank's own fragments.
     pub(super) async fn start(&mut self, variables: Range<usize>) -> ProgramResult<()> {
         let fabric = &self.fabric;
         for Variable { ins, number, .. } in &mut self.variables[variables.clone()] {
@@ -122,7 +125,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// Scatters what arrives, until all of these arrays is there.
+    /// Scatters arriving fragments, until all of these arrays have arrived.
     pub(super) async fn wait(&mut self, variables: Range<usize>) -> ProgramResult<()> {
         for variable in variables {
             while self.variables[variable].is_waiting() {
@@ -156,7 +159,7 @@ impl Fragment {
     }
 }
 
-/// Cuts a face into fragments; a block that two of them share counts with both.
+/// Splits a face into fragments; a block that two fragments share counts for both.
 fn cut(face: &Face) -> Vec<Fragment> {
     let length = face.bytes / face.blocks;
     if length >= FRAGMENT {

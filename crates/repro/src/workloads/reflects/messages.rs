@@ -3,15 +3,16 @@
 use super::{ByHand, Dynamics, FACES, Meeting};
 use rdma_fabric::{Fabric, Group, ProgramResult};
 
-/// One rank's messages with its four neighbours: receives posted, faces packed and sent, all of it
-/// anew each time, then unpacked.
+/// One rank's messages with its four neighbours. Each exchange posts receives, packs and sends
+/// faces, and unpacks the received ones; requests are not persistent.
 ///
-/// A receive tells the sender that its memory is free, and the sender puts the packed face there, as
-/// MPI libraries do with messages of this length. What MPI costs above that is charged.
+/// A receive notifies the sender that its memory is free, and the sender puts the packed face
+/// there, as MPI libraries do with messages of this length. The additional costs of MPI are
+/// charged.
 pub(super) struct Messages {
     fabric: Fabric,
     puts: ByHand,
-    /// Bytes of all faces of an array.
+    /// The size of all faces of an array in bytes.
     bytes: usize,
     what: Dynamics,
 }

@@ -1,9 +1,11 @@
-//! The communication of SCALE-LES's dynamical core (XcalableMP paper, section 6): after each stage of
-//! a step, the shadows of several arrays are updated, in one of the ways that the paper compares.
+//! The communication of SCALE-LES's dynamical core (XcalableMP paper, section 6): after each stage
+//! of a step, the shadows of several arrays are updated, in one of the ways that the paper
+//! compares.
 //!
-//! Nothing is computed: a stage takes the time that it would. Who exchanges how much with whom is what
-//! [`xmp_reflect::Plan`] says of the real mapping, whoever carries it out; the libraries with which
-//! arrays are compared send as many bytes, in as many blocks, from memory of their own.
+//! Nothing is computed: a stage only takes the corresponding time. The peers and sizes of the
+//! exchanges are those of [`xmp_reflect::Plan`] for the real mapping, for every library. The
+//! libraries with which arrays are compared send the same number of bytes, in the same number of
+//! blocks, from memory of their own.
 
 mod arrays;
 mod by_hand;
@@ -23,10 +25,10 @@ use messages::Messages;
 use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::{ops::Range, time::Duration};
 
-/// Who exchanges the shadows.
+/// The library that exchanges the shadows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Library {
-    /// Messages written by hand: packed by the program, sent anew each time.
+    /// Messages written by hand: packed by the program, with new sends for each exchange.
     Messages,
     /// XcalableMP's runtime over persistent messages of derived datatypes, whose blocks the message
     /// layer gathers and scatters, one after the other, on the program's core.
@@ -39,53 +41,54 @@ pub enum Library {
     ByHand(Meeting),
 }
 
-/// When what is computed, and when what is exchanged.
+/// The order of computation and exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// A stage, then one array after the other.
     InTurn,
-    /// As in turn, with each exchange started and waited for apart (`async`, `wait_async`).
+    /// The same, with each exchange started and waited for separately (`async`, `wait_async`).
     Apart,
-    /// All arrays started together, what needs no shadow computed meanwhile, the rest after the wait.
+    /// All arrays are started together, the cells that need no shadow are computed meanwhile, the
+    /// others after the wait.
     Overlapped,
 }
 
-/// What is run.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dynamics {
     /// The grid and its nodes.
     pub grid: Grid,
-    /// Arrays whose shadows are updated.
+    /// The number of arrays whose shadows are updated.
     pub variables: usize,
-    /// Stages of a step, each followed by an update.
+    /// The number of stages of a step, each followed by an update.
     pub stages: u32,
-    /// Stages before those that are measured.
+    /// The number of stages before the measured ones.
     pub warm_up: u32,
-    /// Steps that are measured.
+    /// The number of measured steps.
     pub steps: u32,
-    /// What a rank takes for a stage of a cell, in picoseconds.
+    /// The time that a rank takes for a stage of a cell, in picoseconds.
     pub cell: u64,
-    /// How much longer than that a rank takes at most, in ten-thousandths: a share drawn anew for each
-    /// rank and stage.
+    /// The maximum additional time of a rank, in ten-thousandths: a random share of it is chosen
+    /// for each rank and stage.
     pub imbalance: u64,
-    /// Who exchanges.
+    /// The library that exchanges.
     pub library: Library,
-    /// In which order.
+    /// The order of computation and exchange.
     pub order: Order,
-    /// Whether several threads pack, which they start and end for each face.
+    /// Whether several threads pack, which are started and ended for each face.
     pub threads: bool,
 }
 
-/// What a rank's measured steps took, in picoseconds.
+/// The times of a rank's measured steps, in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Took {
-    /// All.
+    /// The total time.
     pub all: u64,
-    /// Not computing.
+    /// The time without computation.
     pub exchanging: u64,
 }
 
-/// The ranks step.
+/// Runs the steps of one rank.
 pub fn dynamics(fabric: Fabric, what: Dynamics, together: Together) -> RankFuture<Took> {
     Box::pin(run(fabric, what, together))
 }
@@ -114,8 +117,8 @@ async fn compute(fabric: &Fabric, picos: u64) {
 }
 
 impl Dynamics {
-    /// Returns how long a rank computes in a stage, in whole nanoseconds: on cells around which a
-    /// stencil reads no shadow, and on the others.
+    /// Returns the time that a rank computes in a stage, in whole nanoseconds: on cells around
+    /// which a stencil reads no shadow, and on the others.
     fn stage(&self, fabric: &Fabric, cells: [usize; 2], number: u32) -> [u64; 2] {
         // A share of 2^32.
         let drawn = mixed(u64::from(fabric.rank().number()) << 32 | u64::from(number)) >> 32;
@@ -123,7 +126,7 @@ impl Dynamics {
         cells.map(|cells| cells as u64 * self.cell / 10_000 * longer / 1000 * 1000)
     }
 
-    /// Charges starts and ends of threads for packing, or unpacking, the faces of an array.
+    /// Charges the start and end of threads for packing, or unpacking, the faces of an array.
     async fn fork(&self, fabric: &Fabric) {
         if self.threads {
             for _ in 0..FACES {
@@ -133,16 +136,16 @@ impl Dynamics {
     }
 }
 
-/// Charges what starts persistent messages of derived datatypes.
+/// Charges the start of persistent messages of derived datatypes.
 async fn datatype(fabric: &Fabric) {
     fabric.charge("xmp.reflect").await;
     messages::charge(fabric, &["mpi"]).await;
 }
 
-/// Faces of a node's block.
+/// The number of faces of a node's block.
 const FACES: usize = 4;
 
-/// Returns a number that says nothing about the one given (SplitMix64's last step).
+/// Returns a pseudo-random number derived from `number` (SplitMix64's last step).
 fn mixed(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -178,8 +181,8 @@ impl Member {
         })
     }
 
-    /// Computes a stage, which takes so many picoseconds without shadows and with them, and updates all
-    /// shadows.
+    /// Computes a stage, with these times in picoseconds for cells without and with shadows, and
+    /// updates all shadows.
     async fn stage(&mut self, fabric: &Fabric, what: &Dynamics, cells: [u64; 2]) -> ProgramResult<()> {
         if what.order == Order::Overlapped {
             self.start(0..what.variables).await?;
@@ -218,7 +221,7 @@ impl Member {
         }
     }
 
-    /// Starts to update the shadows of these arrays.
+    /// Starts updating the shadows of these arrays.
     async fn start(&mut self, variables: Range<usize>) -> ProgramResult<()> {
         match self {
             Member::Gathered(gathered) => {
@@ -239,7 +242,7 @@ impl Member {
                     arrays.start(variable).await?;
                 }
             }
-            // Written to exchange at once, like what the paper compares with.
+            // Hand-written programs exchange immediately, like the paper's baselines.
             Member::Messages(_) | Member::ByHand(_) => {
                 for variable in variables {
                     self.exchange(variable).await?;
@@ -249,7 +252,7 @@ impl Member {
         Ok(())
     }
 
-    /// Waits for the arrays that were started.
+    /// Waits for the started arrays.
     async fn wait(&mut self, variables: Range<usize>) -> ProgramResult<()> {
         match self {
             Member::Gathered(gathered) => gathered.wait(variables).await,

@@ -1,4 +1,4 @@
-//! The plan's jobs, one after the other.
+//! Sequential execution of the plan's jobs.
 
 use super::{
     Nodes, Point, ReflectRun, SMALL, Swept, Version, XmpPlan,
@@ -16,12 +16,12 @@ use crate::{
 use rdma_fabric::Time;
 use tofu2_sim::virt::{NetworkModel, Platform, Timeline};
 
-/// All ranks begin when set-up is certainly over, and stay until all are done.
+/// All ranks begin after the end of set-up, and stay until all have finished.
 pub(super) const TOGETHER: Together =
     Together::Clock { start: BEGIN, end: Time::from_picos(3_600_000_000_000_000_000) };
 
 impl XmpPlan {
-    /// Returns what is run on so many ranks in i and j.
+    /// Returns the workload for these numbers of ranks in i and j.
     pub(super) fn dynamics(&self, library: Library, ranks: [u32; 2]) -> Dynamics {
         Dynamics {
             grid: XmpPlan::grid(ranks),
@@ -38,10 +38,11 @@ impl XmpPlan {
     }
 }
 
-/// The plan's jobs, one after the other.
+/// The sequential execution of the plan's jobs.
 pub(super) struct Running<'a> {
     plan: &'a XmpPlan,
-    /// How much longer an array takes on 1024 nodes than on 16 where all wait for all, in picoseconds.
+    /// The additional time of an array on 1024 nodes compared to 16, for versions in which all
+    /// nodes wait for each other, in picoseconds.
     further: Vec<(Version, u64)>,
     runner: Runner<'a>,
 }
@@ -51,12 +52,12 @@ impl<'a> Running<'a> {
         Running { plan, further: Vec::new(), runner }
     }
 
-    /// Returns all jobs have run: the timeline, if one was asked for.
+    /// Ends the plan after all jobs have run; returns the timeline, if one was requested.
     pub(super) fn end(self) -> Option<Timeline> {
         self.runner.end()
     }
 
-    /// Runs a job, and returns what its slowest rank took for all steps.
+    /// Runs a job, and returns the times of its slowest rank for all steps.
     fn job(&mut self, label: String, setting: Setting, what: Dynamics) -> Result<(Took, JobRecord), ReproError> {
         let simulated = self.runner.run(label, setting, &async |fabric| dynamics(fabric, what, TOGETHER).await)?;
         let slowest = simulated.outs.into_iter().max_by_key(|took| took.all);
@@ -89,7 +90,7 @@ impl<'a> Running<'a> {
 
     pub(super) fn flat(&mut self, version: Version, nodes: Nodes) -> Result<ReflectRun, ReproError> {
         let of = self.of(version, nodes.flat);
-        // A core instead of eight.
+        // One core instead of eight.
         let what = Dynamics { cell: 8 * of.cell, threads: false, ..of };
         let setting =
             self.setting(version.machine(&with(self.plan.platform.clone(), "copy_threads", 1)), nodes.flat_shape, 8);
@@ -97,8 +98,8 @@ impl<'a> Running<'a> {
         Ok(self.record((version, nodes), ran))
     }
 
-    /// Runs arrays with the blocks of 1024 nodes on FX100, with as many threads and as long computing.
-    /// Returns seconds of a step, and of those in which nothing is computed.
+    /// Runs arrays with the blocks of 1024 nodes on FX100, with as many threads and as much
+    /// computation. Returns the seconds of a step, and those of them without computation.
     pub(super) fn what_if(
         &mut self,
         transport: Transport,
@@ -112,8 +113,8 @@ impl<'a> Running<'a> {
         Ok((took.all as f64 * 1e-12, took.exchanging as f64 * 1e-12, job))
     }
 
-    /// Runs a version with the blocks of 1024 nodes, and perhaps another value of a constant. Returns
-    /// seconds of a step.
+    /// Runs a version with the blocks of 1024 nodes, optionally with another value of a constant.
+    /// Returns the seconds of a step.
     pub(super) fn swept(
         &mut self,
         version: Version,
@@ -128,15 +129,17 @@ impl<'a> Running<'a> {
                 CELL => what.cell = value,
                 IMBALANCE => {
                     (what.imbalance, shape) = (value, Shape::new(&[16, 16]));
-                    // Half as far to the other end as on 1024 nodes, so hops take twice as long.
+                    // The distance to the other end is half of that on 1024 nodes, so hops take
+                    // twice as long.
                     let hop = platform.value("hop").map_or(0, |hop| 2 * hop);
                     platform = with(platform, "hop", hop);
                 }
                 name => platform = with(platform, name, value),
             }
         }
-        // Barriers take longer with more nodes. One array, once, is enough, for others take as long,
-        // unless ranks differ; and where nothing changes barriers, 16 nodes and the difference are.
+        // Barriers take longer with more nodes. It suffices to run one array once, since all arrays
+        // take equally long unless ranks differ. If the changed constant does not affect barriers,
+        // it suffices to run 16 nodes and to add the known difference.
         let alone = version.has_barriers() && what.imbalance == 0;
         let mut further = 0;
         if alone {
@@ -160,7 +163,8 @@ impl<'a> Running<'a> {
         Ok((picos as f64 * 1e-12, job))
     }
 
-    /// Compares, on 16 and on 1024 nodes, a version in which all wait for all. Returns the jobs as one.
+    /// Compares the times of a version in which all nodes wait for each other, on 16 and on 1024
+    /// nodes. Returns the record of the jobs.
     pub(super) fn distance(&mut self, version: Version) -> Result<JobRecord, ReproError> {
         let mut took = [0; 2];
         let mut jobs = Vec::with_capacity(2);
@@ -199,7 +203,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Returns the record of several jobs as that of one.
+/// Combines the records of several jobs into one.
 fn joined(label: String, jobs: &[JobRecord]) -> JobRecord {
     let most = |of: fn(&JobRecord) -> u64| jobs.iter().map(of).max().unwrap_or(0);
     let cost = Cost {
@@ -212,7 +216,7 @@ fn joined(label: String, jobs: &[JobRecord]) -> JobRecord {
     JobRecord { label, cost, trace_hash: joint_hash(jobs), atomics: None, gets: None }
 }
 
-/// Returns the machine with another value, if it has such a constant.
+/// Returns the machine with another value of a constant, if it has that constant.
 fn with(platform: Platform, name: &str, value: u64) -> Platform {
     platform.clone().with(name, value).unwrap_or(platform)
 }
@@ -221,7 +225,8 @@ fn sides(shape: Shape) -> [u32; 2] {
     [shape.sides()[0], shape.sides()[1]]
 }
 
-/// Returns the same on so many nodes, each with a block as on 1024.
+/// Returns the same workload on a torus of this shape, with blocks of the same size as on 1024
+/// nodes.
 fn small(what: Dynamics, shape: Shape) -> Dynamics {
     let mut grid = XmpPlan::grid(sides(shape));
     grid.horizontal = grid.nodes.map(|nodes| nodes.get() * XmpPlan::HORIZONTAL / 32);

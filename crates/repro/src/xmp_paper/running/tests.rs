@@ -1,4 +1,4 @@
-//! What the runs are based on.
+//! The assumptions behind the runs.
 
 use super::*;
 use crate::{
@@ -11,8 +11,8 @@ fn nothing() -> XmpPlan {
     XmpPlan { nodes: Vec::new(), flat: Vec::new(), ranges: Vec::new(), ..XmpPlan::paper(0) }
 }
 
-/// Returns what so many stages of a version take besides computing, with the blocks of 1024 nodes on
-/// another number of nodes.
+/// Returns the time of `stages` stages of a version without the computation, with the blocks of
+/// 1024 nodes on another number of nodes.
 fn exchanging_for(stages: u32, version: Version, shape: Shape, network: NetworkModel) -> f64 {
     let (plan, mut progress) = (XmpPlan { stages, ..nothing() }, Progress::silent());
     let mut running = Running::new(&plan, Runner::new(&mut progress, 1, None));
@@ -55,7 +55,8 @@ fn stages_take_equally_long() {
     }
 }
 
-/// Returns by how much an ordering holds on a machine, between versions that only meet neighbours.
+/// Returns the margin of an ordering on a machine, between versions that synchronize only with
+/// neighbours.
 fn margin(ordering: Ordering, platform: &Platform) -> f64 {
     let (plan, mut progress) = (XmpPlan { platform: platform.clone(), ..nothing() }, Progress::silent());
     let runner = Runner::new(&mut progress, 1, None);

@@ -1,11 +1,11 @@
-//! The operations that the modules of the peers say they take.
+//! The numbers of operations that the modules of the peers document.
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use repro::lock_bench::peers::{dec::DecLock, mcs::McsLock, shift::ShiftLock};
 use rma_lock::{Guard, RmaLock};
 use tofu2_sim::virt::{Job, Platform};
 
-/// Rank 1 takes a free lock `times` times and lets go of it.
+/// Rank 1 acquires and releases a free lock `times` times.
 async fn alone<L: RmaLock<Options = ()>>(fabric: Fabric, exclusive: bool, times: u32) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let lock = L::symmetric_with(&fabric, Rank::new(0), ()).await?;
@@ -23,7 +23,7 @@ async fn alone<L: RmaLock<Options = ()>>(fabric: Fabric, exclusive: bool, times:
     Ok(())
 }
 
-/// Returns atomics and gets of one pair.
+/// Returns the numbers of atomics and gets of one pair.
 fn of_a_pair<L: RmaLock<Options = ()>>(exclusive: bool) -> [u64; 2] {
     let of = |times| {
         let run = Job::new(&Platform::fx100(), 2).run(&async |fabric| alone::<L>(fabric, exclusive, times).await);

@@ -1,5 +1,5 @@
-//! The published locks against a network that delivers in any order: small jobs under every order,
-//! larger ones at random, and each with steps done wrong.
+//! The published locks on a network that delivers in any order: small jobs under every order,
+//! larger ones at random, and each lock with mutants.
 
 use explore::{
     Explorer, Probe, Stop, Verdict,
@@ -10,8 +10,8 @@ use repro::lock_bench::peers::{dec::DecLock, shift::ShiftLock};
 use rma_lock::{Guard, RmaLock};
 
 const HOME: Rank = Rank::new(0);
-/// How many answers a rank gets on its way in, or out, before a path is cut: some polls more than
-/// operations of an acquisition or a release.
+/// The number of replies that a rank receives during an acquisition or a release before a path is
+/// cut: enough for all its operations and some polls.
 const PATIENCE: u32 = 14;
 /// The fact that counts writers inside.
 const WRITERS: u32 = 0;
@@ -20,11 +20,12 @@ const READERS: u32 = 1;
 /// The fact that counts writes.
 const WRITES: u32 = 2;
 
-/// One rank's part: takes the lock so often, shared (`R`) or exclusively (`W`) in turn.
+/// One rank's part: acquires the lock once for each letter of `turns`, shared (`R`) or exclusive
+/// (`W`).
 async fn turns<L: RmaLock<Options = ()>>(fabric: Fabric, probe: Probe, turns: &'static str) -> ProgramResult<()> {
     let memory = GroupMemory::symmetric(&fabric, L::bytes(&(), fabric.ranks())).await?;
     let lock = L::over(&fabric, memory, HOME, ())?;
-    // What is protected is where the lock is not.
+    // The protected word is not at the lock's home.
     let shared = fabric.alloc_symmetric(8).await?;
     let word = fabric.remote_word::<u64>(shared.at(Rank::new(fabric.ranks() as u32 - 1), 0))?;
     for (turn, kind) in turns.chars().enumerate() {
@@ -51,14 +52,14 @@ async fn turns<L: RmaLock<Options = ()>>(fabric: Fabric, probe: Probe, turns: &'
     Ok(())
 }
 
-/// Returns an explorer that knows what must hold: no writer beside anybody.
+/// Returns an explorer with the invariant: a writer excludes all other ranks.
 fn explorer(ranks: &[&str]) -> Explorer<'static> {
     Explorer::new(ranks.len()).patience(PATIENCE).leave_together().always("mutual exclusion", |view| {
         view.fact(WRITERS) == 0 || view.fact(WRITERS) == 1 && view.fact(READERS) == 0
     })
 }
 
-/// What each rank does, and about half of the number of states there are.
+/// The acquisitions of each rank, and about half of the number of states.
 type Case = (&'static [&'static str], u64);
 
 fn exhausts<L: RmaLock<Options = ()>>(mistake: Option<Mistake>, cases: &[Case]) {
@@ -68,7 +69,8 @@ fn exhausts<L: RmaLock<Options = ()>>(mistake: Option<Mistake>, cases: &[Case]) 
             turns::<L>(mistake.map_or(fabric.clone(), |mistake| mutant(fabric, mistake)), probe, ranks[me])
         });
         println!("{} {ranks:?}: {report}", L::NAME);
-        // What polls may go on doing so: such paths are cut, everything else is exhausted.
+        // A polling rank may poll for ever: such paths are cut, all others are explored
+        // exhaustively.
         assert!(matches!(report.verdict, Verdict::Exhausted | Verdict::Stopped(Stop::Steps(_))), "{report}");
         assert!(report.contradiction.is_none(), "{report}");
         assert!(report.states >= at_least, "{ranks:?}: {}", report.states);
@@ -90,7 +92,7 @@ fn shift_lock_is_right_in_every_order() {
     );
 }
 
-/// Readers get in after two writers in a row.
+/// Readers are admitted after two consecutive writers.
 #[test]
 fn shift_lock_changes_its_mode_in_every_order() {
     exhausts::<ShiftLock>(Some(Mistake::Hurried), &[(&["WR", "W", "W"], 50_000), (&["WW", "WW", "R"], 650_000)]);
@@ -139,10 +141,10 @@ fn dec_lock_is_right_in_random_orders() {
     passes_at_random::<DecLock>();
 }
 
-/// A step done wrong, by all ranks alike.
+/// A mutant of a step, the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mistake {
-    /// Releases do not flush what the holder put.
+    /// Releases do not flush the holder's puts.
     NotFlushed,
     /// ShiftLock: the first writer does not wait for the readers it finds.
     ReadersOverlooked,
@@ -152,15 +154,15 @@ enum Mistake {
     SecondWriterOverlooked,
     /// ShiftLock: a reader does not wait.
     WritersOverlooked,
-    /// ShiftLock: no mistake, but a successor is told that it is the 16th writer in a row.
+    /// ShiftLock: not a defect, but a successor is notified that it is the 16th writer in a row.
     Hurried,
-    /// ShiftLock: the successor of such a writer does not wait for the readers that were let in.
+    /// ShiftLock: the successor of such a writer does not wait for the admitted readers.
     LetInOverlooked,
     /// DecLock: a writer is not counted as one.
     CountedAsReader,
-    /// DecLock: every writer says that it found no other.
+    /// DecLock: every writer's entry claims that the writer found no other one.
     AlwaysAlone,
-    /// DecLock: an entry says that it reads.
+    /// DecLock: an entry claims to be a reader's.
     EntryReads,
 }
 
@@ -197,7 +199,7 @@ impl Mutation for Mistake {
 
     fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
         match amo {
-            // Two or three ranks: counts of two bits.
+            // Two or three ranks, so counts have two bits.
             Amo::Add(5) if *self == Mistake::CountedAsReader && in_lock(addr) && addr.offset == 0 => Amo::Add(4),
             Amo::Add(add) if *self == Mistake::CountedAsReader && in_lock(addr) && add == 16 - 5 => Amo::Add(16 - 4),
             amo => amo,

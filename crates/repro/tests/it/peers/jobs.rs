@@ -13,7 +13,7 @@ use tofu2_sim::{
 
 const RANKS: usize = 12;
 const EACH: u32 = 25;
-/// Longer than what a put takes.
+/// Longer than a put takes.
 const JITTER: Duration = Duration::from_micros(5);
 
 fn run(workload: Workload, writers: u32, seed: u64) -> Run {
@@ -21,8 +21,8 @@ fn run(workload: Workload, writers: u32, seed: u64) -> Run {
     Run { workload, writers: WriterShare::per_mille(writers), length, timed: false, keys: 4, seed }
 }
 
-/// Peers under a watch, in every workload and with shares of writers that differ, each seed with
-/// other delays. (Spinning is one of ours.)
+/// Watched peers, in every workload and with different shares of writers, each seed with different
+/// delays. (Spinning is one of our own locks.)
 #[test]
 fn peers_exclude_and_everybody_gets_in() {
     for peer in [Peer::ShiftLock, Peer::DecLock, Peer::Mcs] {
@@ -46,7 +46,7 @@ fn peers_exclude_and_everybody_gets_in() {
     }
 }
 
-/// So many ranks that a queue is longer than what DecLock reads of it at once.
+/// Enough ranks that a queue is longer than the part of it that DecLock reads at once.
 #[test]
 fn peers_exclude_where_queues_are_long() {
     for (peer, share) in [(Peer::ShiftLock, 20), (Peer::DecLock, 2), (Peer::DecLock, 300)] {

@@ -6,7 +6,7 @@
 //! left.
 
 use super::{heap::Extent, mapping::Mapping};
-use crate::available::{self, STEP};
+use crate::available::{self, Left, STEP};
 use rdma_fabric::{FabricError, Rank, error::OutOfMachineMemory};
 
 /// Bytes taken at once. Other ranks may take as many between the comparison and the taking.
@@ -78,8 +78,8 @@ impl Pages {
                 let left = (end - at) as u64;
                 let taken = available::check(left, available::memory())
                     .map_err(|left| {
-                        let (ranks, available) = (1, left.amount);
-                        Some(FabricError::from(OutOfMachineMemory { rank, requested, ranks, available }))
+                        let Left { amount: available, limit } = left;
+                        Some(FabricError::from(OutOfMachineMemory { rank, requested, ranks: 1, available, limit }))
                     })
                     .and_then(|()| self.reserve(segment, at, PIECE.min(end - at)));
                 taken.inspect_err(|_| self.release(start, at))?;

@@ -180,8 +180,8 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
     let refusal = |available| match &allocator.symmetric.lacking {
         None => out_of_memory(segment, me, bytes, available),
         Some(left) => {
-            let (ranks, available) = (allocator.unchecked.ranks(), left.amount);
-            FabricError::from(OutOfMachineMemory { rank: me, requested: bytes, ranks, available })
+            let (ranks, limit) = (allocator.unchecked.ranks(), left.limit.clone());
+            FabricError::from(OutOfMachineMemory { rank: me, requested: bytes, ranks, available: left.amount, limit })
         }
     };
     let taken = taken.map_err(refusal).and_then(|extent| match allocator.symmetric.free_slot() {

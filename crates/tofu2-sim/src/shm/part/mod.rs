@@ -28,6 +28,7 @@ pub use heap::Heap;
 pub use standstill::Waiting;
 
 use super::{
+    admission,
     endpoint::Endpoint,
     job::State,
     memory::{
@@ -42,6 +43,15 @@ use rdma_fabric::{
     Deps, Fabric, FabricError, Program, ProgramResult, Rank, Region, RegionKey, RemoteAddr, Result, provider::Place,
 };
 use std::sync::Arc;
+
+/// Checks that this machine has room for `ranks` processes that a launcher is about to start, with
+/// `threads` threads and `descriptors` open files of the launcher for each. Takes no resources.
+///
+/// # Errors
+/// [`JobError::TooManyRanks`].
+pub fn check_room(ranks: usize, threads: u64, descriptors: u64) -> Result<(), JobError> {
+    admission::of_part_processes(ranks, threads, descriptors)
+}
 
 /// The parameters that the ranks of a node agree on before they share memory.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Puts straight to the neighbours' arrays, where those have keys.
+//! Puts directly to the neighbours' arrays, where those have keys.
 
 use super::Out;
 use crate::{

@@ -1,4 +1,4 @@
-//! Where things are in each node's part of the window.
+//! The layout of each node's part of the window.
 
 use crate::plan::Plan;
 

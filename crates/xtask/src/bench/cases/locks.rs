@@ -1,4 +1,4 @@
-//! The readers-writer lock of an idle remote rank, and locks that both ranks want at once.
+//! The readers-writer lock of an idle remote rank, and locks that both ranks acquire at once.
 
 use super::{
     Case,

@@ -1,6 +1,7 @@
-//! Jobs that are cut, as a model: real coordinators, standbys and seekers, and what ranks remember, over
-//! connections whose messages come in any order of connections and as late as may be. Hosts are cut
-//! apart and joined at any moment, and processes are killed. What a run does follows from its seed.
+//! A model of partitioned jobs: real coordinators, standbys, seekers and rank memories, over
+//! connections whose messages are delivered in any order of connections and arbitrarily late. Hosts
+//! are partitioned and reconnected at any moment, and processes are killed. A run is determined by
+//! its seed.
 
 mod rank;
 mod run;
@@ -19,14 +20,14 @@ use std::{
 
 const LEASE: Duration = Duration::from_millis(1600);
 
-/// What a rank does wrong.
+/// A mutant of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrong {
-    /// A step of a coordinator.
+    /// A mutant of a coordinator.
     Job(Mistake),
-    /// Who has gone elsewhere still answers the old coordinator.
+    /// A rank that has changed to another coordinator still answers the old one.
     AnswersBoth,
-    /// Who gives up a connection ends it.
+    /// A rank that gives up a connection ends it.
     EndsConnections,
 }
 
@@ -34,12 +35,12 @@ enum Wrong {
 struct Place {
     job: Job,
     node: u32,
-    /// The rank whose process has it; the first has one of its own.
+    /// The rank whose process contains it; the first place has a process of its own.
     rank: Option<u32>,
     open: bool,
 }
 
-/// A connection of a rank to a place. `None` is its end.
+/// A connection of a rank to a place. `None` is the end of the connection.
 struct Wire {
     place: usize,
     rank: u32,
@@ -49,22 +50,23 @@ struct Wire {
     closed: bool,
 }
 
-/// A job.
+/// The state of a job.
 struct World {
     now: Instant,
     places: Vec<Place>,
     ranks: Vec<Rank>,
     wires: BTreeMap<u64, Wire>,
-    /// To which part each host belongs.
+    /// The partition of each host.
     parts: Vec<u32>,
-    /// Which place has resumed which epoch, in this order.
+    /// The resumed epochs and their places, in the order of resumption.
     resumed: Vec<(usize, u64)>,
     wrong: Option<Wrong>,
     succession: Succession,
 }
 
 impl World {
-    /// Starts a job with these nodes of ranks, whose coordinator is on one of them or on a host of its own.
+    /// Starts a job with these nodes of ranks. Its coordinator runs on one of them or on a host of
+    /// its own.
     fn new(nodes: &[u32], host: u32, succession: Succession, wrong: Option<Wrong>) -> Self {
         let now = Instant::now();
         let mut job = Job::new(plan(nodes.len(), succession), 7, now).with_mistake(mistake(wrong));
@@ -96,7 +98,7 @@ impl World {
         self.places.push(Place { job, node, rank: Some(rank), open: true });
     }
 
-    /// Ends a coordinator or standby: its connections end.
+    /// Ends a coordinator or standby, and so its connections.
     fn shut(&mut self, place: usize) {
         if std::mem::take(&mut self.places[place].open) {
             for wire in self.wires.values_mut().filter(|wire| wire.place == place && !wire.closed) {
@@ -119,7 +121,8 @@ impl World {
         self.wires.values_mut().filter(|wire| wire.rank == rank).for_each(|wire| wire.up.push_back(None));
     }
 
-    /// Returns what can be delivered: a connection, and whether it goes up.
+    /// Returns the deliverable messages: a connection, and whether the message goes to the
+    /// coordinator.
     fn deliverable(&self) -> Vec<(u64, bool)> {
         let reachable = self.wires.iter().filter(|(_, wire)| {
             let node = self.ranks[0].memory.nodes[wire.rank as usize];
@@ -154,7 +157,7 @@ impl World {
         self.carry_out(place);
     }
 
-    /// Does what a coordinator has ordered.
+    /// Executes the orders of a coordinator.
     fn carry_out(&mut self, place: usize) {
         while let Some(order) = self.places[place].job.next_order() {
             let (token, frame) = match order {
@@ -173,7 +176,7 @@ impl World {
         }
     }
 
-    /// Lets a little time pass.
+    /// Lets `time` pass.
     fn pass(&mut self, time: Duration) {
         self.now += time;
         for place in 0..self.places.len() {
@@ -185,7 +188,7 @@ impl World {
         (0..self.ranks.len() as u32).for_each(|rank| self.tick(rank));
     }
 
-    /// Returns the coordinators that have ranks which run.
+    /// Returns the coordinators that have running ranks.
     fn going_on(&self) -> Vec<usize> {
         let runs = |place: &Place| {
             place.open
@@ -195,8 +198,8 @@ impl World {
         (0..self.places.len()).filter(|place| runs(&self.places[*place])).collect()
     }
 
-    /// Returns what must not be, if it is: a coordinator resumes an epoch after another one has done so
-    /// since it did, or two have one epoch.
+    /// Returns a violation, if there is one: a coordinator resumes an epoch after another one has
+    /// resumed one since its own last, or two coordinators have resumed the same epoch.
     fn contradiction(&self) -> Option<String> {
         let mut places: Vec<usize> = self.resumed.iter().map(|(place, _)| *place).collect();
         places.dedup();

@@ -12,7 +12,7 @@ use crate::{
 };
 use std::time::Instant;
 
-/// What a rank is about.
+/// The state of a rank.
 enum State {
     /// It has a coordinator, over this connection.
     Member(u64),
@@ -23,9 +23,9 @@ enum State {
 struct Search {
     seeker: Seeker,
     candidates: Vec<u32>,
-    /// Those that were asked and have not answered.
+    /// The standbys that were asked and have not answered.
     asked: Vec<usize>,
-    /// The connection of its vote.
+    /// The connection over which it has voted.
     vote: Option<(u64, usize)>,
     dead: Vec<u32>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Rank {
     state: State,
     heard: Instant,
     beaten: Instant,
-    /// The rank whose process has its coordinator, if it was found.
+    /// The rank whose process runs the coordinator, if the coordinator was elected.
     host: Option<u32>,
 }
 
@@ -46,7 +46,7 @@ impl Rank {
         Self { memory: Memory::new(rank, nodes.into()), state, heard: now, beaten: now, host: None }
     }
 
-    /// Ends it; tells whether it ran.
+    /// Ends it; returns whether it was running.
     pub(super) fn end(&mut self) -> bool {
         !matches!(std::mem::replace(&mut self.state, State::Ended), State::Ended)
     }
@@ -65,7 +65,7 @@ impl World {
         self.wires.get_mut(&token).into_iter().for_each(|wire| wire.up.push_back(Some(up.clone())));
     }
 
-    /// Lets a rank hear a message, or the end of its connection.
+    /// Delivers a message, or the end of its connection, to a rank.
     pub(super) fn hear(&mut self, rank: u32, token: u64, down: Option<(Down, Frame)>) {
         let this = &mut self.ranks[rank as usize];
         let wanted = match &this.state {
@@ -122,7 +122,7 @@ impl World {
         own.into_iter().for_each(|place| self.shut(place));
     }
 
-    /// Lets a rank that has lost its coordinator seek another.
+    /// Makes a rank that has lost its coordinator seek another one.
     fn seek(&mut self, rank: u32, ended: bool) {
         let Some(token) = self.ranks[rank as usize].is_member_over() else { return };
         match self.wrong {
@@ -150,7 +150,7 @@ impl World {
         self.ranks[rank as usize].state = State::Seeking(Box::new(search));
     }
 
-    /// Lets a rank do what is due.
+    /// Performs the actions of a rank that are due.
     pub(super) fn tick(&mut self, rank: u32) {
         let now = self.now;
         let this = &mut self.ranks[rank as usize];
@@ -200,7 +200,7 @@ impl World {
         }
     }
 
-    /// Lets a rank hear the standbys that it has asked and reaches.
+    /// Delivers the answers of the standbys that a rank has asked and can reach.
     fn hear_answers(&mut self, rank: u32) {
         let State::Seeking(search) = &self.ranks[rank as usize].state else { return };
         let nodes = self.ranks[rank as usize].memory.nodes.clone();

@@ -4,7 +4,7 @@ use super::{LEASE, Mistake, World, Wrong};
 use crate::{Succession, coordinator::job::Phase};
 use std::time::Duration;
 
-/// Random numbers that follow from a seed.
+/// Random numbers determined by a seed.
 struct Dice(u64);
 
 impl Dice {
@@ -24,18 +24,18 @@ impl Dice {
 
 const STEP: Duration = Duration::from_millis(LEASE.as_millis() as u64 / 16);
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug, PartialEq, Eq)]
 enum Ended {
-    /// Ranks go on with the first coordinator.
+    /// Ranks continue with the first coordinator.
     AsBefore,
-    /// Ranks go on with another.
+    /// Ranks continue with another coordinator.
     Elsewhere,
     Nobody,
 }
 
-/// Runs a job that follows from `seed`: it is cut, joined and cut again, and processes are killed, while
-/// messages are late or not.
+/// Runs a job determined by `seed`: it is partitioned, reconnected and partitioned again, and
+/// processes are killed, while messages are delayed or not.
 fn run(seed: u64, wrong: Option<Wrong>) -> Result<Ended, String> {
     let mut dice = Dice(seed);
     let hosts = 2 + dice.below(4);
@@ -65,7 +65,7 @@ fn run(seed: u64, wrong: Option<Wrong>) -> Result<Ended, String> {
             return Err(problem);
         }
     }
-    // Nothing is late any more, and all comes to an end.
+    // From here on no message is delayed, and the run comes to its end.
     for _ in 0..16 * 6 {
         deliver_some(&mut world, &mut dice, usize::MAX);
         world.pass(STEP);
@@ -73,7 +73,7 @@ fn run(seed: u64, wrong: Option<Wrong>) -> Result<Ended, String> {
     settle(&world)
 }
 
-/// Delivers messages in any order; one in `late` stays for later.
+/// Delivers messages in any order; one in `late` is delayed.
 fn deliver_some(world: &mut World, dice: &mut Dice, late: usize) {
     loop {
         let all = world.deliverable();
@@ -129,7 +129,8 @@ fn of_many_cut_jobs_one_part_goes_on_at_most() {
     (0..40_000).for_each(|seed| assert!(run(seed, None).is_ok(), "seed {seed}: {:?}", run(seed, None)));
 }
 
-/// Asserts that a run goes wrong. The first that did so when this was written has the seed `from`.
+/// Asserts that a run detects the mutant. When this was written, `from` was the first seed that
+/// did.
 fn is_found(wrong: Wrong, from: u64) {
     let found = (from..from + 100_000).find_map(|seed| run(seed, Some(wrong)).err().map(|problem| (seed, problem)));
     println!("{wrong:?}: {found:?}");
@@ -161,8 +162,9 @@ fn connections_stay_open() {
     is_found(Wrong::EndsConnections, 1_357);
 }
 
-/// The coordinator, which does not hear the last two of five hosts, tells their loss; the moment that it
-/// has, the third is cut off with them, and has not heard so.
+/// The coordinator, which does not receive messages from the last two of five hosts, reports their
+/// loss. At the moment when it has done so, the third host is cut off together with them, and has
+/// not received the report.
 fn cut_off_with_the_lost(wrong: Option<Wrong>) -> Result<Ended, String> {
     let mut world = World::new(&[0, 1, 2, 3, 4], 0, Succession::AfterSilence, wrong);
     let is_late = |token: u64, up: bool| up && token > 3;

@@ -1,4 +1,4 @@
-//! Coming.
+//! Acquiring.
 
 use super::{Dec, Held, layout::Entry};
 use rma_lock::Result;

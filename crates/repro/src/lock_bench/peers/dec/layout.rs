@@ -1,56 +1,56 @@
 //! The header of a queue in the home's memory, and its entries.
 
-/// How wide the fields are: as wide as a number of so many ranks.
+/// The field widths: a number takes as many bits as the number of ranks requires.
 ///
-/// * Header: `head | participants:bits | writers:bits`. The head counts releases; what is added to
-///   it beyond its width wraps off the top.
+/// * Header: `head | participants:bits | writers:bits`. The head counts releases; the carry out of
+///   the head's width is dropped.
 /// * Entry: `index | rank + 1:bits | alone:1 | exclusive:1`, and 0 before it is first written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Layout {
     bits: u32,
-    /// Entries of the ring, minus one.
+    /// The number of entries of the ring, minus one.
     ring: u64,
 }
 
-/// The widest numbers for which the head still counts 16 turns of the ring.
+/// The maximum width for which the head still counts 16 turns of the ring.
 const WIDEST: u32 = 20;
-/// The number of ranks that a queue serves.
+/// The maximum number of ranks of a queue.
 pub(super) const RANKS: u32 = (1 << WIDEST) - 1;
 
-/// Who has come, is inside or waits.
+/// The state of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Header {
-    /// The position of the first.
+    /// The position of the first participant.
     pub(super) head: u64,
-    /// How many.
+    /// The number of participants, inside or waiting.
     pub(super) participants: u64,
-    /// How many of them are writers.
+    /// The number of writers among them.
     pub(super) writers: u64,
 }
 
-/// One that waits.
+/// A waiting participant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
     /// [`super::super::lock::Seat::name`].
     pub(super) name: u64,
     pub(super) exclusive: bool,
-    /// A writer that found no other one in the queue: everybody before it reads.
+    /// A writer that found no other writer in the queue: all participants before it are readers.
     pub(super) alone: bool,
 }
 
-/// What an entry's place says about a position.
+/// The meaning of an entry for a position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Found {
-    /// Who waits there.
+    /// This participant waits there.
     Waits(Entry),
-    /// Nothing yet, or nothing ever.
+    /// No entry has been written for it yet, or never will be.
     Nothing,
-    /// Somebody waits there one turn of the ring later: the position is long past.
+    /// A participant waits there one turn of the ring later: the position was taken off long ago.
     Later,
 }
 
 impl Layout {
-    /// For so many ranks, at most [`RANKS`].
+    /// Returns the layout for this number of ranks, at most [`RANKS`].
     pub(super) fn of(ranks: u32) -> Self {
         let ranks = ranks.max(1);
         Layout { bits: u32::BITS - ranks.leading_zeros(), ring: u64::from(ranks).next_power_of_two() - 1 }
@@ -61,7 +61,7 @@ impl Layout {
         self.ring + 1
     }
 
-    /// Returns the place of a position's entry.
+    /// Returns the index of a position's entry.
     pub(super) fn place(self, position: u64) -> u64 {
         position & self.ring
     }
@@ -75,7 +75,7 @@ impl Layout {
         (position + steps) & self.positions()
     }
 
-    /// Returns how far `to` is behind `from`.
+    /// Returns the distance from `from` to `to`.
     pub(super) fn distance(self, from: u64, to: u64) -> u64 {
         to.wrapping_sub(from) & self.positions()
     }
@@ -85,12 +85,12 @@ impl Layout {
         Header { head: bits >> (2 * self.bits), participants: bits >> self.bits & count, writers: bits & count }
     }
 
-    /// Returns what one adds to the header that comes.
+    /// Returns the value that an arriving participant adds to the header.
     pub(super) fn arrive(self, exclusive: bool) -> u64 {
         (1 << self.bits) + u64::from(exclusive)
     }
 
-    /// Returns what one adds to it that leaves: it takes the first off.
+    /// Returns the value that a leaving participant adds to the header: it takes the first one off.
     pub(super) fn leave(self, exclusive: bool) -> u64 {
         (1u64 << (2 * self.bits)).wrapping_sub(self.arrive(exclusive))
     }
@@ -99,7 +99,7 @@ impl Layout {
         position << (self.bits + 2) | entry.name << 2 | u64::from(entry.alone) << 1 | u64::from(entry.exclusive)
     }
 
-    /// Returns what `bits`, in the place of `position`, say about it.
+    /// Returns the meaning of `bits`, stored in the entry of `position`, for that position.
     pub(super) fn found(self, position: u64, bits: u64) -> Found {
         let written = bits >> (self.bits + 2);
         let name = bits >> 2 & ((1 << self.bits) - 1);

@@ -1,4 +1,4 @@
-//! Leaving, and letting in.
+//! Leaving, and admitting the next participants.
 
 use super::{
     super::lock::named,
@@ -8,14 +8,14 @@ use super::{
 use rdma_fabric::{Amo, RemoteSpan, join::join_all, op};
 use rma_lock::Result;
 
-/// Entries that a release reads in its batch: the artifact's whole ring, with cohorts.
+/// The number of entries that a release reads in its batch: the artifact's whole ring with cohorts.
 pub(super) const AHEAD: u64 = 32;
-/// Entries that are read at once, where more are needed: the artifact's whole ring, without.
+/// The number of entries in one further read: the artifact's whole ring without cohorts.
 const PIECE: u64 = 512;
-/// Messages that are on their way at once.
+/// The maximum number of messages in flight.
 const TOGETHER: usize = 256;
 
-/// Entries of the ring as they were read.
+/// Entries that were read from the ring.
 struct Read {
     first: u64,
     entries: Vec<u64>,
@@ -37,7 +37,7 @@ impl Dec {
         if held.exclusive {
             return self.let_next_in(found, &mut read).await;
         }
-        // Whoever is between the head and this rank's position reads.
+        // All participants between the head and this rank's position are readers.
         let ahead = layout.distance(found.head, held.position);
         let is_certainly_not_last = 0 < ahead && ahead < layout.entries();
         if found.writers > 0 && !is_certainly_not_last {
@@ -46,7 +46,7 @@ impl Dec {
         Ok(())
     }
 
-    /// A writer leaves: the next writer, or all readers before it.
+    /// Admits, for a leaving writer, the next writer or all readers before it.
     async fn let_next_in(&self, found: Header, read: &mut Read) -> Result<()> {
         let mut group = Vec::new();
         let mut steps = 1;
@@ -72,7 +72,7 @@ impl Dec {
         Ok(())
     }
 
-    /// A reader leaves, and may be the last of its group: then the writer after it.
+    /// Admits, for a leaving reader that is the last of its group, the writer after it.
     async fn let_writer_in(&self, found: Header, read: &mut Read) -> Result<()> {
         let next = self.layout.after(found.head, 1);
         let mut steps = 1;
@@ -90,14 +90,15 @@ impl Dec {
                 Found::Waits(_) | Found::Nothing => steps += 1,
             }
             if steps == found.participants {
-                // An entry is on its way: once more from the beginning.
+                // An entry is in transit: restart from the beginning.
                 steps = 1;
                 self.read(next, found.participants - 1, read).await?;
             }
         }
     }
 
-    /// Looks at a position, and reads it first if it has not been: then `more` positions.
+    /// Returns the meaning of a position's entry. If it has not been read, `more` positions are
+    /// read first.
     async fn look(&self, position: u64, more: u64, read: &mut Read) -> Result<Found> {
         let mut at = self.layout.distance(read.first, position) as usize;
         if at >= read.entries.len() {
@@ -107,15 +108,15 @@ impl Dec {
         Ok(self.layout.found(position, read.entries[at]))
     }
 
-    /// Reads so many entries, or fewer, from a position on.
+    /// Reads at most `most` entries, starting at a position.
     async fn read(&self, position: u64, most: u64, read: &mut Read) -> Result<()> {
         let (span, room) = self.span(position, most.clamp(1, PIECE))?;
         *read = Read { first: position, entries: self.seat.fabric.get(&span, room).await? };
         Ok(())
     }
 
-    /// Returns where the entries from a position on are, and room for them: so many, or as many as
-    /// there are until the ring's end.
+    /// Returns the address of `most` entries starting at a position, or of the entries up to the
+    /// ring's end if there are fewer, and a buffer for them.
     fn span(&self, position: u64, most: u64) -> Result<(RemoteSpan<u64>, Vec<u64>)> {
         let place = self.layout.place(position);
         let entries = most.min(self.layout.entries() - place) as usize;

@@ -2,8 +2,8 @@
 
 /// The state word: `released:36 | mode:2 | writers:2 | readers:24`.
 ///
-/// Fields never carry into each other: `released` wraps off the top, who changes the mode knows what
-/// it was, and the two others count what is there.
+/// Fields never carry into each other: the carry out of `released` is dropped, a rank that changes
+/// the mode knows its previous value, and the two other fields count present ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct State(pub(super) u64);
 
@@ -16,11 +16,11 @@ const WRITER: u64 = 1 << WRITERS;
 const ONE_RELEASED: u64 = 1 << RELEASED;
 const READERS: u64 = WRITER - 1;
 
-/// The number of ranks whose readers can be counted.
+/// The maximum number of ranks whose readers can be counted.
 pub(super) const RANKS: u32 = READERS as u32;
 
-/// Who is admitted, modulo 4: readers that came in one mode, behind `n` announced writers, enter in
-/// the `n`-th mode after it.
+/// The admitted group, modulo 4: readers that arrived in one mode, behind `n` announced writers,
+/// enter in the `n`-th mode after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Mode(u64);
 
@@ -33,26 +33,27 @@ impl Mode {
         self.after(1)
     }
 
-    /// Returns what to add to the state, so that its mode is the next one.
+    /// Returns the value to add to the state so that its mode becomes the next one.
     fn flip(self) -> u64 {
         (self.next().0 << MODE).wrapping_sub(self.0 << MODE)
     }
 }
 
 impl State {
-    /// What a reader adds that comes.
+    /// The value that an arriving reader adds.
     pub(super) const ARRIVE: u64 = READER;
-    /// What a reader adds that leaves.
+    /// The value that a leaving reader adds.
     pub(super) const LEAVE: u64 = ONE_RELEASED - READER;
-    /// What the queue's first writer adds.
+    /// The value that the queue's first writer adds.
     pub(super) const ANNOUNCE: u64 = WRITER;
 
-    /// Returns what a writer adds that lets readers in, its successor waiting, in its own mode.
+    /// Returns the value that a writer adds, in its own mode, to admit readers while its successor
+    /// waits.
     pub(super) fn let_readers_in(mode: Mode) -> u64 {
         mode.flip().wrapping_add(ONE_RELEASED)
     }
 
-    /// Returns what a writer adds that leaves the queue empty, in its own mode.
+    /// Returns the value that a writer adds, in its own mode, when it leaves the queue empty.
     pub(super) fn withdraw(mode: Mode) -> u64 {
         Self::let_readers_in(mode).wrapping_sub(WRITER)
     }
@@ -69,7 +70,7 @@ impl State {
         Mode(self.0 >> MODE & 3)
     }
 
-    /// Returns the mode in which those enter that have just come.
+    /// Returns the mode in which a reader that has just arrived enters.
     pub(super) fn turn(self) -> Mode {
         self.mode().after(self.writers())
     }
@@ -78,23 +79,23 @@ impl State {
         self.0 >> RELEASED
     }
 
-    /// Returns how many releases there will have been when all have left that were there, `more`
-    /// releases among them.
+    /// Returns the number of releases at the time when all counted readers have left, with `more`
+    /// further releases.
     pub(super) fn drained(self, more: u64) -> u64 {
         (self.released() + self.readers() + more) & (u64::MAX >> RELEASED)
     }
 }
 
-/// A predecessor's word to the writer that waits.
+/// A message of a predecessor to a waiting writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Message {
-    /// It is inside.
+    /// The writer is inside.
     Handover {
         mode: Mode,
-        /// Writers in a row before it.
+        /// The number of consecutive writers before it.
         in_a_row: u32,
     },
-    /// Readers are. It is inside when so many releases have been counted.
+    /// Readers are inside. The writer is inside once `released` releases have been counted.
     ModeChanged { mode: Mode, released: u64 },
 }
 

@@ -14,7 +14,7 @@ impl Shift {
         let before = fabric.swap(&self.tail, self.seat.name()).await?;
         if before == 0 {
             let found = State(fabric.fetch_add(&self.state, State::ANNOUNCE).await?);
-            // A writer that is about to leave counts one release more.
+            // A writer that is about to leave counts one further release.
             let drained = found.drained(found.writers());
             if drained != found.released() {
                 self.drained(drained).await?;
@@ -31,7 +31,7 @@ impl Shift {
         }
     }
 
-    /// Polls until so many releases have been counted.
+    /// Polls until `released` releases have been counted.
     async fn drained(&self, released: u64) -> Result<()> {
         while State(self.seat.fabric.get_word(&self.state).await?).released() != released {}
         Ok(())
@@ -55,7 +55,7 @@ impl Shift {
         self.seat.tell(successor, GRANT, message.bits()).await
     }
 
-    /// Waits for the successor's name, which may be on its way, and takes it.
+    /// Waits for the successor's name, which may be in transit, and takes it.
     async fn successor(&self) -> Result<Rank> {
         Ok(named(self.seat.told(&self.successor).await?))
     }

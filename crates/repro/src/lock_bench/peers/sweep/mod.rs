@@ -1,4 +1,4 @@
-//! Published locks beside ours, by number of clients and skew, in virtual time.
+//! Published locks compared with ours, by number of clients and skew, in virtual time.
 
 mod ratios;
 mod table;
@@ -29,44 +29,45 @@ use tofu2_sim::virt::Platform;
 /// Ranks per node, as in the lock paper's Fig. 8.
 const PER_NODE: u32 = 32;
 
-/// All begin when set-up is certainly over, and stay until all are done. (Barriers of so many clients
-/// would be most of what is simulated.)
+/// All ranks begin after the end of set-up, and stay until all have finished. (Barriers of that
+/// many clients would dominate the simulation.)
 const TOGETHER: Together = Together::Clock { start: BEGIN, end: Time::from_picos(3_600_000_000_000_000) };
 
-/// Some locks, and how popular they are.
+/// A set of locks, and the distribution of accesses to them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Locks {
-    /// How many.
+    /// The number of locks.
     pub number: u32,
     /// The exponent of Zipf's law.
     pub skew: f64,
 }
 
-/// What to run: every combination, on FX100 with 32 ranks per node and a network without contention
-/// in its routes.
+/// The jobs to run: every combination, on FX100 with 32 ranks per node and a network without
+/// contention in its routes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepPlan {
-    /// How many clients, each a rank.
+    /// Numbers of clients, each of which is a rank.
     pub clients: Vec<u32>,
-    /// How many locks, and how popular.
+    /// Sets of locks.
     pub locks: Vec<Locks>,
-    /// Which shares of writers.
+    /// Shares of writers.
     pub writers: Vec<WriterShare>,
-    /// Which locks are compared.
+    /// The compared locks.
     pub competitors: Vec<Competitor>,
-    /// Acquisitions of all clients together, shared evenly; each has [`SweepPlan::LEAST`] at least.
+    /// Acquisitions of all clients together, shared evenly; each client has at least
+    /// [`SweepPlan::LEAST`].
     pub acquisitions: u32,
-    /// Virtual time for each client, after which those who can give up.
+    /// Virtual time for each client; after its expiry the clients that are able to give up do so.
     pub within_each: Duration,
-    /// Of everything drawn, and of the order of events at one moment unless it is 0.
+    /// Seed of all random choices, and of the order of simultaneous events unless it is 0.
     pub seed: u64,
 }
 
 impl SweepPlan {
-    /// The fewest acquisitions of a client.
+    /// The minimum number of acquisitions of a client.
     pub const LEAST: u32 = 2;
 
-    /// What the page shows.
+    /// Returns the plan whose results the documentation shows.
     pub fn usual(seed: u64) -> Self {
         use LockKind::*;
         let ours = [ReaderPreference, Packed, Fair, BackOff, ByNode].map(Competitor::Ours);
@@ -81,7 +82,7 @@ impl SweepPlan {
         }
     }
 
-    /// Returns how many jobs that are.
+    /// Returns the number of jobs.
     pub fn jobs(&self) -> usize {
         self.locks.len() * self.clients.len() * self.writers.len() * self.competitors.len()
     }
@@ -91,42 +92,42 @@ impl SweepPlan {
     }
 }
 
-/// A case and its figures.
+/// A case and its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweepRow {
-    /// Clients.
+    /// The number of clients.
     pub clients: u32,
-    /// Locks.
+    /// The locks.
     pub locks: Locks,
-    /// Writers, of 1000 acquisitions.
+    /// The share of writers, per 1000 acquisitions.
     pub writers: WriterShare,
-    /// What for.
+    /// The lock.
     pub lock: Competitor,
-    /// Completed acquisitions of all clients a second of the slowest one's time.
+    /// Completed acquisitions of all clients per second of the slowest client's time.
     pub throughput: f64,
-    /// How evenly clients got in.
+    /// How evenly the clients acquired the locks.
     pub fairness: Fairness,
-    /// How long it took to acquire, of those that were completed; `None` if none was.
+    /// The times of completed acquisitions; `None` if there were none.
     pub acquire: Option<Quantiles>,
-    /// Time was over before a client had done what it was to do.
+    /// The time limit expired before a client had finished its work.
     pub cut: bool,
-    /// Atomics by completed acquisitions, and gets. Those of set-up count.
+    /// Atomics and gets per completed acquisition, including those of set-up.
     pub operations: [f64; 2],
     /// Equal for equal program, platform and seed.
     pub trace_hash: u64,
-    /// CPU seconds of the machine that simulated it.
+    /// CPU seconds of the machine that ran the simulation.
     #[serde(skip)]
     pub cpu_seconds: f64,
 }
 
 impl SweepRow {
-    /// Returns whether another row is of the same case, but perhaps of another lock.
+    /// Returns whether the other row has the same case, possibly with another lock.
     pub fn is_beside(&self, other: &SweepRow) -> bool {
         (self.clients, self.locks, self.writers) == (other.clients, other.locks, other.writers)
     }
 }
 
-/// Simulates everything the plan asks for, in the order of its lists, the lock changing fastest.
+/// Simulates all jobs of the plan, in the order of its lists, with the lock changing fastest.
 ///
 /// # Errors
 /// [`ReproError::Job`] of the first job that failed.
@@ -225,7 +226,7 @@ mod tests {
         let (page, claims) = (markdown(&rows), ratios(&rows));
         assert_eq!(page.lines().filter(|line| line.starts_with('|')).count(), rows.len() + 2, "{page}");
         assert!(terminal(&rows).contains("shift-lock") && claims.contains("43.37"), "{claims}");
-        // Four cases; two in which all write.
+        // Four cases, in two of which all acquisitions are exclusive.
         let cases = |pair: &str| claims.lines().find(|line| line.contains(pair)).map(|line| line.matches('×').count());
         assert_eq!((cases("dec-lock / spin"), cases("shift-lock / mcs")), (Some(4), Some(4)), "{claims}");
         let plot = crate::report::peers(&rows).expect("a plot");

@@ -1,4 +1,4 @@
-//! What the papers claim, beside the same ratios of our rows.
+//! The papers' claims, compared with the same ratios of our rows.
 
 use super::{super::super::table::three, Competitor, Peer, SweepRow};
 use crate::table::number;
@@ -11,7 +11,7 @@ struct Claim {
     what: What,
     /// In the paper's words, shortened.
     published: &'static str,
-    /// What the paper compared with.
+    /// The baseline of the paper.
     there: &'static str,
 }
 
@@ -21,7 +21,7 @@ enum What {
     Tail,
 }
 
-/// The claims for microbenchmarks; each beside every lock here that it may be about.
+/// The claims for microbenchmarks, each for every lock here to which it may refer.
 const CLAIMS: [Claim; 6] = [
     Claim {
         of: Peer::ShiftLock,
@@ -68,7 +68,7 @@ const CLAIMS: [Claim; 6] = [
 ];
 
 /// Returns the ratios of one pair in all cases that both have, sorted. MCS has no readers: it is
-/// compared where all write.
+/// compared in cases with writers only.
 fn of(rows: &[SweepRow], claim: &Claim) -> Vec<f64> {
     let is = |row: &SweepRow, peer| row.lock == Competitor::Peer(peer);
     let fits = |row: &SweepRow| claim.than != Peer::Mcs || row.writers.is_all();
@@ -87,7 +87,7 @@ fn of(rows: &[SweepRow], claim: &Claim) -> Vec<f64> {
     ratios
 }
 
-/// A line for each claim, with the least, the middle and the greatest of our ratios.
+/// Returns a line for each claim, with the minimum, the median and the maximum of our ratios.
 pub fn ratios(rows: &[SweepRow]) -> String {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);

@@ -1,4 +1,4 @@
-//! Rows for people.
+//! Formatting rows as tables.
 
 use super::{
     super::super::table::{rate, three, time},
@@ -10,14 +10,14 @@ use crate::{
 };
 use comfy_table::{Cell, Table, presets::ASCII_MARKDOWN};
 
-/// A line for each row, with what it cost to simulate it.
+/// Returns a line for each row, with the cost of its simulation.
 pub fn terminal(rows: &[SweepRow]) -> String {
     let mut table = table(rows, true);
     table.load_style(RULED_HEADER);
     format!("{}\n{}", crate::table::terminal(table), note(rows))
 }
 
-/// A line for each row.
+/// Returns a line for each row.
 pub fn markdown(rows: &[SweepRow]) -> String {
     let mut table = table(rows, false);
     table.load_style(ASCII_MARKDOWN);
