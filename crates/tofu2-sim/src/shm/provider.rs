@@ -316,8 +316,7 @@ impl Keyless for Endpoint {
 
 const _: () = assert!(SHORT == 64, "what short operations are is part of the docs of `Registration`");
 
-// ----- deferred work of dropped futures: done on the spot, as operations are complete when posted
-// -----
+// ----- deferred work of dropped futures: done on the spot, since operations complete at once -----
 
 /// Runs `rest` to completion, which takes one poll.
 #[inline]

@@ -1,9 +1,9 @@
 //! The watchdog: detects deadlocked jobs, and reports what their ranks wait for.
 //!
-//! When [`crate::shm::block_on`] is about to park a rank, the rank writes into its segment that it
-//! is parked, the event it waits for, and each time it has looked again without success. None of
-//! this is on a path that finds something. The supervising thread ([`crate::shm::Threads`],
-//! [`crate::shm::Launcher`]) reads it periodically. A job is stuck if, for a bounded time,
+//! When [`crate::shm::block_on`] is about to park a rank, the rank records in its segment that it
+//! is parked and the event it waits for, and counts its unsuccessful looks. A look that succeeds
+//! records nothing. The supervising thread ([`crate::shm::Threads`], [`crate::shm::Launcher`])
+//! reads these words periodically. A job is stuck if, for a bounded time,
 //!
 //! * each rank that has started and not ended is parked, in the same wait, without a deadline; a
 //!   rank that sleeps, computes, blocks otherwise, or is polled by another executor is not parked;
