@@ -17,7 +17,7 @@ use core::{
 };
 use crossbeam_utils::Backoff;
 
-/// A value for one thread at a time.
+/// A value that one thread at a time accesses.
 #[derive(Debug, Default)]
 pub(crate) struct Lock<T> {
     /// Whether a [`LockGuard`] exists.
@@ -37,7 +37,8 @@ impl<T> RefUnwindSafe for Lock<T> {}
 #[derive(Debug)]
 pub(crate) struct LockGuard<'a, T>(&'a Lock<T>);
 
-// SAFETY: it gives what `&mut T` gives; giving the lock back is a store, which any thread may do.
+// SAFETY: it gives the same access as `&mut T`; giving the lock back is a store, which any thread
+// may do.
 unsafe impl<T: Sync> Sync for LockGuard<'_, T> {}
 
 impl<T> Lock<T> {
