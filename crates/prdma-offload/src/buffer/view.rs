@@ -2,7 +2,7 @@
 //!
 //! A view of a buffer that was made [in place](Buffer::in_place) is the memory itself, where the
 //! rank's own memory is mapped. Elsewhere it is a copy, made with the view, and written back when
-//! the view is dropped. The program cannot tell the difference.
+//! the view is dropped. The program sees the same in both cases.
 //!
 //! Views are entered in the buffer's table of claims: while a view exists, no request starts that
 //! would write its bytes, or read bytes that it may write; and no view is made while such a request
