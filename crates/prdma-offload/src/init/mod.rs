@@ -146,8 +146,7 @@ impl<'a> RequestBuilder<'a> {
     }
 
     /// Yields the agreements of the ends of each request's channels, where all members have blocks.
-    /// The inner error is this member's, the outer one is shared by all. Allocates the memory for
-    /// the agreed channels.
+    /// The inner error is this member's, the outer one is shared by all.
     async fn ends(&mut self, handles: &Handles) -> Result<Result<Vec<Vec<Agreed>>>> {
         let RequestBuilder { group, headers, requests, blocks, options, .. } = self;
         let (sends, receives) = sides(blocks);
@@ -173,7 +172,7 @@ impl<'a> RequestBuilder<'a> {
         }))
     }
 
-    /// Allocates the memory for what was agreed on.
+    /// Allocates the memory for the agreed channels.
     fn with_memory(&self, agreed: Vec<Vec<Agreed>>, handles: &Handles) -> Result<Vec<Compared<'a>>> {
         let (sends, receives) = sides(&self.blocks);
         let request = |(channels, agreed): (&&'a [Channel], Vec<Agreed>)| {
