@@ -174,7 +174,7 @@ impl Acp {
         let same = numbers.iter().enumerate().all(|(place, number)| place == *number as usize);
         let places = (!same).then(|| places.into_iter().flatten().collect());
         let layout = Layout::new(fabric, &self.inner.options);
-        // Peers have no operations in flight to this memory: each has completed its own.
+        // No peer has operations in flight any more: each has completed its own.
         let memory = fabric.alloc_symmetric(layout.bytes()).await?;
         let resolver = Resolver::new(fabric, layout, memory.key(), places);
         let table = channel_table(&resolver, rank)?;

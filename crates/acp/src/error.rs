@@ -18,7 +18,7 @@ pub enum AcpError {
     /// The address names a rank that the job does not have.
     #[error("{rank} does not exist: the job has ranks 0 to {last}", last = .ranks.saturating_sub(1))]
     NoSuchRank {
-        /// The rank asked for.
+        /// The requested rank.
         rank: Rank,
         /// The number of ranks.
         ranks: usize,

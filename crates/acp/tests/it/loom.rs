@@ -28,7 +28,7 @@ enum Job {
     CopyBack,
     /// Has rank 1 copy within its own memory: a request in a slot that is claimed.
     Delegated,
-    /// Has rank 1 change a word, and checks its previous and its new value: a request in an own
+    /// Has rank 1 change a word, and checks its previous and its new value: a request in rank 0's
     /// slot.
     Atomic,
 }

@@ -12,7 +12,7 @@
 //! READY ... READY | NOP ... NOP | SELF ... SELF | DATA ... DATA
 //! ```
 //! Each of the n arriving READYs releases one slot: n - 1 NOPs and then, whichever neighbour was
-//! last, the first SELF. A SELF is a put to the own queue that releases 15 slots; together, the
+//! last, the first SELF. A SELF is a put to its own queue that releases 15 slots; together, the
 //! necessary number of SELFs release one another, all DATA, and the READYs of the next iteration.
 //!
 //! # Credit

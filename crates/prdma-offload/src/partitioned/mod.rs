@@ -174,7 +174,8 @@ impl Partitioned {
     ///
     /// # Errors
     /// [`PrdmaError::Inactive`], [`PrdmaError::NoPartition`], [`PrdmaError::ReadyTwice`],
-    /// [`PrdmaError::InUse`] if a view writes the partition, all of which change nothing; [`PrdmaError::Broken`]; an error of the fabric breaks the request.
+    /// [`PrdmaError::InUse`] if a view writes the partition, all of which change nothing;
+    /// [`PrdmaError::Broken`]; an error of the fabric breaks the request.
     pub async fn ready(&self, slot: usize, partition: usize) -> Result<()> {
         self.ready_range(slot, partition..partition.saturating_add(1)).await
     }

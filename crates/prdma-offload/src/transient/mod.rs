@@ -9,7 +9,7 @@
 //! waits for it. Here the CPUs execute all steps inside the call, on every fabric, without control
 //! queues.
 //!
-//! # Errors
+//! # Failures
 //! Each edge completes at both ends in any case: an offer or answer reports different sizes or
 //! invalid blocks, and the next exchange is not disturbed. A call that is dropped closes the
 //! mailboxes of this member forever, and notifies its neighbours ([`Fabric::detach`]): their

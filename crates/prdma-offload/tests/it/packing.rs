@@ -6,7 +6,7 @@ use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::time::Duration;
 use tofu2_sim::virt::Platform;
 
-/// A column of this many blocks, whose distance equals their length.
+/// A column of this many blocks, with gaps of the same length as the blocks.
 const BLOCKS: u64 = 64;
 const BLOCK: u64 = 512;
 

@@ -70,7 +70,7 @@ macro_rules! side {
                 Box::pin(self.until(|side| side.is_connected().then_some(()))).await
             }
 
-            /// Returns whether it is connected, which ends when either side disconnects.
+            /// Returns whether it is connected; false after either side has disconnected.
             ///
             /// # Errors
             /// The error with which this side has failed.

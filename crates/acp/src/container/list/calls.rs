@@ -74,7 +74,8 @@ impl<T: Stored + ?Sized> List<T> {
     /// Returns the value at a position.
     ///
     /// # Errors
-    /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement); [`AcpError::OtherType`](crate::AcpError::OtherType).
+    /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement);
+    /// [`AcpError::OtherType`](crate::AcpError::OtherType).
     pub async fn get(&self, position: ListPosition) -> Result<T::Owned> {
         value_of::<T>(&boxed(self.raw.node(self.raw.element(position)?)).await?)
     }
@@ -103,8 +104,9 @@ impl<T: Stored + ?Sized> List<T> {
     /// Inserts a value before a position, in the heap of `rank`; returns its position.
     ///
     /// # Errors
-    /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted), [`AcpError::NoSuchRank`](crate::AcpError::NoSuchRank) and [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement), and
-    /// nothing has changed.
+    /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted),
+    /// [`AcpError::NoSuchRank`](crate::AcpError::NoSuchRank) and
+    /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement), and nothing has changed.
     pub fn insert<'a>(
         &'a self,
         before: ListPosition,
@@ -118,7 +120,8 @@ impl<T: Stored + ?Sized> List<T> {
     /// original; returns the position of the first of them, or `before`.
     ///
     /// # Errors
-    /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted) and [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement), and nothing has changed.
+    /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted) and
+    /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement), and nothing has changed.
     pub fn insert_range<'a>(
         &'a self,
         before: ListPosition,

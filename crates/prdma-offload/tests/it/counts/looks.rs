@@ -67,7 +67,7 @@ async fn tested(fabric: Fabric, parts: bool) -> ProgramResult<u64> {
 }
 
 /// One for the READY of each neighbour, or of each partition, and one for that of the other
-/// exchange. `advance`, followed by a check of the own puts, took 6 and 14.
+/// exchange. `advance`, followed by a check of this rank's puts, took 6 and 14.
 #[test]
 fn a_test_looks_once_at_each_put() {
     let looks = |parts| fx100(2).run(&async |fabric| tested(fabric, parts).await).expect("nothing goes wrong").outs[0];
