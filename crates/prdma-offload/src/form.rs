@@ -73,7 +73,7 @@ impl fmt::Display for Form {
     }
 }
 
-/// The options that a member requests for a request. Of all members, those with the fewest queues
+/// A member's options for making a request. Where members differ, the most restrictive options
 /// apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {

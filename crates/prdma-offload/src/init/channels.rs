@@ -2,8 +2,8 @@
 //!
 //! The edges to a neighbour and those from it are sorted by their labels and paired in this order,
 //! so that both ends make the same pairs and give them the same numbers. A pair that lacks one edge
-//! only sends or only receives. In an exchange with a neighbour, the READY for one direction and
-//! the data of the other go to the same queue: this holds for these pairs.
+//! only sends or only receives. As in an exchange with a neighbour, the READY for one direction of
+//! a pair and the data of the other go to the same queue.
 
 use super::Seal;
 use crate::{PrdmaError, Result, publish::publish_sealed, topology::Topology};
