@@ -10,7 +10,7 @@ use core::{
 use rdma_fabric::{Fabric, provider::Boxed};
 use std::sync::Arc;
 
-/// Shows work that its future was dropped; `None` if that cannot happen.
+/// A flag that shows work that its future was dropped; `None` if that cannot happen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unawaited(Option<Arc<AtomicBool>>);
 

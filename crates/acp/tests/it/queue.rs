@@ -152,8 +152,7 @@ fn what_is_wrong_is_told_where_it_is_found() {
                 Err(error) => Err(error),
             };
             assert!(matches!(beyond, Err(AcpError::OutOfBounds(_))), "{beyond:?} {options:?}");
-            // If the failure is not yet reported, the operation after it is not started; later ones
-            // are.
+            // Operations that wait for it when it fails are not started; later ones are.
             let after = acp.copy(at[me].offset_by(8)?, at[1 - me], 8, Order::All).await?;
             acp.complete(after).await?;
             acp.finalize().await?;
