@@ -257,7 +257,7 @@ pub enum Fairness {
     Fifo,
     /// Readers and writers take turns as long as both want the lock. Readers that find a writer
     /// inside enter when it leaves, before the next one; writers do not wait for readers that
-    /// arrive after them, and enter in the order of the lock that separates them.
+    /// arrive after them, and enter in the order of the lock that excludes them from each other.
     Alternating,
     /// Any rank that finds the lock free enters, however long others have waited; any rank can
     /// starve.

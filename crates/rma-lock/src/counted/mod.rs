@@ -109,9 +109,9 @@ pub type RpLock = CountedLock<Flat>;
 
 /// A readers-writer lock with reader preference that registers a writer in a single word.
 ///
-/// Uncontended remote operations: shared lock 1 atomic, unlock 1; exclusive lock 2 atomics, unlock
-/// 2. A hand-over from writer to writer costs 1 atomic and a wake; the last reader admits a writer
-/// by 2 atomics and a wake.
+/// Uncontended remote operations: shared lock 1 atomic, unlock 1; exclusive lock 2 atomics,
+/// unlock 2. A hand-over from writer to writer costs 1 atomic and a wake; the last reader admits a
+/// writer by 2 atomics and a wake.
 pub type PackedLock = CountedLock<Packed>;
 
 /// A readers-writer lock with reader preference that allows writers to barge: a running writer

@@ -70,7 +70,7 @@ pub struct Rules {
     pub home_words: usize,
     /// Flags that keep an arriving reader out.
     pub keeps_out: u64,
-    /// The flags of these that clear without intervention, so that readers wait for that.
+    /// The flags of these that will eventually be cleared, so that readers wait for that.
     pub holds_up: u64,
     /// The flags of these that keep out all ranks, and under which no rank may be inside.
     pub shut: u64,

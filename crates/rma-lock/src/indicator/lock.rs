@@ -18,9 +18,9 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 use std::sync::{Arc, OnceLock};
 
 /// A lock for data that is hardly ever written. Readers count themselves at their own node, and
-/// none of their operations leaves it, except to notify a waiting writer. A writer, separated from
-/// other writers by `L`, closes every node's gate and waits until the readers inside have left. (A
-/// distributed reader indicator, like that of BRAVO or foMPI's local words.)
+/// none of their operations leaves it, except to notify a waiting writer. A writer, which holds `L`
+/// to exclude other writers, closes every node's gate and waits until the readers inside have left.
+/// (A distributed reader indicator, like that of BRAVO or foMPI's local words.)
 ///
 /// A reader executes 1 atomic at its node to enter and 1 to leave, and another get if a writer
 /// waits. A writer executes 2 pipelined atomics for each node in addition to the cost of `L`, and a
@@ -38,7 +38,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Clone)]
 pub struct IndicatorLock<L> {
     core: Arc<Core>,
-    /// Separates writers from each other.
+    /// Excludes writers from each other.
     lock: L,
 }
 
@@ -49,7 +49,7 @@ impl<L: fmt::Debug> fmt::Debug for IndicatorLock<L> {
 }
 
 impl<L: KeptExclusive> Lock for IndicatorLock<L> {
-    /// The options of the lock that separates writers.
+    /// The options of the lock that excludes writers from each other.
     type Options = L::Options;
 
     const NAME: &'static str = "reader indicator";

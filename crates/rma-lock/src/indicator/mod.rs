@@ -38,7 +38,7 @@ const LIMIT: u64 = GATE + 8;
 const WAITING: u64 = GATE + 16;
 const FLAGS: u64 = GATE + LINE as u64;
 
-/// The lock that separates writers; an exclusive hold of it is stored as bits.
+/// The lock that excludes writers from each other; an exclusive hold of it is stored as bits.
 trait Writers: fmt::Debug + Send + Sync {
     fn keep(&self, deadline: Time) -> Boxed<'_, Result<u64>>;
     fn try_keep(&self) -> Boxed<'_, Result<Option<u64>>>;
@@ -76,7 +76,7 @@ struct Core {
 /// All gates, closed by a writer.
 #[derive(Debug)]
 struct Shut {
-    /// The hold of the lock that separates writers.
+    /// The hold of the lock that excludes writers from each other.
     kept: u64,
     /// The gates' previous values, by the nodes' numbers.
     gates: Vec<Gate>,

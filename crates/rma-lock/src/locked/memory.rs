@@ -8,8 +8,8 @@ use rdma_fabric::{
     Result,
 };
 
-/// The number of bytes before the elements in each part. The home's first word is the mark: 0, or 1
-/// + the rank that poisoned the memory.
+/// The number of bytes before the elements in each part. The home's first word is the mark: 0, or
+/// 1 + the rank that poisoned the memory.
 pub(super) const HEADER: usize = 64;
 
 /// One rank's capability to the memory.

@@ -1,9 +1,9 @@
 //! Creates references from a held lock: all the `unsafe` code of this crate.
 //!
 //! # Safety
-//! A reference into a rank's memory is created from a [`Mapped`](rdma_fabric::Mapped), which the
-//! fabric guarantees, under a guard, which the lock guarantees ([`Excludes`]). This crate's part of
-//! the argument:
+//! A reference into a rank's memory is created from a [`Mapped`](rdma_fabric::Mapped), whose
+//! validity the fabric guarantees, under a guard, whose exclusion the lock guarantees
+//! ([`Excludes`]). This crate's part of the argument:
 //!
 //! * The memory and the lock's words are allocated under pacts that allow references here and
 //!   nowhere else. The pacts' names encode the discipline, the lock's home and the element's size,

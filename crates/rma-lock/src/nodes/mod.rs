@@ -3,7 +3,7 @@
 //!
 //! # Words
 //! At each node's first rank, and in a tree at one rank of each larger unit: `count`, the number of
-//! readers that are inside or about to enter times 4, [`level::HELD`], [`level::ORPHAN`]; and
+//! ranks that are inside or about to enter times 4, [`level::HELD`], [`level::ORPHAN`]; and
 //! `waiting`, the top of a stack of queue nodes ([`crate::queue`]). At each rank: its queue nodes,
 //! which serve all levels.
 //!

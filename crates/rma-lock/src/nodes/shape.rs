@@ -9,7 +9,7 @@ pub enum Levels {
     /// Only nodes.
     Nodes,
     /// Nodes, groups of `radix` nodes, groups of `radix` of those, and so on, until at most `radix`
-    /// are left. At least 2.
+    /// are left. `radix` is at least 2.
     Tree {
         /// The number of units of one level that share a word of the next.
         radix: u32,

@@ -28,8 +28,8 @@ use core::{
 use rdma_fabric::{Amo, Fabric, FabricError, Handle, Refused, RemoteWord, Time, provider::Boxed};
 use std::{borrow::Cow, sync::Arc};
 
-/// The number of pauses before each check of a word of the home, so that a holder that leaves and
-/// returns does not make the rank miss the free lock each time.
+/// The number of pauses before each check of a word of the home, so that a holder that releases and
+/// retakes the lock does not have a cache miss on the word each time.
 const PAUSES: u32 = 8;
 
 /// The interface of a lock's steps to the driver.

@@ -74,7 +74,7 @@ impl NodeId {
         Ok(Some(id))
     }
 
-    /// Restores a node from [`NodeId::bits`], which must not be zero.
+    /// Restores a node from [`NodeId::bits`]; zero does not name a node.
     #[inline(always)]
     pub const fn of_bits(bits: u32) -> Self {
         match NonZeroU32::new(bits) {

@@ -1,5 +1,5 @@
-//! A lock for each rank, under one lock that separates accesses to single ranks from accesses to
-//! all ranks.
+//! A lock for each rank, under one lock by which accesses to single ranks and accesses to all ranks
+//! exclude each other.
 
 use super::PerRank;
 use crate::{

@@ -39,7 +39,7 @@ pub enum UpdateForm {
     /// By compare-and-swap, repeated until no other rank has intervened: computes the new bits from
     /// the old bits and the operand.
     Compute(fn(u64, u64) -> u64),
-    /// By a single compare-and-swap with these bits.
+    /// By a single compare-and-swap that expects these bits.
     Exchange(u64),
 }
 

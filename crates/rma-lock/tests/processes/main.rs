@@ -4,8 +4,8 @@
 //! one of its operations makes ([`points`]), at random moments ([`hammered`]), and with a
 //! measurement of the time until a survivor enters ([`delays`]). [`holders`], [`nodes`] and
 //! [`locked`] test locks that do not continue: there the other ranks receive an error. `cargo test`
-//! runs a sample of each; `cargo xtask kill --points`, `cargo xtask kill --lock` and `cargo xtask
-//! death --lock` run more.
+//! runs a sample of each; `cargo xtask kill --points`, `cargo xtask kill --lock` and
+//! `cargo xtask death --lock` run more.
 #![cfg(target_os = "linux")]
 
 mod checked;

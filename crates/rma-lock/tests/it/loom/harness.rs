@@ -160,7 +160,7 @@ fn an_ignored_comparison_leaves_the_successor_asleep() {
     check_fails(None, &["deadlock"], model(Config::new(2, Delivery::AtPost), McsMistake::IgnoredCas));
 }
 
-/// Puts a value, then a flag by another operation; returns what the receiver reads after the flag.
+/// Puts a value, then a flag by another operation; the receiver reads the value after the flag.
 fn message(delivery: Delivery, flush: bool) -> impl Fn() + Send + Sync + 'static {
     move || {
         run(Config::new(2, delivery), move |fabric| async move {
