@@ -3,9 +3,9 @@
 //!
 //! Where [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, atomics
 //! are atomic only against each other: such an atomic reads its word at one moment and writes it at
-//! a later one. No other atomic on the word comes in between; a put or the owner's store may, and
-//! An atomic that reads earlier than it must matters only if a write is lost by that. So it reads
-//! early where such a write could be next, and otherwise when it writes.
+//! a later one. No other atomic on the word occurs in between; a put or the owner's store may, and
+//! is lost. An atomic that reads earlier than it must matters only if a write is lost by that. So
+//! it reads early where such a write could be next, and otherwise when it writes.
 
 use crate::{
     act::{Act, Answer, HandleId, NO_HANDLE},

@@ -3,7 +3,6 @@
 //!
 //! The home is rank 0 and never dies. Writers change two words, one after the other; a death in
 //! between leaves them different.
-//! between leaves them different.
 
 use super::{
     Record,

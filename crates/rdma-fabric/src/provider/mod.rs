@@ -215,7 +215,6 @@ impl<T: Any + fmt::Debug + Send + Sync> Kept for T {}
 /// Each method keeps the promises of the method of the same name of [`Fabric`]. Places are this
 /// rank's own or other ranks', as the method says, and were resolved by this provider; a place that
 /// another provider resolved is refused, or refers to no memory.
-/// another provider resolved is refused, or leads nowhere.
 pub trait Provider: Any + fmt::Debug + Send + Sync {
     // ----- memory ----------------------------------------------------------------------------
 
