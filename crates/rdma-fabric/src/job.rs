@@ -104,7 +104,7 @@ pub struct Caps {
 
 impl Caps {
     /// Returns the capabilities of the weakest provider: nothing is guaranteed beyond the contract.
-    /// That includes atomics, by software; a provider that has none says so.
+    /// That includes atomics, by software; a provider without atomics reports this.
     pub const fn weakest() -> Self {
         Caps {
             put_order: PutOrder::None,

@@ -11,7 +11,7 @@ use tofu2_sim::virt::{Job, Platform};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Rewrite the parts of this page that the tables stand in.
+    /// Rewrite the tables in this page.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
     /// Report the memory of jobs of these sizes, instead of times.

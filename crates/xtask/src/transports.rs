@@ -18,7 +18,7 @@ use xmp_reflect::{
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Rewrite the parts of this page that the tables stand in.
+    /// Rewrite the tables in this page.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
     /// Two faces, each a few times: a smoke test; the figures are not significant.

@@ -1,8 +1,8 @@
 //! `cargo xtask unsafe-table`: every use of `unsafe` in the workspace with the invariant it rests
 //! on, as `docs/evidence/unsafe.md`.
 //!
-//! Files are read as tokens and not as syntax trees, because half of the uses stand in macros,
-//! whose bodies have none.
+//! Files are read as tokens and not as syntax trees, because half of the uses are in macros, whose
+//! bodies have no syntax tree.
 
 mod scan;
 
@@ -21,7 +21,7 @@ const PAGE: &str = "docs/evidence/unsafe.md";
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Write nothing; fail if the page is not what would be written.
+    /// Write nothing; fail if the page is out of date.
     #[arg(long)]
     check: bool,
 }

@@ -1,4 +1,4 @@
-//! A value that is used only by the thread that made it, whatever its type says.
+//! A value that is used only by the thread that made it, although its type is `Send` and `Sync`.
 
 #![allow(unsafe_code)]
 

@@ -33,7 +33,7 @@ pub(crate) struct Options {
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
-    /// Rewrite the part of this page that the table stands in.
+    /// Rewrite the table in this page.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
     /// Measure only these parts.

@@ -143,7 +143,7 @@ impl Site {
 /// Returns the command of this name.
 ///
 /// # Errors
-/// That there is none.
+/// If there is none.
 pub(crate) fn installed(name: &str) -> Result<Command, String> {
     let asked =
         Command::new(name).arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();

@@ -46,7 +46,7 @@ pub(crate) struct Options {
     /// Print all runs as JSON instead of tables.
     #[arg(long)]
     json: bool,
-    /// Rewrite the part of this page that the tables stand in.
+    /// Rewrite the tables in this page.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
 }
