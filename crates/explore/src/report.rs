@@ -54,7 +54,7 @@ pub enum Verdict {
     Violated(Box<CounterExample>),
 }
 
-/// Why an exploration was given up.
+/// The reason why an exploration was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// This many states were reached.

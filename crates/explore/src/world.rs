@@ -42,7 +42,7 @@ pub(crate) enum Move {
     Vanish(u8),
 }
 
-/// Why a move was not completed.
+/// The reason why a move was not completed.
 #[derive(Debug)]
 pub(crate) enum Halt {
     /// Something is wrong.

@@ -144,7 +144,7 @@ impl Caps {
 pub struct JobFacts {
     /// Number of ranks.
     pub ranks: usize,
-    /// Where the ranks run.
+    /// The nodes of the ranks.
     pub nodes: Nodes,
     /// The guarantees of the provider.
     pub caps: Caps,

@@ -12,7 +12,7 @@ use std::{
 /// The guard against jobs that hang.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// How a job ended.
+/// The end of a job.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) code: Option<i32>,

@@ -1,4 +1,4 @@
-//! How patience, steps, set-ups and nodes affect an exploration.
+//! The effects of patience, steps, set-ups and nodes on an exploration.
 
 use super::outcomes::{A, B, explorer, words};
 use explore::{Explorer, Probe, Report, Stop, Verdict};

@@ -181,7 +181,7 @@ impl<T: Pod> Registered<T> {
         self.region.word(&self.fabric, offset)
     }
 
-    /// Returns how peers reach the memory.
+    /// Returns the way in which peers reach the memory.
     pub fn way(&self) -> Existing {
         self.region.existing().unwrap_or(Existing::None)
     }

@@ -196,7 +196,7 @@ impl Slot {
     }
 }
 
-/// How a wait ended.
+/// The end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The goal was reached.

@@ -5,7 +5,7 @@ use super::MappingError;
 /// The largest number of dimensions of a node set, a template and an array.
 pub const MOST_DIMS: usize = 7;
 
-/// Which dimension is fastest: in the numbering of nodes, or in an array's memory.
+/// The fastest dimension: in the numbering of nodes, or in an array's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Order {
     /// The first, as in Fortran (column-major).

@@ -2,8 +2,8 @@
 
 use core::ops::Range;
 
-/// Which indices belong to which coordinate. Indices and bounds are the owner's to know; every
-/// index asked about is within them.
+/// The assignment of indices to coordinates. The owner keeps the indices and bounds; every queried
+/// index is within them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Spread {
     /// Every node has all indices.

@@ -30,7 +30,7 @@ pub(crate) struct Machine {
     pub(super) load_after: String,
 }
 
-/// How a run was made.
+/// The parameters of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Run {
     /// The command line.

@@ -81,7 +81,7 @@ impl Site {
     /// Returns the command that runs an example.
     ///
     /// # Errors
-    /// Why its launcher can't be used here.
+    /// If its launcher can't be used here; the error names the reason.
     pub(crate) fn command(&mut self, combination: &Combination, example: &Example) -> Result<Command, String> {
         let mut command = self.start(combination, example)?;
         command.args(["--fabric", "cluster", "--provider", combination.provider.name]);

@@ -54,7 +54,7 @@ pub enum QueuedMistake {
     ReadersIgnored,
     /// A reader that is inside, or let in, is not counted.
     NotCounted,
-    /// A reader that leaves does not say which writer comes next.
+    /// A reader that leaves does not name the writer that comes next.
     NotSaid,
     /// G4 is left out.
     NotTakenBack,

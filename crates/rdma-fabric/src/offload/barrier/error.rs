@@ -55,7 +55,7 @@ pub enum GateError {
     NotLocal {
         /// The gate.
         gate: GateId,
-        /// Where the wire leads.
+        /// The other end of the wire.
         other: GateId,
     },
     /// A wire leads to a gate whose wire does not lead back; it may not have been set in time.

@@ -98,8 +98,8 @@ impl Stadd {
     }
 
     /// Creates the address of the first byte of the memory that some queue has registered, or will
-    /// register, under the fixed tag `tag` (uTofu: `query_stadd`). No communication: an error is
-    /// reported only when the address is used.
+    /// register, under the fixed tag `tag` (uTofu: `query_stadd`). No communication: the existence
+    /// of the memory is checked only when the address is used.
     pub const fn fixed(tag: u8) -> Self {
         Stadd::new(tag as u32, 0)
     }

@@ -49,7 +49,7 @@ impl ControlQueue {
         self.0.id()
     }
 
-    /// Returns how the queue was opened, with the engine and number that it was given.
+    /// Returns the specification of the queue, with the engine and number that it was given.
     pub fn spec(&self) -> QueueSpec {
         self.0.spec()
     }
