@@ -30,8 +30,8 @@ pub(crate) enum Field {
     GreatestEven = 80,
     /// [`Field::AgreedOdd`], in agreements with even numbers.
     AgreedEven = 88,
-    /// Followed by: key bits of the buffer that the writer offers. A broadcast's data travels in
-    /// the opposite direction.
+    /// Behind: key bits of the buffer that the writer offers. A broadcast's data travels in the
+    /// opposite direction.
     ChildKey = 96,
     /// Behind: number of the collective its offer belongs to; written after the key.
     Child = 104,

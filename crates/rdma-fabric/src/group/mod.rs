@@ -57,7 +57,7 @@ pub struct Group {
     epoch: u64,
     /// Number of agreements on a number so far.
     agreements: u64,
-    /// The missing member, if any, because of which nothing completes any more.
+    /// The missing member, if any, because of which no collective completes any more.
     missing: Option<Missing>,
 }
 

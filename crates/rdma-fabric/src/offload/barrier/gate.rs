@@ -1,4 +1,4 @@
-//! Names of gates, and how gates are wired.
+//! Names of gates, and their wiring.
 
 use super::GateError;
 use crate::{FabricError, Rank, Result};

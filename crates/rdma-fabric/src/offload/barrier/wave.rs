@@ -7,7 +7,7 @@ use crate::{FabricError, Rank};
 /// lesser one travels on, so that all members get the same fault for the same set of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoundFault {
-    /// Signals that differ met at this gate.
+    /// Signals that differ arrived at this gate.
     Mismatch(GateId),
     /// A gate that does not point back.
     PointsElsewhere {
