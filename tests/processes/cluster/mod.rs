@@ -32,7 +32,8 @@ async fn killed(fabric: Fabric) -> ProgramResult<()> {
 async fn fault(fabric: Fabric) -> ProgramResult<()> {
     let word = fabric.alloc_symmetric(8).await?;
     Group::world(&fabric).await?.barrier().await?;
-    // The standard library's handler treats one as a fault that recurs, and returns.
+    // The standard library's handler returns from the first signal, because it expects a real fault
+    // to recur.
     while fabric.rank() == Rank::new(1) {
         kill_process(getpid(), Signal::SEGV)?;
     }
