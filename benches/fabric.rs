@@ -102,7 +102,7 @@ fn measure_barriers(unit: bool, times: u64) -> Duration {
     }
 }
 
-/// What rank 1 does meanwhile.
+/// The activity of rank 1 meanwhile.
 #[derive(Clone, Copy, Debug)]
 enum Peer {
     Asleep,

@@ -88,7 +88,7 @@ fn on_threads(c: &mut Criterion) {
     group.bench_function("4, 600 posted", |b| {
         b.iter_custom(|times| {
             let program = async |fabric| posted_receives(fabric, Library::Fmpl, 600, Together::Barrier).await;
-            // A job measures 8 messages, and stands for more.
+            // A job measures 8 messages, and represents more.
             by_jobs(times, 100_000, |_| Threads::new(2).run(&program).expect("it runs")[0].latency)
         });
     });

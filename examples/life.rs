@@ -11,8 +11,8 @@
 //! the cells that don't need it, waits, and computes the others. All of it is done where the cells
 //! are: rows of views, no copies. In virtual time a cell takes a nanosecond.
 //!
-//! In the end every rank compares its block with the same torus computed by one loop. Before, a
-//! glider has to fly once around a small torus and come back.
+//! In the end every rank compares its block with the same torus computed by one loop. Before that,
+//! a glider has to fly once around a small torus and return.
 //!
 //! `--help` lists its options.
 
@@ -178,7 +178,7 @@ fn chance(soup: u64, row: i64, column: i64) -> bool {
     (bits >> 32).is_multiple_of(3)
 }
 
-/// Sends a glider around a torus, and looks for it half-way and in the end.
+/// Sends a glider around a torus, and checks its position half-way and in the end.
 async fn fly(fabric: &Fabric) -> ProgramResult<()> {
     let glider = |row, column| GLIDER.contains(&[row, column]);
     let mut torus = Torus::new(fabric, FLIGHT, glider).await?;

@@ -1,6 +1,6 @@
-//! How long a message takes one way while receives for other messages are posted: half a round trip
-//! between ranks 0 and 1, by the number of posted receives. A library that searches its receives for
-//! each message takes longer the more there are; one that looks at one place does not.
+//! The one-way time of a message while receives for other messages are posted: half a round trip
+//! between ranks 0 and 1, by the number of posted receives. A library that searches its receives
+//! for each message takes longer the more there are; one that checks a single place does not.
 //!
 //! ```text
 //! cargo example ping_pong --release -- --ranks 2 --posted 600

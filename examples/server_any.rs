@@ -40,7 +40,7 @@ async fn serve(fabric: Fabric) -> ProgramResult<()> {
     Ok(fmpl.finalize().await?)
 }
 
-/// Returns how often a number is halved, or tripled and incremented, until it is 1.
+/// Returns the number of steps, halving or tripling and incrementing, until a number is 1.
 fn steps_to_one(mut number: u64) -> u64 {
     let mut steps = 0;
     while number > 1 {

@@ -116,7 +116,7 @@ fn nanos(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e9
 }
 
-/// Keeps the CPU busy for `time`. Returns how long that took, in nanoseconds.
+/// Keeps the CPU busy for `time`. Returns the time actually taken, in nanoseconds.
 fn spin(time: Duration) -> f64 {
     let begun = Instant::now();
     while begun.elapsed() < time {

@@ -12,8 +12,8 @@ use tofu2_sim::virt::{Job, Platform};
 
 const HOME: Rank = Rank::new(0);
 
-/// Takes and releases the lock once, together with all others. Returns how long that took this
-/// rank, in picoseconds.
+/// Takes and releases the lock once, together with all others. Returns the time taken by this rank,
+/// in picoseconds.
 async fn wave<L: RmaLock>(fabric: Fabric, options: L::Options) -> ProgramResult<u64> {
     let lock = L::symmetric_with(&fabric, HOME, options).await?;
     let mut world = Group::world(&fabric).await?;

@@ -46,7 +46,7 @@ const AROUND: [Widths; 3] = [Widths::NONE, Widths::of(SHADOW).periodic(), Widths
 /// The most cells for which every rank computes the grid by one loop, unless it is asked to.
 const FEW: usize = 1 << 18;
 
-/// How much of a sum may be gained or lost by rounding.
+/// The relative error of a sum due to rounding.
 const ROUNDING: f64 = 1e-14;
 
 /// The options of the command line.
@@ -150,8 +150,8 @@ impl Model {
         Ok(())
     }
 
-    /// Returns, at each node, by how many kelvins each column is warmer in a layer than the air at
-    /// rest: as the reflect of a shadow that is the whole layer. Global.
+    /// Returns, at each node, the difference in kelvins between each column in a layer and the air at rest: as the
+    /// reflect of a shadow that is the whole layer. Global.
     async fn warmth(&mut self, layer: usize) -> ProgramResult<Vec<f64>> {
         let [_, columns, rows] = self.atmosphere.cells();
         let bounds = [0..columns as i64, 0..rows as i64];

@@ -84,7 +84,7 @@ mod caller {
             if closed != OK {
                 println!("{me}: {}", said());
             }
-            // The others can't meet the rank that has exited, which is no reason to fail.
+            // The others can't synchronise with the rank that has exited, which is not a failure.
             if last == LastRank::Exits { OK } else { closed }
         }
     }
@@ -104,7 +104,7 @@ pub(super) fn a_lost_peer_is_a_code() {
     assert!(told.contains(&codes), "{told}");
 }
 
-/// The others can't meet it any more, but have not lost it.
+/// The others can't synchronise with it any more, but have not lost it.
 #[cfg(target_os = "linux")]
 pub(super) fn who_exits_without_closing_has_left() {
     let (output, told) = started(&["c-launch", "exiting"]);

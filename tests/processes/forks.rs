@@ -35,7 +35,7 @@ pub(super) fn guest() -> ExitCode {
 
 /// Forks a process that exits after `life`. Returns its number.
 fn fork_for(life: Duration) -> Pid {
-    // SAFETY: this process has one thread, so whatever it holds the child holds, too.
+    // SAFETY: this process has one thread, so the child holds everything that the thread holds.
     let child = unsafe { fork() };
     if child == 0 {
         thread::sleep(life);

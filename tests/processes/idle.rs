@@ -6,7 +6,7 @@ use onesided::{
 };
 use std::time::Duration;
 
-/// How long rank 0 waits.
+/// The waiting time of rank 0.
 const IDLE: Duration = Duration::from_millis(800);
 
 /// Returns the CPU time of all threads of this process.

@@ -41,7 +41,7 @@ pub enum Expected {
         /// The number of runs; `cargo test` makes a tenth of them.
         runs: u64,
     },
-    /// At least one random run goes wrong.
+    /// At least one random run fails.
     ViolatedAtRandom {
         /// The number of runs among which there must be one.
         runs: u64,

@@ -155,8 +155,8 @@ pub(crate) struct Run {
     /// means the same on the others.
     #[arg(long)]
     pub(crate) shared_address_space: bool,
-    /// Give each rank a thread that executes what other ranks' control queues began, while the rank
-    /// computes.
+    /// Give each rank a thread that executes commands started by other ranks' control queues, while
+    /// the rank computes.
     ///
     /// Jobs with such threads are not checked by --stuck-after.
     #[arg(long)]
@@ -173,7 +173,7 @@ pub(crate) struct Run {
     /// Write a trace for Perfetto (ui.perfetto.dev) or Chrome's viewer: operations and waits of
     /// each rank as slices.
     ///
-    /// Each rank keeps its latest 100,000; it says how many earlier ones were dropped.
+    /// Each rank keeps its latest 100,000, and states the number of earlier ones that were dropped.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// The program and its arguments.

@@ -42,7 +42,7 @@ pub(crate) enum Act {
     TryNotice,
     NextNotice,
     Now,
-    /// Has this moment come?
+    /// Has this time been reached?
     Sleep(u64),
     /// The program lets others run, though it waits for nothing.
     Yield,

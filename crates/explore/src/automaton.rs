@@ -47,8 +47,8 @@ impl Local {
         self.tasks.count_ones() == 1
     }
 
-    /// Returns the tasks that may run next, or whatever else the rank's next move chooses from, by
-    /// bits; `None` if it chooses from nothing.
+    /// Returns the tasks that may run next, or the other choices of the rank's next move, by bits;
+    /// `None` if there is no choice.
     pub(crate) fn choices(&self) -> Option<u64> {
         match self.act {
             Act::Choose => Some(self.tasks),
@@ -79,7 +79,7 @@ pub(crate) struct Edge {
 }
 
 impl Edge {
-    /// Returns whether this is more than a look at something that has not happened yet.
+    /// Returns whether this is more than a check of a condition that does not hold yet.
     pub(crate) fn moves(&self) -> bool {
         self.ready || self.splits || self.does
     }

@@ -73,7 +73,7 @@ pub(crate) struct Cells {
     /// The names of words, by region and offset, and of [facts](Cells::name_of_fact).
     pub(crate) names: HashMap<(u32, u64), String>,
     pub(crate) contested: Contested,
-    /// Whether a cell that was taken for private has become shared since this was cleared.
+    /// Whether a cell that was treated as private has become shared since this was cleared.
     pub(crate) grown: bool,
 }
 

@@ -21,7 +21,7 @@ pub enum Access {
     Load,
     /// The word's owner writes it.
     Store,
-    /// The word's owner, waiting for it, looks at it.
+    /// The word's owner, waiting for it, checks it.
     Watch,
 }
 
@@ -63,7 +63,7 @@ impl Effect {
         Some(Effect { by: item.by, at: address(cells, item.at)?, access, bits: item.at.get(bits) })
     }
 
-    /// Returns the effect of what `rank` asks, if it has one.
+    /// Returns the effect of an act of `rank`, if it has one.
     pub(crate) fn of_act(cells: &Cells, rank: Rank, act: &Act, answer: &Answer) -> Option<Effect> {
         let (part, access, bits) = match (act, answer) {
             (Act::Load(part), Answer::Value(bits)) => (*part, Access::Load, *bits),

@@ -19,7 +19,7 @@ use std::{collections::HashMap, fmt, future::Future, ops::ControlFlow, sync::Arc
 
 type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
-/// What to explore, and how far.
+/// The options and limits of an exploration.
 ///
 /// ```
 /// use explore::{Explorer, Rank};
@@ -112,8 +112,8 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Sets how many answers a rank may be given in one [step](crate::Probe::step) before the path
-    /// is cut; 1000 by default.
+    /// Sets the number of answers that a rank may be given in one [step](crate::Probe::step) before
+    /// the path is cut; 1000 by default.
     #[must_use]
     pub fn patience(mut self, answers: u32) -> Self {
         self.patience = answers;
@@ -201,7 +201,7 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Calls `watch` with the progress now and then, and stops if it says so.
+    /// Calls `watch` with the progress now and then, and stops if it returns `Break`.
     #[must_use]
     pub fn watch(mut self, watch: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> Self {
         self.watch = Box::new(watch);
@@ -245,7 +245,7 @@ impl<'a> Explorer<'a> {
     }
 
     /// Runs `runs` jobs with random orders, the first from `seed` and each further one from the
-    /// next number. Stops at the first that goes wrong.
+    /// next number. Stops at the first that fails.
     pub fn sample<Fut>(self, seed: u64, runs: u64, program: impl Fn(Fabric) -> Fut + 'a) -> Sample
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,

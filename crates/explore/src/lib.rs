@@ -3,9 +3,9 @@
 //!
 //! The problem: a protocol of one-sided operations is correct only if it is correct no matter when
 //! its puts arrive, which atomic comes first, and when each CPU reaches its next line. Tests on
-//! real machines see a few of these orders. [`Explorer`] goes through all of them, for a few ranks
-//! and rounds, and shows the shortest run that goes wrong: a panic, an error, a broken invariant, a
-//! rank that waits forever.
+//! real machines see a few of these orders. [`Explorer`] explores all of them, for a few ranks and
+//! rounds, and shows the shortest run that fails: a panic, an error, a broken invariant, a rank
+//! that waits forever.
 //!
 //! ```
 //! use explore::Explorer;

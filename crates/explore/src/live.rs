@@ -3,7 +3,6 @@
 //!
 //! The rules are those of the exploration, with one difference: a rank's CPU runs as far as it can
 //! in one event.
-//! in one go.
 
 mod events;
 

@@ -54,7 +54,7 @@ pub enum Verdict {
     Violated(Box<CounterExample>),
 }
 
-/// Why an exploration was given up.
+/// The reason why an exploration was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// This many states were reached.
@@ -67,7 +67,7 @@ pub enum Stop {
     Asked,
 }
 
-/// A run that goes wrong.
+/// A run that fails.
 #[derive(Clone, Debug)]
 pub struct CounterExample {
     /// The violated condition.
@@ -76,7 +76,7 @@ pub struct CounterExample {
     pub schedule: String,
     /// Its number of moves.
     pub moves: usize,
-    /// Whether no run with fewer moves goes wrong.
+    /// Whether no run with fewer moves fails.
     pub shortest: bool,
     /// The events, one per line. `←` marks operations that took effect at their target; `…`, at the
     /// end, marks operations that had not yet taken effect when the run went wrong.

@@ -3,9 +3,9 @@
 //!
 //! Where [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, atomics
 //! are atomic only against each other: such an atomic reads its word at one moment and writes it at
-//! a later one. No other atomic on the word comes in between; a put or the owner's store may, and
-//! An atomic that reads earlier than it must matters only if a write is lost by that. So it reads
-//! early where such a write could be next, and otherwise when it writes.
+//! a later one. No other atomic on the word occurs in between; a put or the owner's store may, and
+//! is lost. An atomic that reads earlier than it must matters only if a write is lost by that. So
+//! it reads early where such a write could be next, and otherwise when it writes.
 
 use crate::{
     act::{Act, Answer, HandleId, NO_HANDLE},
@@ -30,7 +30,7 @@ impl State {
             ItemKind::Put => self.is_its_turn(place),
             ItemKind::Notice => self.notice_may_arrive(place),
             ItemKind::Flush => item.phase == Phase::Posted && self.flushed(item.by, item.target, place),
-            // The first piece stands for all of its operation.
+            // The first piece represents all of its operation.
             ItemKind::Over | ItemKind::Lost | ItemKind::Stale => {
                 item.phase == Phase::Happened && self.is_first(place) && self.happened(item.by, item.slot)
             }
@@ -95,8 +95,8 @@ impl State {
             }
             ItemKind::PutFrom => {
                 let bits = self.read(item.own) >> item.own.mask.trailing_zeros() << item.at.mask.trailing_zeros();
-                // From now on the bytes are in flight, and the poster may learn that they were
-                // read; neither event waits for the other.
+                // From now on the bytes are in flight, and the poster may be notified that they
+                // were read; neither event waits for the other.
                 let put = Item { kind: ItemKind::Put, slot: NO_HANDLE, bits, own: CellPart::default(), ..item };
                 if heard {
                     self.over(place, 0);

@@ -33,7 +33,7 @@ pub struct Progress {
     pub(crate) parted: u64,
 }
 
-/// How a search ended.
+/// The end of a search.
 #[derive(Debug)]
 pub(crate) enum End {
     All,

@@ -74,7 +74,7 @@ impl Timeline {
         );
     }
 
-    /// Records that the item at `place_of` of `state` is about to come too late.
+    /// Records that the item at `place_of` of `state` is about to be too late.
     fn comes_too_late(&mut self, cells: &Cells, state: &State, place_of: usize, dropped: Holding) {
         let item = &state.items[place_of];
         let what = match item.kind {

@@ -51,7 +51,8 @@ pub(crate) fn atomic(amo: Amo<u64>) -> String {
     }
 }
 
-/// Lists `all`, each as described by `each`, up to a bound, and says how many more there are.
+/// Lists `all`, each as described by `each`, up to a bound, and states the number of the remaining
+/// ones.
 fn listed<T>(all: &[T], each: impl Fn(&T) -> String) -> String {
     let told = all.iter().take(MOST_WORDS).map(each).collect::<Vec<_>>().join(", ");
     match all.len().saturating_sub(MOST_WORDS) {

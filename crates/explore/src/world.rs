@@ -42,14 +42,14 @@ pub(crate) enum Move {
     Vanish(u8),
 }
 
-/// Why a move was not completed.
+/// The reason why a move was not completed.
 #[derive(Debug)]
 pub(crate) enum Halt {
     /// Something is wrong.
     Failure(String),
     /// This rank's step is longer than the explorer's patience.
     Endless(Rank, LocalId),
-    /// A cell was wrongly taken for private: explore again.
+    /// A cell was wrongly treated as private: explore again.
     Again,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct World<'a> {
     pub(crate) order: PutOrder,
     /// Whether atomics are atomic against puts and stores, too.
     pub(crate) coherent: bool,
-    /// Whether a rank's atomics on its own memory are its CPU's, and so may come in the middle of
+    /// Whether a rank's atomics on its own memory are its CPU's, and so may occur in the middle of
     /// the network's.
     pub(crate) own_by_cpu: bool,
     /// Whether acts that no other rank can observe happen at once. Otherwise there are more states

@@ -8,7 +8,7 @@ use rdma_fabric::{
 };
 use std::time::Duration;
 
-/// The row headings, in the order in which [`look`] finds their contents.
+/// The row headings, in the order in which [`look`] returns their contents.
 const ROWS: [&str; 20] = [
     "put order before atomics",
     "puts to one target visible in the order posted (x86-64)",
@@ -168,7 +168,8 @@ fn own_room(fabric: &Fabric) -> ProgramResult<u32> {
     Ok(MANY)
 }
 
-/// Counts notices that find room at a rank that takes none. Room in the own queue may come back.
+/// Counts notices that find room at a rank that takes none. Room in the own queue may become free
+/// again.
 async fn notice_room(fabric: &Fabric, peer: Rank, region: &Region) -> ProgramResult<u32> {
     let to = fabric.remote_span::<u64>(region.at(peer, 0), 1)?;
     let (mut count, mut vain) = (0, 0);

@@ -1,4 +1,4 @@
-//! Events: what happened, in the order in which it ended.
+//! Events: operations and waits, in the order in which they ended.
 
 use crate::counts::WaitKind;
 use rdma_fabric::{Amo, Notice, RemoteAddr};

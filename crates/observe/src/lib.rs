@@ -11,9 +11,9 @@
 //! * [`Gathering`] wraps the programs of the ranks of this process and keeps their [`RankRecord`]s.
 //!   Memory is bounded: counters grow with the number of a rank's peers, and only the latest of its
 //!   [events](Event) are kept.
-//! * [`RecordDirectory`] brings the records of ranks that are processes to their launcher, as files
-//!   in a directory that is removed at the job's end. A killed rank leaves no record; tables, JSON
-//!   and traces say so.
+//! * [`RecordDirectory`] transfers the records of ranks that are processes to their launcher, as
+//!   files in a directory that is removed at the job's end. A killed rank leaves no record; tables,
+//!   JSON and traces report this.
 //! * [`Observation`] is the whole job's result. It is written as a table, as JSON, or as a trace
 //!   that Perfetto and Chrome's viewer read.
 //!

@@ -77,7 +77,7 @@ impl RecordDirectory {
 /// The configuration of the records of a rank's process, and their location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordWriter {
-    /// How much to record.
+    /// The level of detail.
     pub detail: Detail,
     directory: PathBuf,
 }

@@ -104,7 +104,7 @@ pub struct Caps {
 
 impl Caps {
     /// Returns the capabilities of the weakest provider: nothing is guaranteed beyond the contract.
-    /// That includes atomics, by software; a provider that has none says so.
+    /// That includes atomics, by software; a provider without atomics reports this.
     pub const fn weakest() -> Self {
         Caps {
             put_order: PutOrder::None,
@@ -144,7 +144,7 @@ impl Caps {
 pub struct JobFacts {
     /// Number of ranks.
     pub ranks: usize,
-    /// Where the ranks run.
+    /// The nodes of the ranks.
     pub nodes: Nodes,
     /// The guarantees of the provider.
     pub caps: Caps,

@@ -47,8 +47,8 @@ pub trait PutSource<T: Pod>: Unpin + 'static {
     fn view(&self) -> Source<'_>;
 }
 
-/// A destination of a get: a `Vec<T>`, a `Box<[T]>`, an array, or a [`LocalSpan`]. The number of
-/// elements in it determines how much to get.
+/// A destination of a get: a `Vec<T>`, a `Box<[T]>`, an array, or a [`LocalSpan`]. Its number of
+/// elements is the number of elements to get.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be where a get of `{T}` arrives",
     label = "not owned, or not made of `{T}`",
@@ -123,7 +123,7 @@ pub trait Operation: Sized + Unpin {
     }
 }
 
-/// An operation that was not posted. Nothing is lost: it comes back to the caller.
+/// An operation that was not posted. Nothing is lost: it is given back to the caller.
 #[derive(Debug)]
 pub enum Refused<Op> {
     /// The queue, or the target's notice queue, has no room now. Post again later.

@@ -133,7 +133,7 @@ impl NodeSet {
     pub(crate) async fn agree<T>(&mut self, what: &'static str, arguments: impl Hash, mine: Result<T>) -> Result<T> {
         let mut hasher = DefaultHasher::new();
         arguments.hash(&mut hasher);
-        // 0 and the greatest number stand for errors.
+        // 0 and the greatest number represent errors.
         let hash = hasher.finish().clamp(1, u64::MAX - 1);
         let (most, least) = if mine.is_ok() { (hash, !hash) } else { (u64::MAX, u64::MAX) };
         let most = self.group.greatest(most).await?;

@@ -12,7 +12,6 @@ pub(crate) const VARIABLE: &str = "ONESIDED_XTASK_RUN";
 
 /// The time that processes of a completed run may take to end by themselves: the coordinator ends
 /// after the ranks.
-/// after the ranks.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Returns a different value for each run of each process.

@@ -98,7 +98,7 @@ enum Task {
     /// Kill ranks and launchers at random moments of the conformance cases; or ranks that use the
     /// lock that survives them.
     Kill(suite::KillOptions),
-    /// Write the capability matrix of the contract's page anew.
+    /// Rewrite the capability matrix of the contract's page.
     Matrix,
     /// Run the examples as programs of several nodes of this machine, over each provider of libfabric
     /// and by each launcher that is installed here.
@@ -107,15 +107,14 @@ enum Task {
     /// Run the quick form of every measuring and checking command that needs nothing to be built.
     #[cfg(target_os = "linux")]
     Quick(quick::Options),
-    /// Explore random programs with and without the explorer's shortcuts, all that there are: they
-    /// end in the same ways.
+    /// Explore all random programs with and without the explorer's reduction: they end in the same ways.
     Reduction,
     /// Run the tests of shared memory, processes included, under AddressSanitizer.
     Sanitize(nightly::SanitizeOptions),
     /// Type-check the library crates for every target they support.
     Targets(targets::Options),
-    /// Kill, signal, starve and misuse programs of every system, and count what hangs, leaks, ends with
-    /// a wrong code or fails without a name.
+    /// Kill, signal, starve and misuse programs of every system, and count hangs, leaks, wrong exit codes and errors
+    /// without a name.
     #[cfg(target_os = "linux")]
     Torture(torture::Options),
     /// Apply limits to this process and execute a command.

@@ -4,7 +4,7 @@
 //! Miri interprets the program and reports undefined behaviour: accesses outside an allocation,
 //! data races, wrong provenance. Its weak-memory emulation, which is on, gives relaxed loads old
 //! values as an Arm machine may. Under Miri, shared memory is accessed in its portable form
-//! (`rdma-fabric/src/access/portable.rs`); it cannot check the assembly. With many seeds it tries
+//! (`rdma-fabric/src/access/portable.rs`); Miri cannot check the assembly. With many seeds it tries
 //! as many interleavings.
 //!
 //! AddressSanitizer finds accesses outside an allocation, to one that was freed, and beyond the

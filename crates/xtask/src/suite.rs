@@ -36,8 +36,8 @@ fn conformance(name: &str, environment: &[(&str, String)]) -> Outcome {
     run_of("onesided", "it", &format!("conformance::{name}"), environment)
 }
 
-/// Runs a test of `rma-lock`'s killed processes; if it passes and `write` is asked for, its table
-/// goes into the `section` of `target/evidence/kills.md`.
+/// Runs a test of `rma-lock`'s killed processes; if it passes and `write` is set, writes its table
+/// to the `section` of `target/evidence/kills.md`.
 fn killed(name: &str, mut environment: Vec<(&str, String)>, section: &str, write: bool) -> Outcome {
     let table = env::temp_dir().join(format!("onesided-killed-{}.md", process::id()));
     environment.push(("KILLED_TABLE", table.display().to_string()));

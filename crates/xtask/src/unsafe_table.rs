@@ -1,8 +1,8 @@
 //! `cargo xtask unsafe-table`: every use of `unsafe` in the workspace with the invariant it rests
 //! on, as `target/evidence/unsafe.md`.
 //!
-//! Files are read as tokens and not as syntax trees, because half of the uses stand in macros,
-//! whose bodies have none.
+//! Files are read as tokens and not as syntax trees, because half of the uses are in macros, whose
+//! bodies have no syntax tree.
 
 mod scan;
 

@@ -27,7 +27,7 @@ use std::{
 /// The two ranks of most scenes: one that acts, and one that is the target.
 pub(crate) const FIRST: Rank = Rank::new(0);
 pub(crate) const SECOND: Rank = Rank::new(1);
-/// How long the rank rests between two atomics at one that sleeps.
+/// The time that the rank rests between two atomics at one that sleeps.
 const PAUSE: Duration = Duration::from_millis(7);
 
 #[derive(Clone, Debug)]

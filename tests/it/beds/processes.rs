@@ -25,8 +25,8 @@ use tofu2_sim::{
 const ASKED: &str = "CONFORMANCE_JOB";
 /// Where the launching process creates directories, which are then kept.
 pub(crate) const DIRECTORY: &str = "CONFORMANCE_DIRECTORY";
-/// `<job> <rank> <microseconds>`: when that rank of that job kills itself, counted from the moment
-/// at which it looks for its job.
+/// `<job> <rank> <microseconds>`: the time at which that rank of that job kills itself, counted
+/// from the moment at which it starts to search for its job.
 pub(crate) const KILL: &str = "CONFORMANCE_KILL";
 /// The prefix of the file, in a job's directory, with the microseconds that a rank took.
 pub(crate) const TOOK: &str = "took-";

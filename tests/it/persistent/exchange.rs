@@ -39,7 +39,7 @@ impl Sizes {
         match self {
             Sizes::All(bytes) => bytes,
             Sizes::Mixed(seed) => {
-                // What goes to all members has one size.
+                // A block that is sent to all members has one size.
                 let slot = if matches!(call, Collective::Allgatherv) { 0 } else { slot };
                 Self::SOME[draw(seed, member, slot) as usize % Self::SOME.len()]
             }

@@ -15,7 +15,7 @@ const BYTES: usize = 4096;
 const T: Duration = Duration::from_micros(100);
 
 /// Starts an exchange of two members, the second of which starts 2 T later. Both compute until 4 T.
-/// Returns how long this member then waits, in nanoseconds.
+/// Returns the subsequent waiting time of this member, in nanoseconds.
 async fn overlapped(fabric: Fabric, form: Form) -> ProgramResult<u64> {
     let group = Group::world(&fabric).await?;
     let (me, line) = (group.rank(group.me())?, Cartesian::new(&[2], &[false])?.topology(group.me()));

@@ -193,7 +193,7 @@ pub(super) async fn found_complete(fabric: &Fabric, specs: &[Spec], does: &str) 
         let over = exchange.request.test().await?;
         let looked = fabric.now();
         exchange.wait().await?;
-        // On a busy machine it is possible that no member is certain to be the first or the last.
+        // On a busy machine, no particular member is certain to be the first or the last.
         let group = hood.group_mut();
         let (own, all) = (group.me(), group.allgather([started, looks].map(Time::as_picos)).await?);
         let mut others = all.into_iter().enumerate().filter(|(member, _)| *member != own).map(|(_, times)| times);

@@ -77,8 +77,8 @@ impl Shape {
         }
     }
 
-    /// Returns the member that sends what arrives in source slot `slot` of `me`, and its slot;
-    /// `None` beyond a border.
+    /// Returns the member whose data arrives in source slot `slot` of `me`, and its slot; `None`
+    /// beyond a border.
     pub(super) fn sender(&self, me: usize, slot: usize) -> Option<(usize, usize)> {
         match self {
             Shape::Grid { dims, periodic } => {

@@ -66,7 +66,7 @@ pub(super) async fn blocks(fabric: &Fabric) -> ProgramResult<()> {
     };
     ensure_eq!(end, want, "both ends of an edge are of one size");
 
-    // Blocks beyond a border do not count, wherever they are.
+    // Blocks beyond a border do not count, at any location.
     let line = Shape::Grid { dims: vec![members], periodic: vec![false] };
     let mut open = all(fabric, &line).await?;
     let far = at(1000, 3)?;
@@ -164,7 +164,7 @@ pub(super) async fn order(fabric: &Fabric) -> ProgramResult<()> {
                 ensure_eq!(row, [from(left), mine, 7, 7, 7, 7, mine, from(right)], "{form}: a row of iteration {k}");
             }
         }
-        // Nothing beyond the elements can be reached, whatever memory is there.
+        // Memory beyond the elements can't be reached.
         let odd = Buffer::<u8>::new(fabric, 5)?;
         ensure!(odd.read(0, &mut [0; 6]).is_err() && odd.write(5, &[1]).is_err(), "a buffer of 5 has 5 elements");
         hood.group_mut().barrier().await?;

@@ -68,11 +68,11 @@ pub(crate) fn a_killed_launcher_leaves_nobody() {
     wait_gone(&ranks);
 }
 
-/// Those of a terminal that is closed, and warnings of batch systems, too.
+/// The signals that end a job, including those of a closed terminal and the warnings of batch systems.
 const ENDING: [(Signal, i32); 5] =
     [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131), (Signal::USR1, 138)];
 
-/// Returns those that this process does not ignore: under `nohup`, launchers ignore SIGHUP too.
+/// Returns the signals that this process does not ignore: under `nohup`, launchers ignore SIGHUP too.
 fn ending() -> impl Iterator<Item = (Signal, i32)> {
     let status = std::fs::read_to_string("/proc/self/status").expect("own status");
     let bits = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("ignored signals");

@@ -16,7 +16,7 @@ pub(super) enum Mistake {
     ValueNotFlushed,
     /// A server replies before it carries a request out.
     RepliesFirst,
-    /// A region's successor is taken for the region.
+    /// A region's successor is used in place of the region.
     OldMapping,
     /// The directory still returns the length of a region that has been dropped.
     NotWithdrawn,
@@ -38,7 +38,7 @@ pub(super) struct Spoiled {
 /// The offsets of the first places for replies to rank 0 and to its helper in the area for
 /// requests.
 const REPLY: [u64; 2] = [64, 64 + 16 * 16];
-/// The reply that says that the first request has been carried out.
+/// The reply to the first request, when it has been carried out.
 const DONE: u64 = 1 << 48;
 /// The first index of local regions.
 const LOCAL: u32 = 1 << 16;

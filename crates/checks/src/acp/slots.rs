@@ -34,7 +34,7 @@ const ASKER: Rank = Rank::new(1);
 const SERVER: Rank = Rank::new(2);
 /// The words that the two ranks copy, each from its own word of the server's to another word there.
 const CONTENT: [u64; 2] = [70, 71];
-/// The fact that says that the rank that may die has sent its request.
+/// The fact that records that the rank that may die has sent its request.
 const SENT: u32 = 300;
 
 /// The time at which rank 1 asks.

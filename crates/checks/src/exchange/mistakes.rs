@@ -29,7 +29,7 @@ pub enum Mistake {
     DataNotFlushed,
     /// END is a put where it must be an atomic.
     EndNotOrdered,
-    /// END goes before the data.
+    /// END is sent before the data.
     EndFirst,
     /// The END of the preceding iteration is put again.
     EndRepeated,

@@ -84,7 +84,7 @@ impl<'a> Member<'a> {
         self.memory.at(Rank::new(1), 0)
     }
 
-    /// Lets all members meet.
+    /// Synchronises all members.
     pub(super) async fn meet(&self) -> ProgramResult<()> {
         for root in 0..self.world.len() {
             self.world.broadcast(&self.buffer(0, 1)?, root).await?;

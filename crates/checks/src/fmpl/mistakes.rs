@@ -80,8 +80,8 @@ const QUEUED: u64 = 24;
 const TAKEN: u64 = 48;
 /// The number of one message taken.
 const ONE: u64 = 1 << 20;
-/// For its third message rank 0 reads the number of those taken for each of two in the spool, and then to
-/// decide where the third one goes.
+/// For its third message rank 0 reads the number of messages taken once for each of the two in the
+/// spool, and then to decide the destination of the third one.
 const DECISION: u32 = 3;
 
 /// Returns whether a word offers the first message after the set-up.

@@ -36,7 +36,7 @@ struct Case {
     mortal: Option<u32>,
     /// Whether puts arrive in the order posted.
     ordered: bool,
-    /// Whether members meet before the exploration begins.
+    /// Whether members synchronise before the exploration begins.
     met: bool,
     /// Whether ranks shut the library down: a rank that has spooled messages waits until they are
     /// received.

@@ -165,8 +165,8 @@ fn of_any_lock(case: &AccessCase) -> Explorer<'static> {
 /// The bytes of the words of a lock with queues, and of a level.
 const QUEUE: u64 = 128;
 const LEVEL: u64 = 64;
-/// Where the ranks' own locks begin in a [`PerRankLock`]: after the words of the classes and of two
-/// stairs.
+/// The offset of the ranks' own locks in a [`PerRankLock`]: after the words of the classes and of
+/// two stairs.
 const OWN: u64 = QUEUE + 2 * (QUEUE + LEVEL);
 
 /// Returns whether the words from `start` on are those of an idle lock with queues homed at `home`.

@@ -14,7 +14,7 @@ use rma_lock::{
     locks::{FairLock, PackedLock, RpLock, WritersFirstLock},
 };
 
-/// Takes the lock once, lets go, and meets the others at a barrier or not.
+/// Takes the lock once, lets go, and waits for the others at a barrier or not.
 async fn once<L: RmaLock>(fabric: Fabric, role: Role, meets: bool) -> ProgramResult<()> {
     let lock = L::symmetric(&fabric, HOME).await?;
     if role == Write {

@@ -52,7 +52,7 @@ pub(super) async fn once<L: RmaLock>(fabric: Fabric, role: Role) -> ProgramResul
     Ok(())
 }
 
-/// Returns whether an error of a lock or a fabric says that a rank was lost.
+/// Returns whether an error of a lock or a fabric reports the loss of a rank.
 pub(super) fn names_a_loss(error: &(dyn Error + 'static)) -> bool {
     let of_lock = |error: &LockError| match error {
         LockError::Fabric(error) => matches!(error, FabricError::PeerLost { .. }),

@@ -36,7 +36,7 @@ pub enum Role {
     WriteReleaseDropped,
     /// Reads, and puts to a word that only it writes.
     ReadAndPut,
-    /// Writes, and checks what readers put.
+    /// Writes, and checks the puts of readers.
     WriteAndLook,
     /// Does these once, one after the other, instead of a number of rounds.
     Turns(&'static [Role]),
@@ -54,7 +54,7 @@ pub(super) const READERS: u32 = 1;
 pub(super) const WRITES: u32 = 2;
 /// The first of the facts that count the puts of rank 0, 1, ... as a reader.
 const PUTS: u32 = 100;
-/// The fact that counts how often a rank had no node left.
+/// The fact that counts the acquisitions for which a rank had no node left.
 const REFUSED: u32 = 3;
 
 /// Queue nodes per rank and lock.

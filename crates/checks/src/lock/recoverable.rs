@@ -3,7 +3,6 @@
 //!
 //! The home is rank 0 and never dies. Writers change two words, one after the other; a death in
 //! between leaves them different.
-//! between leaves them different.
 
 use super::{
     Record,
@@ -23,7 +22,7 @@ use rma_lock::{
 /// The facts that record the ranks inside, in a byte for each rank.
 const WRITERS: u32 = 0;
 const READERS: u32 = 1;
-/// The fact that counts how often a rank found torn data.
+/// The fact that counts findings of torn data.
 const TORN: u32 = 2;
 /// The first of the facts that say whether rank 0, 1, ... has put something as a reader and let go.
 const PUTS: u32 = 100;

@@ -53,7 +53,7 @@ enum RecoveryMistake {
     /// The rank that opens an epoch does not check again whether the rank that it has marked has
     /// already left.
     NoSecondLook,
-    /// A dead writer goes unnoticed.
+    /// Torn data of a dead writer is not reported.
     TornNotTold,
     /// The dead are not removed from the ranks on which survivors' waits depend.
     DeadAmongLiving,

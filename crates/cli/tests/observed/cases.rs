@@ -235,7 +235,7 @@ fn what_cannot_be_observed_is_told() {
     }
 }
 
-/// Returns what `place` printed, by rank.
+/// Returns the output of `place`, by rank.
 fn places(ended: &Ended) -> Vec<String> {
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let mut lines: Vec<&str> = ended.out.lines().collect();

@@ -7,7 +7,7 @@ use crate::{
 };
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
-/// The number of most recent answers to look at in a step that does not end.
+/// The number of most recent answers to inspect in a step that does not end.
 const RECENT: usize = 256;
 
 impl Automaton<'_> {
@@ -102,7 +102,7 @@ impl Automaton<'_> {
     }
 }
 
-/// A history that a step's end has merged with another one, and how far the two were compared.
+/// A history that a step's end has merged with another one, and the progress of the comparison.
 struct Audit {
     known: HashSet<LocalId>,
     todo: VecDeque<(LocalId, Vec<Answer>)>,

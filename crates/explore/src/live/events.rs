@@ -9,7 +9,7 @@ use rdma_fabric::Rank;
 pub enum Event {
     /// A rank's CPU runs.
     Go(Rank),
-    /// The n-th part of the operations in flight takes effect, or its poster learns of it.
+    /// The n-th part of the operations in flight takes effect, or its poster is notified.
     Happen(usize),
     /// The n-th part, an atomic where [`rdma_fabric::Caps::coherent_atomics`] is not promised,
     /// reads its word and will write it later.

@@ -1,5 +1,5 @@
-//! Operations in flight on the fabric below, sequences that stand in for one operation, and the
-//! mutation of atomics.
+//! Operations in flight on the fabric below, sequences that replace one operation, and the mutation
+//! of atomics.
 
 use super::spoiled::{Spoiled, word_bits};
 use rdma_fabric::{

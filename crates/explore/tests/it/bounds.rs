@@ -1,4 +1,4 @@
-//! How patience, steps, set-ups and nodes affect an exploration.
+//! The effects of patience, steps, set-ups and nodes on an exploration.
 
 use super::outcomes::{A, B, explorer, words};
 use explore::{Explorer, Probe, Report, Stop, Verdict};
@@ -60,7 +60,7 @@ fn remembers(tells: bool) -> Report {
         let met = fabric.fetch_add(&word, 1).await?;
         probe.step(if tells { met } else { 0 });
         fabric.fetch_add(&word, 10).await?;
-        // This comes long after the end of the step.
+        // This happens long after the end of the step.
         if met == 1 {
             fabric.put_word(&fabric.remote_word(region.at(B, 8))?, 1u64).await?;
         }

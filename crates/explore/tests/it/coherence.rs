@@ -88,7 +88,7 @@ fn atomics_are_atomic_against_each_other_and_a_comparison_that_fails_writes_noth
     }
 }
 
-/// No atomic comes between the read and the write of another one; only a store can.
+/// No atomic occurs between the read and the write of another one; only a store can.
 #[test]
 fn of_two_atomics_and_a_store_only_the_store_is_lost() {
     let ends = |coherent| {

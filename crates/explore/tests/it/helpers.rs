@@ -139,7 +139,7 @@ impl Drop for Dropped {
     }
 }
 
-/// H5: a helper is dropped when its program has returned, in whatever wait it is then.
+/// H5: a helper is dropped when its program has returned, in any of its waits.
 #[test]
 fn helpers_end_with_their_program() {
     let ends = seen(

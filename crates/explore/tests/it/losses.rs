@@ -36,7 +36,7 @@ async fn notice_the_loss(fabric: &Fabric, region: &Region) -> ProgramResult<()> 
     Ok(())
 }
 
-/// Returns whether A is known to be lost before a deadline that may come at any moment.
+/// Returns whether A is known to be lost before a deadline that may expire at any moment.
 async fn known_in_time(fabric: &Fabric, region: &Region) -> ProgramResult<bool> {
     Ok(fabric.before(Time::from_picos(1), notice_the_loss(fabric, region)).await.transpose()?.is_some())
 }
@@ -196,7 +196,7 @@ fn operations_on_the_dead_end_in_errors() {
 
 #[test]
 fn what_is_under_way_to_the_dead_fails_or_is_complete() {
-    // B adds to A's word while C looks at it. The outcome is B's result and what C saw.
+    // B adds to A's word while C reads it. The outcome is B's result and the value that C saw.
     let seen = outcomes(explorer(3), |fabric| async move {
         let region = words(&fabric).await?;
         let me = fabric.rank();
@@ -217,7 +217,7 @@ fn what_is_under_way_to_the_dead_fails_or_is_complete() {
         Ok(())
     });
     let pairs: BTreeSet<_> = seen.iter().filter(|o| o[3] == 1).map(|outcome| (outcome[1], outcome[2])).collect();
-    // (2, 11): the addition took effect, but its poster never heard of it.
+    // (2, 11): the addition took effect, but its poster never received the result.
     assert_eq!(pairs, BTreeSet::from([(1, 2), (1, 10), (1, 11), (2, 2), (2, 10), (2, 11)]));
     let alive: BTreeSet<_> = seen.iter().filter(|o| o[3] == 0).map(|outcome| (outcome[1], outcome[2])).collect();
     assert_eq!(alive, BTreeSet::from([(1, 10), (1, 11)]));

@@ -16,8 +16,8 @@ fn everywhere(fabric: &Fabric, region: &Region) -> Result<MulticastSpan<u64>> {
     fabric.multicast_span(&[A, B, C].map(|rank| region.at(rank, 0)), 1)
 }
 
-/// A multicasts, from registered memory if that is its own, which it overwrites when it may. B looks
-/// at its own part, and then at C's.
+/// A multicasts, from registered memory if `own`, which it overwrites as soon as that is allowed. B
+/// reads its own part, and then C's.
 async fn looks(fabric: Fabric, own: bool) -> ProgramResult<u64> {
     let region = words(&fabric).await?;
     if fabric.rank() == A && own {

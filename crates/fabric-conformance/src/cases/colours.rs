@@ -49,7 +49,7 @@ pub(super) async fn colours_are_there_or_refused(fabric: Fabric) -> ProgramResul
     Ok(world.barrier().await?)
 }
 
-/// A colour is claimed by all members or by none, and comes back.
+/// A colour is claimed by all members or by none, and can be claimed again.
 pub(super) async fn colours_are_claimed_together(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let me = world.me();

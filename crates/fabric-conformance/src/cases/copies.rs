@@ -175,7 +175,7 @@ async fn wakes(fabric: &Fabric, region: &Region) -> ProgramResult<()> {
     Ok(())
 }
 
-/// A dropped region is named, whichever side it is on.
+/// A dropped region is named, on either side.
 async fn stale_ends(fabric: &Fabric, world: &mut Group, region: &Region) -> ProgramResult<()> {
     let gone = fabric.alloc_symmetric(256).await?;
     let key = gone.key();
@@ -234,7 +234,7 @@ async fn existing(fabric: &Fabric, world: &mut Group, region: &Region) -> Progra
     Ok(())
 }
 
-/// A lost rank is named, whichever side it is on.
+/// A lost rank is named, on either side.
 pub(super) async fn copies_fail(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
     let point = LossPoint::new(&fabric).await?;
     let (mut world, region) = world_and_region(&fabric, 512).await?;

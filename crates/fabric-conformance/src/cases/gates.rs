@@ -120,7 +120,7 @@ pub(super) async fn gates_sum_exactly(fabric: Fabric) -> ProgramResult<()> {
     for shape in SHAPES {
         let mut floats = Reduction::<f64>::with_shape(&mut world, shape).await?;
         for big in 0..n {
-            // The large values cancel and leave the tiny ones, whichever members hold them.
+            // The large values cancel and leave the tiny ones, no matter which members hold them.
             let value = match me {
                 _ if me == big => 1e300,
                 _ if me == (big + 1) % n => -1e300,

@@ -257,7 +257,7 @@ pub(super) async fn a_target_that_leaves(fabric: Fabric) -> ProgramResult<()> {
         return Ok(());
     }
     let to = fabric.remote_span::<u64>(region.at(Rank::new(1), 0), 1);
-    // Rank 1's part may have gone with it.
+    // Rank 1's part may have been dropped with it.
     let to = match to {
         Ok(to) => to,
         Err(FabricError::StaleRegion { .. }) => return Ok(()),

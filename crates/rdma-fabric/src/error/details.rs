@@ -58,7 +58,7 @@ pub struct NoAtomics {
     pub because: NoAtomicsCause,
 }
 
-/// Why there are no atomics on a word.
+/// The reason why a word has no atomics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoAtomicsCause {
@@ -124,7 +124,7 @@ pub enum BlocksError {
     },
 }
 
-/// Why one multicast can't reach some ranks. See [`FabricError::Multicast`].
+/// The reason why one multicast can't reach some ranks. See [`FabricError::Multicast`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MulticastError {

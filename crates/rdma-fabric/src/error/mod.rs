@@ -180,7 +180,7 @@ pub enum FabricError {
     /// Ranks entered one collective operation with different arguments.
     #[error(transparent)]
     Mismatch(Box<Mismatch>),
-    /// This provider can't do it; [`crate::Caps`] says so beforehand.
+    /// This provider does not support it; [`crate::Caps`] reports this beforehand.
     #[error("this provider does not support {feature}")]
     Unsupported {
         /// The feature asked for.

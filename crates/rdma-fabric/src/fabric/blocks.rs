@@ -189,7 +189,7 @@ impl BlockProgress {
         Ok(())
     }
 
-    /// Begins anew, with the first block.
+    /// Restarts with the first block.
     pub(crate) fn restart(&mut self) {
         self.posted = 0;
     }

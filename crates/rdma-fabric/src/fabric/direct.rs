@@ -17,8 +17,8 @@ use core::future::Future;
 pub(crate) trait DirectOp: Sized {
     /// The result of the operation.
     type Out: 'static;
-    /// How a [`Handle`](crate::Handle) completes the value that [`DirectOp::finish`] yielded when
-    /// the operation was posted.
+    /// The way in which a [`Handle`](crate::Handle) completes the value that [`DirectOp::finish`]
+    /// yielded when the operation was posted.
     const RETURNS: &'static ReturnedValue<Self::Out> = ReturnedValue::UNCHANGED;
     /// Executes the operation directly, or gives it back.
     fn now(self, fabric: &Fabric) -> Result<Self::Out, Self>;

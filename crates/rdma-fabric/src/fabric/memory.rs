@@ -194,8 +194,8 @@ impl Fabric {
         word.place().load(W::BYTES).is_some()
     }
 
-    /// Loads a word of this rank's own memory. Sees what peers' visible puts and atomics left
-    /// there, and everything they made visible before (acquire).
+    /// Loads a word of this rank's own memory. Sees the values of peers' visible puts and atomics,
+    /// and everything they made visible before (acquire).
     ///
     /// # Errors
     /// [`crate::FabricError::StaleRegion`].

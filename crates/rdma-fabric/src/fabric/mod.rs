@@ -36,7 +36,7 @@ use std::sync::Arc;
 /// Cloning is cheap and yields another handle of the same rank.
 ///
 /// To *post* an operation is to hand it to the network; the operation is *complete* when its handle
-/// says so (the source is reusable, the result has arrived); a put is *visible* after
+/// reports this (the source is reusable, the result has arrived); a put is *visible* after
 /// [`Fabric::flush`]. These are three separate events with three separate methods.
 ///
 /// Operations of one rank to one target are executed in the order they are posted only as far as
@@ -263,10 +263,10 @@ impl Fabric {
 pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Code that all ranks of a job run: an `async fn(Fabric) -> ProgramResult<Out>`, or an `async`
-/// closure that captures what all ranks share.
+/// closure that captures the values that all ranks share.
 ///
-/// A program gets whatever its provider can offer; [`Fabric::caps`], [`Fabric::queue_limits`] and
-/// [`Fabric::barrier_limits`] report this at run time. It has no hidden state, clock or random
+/// A program gets the facilities of its provider; [`Fabric::caps`], [`Fabric::queue_limits`] and
+/// [`Fabric::barrier_limits`] report them at run time. It has no hidden state, clock or random
 /// source outside the fabric, so that a simulated run can be replayed.
 ///
 /// A program keeps its fabric to itself. A rank that shares its fabric with threads of its own is

@@ -66,8 +66,7 @@ impl Fabric {
     ///
     /// # Errors
     /// [`FabricError::Unsupported`] where there are no multicasts ([`crate::Caps::multicasts`]),
-    /// [`FabricError::Multicast`], which says what these ranks lack, and
-    /// [`FabricError::NoSuchRank`].
+    /// [`FabricError::Multicast`], which names the reason, and [`FabricError::NoSuchRank`].
     pub fn multicast_for(&self, members: &[Rank]) -> Result<()> {
         let multicasts = self.multicasts()?;
         members.iter().try_for_each(|rank| self.node(*rank).map(drop))?;

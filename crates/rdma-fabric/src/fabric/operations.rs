@@ -27,7 +27,7 @@ impl Fabric {
     /// Posts `op`, waiting for room if need be.
     ///
     /// # Errors
-    /// Whatever makes the operation impossible. Its buffer is then dropped; use
+    /// Any error that makes the operation impossible. Its buffer is then dropped; use
     /// [`Fabric::try_post`] to keep it.
     #[inline(always)]
     pub async fn post<O: Operation>(&self, op: O) -> Result<Handle<O::Output>> {

@@ -51,9 +51,9 @@ impl Deps<'_> {
 }
 
 impl Fabric {
-    /// Waits until posting is worth another try: for room in this rank's queue and, if `target` is
-    /// given, in its notice queue. A rank's own queue serves waiters first come, first served; the
-    /// caller posts immediately afterwards. No order is promised among ranks that want room in a
+    /// Waits until posting can be retried: for room in this rank's queue and, if `target` is given,
+    /// in its notice queue. A rank's own queue serves waiters first come, first served; the caller
+    /// posts immediately afterwards. No order is promised among ranks that wait for room in a
     /// target's notice queue.
     ///
     /// # Errors

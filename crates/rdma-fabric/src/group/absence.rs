@@ -130,7 +130,7 @@ impl Group {
         }
     }
 
-    /// Marks each word that this member writes. A member that is gone needs no mark.
+    /// Marks each word that this member writes. A member that has left needs no mark.
     fn announce(&self, phase: Phase, missing: Missing) -> impl Future<Output = ()> {
         compiled_here(self.mark(phase, missing))
     }

@@ -184,12 +184,12 @@ impl Mapped {
     ///
     /// # Safety
     /// * The `len` bytes at `start` are one allocation, readable and writable as long as `keep`
-    ///   lives, whatever other ranks do, die or free.
+    ///   lives, even if other ranks die or free memory.
     /// * They are accessed only through places that were resolved by handles made with a pact that
-    ///   allows references, by operations that complete when posted, and through values of
-    ///   this type; and before the region was allocated everywhere, and after it was dropped
-    ///   everywhere. No operation that was posted for memory without such a pact ever reaches them,
-    ///   however late.
+    ///   allows references, by operations that complete when posted, and through values of this
+    ///   type; and before the region was allocated everywhere, and after it was dropped everywhere.
+    ///   No operation that was posted for memory without such a pact ever reaches them, not even a
+    ///   late one.
     /// * The provider keeps the contract: atomics are atomic, and the order that they establish
     ///   holds for plain accesses to these bytes too.
     pub unsafe fn new(start: NonNull<u8>, len: usize, keep: Arc<dyn Any + Send + Sync>) -> Self {

@@ -36,7 +36,7 @@ use core::{
 };
 use std::sync::Arc;
 
-/// Stands for the generation where accesses are not direct: no place expects it.
+/// The generation word of places whose accesses are not direct: no place expects its value.
 static NEVER: AtomicU64 = AtomicU64::new(u64::MAX);
 /// A bit of a place's expected generation: the place is not an aligned word of 8 bytes.
 const NO_WORD: u64 = 1 << 63;
@@ -106,12 +106,12 @@ pub struct Place {
     live: NonNull<AtomicU64>,
     /// The start of the `len` bytes, where memory is mapped.
     start: NonNull<u8>,
-    /// Bit 0 says that the owner may be parked.
+    /// Bit 0 is set if the owner may be parked.
     bell: NonNull<AtomicU32>,
     anchor: Anchor,
     len: u64,
-    /// Offset in the region, in bytes, with [`PREPARED`] set where it applies: direct accesses
-    /// don't look at the offset.
+    /// Offset in the region, in bytes, with [`PREPARED`] set where it applies: direct accesses do
+    /// not use the offset.
     offset: u64,
     rank: Rank,
     /// The region's index.
@@ -123,7 +123,8 @@ pub struct Place {
 
 const _: () = assert!(size_of::<Place>() <= 64);
 
-// SAFETY: the pointers lead to what `anchor` keeps, which may be used by any thread, or to statics.
+// SAFETY: the pointers point into the value kept by `anchor`, which may be used by any thread, or
+// to statics.
 unsafe impl Send for Place {}
 // SAFETY: as above.
 unsafe impl Sync for Place {}
@@ -158,12 +159,12 @@ impl Place {
     }
 
     /// Creates a place in memory of this process: the `len` bytes at `start`, which can be used as
-    /// long as `live` holds the generation of `addr`'s region. Bit 0 of `bell` says that the owner
+    /// long as `live` holds the generation of `addr`'s region. Bit 0 of `bell` is set if the owner
     /// must be [rung](crate::provider::Provider::ring) after a write.
     ///
     /// # Safety
     /// As long as `anchor` is kept, `live` and `bell` are valid; whenever `live` holds the
-    /// generation, the bytes are valid too. Everybody accesses them through [`access`].
+    /// generation, the bytes are valid too. All accesses to them go through [`access`].
     #[inline]
     pub unsafe fn mapped(
         start: NonNull<u8>,
@@ -305,7 +306,7 @@ impl Place {
     pub(crate) fn may_be_parked_at(&self) -> bool {
         compiler_fence(SeqCst);
         // SAFETY: kept by `anchor`, or a static. Acquire: pairs with the read-modify-write by which
-        // the owner says so.
+        // the owner sets the bit.
         unsafe { self.bell.as_ref() }.load(Acquire) & 1 != 0
     }
 }

@@ -117,7 +117,8 @@ pub struct Region {
 }
 
 impl Region {
-    /// Creates a region, for providers. `existing` says how peers reach memory that existed before.
+    /// Creates a region, for providers. `existing` is the way in which peers reach memory that
+    /// existed before.
     pub fn new(key: RegionKey, len: usize, existing: Option<Existing>, kept: impl Kept) -> Self {
         Region { key, len, existing, kept: Box::new(kept) }
     }
@@ -157,8 +158,8 @@ impl Region {
         self.len == 0
     }
 
-    /// Returns how peers reach memory that [existed before](Fabric::register); `None` if the region
-    /// was allocated.
+    /// Returns the way in which peers reach memory that [existed before](Fabric::register); `None`
+    /// if the region was allocated.
     pub fn existing(&self) -> Option<Existing> {
         self.existing
     }

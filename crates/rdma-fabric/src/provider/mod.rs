@@ -196,7 +196,7 @@ impl Slot {
     }
 }
 
-/// How a wait ended.
+/// The end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The goal was reached.
@@ -215,7 +215,6 @@ impl<T: Any + fmt::Debug + Send + Sync> Kept for T {}
 /// Each method keeps the promises of the method of the same name of [`Fabric`]. Places are this
 /// rank's own or other ranks', as the method says, and were resolved by this provider; a place that
 /// another provider resolved is refused, or refers to no memory.
-/// another provider resolved is refused, or leads nowhere.
 pub trait Provider: Any + fmt::Debug + Send + Sync {
     // ----- memory ----------------------------------------------------------------------------
 
@@ -236,11 +235,11 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     /// Resolves `len` bytes that start at a multiple of `align`, for accesses of `width` bytes.
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<Place>;
     /// Copies this rank's own memory out. 4 or 8 aligned bytes are one word (acquire). `waiting`
-    /// says that the reader waits for that word: it calls [`Provider::poll_wait`] or
+    /// means that the reader waits for that word: it calls [`Provider::poll_wait`] or
     /// [`Provider::end_wait`] next.
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()>;
     /// Copies into this rank's own memory; 4 or 8 aligned bytes are one word (release). `waited`
-    /// says that a task of this rank may wait for it.
+    /// means that a task of this rank may wait for it.
     fn write(&self, to: &Place, from: &[u8], waited: bool) -> Result<()>;
     /// Wakes the owner of a place that was written directly; the owner may be parked.
     fn ring(&self, place: &Place) {

@@ -6,7 +6,7 @@ use core::ops::{Deref, DerefMut};
 use prdma_offload::{Rows, RowsMut, View, ViewMut};
 
 /// All cells of a node, shadow included, to be read. Dereferences to the memory, in which
-/// [`Array::offset`] and [`Array::strides`] say where a cell is.
+/// [`Array::offset`] and [`Array::strides`] locate a cell.
 #[derive(Debug)]
 pub struct ArrayView<'a, T: Element> {
     array: &'a Array<T>,

@@ -12,7 +12,7 @@ use core::ops::Range;
 pub struct Mapping {
     nodes: Nodes,
     /// 1 to [`MOST_DIMS`](super::MOST_DIMS); no two along one dimension of the node set. The
-    /// largest extents of a node multiply to what `isize` counts.
+    /// product of the largest extents of a node fits into `isize`.
     pub(super) dimensions: Vec<Dimension>,
     order: Order,
 }

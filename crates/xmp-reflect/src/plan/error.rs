@@ -45,7 +45,7 @@ pub enum PlanError {
         side: Side,
         /// Layers to be updated.
         width: usize,
-        /// Layers that there are.
+        /// The number of layers of the shadow.
         shadow: usize,
     },
     /// A full shadow is updated as a whole or not at all.

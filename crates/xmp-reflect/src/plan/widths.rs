@@ -3,7 +3,7 @@
 use super::{PlanError, Side};
 use crate::mapping::{Mapping, Shadow};
 
-/// A width that stands for all layers of a shadow.
+/// A width that means all layers of a shadow.
 pub const ALL: usize = usize::MAX;
 
 /// The part of the shadow of one dimension that is updated (`width(/periodic/ lo:hi)`).

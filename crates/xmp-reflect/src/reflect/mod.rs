@@ -128,7 +128,7 @@ impl NodeSet {
     }
 }
 
-/// A schedule that is taken from its array, and goes back when this is dropped.
+/// A schedule that is taken from its array, and is returned when this is dropped.
 struct Taken {
     kept: Arc<Kept>,
     /// The place among the array's schedules.

@@ -21,7 +21,7 @@ struct Known {
     waits: usize,
 }
 
-/// A communication that ends when a test says so.
+/// A communication that a test ends.
 #[derive(Clone, Default)]
 struct Controlled(Arc<Mutex<Known>>);
 
@@ -97,7 +97,7 @@ fn an_id_is_complete_when_all_of_its_communications_are() {
                 assert!(all.iter().all(|one| one.known().tests == tested), "{complete:b}: each is tested");
                 assert!(all.iter().all(|one| one.is_kept() == (complete != 7)), "{complete:b}");
             }
-            // One that comes later under the same id counts, too.
+            // A later one under the same id counts, too.
             let later = pend(set, [7]);
             all.iter().for_each(|one| one.end(Ok(())));
             assert_eq!(set.test_async(7).await, Ok(false), "{complete:b}");

@@ -87,7 +87,7 @@ fn cells_in_flight_are_not_moved_twice() {
         set.reflect(&array, &widths([0, 1])).await?;
         set.reflect(&other, &widths([1, 1])).await?;
         set.wait_async(&[9]).await?;
-        // Cells that meet in the last dimension only.
+        // Cells that both move in the last dimension only.
         set.reflect_async(&array, &widths([0, 1]), 9).await?;
         for again in [widths([0, 1]), widths([0, 2]), widths([1, 1])] {
             assert_eq!(set.reflect(&array, &again).await, Err(XmpError::InFlight { id: 9 }));

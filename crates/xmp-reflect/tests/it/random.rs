@@ -21,11 +21,11 @@ use xmp_reflect::{Align, Corners, Format, MappingError, Order, Shadow, Widths, p
 struct Random {
     start: i64,
     len: usize,
-    /// Which format, how long its chunks are, and where gblock cuts, of 60.
+    /// The format, the length of its chunks, and the cuts of gblock, of 60.
     format: (u8, usize, Vec<usize>),
     nodes: usize,
     use_of: Use,
-    /// How much of the template the array leaves out below and above, of 60.
+    /// The parts of the template that the array leaves out below and above, of 60.
     left: (usize, usize),
     offset: i64,
     /// Layers, or everything for [`ALL`].

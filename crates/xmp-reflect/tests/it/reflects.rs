@@ -23,7 +23,7 @@ pub(crate) const TRANSPORTS: [Transport; 8] = [
     Transport::Flush,
 ];
 
-/// One reflect of a random array, by one of the calls that there are.
+/// One reflect of a random array, by one of the existing calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Call {
     Reflect,

@@ -3,7 +3,7 @@
 //!
 //! All `unsafe` of the harness is here. The mapping starts with *lines*, whose words are accessed
 //! as atomics only; the *windows* after them are plain bytes that are copied. Each case determines
-//! the rank that may touch each window, and all ranks meet between two cases.
+//! the rank that may touch each window, and all ranks synchronise between two cases.
 
 #![allow(unsafe_code)]
 
@@ -145,7 +145,7 @@ impl Bare {
     pub(super) fn touch(&self, rank: usize) {
         for how in How::ALL {
             for window in [Window::Target, Window::Own] {
-                // SAFETY: the window's bytes; ranks touch their own ones, before they meet.
+                // SAFETY: the window's bytes; ranks touch their own ones, before they synchronise.
                 unsafe { self.window(rank, window, how, WINDOW).write_bytes(1, WINDOW) };
             }
         }
@@ -173,7 +173,7 @@ impl Bare {
     pub(super) fn fill_face(&self, me: usize, offset: usize, face: Face, value: u8) {
         for block in 0..face.count {
             let start = self.block(me, offset + block * face.stride, face.len);
-            // SAFETY: `len` bytes; the flags say that they are this rank's.
+            // SAFETY: `len` bytes; by the flags, they are this rank's.
             unsafe { start.write_bytes(value, face.len) };
         }
     }
@@ -182,8 +182,8 @@ impl Bare {
     pub(super) fn sum_face(&self, me: usize, offset: usize, face: Face) -> u64 {
         let block = |block: usize| {
             let start = self.block(me, offset + block * face.stride, face.len).cast::<u64>();
-            // SAFETY: aligned, as faces are made of words, and `len` bytes; the flags say that they
-            // are this rank's.
+            // SAFETY: aligned, as faces are made of words, and `len` bytes; by the flags, they are
+            // this rank's.
             let words = unsafe { core::slice::from_raw_parts(start, face.len / 8) };
             words.iter().fold(0u64, |sum, word| sum.wrapping_add(*word))
         };

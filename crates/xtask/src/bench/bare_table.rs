@@ -15,7 +15,7 @@ const SLOT_BYTES: usize = 32;
 /// The first block of a heap: before it are the lock, the first and the last free block, and a
 /// fence.
 const FIRST: usize = 32;
-/// Bytes of an element: next, previous, size of what follows, key size, key, value.
+/// Bytes of an element: next, previous, size of the rest, key size, key, value.
 const ELEMENT_BYTES: usize = 48;
 /// The number of polls of a lock before a rank yields its core.
 const LOOKS: u32 = 100;

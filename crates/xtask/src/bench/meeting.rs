@@ -111,7 +111,7 @@ impl<'a> Meeting<'a> {
         self.bare.word(lines::ABANDONED)
     }
 
-    /// Lets ranks 0 and 1 meet, spinning.
+    /// Synchronises ranks 0 and 1, spinning.
     pub(super) fn meet(&mut self) -> Result<(), Abandoned> {
         self.met += 1;
         let (mine, other) = (self.bare.word(lines::MET + self.me), self.bare.word(lines::MET + 1 - self.me));
@@ -148,7 +148,7 @@ impl<'a> Meeting<'a> {
         wake_all(over);
     }
 
-    /// Lets all ranks meet, sleeping; there may be any number of them.
+    /// Synchronises all ranks, sleeping; there may be any number of them.
     pub(super) fn assemble(&mut self) -> Result<(), Abandoned> {
         let generation = self.bare.half(lines::ASSEMBLED);
         let seen = generation.load(Acquire);

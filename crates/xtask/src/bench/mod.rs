@@ -44,7 +44,7 @@ pub(crate) struct Options {
     /// Write the table into this file, in place of an earlier one.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
-    /// Measure only these cases; a name that ends with `*` stands for all that begin so.
+    /// Measure only these cases; a name that ends with `*` selects all cases that begin so.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     only: Vec<String>,
     /// Run for a few seconds as a smoke test of the harness; the figures are not significant.

@@ -14,14 +14,13 @@ pub(crate) struct Output {
     /// Write the table into this file, in place of an earlier one.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
-    /// List what would be searched.
+    /// List the names without searching.
     #[arg(long)]
     list: bool,
 }
 
 impl Output {
-    /// Lists the names of what would be searched, if that is all that is wanted, and returns
-    /// whether it is.
+    /// Lists the names of the searches, if only the list is requested, and returns whether it is.
     ///
     /// # Errors
     /// If there are no names: no `what` has such a name. If the page has no `part` to rewrite, which

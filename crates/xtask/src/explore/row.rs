@@ -16,7 +16,8 @@ pub(super) struct Row {
     pub(super) longest_path: usize,
     /// Atomics that read their word at one moment and wrote it at a later one.
     pub(super) parted: u64,
-    /// States of single ranks, and runs of their programs to learn them; or random runs.
+    /// The number of states of single ranks, and of runs of their programs to compute them; or of
+    /// random runs.
     pub(super) local_states: u64,
     pub(super) runs: u64,
     /// Continuations after declared ends of steps that were compared.
@@ -136,7 +137,7 @@ pub(super) fn filled(rows: &[Row]) -> Table {
     table
 }
 
-/// Returns how many rows are as expected, in words.
+/// Returns the number of rows that are as expected, in words.
 pub(super) fn summary(rows: &[Row]) -> String {
     let unexpected = rows.iter().filter(|row| !row.as_expected).count();
     let parted = |mutation: bool| rows.iter().filter(|row| row.parted > 0 && row.mutation == mutation).count();

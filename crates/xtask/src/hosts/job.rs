@@ -39,7 +39,7 @@ impl<'a> Job<'a> {
     /// Waits until it has ended, and checks its exit code.
     pub(super) fn end(&mut self, code: i32, within: Duration) -> Result<()> {
         let status = self.wait(within, "its end", |job| job.launcher.try_wait().ok().flatten())?;
-        // The last lines come right after.
+        // The last lines arrive right after.
         thread::sleep(Duration::from_millis(50));
         if status.code() == Some(code) {
             return Ok(());

@@ -40,7 +40,7 @@ pub(super) fn cut_shortly(bed: &Bed) -> Outcome {
             format!("after {pause:?} without network rank {} was told of a loss: {}", first.0, job.text()).into()
         );
     }
-    // They receive a loss now that there is one.
+    // A loss is reported now that there is one.
     let at = now();
     kill_process(processes[RANKS - 1], Signal::KILL)?;
     all_told(&mut job, RANKS - 1, at, bed)?;

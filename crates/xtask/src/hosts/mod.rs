@@ -58,7 +58,7 @@ struct Row {
     seconds: f64,
     /// Milliseconds until the last survivor received a loss.
     told_after_ms: Option<f64>,
-    /// Why it failed.
+    /// The reason for a failure.
     problem: Option<String>,
     note: String,
 }

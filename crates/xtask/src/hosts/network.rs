@@ -19,7 +19,7 @@ pub(super) struct Network {
     directory: TempDir,
 }
 
-/// Returns why this machine can't have such hosts, if it can't.
+/// Returns the reason why this machine can't have such hosts, if it can't.
 pub(super) fn obstacle() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("network namespaces need root".to_owned());
@@ -110,7 +110,7 @@ impl Network {
             run(&format!("ssh-keygen -q -t ed25519 -N '' -f {}", path(key).display()))?;
         }
         fs::copy(path("user_key.pub"), path("authorized_keys"))?;
-        // Where sshd separates its privileges; it does not start without.
+        // The directory of sshd's privilege separation, without which it does not start.
         fs::create_dir_all("/run/sshd")?;
         let directory = self.directory().display();
         let mut config = String::new();

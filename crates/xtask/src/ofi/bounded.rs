@@ -18,7 +18,7 @@ use std::{
 /// The time that a command may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// How a command has ended.
+/// The end of a command.
 #[derive(Debug)]
 pub(crate) struct Ended {
     /// `None` if it was killed, because its time limit expired or the user interrupted it.

@@ -81,7 +81,7 @@ impl Site {
     /// Returns the command that runs an example.
     ///
     /// # Errors
-    /// Why its launcher can't be used here.
+    /// If its launcher can't be used here; the error names the reason.
     pub(crate) fn command(&mut self, combination: &Combination, example: &Example) -> Result<Command, String> {
         let mut command = self.start(combination, example)?;
         command.args(["--fabric", "cluster", "--provider", combination.provider.name]);
@@ -143,7 +143,7 @@ impl Site {
 /// Returns the command of this name.
 ///
 /// # Errors
-/// That there is none.
+/// If there is none.
 pub(crate) fn installed(name: &str) -> Result<Command, String> {
     let asked =
         Command::new(name).arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();

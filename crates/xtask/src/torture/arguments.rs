@@ -137,7 +137,7 @@ const CLOSED: [(&str, &[i32]); 6] = [
     ("\"$0\" --version", &[0, 1, 2]),
     ("\"$0\" info", &[0, 1, 2]),
 ];
-/// Which descriptors are closed.
+/// The descriptors to close.
 const DESCRIPTORS: [&str; 4] = ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"];
 
 /// A guard.

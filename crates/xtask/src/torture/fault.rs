@@ -30,7 +30,7 @@ impl Fault {
     }
 }
 
-/// How a case ended.
+/// The outcome of a case.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
     /// A short description of the case.

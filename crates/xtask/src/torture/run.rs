@@ -120,7 +120,7 @@ impl Run {
     }
 
     /// Waits for its end, at most for `within`, and then for that of all its processes, at most for
-    /// `grace`. Looks for everything that it left behind.
+    /// `grace`. Searches for everything that it left behind.
     pub(super) fn end(mut self, ranks: u32, within: Duration, grace: Duration) -> Result<Ended, Box<dyn Error>> {
         let (mut status, until, mut faults) = (self.child.try_wait()?, Instant::now() + within, Vec::new());
         while status.is_none() && Instant::now() < until {

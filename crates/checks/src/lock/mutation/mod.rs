@@ -30,7 +30,7 @@ pub enum QueuedMistake {
     HeadNotFlushed,
     /// X1 as printed (the head is cleared on leaving), but not flushed.
     HeadClearedUnflushed,
-    /// X2 comes only with X6, after X3; without a successor, before X4's swap.
+    /// X2 happens only with X6, after X3; without a successor, before X4's swap.
     LeaveMergedWithInterest,
     /// U2, W5 and X7 treat the comparison as successful.
     ComparisonIgnored,
@@ -54,7 +54,7 @@ pub enum QueuedMistake {
     ReadersIgnored,
     /// A reader that is inside, or let in, is not counted.
     NotCounted,
-    /// A reader that leaves does not say which writer comes next.
+    /// A reader that leaves does not name the writer that comes next.
     NotSaid,
     /// G4 is left out.
     NotTakenBack,
@@ -81,11 +81,11 @@ pub enum QueuedMistake {
     RememberedNext,
     /// X4 assumes that the tail is still its own.
     TailIgnored,
-    /// W6 does not see the mark of a writer that has gone.
+    /// W6 does not see the mark of a writer that has left.
     MarkIgnored,
     /// X4 leaves no mark for a successor on its way.
     NoMark,
-    /// A node with the mark is used again before the successor has come.
+    /// A node with the mark is used again before the successor has arrived.
     MarkNotAwaited,
     /// A waker treats a waiter that gave up as woken, and does not act on its behalf.
     AbandonedTakenForWoken,

@@ -34,7 +34,7 @@ impl Cursor<'_> {
             return None;
         }
         for _ in 0..count {
-            // SAFETY: inside, by the caller's promise; they may be accessed, by the look above.
+            // SAFETY: inside, by the caller's promise; they may be accessed, by the check above.
             unsafe { access::copy_between(self.to, self.from, len) };
             (self.to, self.from) = (self.to.wrapping_add(self.stride), self.from.wrapping_add(self.stride));
         }

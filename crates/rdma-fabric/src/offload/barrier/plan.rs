@@ -129,8 +129,8 @@ fn ring(n: usize, me: usize) -> Plan {
     let mut plan = to_owner(n, n - 1, me);
     let ring = Ring { n, owner: n - 1 };
     let place = ring.place(me);
-    // The result goes round from the owner: places 0 to n - 3 pass it on by a gate, place n - 2
-    // takes it.
+    // The result travels around the ring from the owner: places 0 to n - 3 pass it on by a gate,
+    // place n - 2 takes it.
     let back_slot = |place: usize| if place + 2 < n { 1 + usize::from(place > 0) } else { 0 };
     if place + 1 == n {
         plan[1].destination_remote = Some((ring.member(0), back_slot(0)));

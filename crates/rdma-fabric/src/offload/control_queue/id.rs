@@ -97,9 +97,9 @@ impl Stadd {
         Stadd((tag as u64) << Self::OFFSET_BITS | offset)
     }
 
-    /// Creates the address of the first byte of what some queue has registered, or will register,
-    /// under the fixed tag `tag` (uTofu: `query_stadd`). No communication: whether the memory
-    /// exists shows when the address is used.
+    /// Creates the address of the first byte of the memory that some queue has registered, or will
+    /// register, under the fixed tag `tag` (uTofu: `query_stadd`). No communication: the existence
+    /// of the memory is checked only when the address is used.
     pub const fn fixed(tag: u8) -> Self {
         Stadd::new(tag as u32, 0)
     }

@@ -15,8 +15,8 @@
 //! run. In detail:
 //!
 //! * The unit is the 32-byte slot. A two-slot command with one slot of credit does not start.
-//! * Puts advance it, inline puts too, whatever their length; a put of several packets does so
-//!   once, a put of n blocks n times. Gets, atomics and nops don't.
+//! * Puts advance it, including inline puts, at any length; a put of several packets does so once,
+//!   a put of n blocks n times. Gets, atomics and nops don't.
 //! * At the receiver the order is: the bytes, the remote notice, the advance. So the commands that
 //!   it releases can forward the bytes that have just arrived.
 //! * Credit that arrives before its commands are posted is kept. A put to oneself gives credit like

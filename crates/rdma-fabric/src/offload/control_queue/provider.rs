@@ -32,7 +32,7 @@ pub enum QueueSide {
 pub trait Queue: Any + fmt::Debug + Send + Sync {
     /// Returns the queue's name.
     fn id(&self) -> QueueId;
-    /// Returns how the queue was opened.
+    /// Returns the specification with which the queue was opened.
     fn spec(&self) -> QueueSpec;
     /// Returns the queue's pointers.
     fn pointers(&self) -> Pointers;

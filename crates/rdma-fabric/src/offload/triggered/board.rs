@@ -122,7 +122,7 @@ impl Board {
         }
     }
 
-    /// Removes a set whose owner is gone.
+    /// Removes a set whose owner was dropped.
     pub(super) fn withdraw(&self, loan: u64) {
         let mut lent = self.lock();
         let place = lent.sets.iter().position(|known| known.number == loan);

@@ -10,8 +10,8 @@ use core::{
     task::{Poll, ready},
 };
 
-/// A put that goes to another rank when words of this rank's own have reached a number, followed by
-/// a word there that receives the number.
+/// A put to another rank that is issued when words of this rank's own have reached a number,
+/// followed by a word there that receives the number.
 pub struct TriggeredPut {
     /// The words that must all have reached the number.
     needs: Vec<LocalWord<u64>>,

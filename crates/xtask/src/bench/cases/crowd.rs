@@ -40,12 +40,12 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// Lets all ranks meet.
+    /// Synchronises all ranks.
     pub(super) fn assemble(&mut self) -> Result<(), Abandoned> {
         self.meeting.assemble()
     }
 
-    /// Lets all ranks meet, and ranks 0 and 1 measure a ping-pong; returns its time there.
+    /// Synchronises all ranks, and ranks 0 and 1 measure a ping-pong; returns its time there.
     pub(super) fn ping_pong(&mut self) -> Result<f64, Abandoned> {
         self.assemble()?;
         // The others sleep in the next assembly.

@@ -116,7 +116,7 @@ pub(super) async fn measure(ranks: Ranks, fabric: Fabric, plan: JobPlan) -> Prog
     };
     if outcome.is_err() {
         // Release: ranks that wait outside the fabric for this rank stop, and so do ranks that
-        // enter again and again.
+        // enter repeatedly.
         bare.word(lines::ABANDONED).store(1, Release);
         bare.word(lines::STOP).store(1, Release);
     }

@@ -163,7 +163,7 @@ pub(super) async fn measure_queues(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let forms = vec![
         form("queue", async |times| {
             let mut took = Duration::ZERO;
-            // Two per repetition, because the other form goes both ways.
+            // Two per repetition, because the other form works in both directions.
             for chunk in chunks(2 * times) {
                 if me == 1 {
                     for value in 1..=chunk {

@@ -4,7 +4,6 @@
 //! acquisitions of all ranks together. Readers do not wait. The mutex allows barging, as does the
 //! lock that backs off, so that a running rank takes it repeatedly; a queue hands it over to a rank
 //! that must first be given a core. The queue that parks shows the minimum cost of this.
-//! costs.
 
 use super::{
     super::{

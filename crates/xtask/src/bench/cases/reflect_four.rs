@@ -1,8 +1,8 @@
 //! Updates of the shadows of distributed arrays by 2 × 2 ranks on two cores: start and wait with
 //! nothing in between.
 //!
-//! Each rank has the field of `reflect-field`, and every face goes to a neighbour. A figure is the
-//! slowest rank's time.
+//! Each rank has the field of `reflect-field`, and every face is sent to a neighbour. A figure is
+//! the slowest rank's time.
 
 use super::{
     super::sampling::{Measured, Sample, Takes},

@@ -17,7 +17,7 @@ const _: () = assert!(size_of::<libc::pthread_mutex_t>() <= BYTES);
 /// A mutex that reports the death of its holder to the next one.
 pub(super) struct RobustMutex(MmapRaw);
 
-/// How a mutex was taken.
+/// The result of taking a mutex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
     Whole,
