@@ -8,7 +8,7 @@
 
 use super::{
     play::{simulate, spawn},
-    scenes::{Line, Scene, rewrite, scenes},
+    scenes::{Scene, rewrite, scenes},
     tally::{Tally, Target},
 };
 use crate::page::WRITE;

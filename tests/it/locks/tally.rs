@@ -92,11 +92,6 @@ impl Tally {
         };
         self.0.iter().flat_map(step).collect::<Vec<_>>().join(", ")
     }
-
-    /// Returns the number of flushes, of the home and of all ranks.
-    pub(super) fn flushes(&self) -> u64 {
-        self.0.iter().filter(|((_, kind), _)| FLUSHES.contains(kind)).map(|(_, times)| times).sum()
-    }
 }
 
 impl fmt::Display for Tally {

@@ -1,8 +1,8 @@
 //! The ring of entries between the program and its helper.
 //!
 //! # Protocol
-//! One producer at a time, one consumer. Commands are numbered from 1; command n is in entry (n −
-//! 1) mod length. The producer writes the words of a free entry, and then its state (release). The
+//! One producer at a time, one consumer. Commands are numbered from 1; command `n` is in
+//! entry `(n − 1) mod length`. The producer writes the words of a free entry, and then its state (release). The
 //! consumer reads the state (acquire) before it reads the words; while it has the command, only it
 //! changes the state, and it frees the entry last (release), which the producer reads (acquire)
 //! before it writes the entry again.

@@ -18,7 +18,6 @@ use row::Row;
 use serde::Serialize;
 use std::{
     error::Error,
-    fs,
     io::{self, Write},
     path::PathBuf,
     process::ExitCode,

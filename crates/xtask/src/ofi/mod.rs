@@ -24,7 +24,7 @@ use example::{EXAMPLES, Example, QUICK};
 use interrupt::Interrupt;
 use launcher::{LAUNCHERS, Launcher, Site};
 use report::{Outcome, Run};
-use std::{error::Error, fs, io::Write, path::PathBuf, process::ExitCode};
+use std::{error::Error, io::Write, path::PathBuf, process::ExitCode};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {

@@ -17,7 +17,6 @@ use comfy_table::{CellAlignment, Table};
 use contestant::Contestant;
 use std::{
     error::Error,
-    fs,
     io::{self, Write},
     path::PathBuf,
     process::ExitCode,
