@@ -1,5 +1,5 @@
 //! Two queues for four neighbours keep the step in which their ranks begin
-//! (`docs/papers/prdma-figures.md`): virtual time, 36 nodes, 64 KiB.
+//! (`docs/papers/reproducing.md`): virtual time, 36 nodes, 64 KiB.
 //!
 //! In step each receive engine takes one message at a time. Out of step two neighbours' messages
 //! meet at one engine and share it, which keeps back both senders' queues, so that they meet again
