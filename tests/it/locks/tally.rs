@@ -25,7 +25,8 @@ const FLUSHES: [&str; 2] = ["flush", "flush_all"];
 pub(super) struct Tally(BTreeMap<(Target, &'static str), u64>);
 
 impl Tally {
-    /// Returns what `rank` did between two readings of its counters. The lock's home is rank 0.
+    /// Returns the operations of `rank` between two readings of its counters. The lock's home is
+    /// rank 0.
     pub(super) fn between(rank: u32, before: &RankCounts, after: &RankCounts) -> Self {
         let mut tally = Tally::default();
         for (&peer, counts) in &after.peers {
