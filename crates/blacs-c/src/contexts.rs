@@ -3,15 +3,16 @@
 use crate::{
     error::{CallError, Result},
     int::{Int, int},
+    places::Places,
 };
 use blacs::Grid;
 
 /// Grids by context; a number is taken again when its grid has been exited, the lowest first.
 #[derive(Debug, Default)]
 pub(crate) struct Contexts {
-    grids: Vec<Option<Grid>>,
+    grids: Places<Grid>,
     /// The contexts whose processes the system contexts from 1 on stand for.
-    systems: Vec<Option<usize>>,
+    systems: Places<usize>,
 }
 
 /// Whose processes a system context stands for.
@@ -29,7 +30,7 @@ pub(crate) const JOB: Int = 0;
 impl Contexts {
     #[inline]
     pub(crate) fn grid(&self, context: Int) -> Option<&Grid> {
-        self.grids.get(usize::try_from(context).ok()?)?.as_ref()
+        self.grids.get(usize::try_from(context).ok()?)
     }
 
     #[inline]
@@ -38,48 +39,48 @@ impl Contexts {
     }
 
     pub(crate) fn open_mut(&mut self, context: Int) -> Result<&mut Grid> {
-        let grid = usize::try_from(context).ok().and_then(|at| self.grids.get_mut(at)?.as_mut());
+        let grid = usize::try_from(context).ok().and_then(|at| self.grids.get_mut(at));
         grid.ok_or(CallError::NoContext(context))
     }
 
     /// Returns the number of open contexts.
     pub(crate) fn count(&self) -> usize {
-        self.grids.iter().flatten().count()
+        self.grids.count()
     }
 
     pub(crate) fn add(&mut self, grid: Grid) -> Int {
-        int(keep(&mut self.grids, grid))
+        int(self.grids.keep(grid))
     }
 
     /// Takes a grid out, and closes the system contexts that stand for its processes.
     pub(crate) fn take(&mut self, context: Int) -> Result<Grid> {
         let at = usize::try_from(context).map_err(|_| CallError::NoContext(context))?;
-        let grid = self.grids.get_mut(at).and_then(Option::take).ok_or(CallError::NoContext(context))?;
-        for system in self.systems.iter_mut().filter(|system| **system == Some(at)) {
-            *system = None;
+        let grid = self.grids.take(at).ok_or(CallError::NoContext(context))?;
+        while let Some(system) = self.systems.number_of(&at) {
+            self.systems.take(system);
         }
         Ok(grid)
     }
 
     /// Takes all grids out.
     pub(crate) fn take_all(&mut self) -> Vec<Grid> {
-        self.systems.clear();
-        self.grids.drain(..).flatten().collect()
+        self.systems.take_all();
+        self.grids.take_all()
     }
 
     /// Returns the system context that stands for the processes of a context.
     pub(crate) fn system_of(&mut self, context: Int) -> Result<Int> {
         self.open(context)?;
         let grid = usize::try_from(context).map_err(|_| CallError::NoContext(context))?;
-        let known = self.systems.iter().position(|system| *system == Some(grid));
-        Ok(int(known.unwrap_or_else(|| keep(&mut self.systems, grid)) + 1))
+        let known = self.systems.number_of(&grid);
+        Ok(int(known.unwrap_or_else(|| self.systems.keep(grid)) + 1))
     }
 
     pub(crate) fn system(&self, system: Int) -> Result<System> {
         if system == JOB {
             return Ok(System::Job);
         }
-        let grid = place(system).and_then(|at| *self.systems.get(at)?);
+        let grid = place(system).and_then(|at| self.systems.get(at).copied());
         grid.map(System::Grid).ok_or(CallError::NoSystemContext(system))
     }
 
@@ -93,7 +94,7 @@ impl Contexts {
 
     /// Forgets a system context. Returns whether there was one; that of the job stays.
     pub(crate) fn free_system(&mut self, system: Int) -> bool {
-        system == JOB || place(system).is_some_and(|at| self.systems.get_mut(at).and_then(Option::take).is_some())
+        system == JOB || place(system).is_some_and(|at| self.systems.take(at).is_some())
     }
 }
 
@@ -102,31 +103,9 @@ fn place(system: Int) -> Option<usize> {
     usize::try_from(system).ok()?.checked_sub(1)
 }
 
-/// Puts a value into the first free place, and returns that.
-fn keep<T>(places: &mut Vec<Option<T>>, value: T) -> usize {
-    match places.iter().position(Option::is_none) {
-        Some(free) => {
-            places[free] = Some(value);
-            free
-        }
-        None => {
-            places.push(Some(value));
-            places.len() - 1
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_lowest_free_number_is_taken_again() {
-        let mut places: Vec<Option<char>> = Vec::new();
-        assert_eq!(['a', 'b', 'c'].map(|value| keep(&mut places, value)), [0, 1, 2]);
-        (places[0], places[1]) = (None, None);
-        assert_eq!(['d', 'e', 'f'].map(|value| keep(&mut places, value)), [0, 1, 3]);
-    }
 
     #[test]
     fn only_the_jobs_system_context_is_always_there() {

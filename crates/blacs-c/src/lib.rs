@@ -28,5 +28,6 @@ mod library;
 mod matrix;
 mod names;
 mod origins;
+mod places;
 mod run;
 mod streams;

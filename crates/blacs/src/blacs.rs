@@ -1,6 +1,6 @@
 //! The library on one rank.
 
-use crate::{BlacsError, Grid, GridMap, Order, Result, grid::Family, scope::INDICES};
+use crate::{BlacsError, Grid, GridMap, Order, Result, grid::Family, losses::Silence, scope::INDICES};
 use core::{future::Future, time::Duration};
 use fmpl::{Fmpl, Threads};
 use rdma_fabric::{Fabric, provider::Boxed};
@@ -28,6 +28,7 @@ impl Options {
 #[derive(Debug)]
 pub struct Blacs {
     fmpl: Fmpl,
+    silence: Silence,
 }
 
 impl Blacs {
@@ -49,7 +50,7 @@ impl Blacs {
             // Any member may be met, and a send never waits for its receive.
             let areas = fmpl::Options::default().indices(INDICES).any_indices(0).peers(fabric.ranks());
             let options = areas.spool(0, Duration::ZERO).growing(PATIENCE).threads(options.threads);
-            Ok(Blacs { fmpl: Fmpl::init_with(&fabric, options).await? })
+            Ok(Blacs { fmpl: Fmpl::init_with(&fabric, options).await?, silence: Silence::new(&fabric)? })
         });
         begun
     }
@@ -103,7 +104,7 @@ impl Blacs {
             let Family { colour, order } = Family::of(&map, self.me());
             let made = self.fmpl.create(colour, order).await?;
             let Some(communicator) = made else { return Ok(None) };
-            Grid::new(communicator, map).await.map(Some)
+            Grid::new(communicator, map, self.silence.clone()).await.map(Some)
         })
     }
 
@@ -144,7 +145,7 @@ impl Blacs {
             let Family { colour, order } = Family::of(&map, parent.member());
             let made = parent.split(&self.fmpl, colour, order).await?;
             let Some(communicator) = made else { return Ok(None) };
-            Grid::new(communicator, map).await.map(Some)
+            Grid::new(communicator, map, self.silence.clone()).await.map(Some)
         })
     }
 

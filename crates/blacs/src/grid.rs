@@ -2,7 +2,7 @@
 
 use crate::{
     BlacsError, GridMap, Parameters, Result,
-    losses::Losses,
+    losses::{Losses, Silence},
     scope::{Counters, Scope},
 };
 use core::future::Future;
@@ -41,7 +41,7 @@ impl Family {
 }
 
 impl Grid {
-    pub(crate) async fn new(communicator: Communicator, map: GridMap) -> Result<Self> {
+    pub(crate) async fn new(communicator: Communicator, map: GridMap, silence: Silence) -> Result<Self> {
         let (rows, columns, members) = (map.rows(), map.columns(), communicator.len());
         if members != rows * columns {
             // Others may not have done with making it.
@@ -49,7 +49,7 @@ impl Grid {
             return Err(BlacsError::DifferentGrids { rows, columns, members });
         }
         let (row, column) = (communicator.me() / columns, communicator.me() % columns);
-        let losses = Losses::new(&communicator, row, column, columns)?;
+        let losses = Losses::new(&communicator, (row, column), columns, silence)?;
         let (parameters, counters) = (Parameters::default(), Counters::new(members));
         Ok(Grid { communicator, map, row, column, parameters, counters, losses })
     }

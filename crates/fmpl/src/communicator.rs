@@ -80,7 +80,7 @@ impl Communicator {
         let made: Boxed<'static, Result<Self>> = Box::pin(async move {
             let fabric = group.fabric().clone();
             let layout = Layout::new(&options, group.len(), fabric.caps().atomics != Atomics::None);
-            let memory = group.memory(layout.bytes()).await?;
+            let memory = group.memory_with_control(layout.bytes()).await?;
             let spool = Spool::new(&fabric, options.spool_bytes, options.patience)?;
             let (hardware, ways) = Hardware::claim(&mut group, &options, staging).await?;
             group.barrier().await?;
@@ -168,6 +168,11 @@ impl Communicator {
 
     pub(crate) fn group(&mut self) -> &mut Group {
         &mut self.group
+    }
+
+    /// Returns what it knows, for those that hold it beyond a turn.
+    pub(crate) fn state(&self) -> &Arc<TurnCell<State>> {
+        &self.state
     }
 
     #[inline(always)]

@@ -5,7 +5,7 @@ use crate::{
     area::Ends,
     collective::Collectives,
     losses::Lost,
-    point::{Pending, Window},
+    point::{Pending, Windows},
     spool::{Queue, Reading, Spool},
 };
 use core::{fmt, task::Waker};
@@ -43,8 +43,10 @@ pub(crate) struct State {
     pub(crate) spool: Spool,
     /// The members that it continues without.
     pub(crate) lost: Lost,
-    /// Buffers of receives into any memory, none of them in use.
-    pub(crate) windows: Vec<Window>,
+    /// Whether it is among the communicators of the rank that keep buffers.
+    pub(crate) keeps_buffers: bool,
+    /// Buffers of receives into any memory.
+    pub(crate) windows: Windows,
     /// Sends that nobody need wait for.
     pub(crate) pending: Vec<Pending>,
     /// The tasks that wait, while sends are pending.
@@ -127,7 +129,7 @@ pub(crate) struct LaneState {
     /// Whether that receive was dropped before its message came.
     pub(crate) abandoned: bool,
     /// The buffers of that receive, if it was one into any memory.
-    pub(crate) window: Option<Window>,
+    pub(crate) window: Option<crate::point::Window>,
     /// The last receive buffer that was resolved, at the peer.
     pub(crate) target: Option<(RemoteAddr, RemoteSpan<u8>)>,
 }
@@ -168,7 +170,8 @@ impl State {
             places,
             spool,
             lost: Lost::default(),
-            windows: Vec::new(),
+            keeps_buffers: false,
+            windows: Windows::default(),
             pending: Vec::new(),
             waiting: Vec::new(),
             changes: 0,

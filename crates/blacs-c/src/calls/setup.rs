@@ -62,15 +62,19 @@ pub(crate) fn gridmap(
 /// Returns the context of a grid that this process is in; of others it has none.
 fn keep(library: &mut Library, made: Result<Option<Grid>, BlacsError>) -> Result<Int> {
     let grid = made.map_err(|error| match error {
-        BlacsError::Fmpl(FmplError::Fabric(full))
-            if matches!(full, FabricError::TooManyRegions { .. } | FabricError::OutOfMemory(_)) =>
-        {
+        BlacsError::Fmpl(FmplError::Fabric(full)) if is_full(&full) => {
             CallError::NoRoomForContext { open: library.contexts.count(), full }
         }
         error => error.into(),
     });
     let grid = grid.waiting_for(|| "the other processes to make the grid".to_owned())?;
     Ok(grid.map_or(NO_CONTEXT, |grid| library.contexts.add(grid)))
+}
+
+/// Returns whether a grid less would have left room.
+fn is_full(error: &FabricError) -> bool {
+    use FabricError::{OutOfMachineMemory, OutOfMemory, TooManyRegions};
+    matches!(error, TooManyRegions { .. } | OutOfMemory(_) | OutOfMachineMemory(_))
 }
 
 /// Returns the order that a letter stands for.

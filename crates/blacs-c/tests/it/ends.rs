@@ -76,6 +76,12 @@ pub(crate) fn too_many_contexts_are_told_how_to_end_one() {
     assert!(ended.code == Some(1) && ended.out.is_empty(), "{ended}");
     let told = ended.err.contains("contexts are open, and blacs_gridexit gives back what one of them takes");
     assert!(told && ended.err.contains("in routine 'blacs_gridinit'"), "{ended}");
+    let ended = alone(&program, &["regions"]);
+    assert!(ended.code == Some(1) && ended.out.is_empty(), "{ended}");
+    let limit = "rank 0 has registered 7168 regions, the most this provider allows; ";
+    let (_, told) = ended.err.split_once(limit).unwrap_or_else(|| panic!("the limit is named: {ended}"));
+    let open = told.split_once(" contexts are open, and blacs_gridexit").and_then(|(open, _)| open.parse().ok());
+    assert!(open.is_some_and(|open: usize| (7100..7168).contains(&open)), "{ended}");
 }
 
 /// Sends wait for nobody until there is no memory left.

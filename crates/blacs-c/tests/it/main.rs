@@ -14,6 +14,8 @@ mod launcher;
 #[cfg(target_os = "linux")]
 mod launchers;
 #[cfg(target_os = "linux")]
+mod many;
+#[cfg(target_os = "linux")]
 mod mixes;
 #[cfg(target_os = "linux")]
 mod programs;
@@ -48,6 +50,8 @@ const CASES: &[(&str, fn())] = &[
     ("the_first_loss_is_named", ends::the_first_loss_is_named),
     ("an_abort_keeps_what_was_printed", ends::an_abort_keeps_what_was_printed),
     ("too_many_contexts_are_told_how_to_end_one", ends::too_many_contexts_are_told_how_to_end_one),
+    ("thousands_of_grids_are_alive", many::thousands_of_grids_are_alive),
+    ("thousands_of_grids_are_used_in_all_scopes", many::thousands_of_grids_are_used_in_all_scopes),
     ("other_launchers_are_refused", launchers::other_launchers_are_refused),
     ("mpirun_starts_one_process_only", launchers::mpirun_starts_one_process_only),
     ("what_there_is_no_room_for_is_told", ends::what_there_is_no_room_for_is_told),

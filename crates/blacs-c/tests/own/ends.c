@@ -6,7 +6,8 @@
  *   used     calls after blacs_exit(0)
  *   stuck    all wait for each other
  *   full     sends to itself until there is no room (alone)
- *   grids    makes grids until there is no room (alone)
+ *   grids    makes grids until there is no memory for one more (alone)
+ *   regions  makes grids until there is no region for one more (alone)
  *   chain    process 1 waits for process 0, which is killed, and process 2 for process 1
  *   printed  blacs_abort, while process 0 is busy elsewhere and process 2 receives; all have printed
  */
@@ -55,7 +56,7 @@ int main(int argc, char **argv) {
     } else if (strcmp(way, "full") == 0) {
         for (int k = 0; k < 100; k++) Cdgesd2d(context, 1 << 16, 1, block, 1 << 16, 0, 0);
         printf("survived\n");
-    } else if (strcmp(way, "grids") == 0) {
+    } else if (strcmp(way, "grids") == 0 || strcmp(way, "regions") == 0) {
         for (int k = 0; k < 1000000; k++) {
             Cblacs_get(-1, 0, &context);
             Cblacs_gridinit(&context, "r", 1, all);

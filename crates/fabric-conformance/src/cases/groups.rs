@@ -112,6 +112,7 @@ pub(super) async fn memory_of_a_group(fabric: Fabric) -> ProgramResult<()> {
         );
         ensure_eq!((memory.number(stranger), half.number(stranger).is_err()), (None, true), "G4");
     }
+    with_control(half).await?;
     let ours = world.memory(8).await?;
     ensure_eq!(
         (ours.members(), ours.member(n - 1)?, ours.number(Rank::new(n as u32))),
@@ -124,6 +125,31 @@ pub(super) async fn memory_of_a_group(fabric: Fabric) -> ProgramResult<()> {
     world.barrier().await?;
     ensure_eq!(fabric.get_word(&last).await?, n as u64, "G4: of the world");
     Ok(world.barrier().await?)
+}
+
+/// Memory beside the group's control block: neither is in the other's way, before and after.
+async fn with_control(mut group: Group) -> ProgramResult<()> {
+    let fabric = group.fabric().clone();
+    let (n, me) = (group.len(), group.me());
+    for round in 0..3u64 {
+        let memory = group.memory_with_control(8 * n).await?;
+        ensure_eq!((memory.len(), memory.members()), (8 * n, n), "G4: beside the control block");
+        let outside = memory.part(8 * n - 8, 9).err();
+        ensure!(matches!(outside, Some(FabricError::OutOfBounds(_))), "G4: beyond the end: {outside:?}");
+        for number in 0..n {
+            let there = fabric.remote_word::<u64>(memory.at(group.rank(number)?, 8 * me as u64)?)?;
+            fabric.put_word(&there, u64::MAX - me as u64).await?;
+        }
+        fabric.flush_all().await?;
+        ensure_eq!(group.allgather(round).await?, vec![round; n], "G4: the group goes on, round {round}");
+        ensure_eq!(group.greatest(me as u64).await?, n as u64 - 1, "G4: it agrees, round {round}");
+        let mut own = vec![0u64; n];
+        fabric.read(&fabric.local_span(memory.at(fabric.rank(), 0)?, n)?, &mut own)?;
+        let want: Vec<u64> = (0..n as u64).map(|number| u64::MAX - number).collect();
+        ensure_eq!(own, want, "G4: what the members put, round {round}");
+        group.barrier().await?;
+    }
+    Ok(())
 }
 
 pub(super) async fn the_greatest_of_all(fabric: Fabric) -> ProgramResult<()> {
@@ -200,6 +226,8 @@ pub(super) async fn who_has_left_is_told(fabric: Fabric) -> ProgramResult<()> {
     let mut gathers = everybody(world.split(Some(0), 0).await?)?;
     let mut agrees = everybody(world.split(Some(0), 0).await?)?;
     let mut spreads = everybody(world.split(Some(0), (others - world.me()) as u64).await?)?;
+    let mut moved = everybody(world.split(Some(0), 0).await?)?;
+    let _beside = moved.memory_with_control(8).await?;
     world.barrier().await?;
     if fabric.rank() == last {
         return Ok(());
@@ -213,6 +241,7 @@ pub(super) async fn who_has_left_is_told(fabric: Fabric) -> ProgramResult<()> {
             ("an allgather", gathers.allgather(1u64).await.map(drop)),
             ("a broadcast", spreads.broadcast(root, 1u64).await.map(drop)),
             ("the greatest", agrees.greatest(1).await.map(drop)),
+            ("a barrier beside memory", moved.barrier().await),
             ("a second barrier", world.barrier().await),
         ]
     };

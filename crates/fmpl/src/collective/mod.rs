@@ -44,7 +44,7 @@ mod ways;
 pub use choice::{Algorithm, Choice, Collective, Rule, Table};
 pub(crate) use hardware::Hardware;
 pub use op::{Op, Scalar};
-pub(crate) use part::{Collectives, Part};
+pub(crate) use part::{Collectives, Part, Work};
 use rounds::Rounds;
 use staging::{Staging, Told, tell_all};
 use tree::Tree;

@@ -14,14 +14,16 @@ use crate::{
 use core::future::Future;
 use rdma_fabric::{Fabric, FabricError, LocalSpan, Region};
 
+/// The memory of reductions.
+pub(crate) type Work = (Region, LocalSpan<u8>);
+
 /// What a member knows of its collectives.
 #[derive(Debug, Default)]
 pub(crate) struct Collectives {
     under_way: bool,
     /// Why no more can be completed.
     left: Option<FmplError>,
-    /// The memory of reductions.
-    work: Option<(Region, LocalSpan<u8>)>,
+    work: Option<Work>,
     /// Neighbours whose records can be looked at directly.
     pub(crate) nears: Nears,
     /// What is claimed of the hardware, unless a collective uses it. Who has left keeps the memory alone,
@@ -45,6 +47,24 @@ impl Collectives {
     pub(crate) fn work(&self, bytes: usize) -> Option<[LocalSpan<u8>; 3]> {
         let (_, whole) = self.work.as_ref()?;
         thirds(whole, bytes).ok()
+    }
+
+    /// Takes the memory of reductions out, unless one is under way or other members may still write there
+    /// for one that this member has left.
+    pub(crate) fn take_work(&mut self) -> Option<Work> {
+        if self.under_way || self.left.is_some() { None } else { self.work.take() }
+    }
+
+    /// Keeps memory for reductions, unless there is some.
+    pub(crate) fn give_work(&mut self, work: Option<Work>) {
+        if self.work.is_none() {
+            self.work = work;
+        }
+    }
+
+    /// Returns whether there is memory of reductions that can be taken out now or later.
+    pub(crate) fn has_work(&self) -> bool {
+        self.work.is_some() && self.left.is_none()
     }
 
     /// Returns the neighbours in the tree of a root, if a collective may begin and they are known.
@@ -190,6 +210,9 @@ impl Part<'_> {
 
     /// Returns three work buffers of `bytes` bytes, which are kept for later reductions.
     pub(crate) fn work(&self, bytes: usize) -> Result<[LocalSpan<u8>; 3]> {
+        if self.comm.with(|state| state.collectives.work(bytes).is_none())? {
+            self.comm.keep_buffers()?;
+        }
         self.comm.with(|state| {
             if let Some(work) = state.collectives.work(bytes) {
                 return Ok(work);

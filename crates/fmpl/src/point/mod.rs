@@ -19,7 +19,7 @@ pub use parts::{AtOnce, ReceivingInto};
 pub(crate) use pending::{Bell, Offer, Pending};
 pub use receiving::Receiving;
 pub(crate) use receiving::{HEADERS, posted};
-pub(crate) use window::{InParts, Window};
+pub(crate) use window::{InParts, Window, Windows};
 
 /// What was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

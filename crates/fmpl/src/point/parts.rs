@@ -68,7 +68,9 @@ impl Communicator {
     pub fn recv_at_once(&self, sink: &mut dyn Sink, from: usize, index: usize) -> AtOnce<'_> {
         let begun = match sink.span() {
             Some(into) => self.recv_whole_now(into, from, index),
-            None => self.recv_now(sink, from, index),
+            None => self
+                .recv_now(sink, from, index)
+                .or_else(|| if self.took_over_window() { self.recv_now(sink, from, index) } else { None }),
         };
         begun.unwrap_or(AtOnce::NotBegun)
     }

@@ -49,19 +49,79 @@ impl Window {
     }
 }
 
+/// The windows of a communicator.
+#[derive(Debug, Default)]
+pub(crate) struct Windows {
+    idle: Vec<Window>,
+    /// The number of those that receives have, or lanes whose receive was dropped.
+    in_use: usize,
+}
+
+impl Windows {
+    /// Returns the one that [`Windows::pop`] would return.
+    #[inline(always)]
+    pub(super) fn last(&self) -> Option<&Window> {
+        self.idle.last()
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Window> {
+        let window = self.idle.pop()?;
+        self.in_use += 1;
+        Some(window)
+    }
+
+    /// Takes one back that is not in use any more.
+    fn push(&mut self, window: Window) {
+        self.in_use -= 1;
+        self.idle.push(window);
+    }
+
+    pub(crate) fn is_any_in_use(&self) -> bool {
+        self.in_use > 0
+    }
+
+    pub(crate) fn take_idle(&mut self) -> Vec<Window> {
+        core::mem::take(&mut self.idle)
+    }
+
+    pub(crate) fn add(&mut self, idle: Vec<Window>) {
+        self.idle.extend(idle);
+    }
+}
+
 impl Communicator {
+    /// Takes over a window of another communicator of the rank, if this one has none and may get one.
+    #[cold]
+    pub(super) fn took_over_window(&self) -> bool {
+        let lacks = self.with(|state| state.windows.last().is_none() && !state.keeps_buffers);
+        lacks.unwrap_or(false)
+            && self.keep_buffers().is_ok()
+            && self.with(|state| state.windows.last().is_some()).unwrap_or(false)
+    }
+
+    /// Counts a window in use.
+    fn new_window(&self, window: Window) -> Result<Window> {
+        self.with(|state| state.windows.in_use += 1)?;
+        Ok(window)
+    }
+
     pub(super) async fn recv_into_later(&self, sink: &mut dyn Sink, from: usize, lane: usize) -> Result<Received> {
         self.fabric.charge(cost::INIT).await;
         let id = LaneId { peer: self.met(from).await?, lane };
         self.forget_abandoned(id).await?;
-        let window = match self.with(|state| state.windows.pop())? {
+        let mut window = self.with(|state| state.windows.pop())?;
+        if window.is_none() {
+            self.keep_buffers()?;
+            window = self.with(|state| state.windows.pop())?;
+        }
+        let window = match window {
             Some(window) => window,
             None => match Window::new(self) {
                 Err(error) if no_memory(&error).is_some() => {
                     self.siblings.trim(&self.fabric);
-                    Window::new(self)?
+                    self.new_window(Window::new(self)?)?
                 }
-                window => window?,
+                window => self.new_window(window?)?,
             },
         };
         let begun = self.with(|state| state.begin_receive(id));

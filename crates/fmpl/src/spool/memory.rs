@@ -22,7 +22,7 @@ pub(crate) struct Room {
 }
 
 #[derive(Debug)]
-struct Piece {
+pub(super) struct Piece {
     _region: Region,
     span: LocalSpan<u8>,
     /// What is free, in order of addresses; no two ranges touch.
@@ -66,14 +66,18 @@ impl Memory {
         let region = fabric.alloc(bytes)?;
         let span = region.span(fabric, 0, bytes)?;
         let all = 0..bytes;
-        let piece = Some(Piece { _region: region, span, free: Vec::from([all]), kind });
+        Ok(self.put(Piece { _region: region, span, free: Vec::from([all]), kind }))
+    }
+
+    /// Adds a piece; returns its place.
+    fn put(&mut self, piece: Piece) -> usize {
         let gone = self.pieces.iter().position(Option::is_none);
         let at = gone.unwrap_or(self.pieces.len());
         match gone {
-            Some(at) => self.pieces[at] = piece,
-            None => self.pieces.push(piece),
+            Some(at) => self.pieces[at] = Some(piece),
+            None => self.pieces.push(Some(piece)),
         }
-        Ok(at)
+        at
     }
 
     pub(super) fn may_hold(&self, bytes: usize) -> bool {
@@ -152,14 +156,22 @@ impl Memory {
         }
     }
 
-    /// Gives those pieces back to the fabric that were added and hold nothing.
-    pub(super) fn trim(&mut self) {
-        for place in &mut self.pieces {
-            let all = |piece: &Piece| piece.kind == Kind::Grown && piece.free.first() == Some(&(0..piece.span.len()));
-            if place.as_ref().is_some_and(all) {
-                *place = None;
-            }
+    /// Takes those pieces out that were added and hold nothing.
+    pub(super) fn take_idle(&mut self) -> Vec<Piece> {
+        let all = |piece: &mut Piece| piece.kind == Kind::Grown && piece.free.first() == Some(&(0..piece.span.len()));
+        self.pieces.iter_mut().filter_map(|place| place.take_if(all)).collect()
+    }
+
+    /// Adds pieces that hold nothing.
+    pub(super) fn give_pieces(&mut self, pieces: Vec<Piece>) {
+        for piece in pieces {
+            self.put(piece);
         }
+    }
+
+    /// Returns whether there are pieces that were added.
+    pub(super) fn has_grown(&self) -> bool {
+        self.pieces.iter().flatten().any(|piece| piece.kind != Kind::First)
     }
 }
 

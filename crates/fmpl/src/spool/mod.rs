@@ -1,5 +1,6 @@
 //! The spool: messages that wait, in their sender's memory, to be fetched by their receivers.
 
+mod idle;
 mod memory;
 mod queue;
 mod siblings;
@@ -11,6 +12,7 @@ use crate::{
     state::{LaneId, State},
 };
 use core::time::Duration;
+pub(crate) use idle::Idle;
 pub(crate) use memory::Room;
 use memory::{Memory, Otherwise};
 pub(crate) use queue::{Announced, Queue, Reading};
@@ -80,12 +82,17 @@ impl Spool {
     }
 }
 
-/// Returns the error of the fabric that says that memory has run out, if this is one.
+/// Returns the error of the fabric that says that memory or regions have run out, if this is one.
 pub(crate) fn no_memory(error: &FmplError) -> Option<&FabricError> {
     match error {
-        FmplError::Fabric(cause @ (FabricError::OutOfMemory(_) | FabricError::OutOfMachineMemory(_))) => Some(cause),
+        FmplError::Fabric(cause) if is_no_room(cause) => Some(cause),
         _ => None,
     }
+}
+
+fn is_no_room(error: &FabricError) -> bool {
+    use FabricError::{OutOfMachineMemory, OutOfMemory, TooManyRegions};
+    matches!(error, OutOfMemory(_) | OutOfMachineMemory(_) | TooManyRegions { .. })
 }
 
 /// Returns whether a message is longer than a quarter of the memory that there is: whether such a message
@@ -99,12 +106,6 @@ fn is_long(bytes: usize, no_memory: &FabricError) -> bool {
 }
 
 impl State {
-    /// Gives memory back that holds nothing.
-    fn trim(&mut self) {
-        self.spool.memory.trim();
-        self.spool.nodes.trim();
-    }
-
     /// Returns how many messages wait in memory of their own for receives of any index.
     pub(crate) fn beside(&self, peer: usize) -> u64 {
         let Spool { memory, held, .. } = &self.spool;
@@ -274,7 +275,7 @@ impl Communicator {
     pub fn trim_spool(&self) -> Result<()> {
         self.with(|state| {
             state.sweep(&self.fabric)?;
-            state.trim();
+            drop((state.spool.memory.take_idle(), state.spool.nodes.take_idle()));
             Ok(())
         })?
     }
@@ -288,7 +289,14 @@ impl Communicator {
         may_wait: bool,
         mut spool: impl FnMut(&mut State) -> Result<Option<()>>,
     ) -> Result<Option<()>> {
-        let mut spooled = self.with(&mut spool)?;
+        let kept = self.with(|state| (state.keeps_buffers || !state.spool.grows()).then(|| spool(state)))?;
+        let mut spooled = match kept {
+            Some(spooled) => spooled,
+            None => {
+                self.keep_buffers()?;
+                self.with(&mut spool)?
+            }
+        };
         if spooled.as_ref().is_err_and(|error| no_memory(error).is_some()) {
             self.siblings.trim(&self.fabric);
             spooled = self.with(&mut spool)?;

@@ -1,34 +1,103 @@
-//! The spools of a rank's communicators, which take turns with the rank's memory.
+//! The communicators of a rank, which share its memory: their spools take turns with it, and few of them
+//! keep buffers that hold nothing.
 
+use super::Idle;
 use crate::state::State;
 use rdma_fabric::{Fabric, provider::TurnCell};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
 
-/// What each communicator of a rank knows between its calls.
+/// What a communicator knows between its calls.
+type Known = TurnCell<State>;
+
+/// How many communicators of a rank keep buffers that hold nothing. One that needs buffers then takes
+/// over those of the communicator that has kept its own for the longest time. So a rank may have
+/// thousands of communicators, all of them used, without as many buffers; a program that alternates between
+/// fewer than these never moves any.
+const KEEPERS: usize = 64;
+
+/// How many keepers a communicator asks for buffers, as messages may still wait in some.
+const ASKED: usize = 2;
+
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Siblings(Arc<Mutex<Vec<Weak<TurnCell<State>>>>>);
+pub(crate) struct Siblings(Arc<Family>);
+
+#[derive(Debug, Default)]
+struct Family {
+    all: Mutex<All>,
+    keepers: Mutex<Keepers>,
+}
+
+#[derive(Debug, Default)]
+struct Keepers {
+    /// The communicators that keep buffers, the longest first, and perhaps some that are gone.
+    states: VecDeque<Weak<Known>>,
+    /// How many were added since those that are gone were taken out.
+    added: usize,
+}
+
+#[derive(Debug, Default)]
+struct All {
+    states: Vec<Weak<Known>>,
+    /// How many there may be before those that are gone are taken out.
+    due: usize,
+}
+
+fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Siblings {
-    fn all(&self) -> MutexGuard<'_, Vec<Weak<TurnCell<State>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn add(&self, state: &Arc<TurnCell<State>>) {
-        let mut all = self.all();
-        all.retain(|other| other.strong_count() > 0);
-        all.push(Arc::downgrade(state));
+    pub(crate) fn add(&self, state: &Arc<Known>) {
+        let mut all = locked(&self.0.all);
+        if all.states.len() >= all.due {
+            all.states.retain(|other| other.strong_count() > 0);
+            all.due = 2 * all.states.len() + 8;
+        }
+        all.states.push(Arc::downgrade(state));
     }
 
     /// Gives memory back that holds nothing, after what was received is freed. The caller has no turn.
     pub(crate) fn trim(&self, fabric: &Fabric) {
         // No lock is held in a turn.
-        let all: Vec<_> = self.all().iter().filter_map(Weak::upgrade).collect();
+        let all: Vec<_> = locked(&self.0.all).states.iter().filter_map(Weak::upgrade).collect();
         for state in all {
-            let Some(mut state) = state.enter() else { continue };
-            // An error is reported to the communicator's own calls.
-            if state.sweep(fabric).is_ok() {
-                state.trim();
+            if let Some(mut state) = state.enter() {
+                drop(state.take_idle(fabric));
             }
         }
+    }
+
+    /// Counts a communicator among the keepers. If there are too many, returns what one of the others had.
+    /// The caller has no turn.
+    pub(super) fn keep(&self, fabric: &Fabric, state: &Arc<Known>) -> Idle {
+        let asked: Vec<_> = {
+            let Keepers { states, added } = &mut *locked(&self.0.keepers);
+            *added += 1;
+            if *added > KEEPERS {
+                states.retain(|keeper| keeper.strong_count() > 0);
+                *added = 0;
+            }
+            states.push_back(Arc::downgrade(state));
+            let surplus = states.len().saturating_sub(KEEPERS).min(ASKED);
+            states.drain(..surplus).collect()
+        };
+        let mut idle = Idle::default();
+        for keeper in asked {
+            let Some(known) = keeper.upgrade() else { continue };
+            let is_done = match known.enter() {
+                Some(mut known) => {
+                    idle.join(known.take_idle(fabric));
+                    known.has_no_buffers()
+                }
+                None => false,
+            };
+            if !is_done {
+                locked(&self.0.keepers).states.push_back(keeper);
+            }
+        }
+        idle
     }
 }

@@ -12,6 +12,7 @@ mod incomplete;
 mod late;
 mod loom;
 mod losses;
+mod many;
 mod misuse;
 mod parts;
 mod schedules;

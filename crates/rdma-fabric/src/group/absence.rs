@@ -74,7 +74,7 @@ impl Group {
     /// out puts that this rank has [armed](crate::triggered).
     pub(super) async fn wait_for(&self, word: &LocalWord<u64>, writer: usize, number: u64) -> Result<()> {
         let writer = self.rank(writer)?;
-        let deps = Deps::Step { writer, group: self.members.listed() };
+        let deps = Deps::Step { writer, group: self.members().listed() };
         let wait = self.fabric.wait_until(word, deps, move |value| Missing::look(value, number).is_some());
         let waited = if self.fabric.triggers().is_idle() { wait.await } else { self.beside(compiled_here(wait)).await };
         match waited.map(|value| Missing::look(value, number)) {

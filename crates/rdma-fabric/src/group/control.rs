@@ -74,7 +74,7 @@ pub(super) fn check(fabric: &Fabric, control: &Region) -> Result<()> {
 impl Group {
     /// Resolves a word of this member's own control block.
     pub(crate) fn own_word(&self, round: u32, field: Field) -> Result<LocalWord<u64>> {
-        self.control.word(&self.fabric, offset(round, field))
+        self.control.region().word(&self.fabric, offset(round, field))
     }
 
     /// Resolves a word of a member's control block.

@@ -2,7 +2,7 @@
 
 #![deny(clippy::arithmetic_side_effects)]
 
-use super::{Group, Members, compiled_here};
+use super::{Group, Members, compiled_here, control::CONTROL_BYTES};
 use crate::{Deps, Fabric, FabricError, Rank, Region, RegionKey, RemoteAddr, Result};
 use core::fmt;
 use std::sync::Arc;
@@ -96,6 +96,32 @@ impl GroupMemory {
         GroupMemory { whole: Arc::new(whole), start: 0, len, living: None }
     }
 
+    /// Returns the memory of these ranks, of which `region` is this rank's; `keys` are in their order.
+    pub(super) fn listed(region: Region, ranks: Arc<[Rank]>, keys: Box<[RegionKey]>) -> Self {
+        let mut numbers: Box<[_]> = ranks.iter().zip(0..).map(|(rank, number)| (*rank, number)).collect();
+        numbers.sort_unstable_by_key(|(rank, _)| *rank);
+        let len = region.len();
+        Self::of(Whole { region, members: Members::Listed(ranks), listed: Some(Listed { keys, numbers }) }, len)
+    }
+
+    /// Returns this rank's region, of which the memory is a part.
+    pub(super) fn region(&self) -> &Region {
+        &self.whole.region
+    }
+
+    /// Returns the members of the whole memory.
+    pub(super) fn group(&self) -> &Members {
+        &self.whole.members
+    }
+
+    /// Returns the key of a member's region.
+    pub(super) fn key(&self, number: usize) -> RegionKey {
+        match &self.whole.listed {
+            None => self.whole.region.key(),
+            Some(listed) => listed.keys[number],
+        }
+    }
+
     /// Returns the number of ranks that have this memory.
     pub fn members(&self) -> usize {
         self.whole.members.len()
@@ -166,14 +192,36 @@ impl Group {
     }
 
     async fn make_memory(&mut self, bytes: usize) -> Result<GroupMemory> {
-        let Members::Listed(ranks) = self.members.clone() else {
-            return GroupMemory::symmetric(&self.fabric, bytes).await;
-        };
+        match self.members().clone() {
+            Members::World { .. } => GroupMemory::symmetric(&self.fabric, bytes).await,
+            Members::Listed(ranks) => self.make_listed(bytes, ranks).await,
+        }
+    }
+
+    async fn make_listed(&mut self, bytes: usize, ranks: Arc<[Rank]>) -> Result<GroupMemory> {
         let region = self.fabric.alloc(bytes)?;
         let keys = self.allgather(region.key()).await?;
-        let mut numbers: Vec<_> = ranks.iter().zip(0..).map(|(rank, number)| (*rank, number)).collect();
-        numbers.sort_unstable_by_key(|(rank, _)| *rank);
-        let listed = Some(Listed { keys: keys.into(), numbers: numbers.into() });
-        Ok(GroupMemory::of(Whole { region, members: Members::Listed(ranks), listed }, bytes))
+        Ok(GroupMemory::listed(region, ranks, keys.into()))
+    }
+
+    /// Allocates as [`Group::memory`] does. Unless the group is the world, its control block moves to
+    /// the same region, so that both together take one region of the rank instead of two, which stays
+    /// registered until both are dropped. Collective over this group.
+    ///
+    /// # Errors
+    /// As [`Group::memory`].
+    pub fn memory_with_control(&mut self, bytes: usize) -> impl Future<Output = Result<GroupMemory>> {
+        compiled_here(self.make_with_control(bytes))
+    }
+
+    async fn make_with_control(&mut self, bytes: usize) -> Result<GroupMemory> {
+        let Members::Listed(ranks) = self.members().clone() else { return self.make_memory(bytes).await };
+        // A sum that can't be counted is refused like any other that is too large.
+        let whole = self.make_listed(bytes.saturating_add(CONTROL_BYTES), ranks).await?;
+        let memory = whole.part(CONTROL_BYTES, bytes)?;
+        // The allgather has waited for each word that a member writes into this block for it, so nothing
+        // is under way to the old block. The new one may have words of the next collective already.
+        self.control = whole;
+        Ok(memory)
     }
 }

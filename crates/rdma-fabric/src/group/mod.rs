@@ -17,7 +17,7 @@ mod memory;
 pub(crate) use control::Field;
 pub use memory::GroupMemory;
 
-use crate::{Deps, Fabric, FabricError, Pod, Rank, Region, RegionKey, Result, Zeroable, provider::Boxed};
+use crate::{Deps, Fabric, FabricError, Pod, Rank, RegionKey, Result, Zeroable, provider::Boxed};
 use absence::Missing;
 use control::CONTROL_BYTES;
 use core::{fmt, future::Future};
@@ -45,13 +45,11 @@ use std::sync::Arc;
 /// ```
 pub struct Group {
     fabric: Fabric,
-    members: Members,
-    /// Keys of the members' control blocks.
-    keys: Keys,
     /// This rank's number in the group.
     me: usize,
-    /// This rank's control block; registered as long as the group lives.
-    control: Region,
+    /// The members, and their control blocks: the first bytes of the memory. Registered as long as the
+    /// group lives.
+    control: GroupMemory,
     /// Number of collectives started on this group: the value that all its flags are compared with.
     /// Grows by one per collective, on every member alike.
     epoch: u64,
@@ -101,14 +99,6 @@ impl Members {
     }
 }
 
-/// The keys of memory that each member has.
-enum Keys {
-    /// Symmetric memory.
-    Same(RegionKey),
-    /// In the members' order.
-    Each(Box<[RegionKey]>),
-}
-
 impl fmt::Debug for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Group(member {} of {}, collective {})", self.me, self.len(), self.epoch)
@@ -139,9 +129,8 @@ impl Group {
     /// # Errors
     /// As [`Fabric::alloc_symmetric`].
     pub async fn world(fabric: &Fabric) -> Result<Self> {
-        let control = fabric.alloc_symmetric(CONTROL_BYTES).await?;
-        let keys = Keys::Same(control.key());
-        Group::new(fabric, Members::World { ranks: fabric.ranks() }, keys, fabric.rank().index(), control)
+        let control = GroupMemory::symmetric(fabric, CONTROL_BYTES).await?;
+        Group::new(fabric, fabric.rank().index(), control)
     }
 
     /// Splits the group into one group per `colour`; members are numbered by `order`, then by their
@@ -161,21 +150,21 @@ impl Group {
         entries.retain(|entry| entry.joins == 1 && entry.colour == colour);
         entries.sort_by_key(|entry| entry.order);
         let me = entries.iter().position(|entry| entry.rank == rank).unwrap_or(0);
-        let members = Members::Listed(entries.iter().map(|entry| entry.rank).collect());
-        let keys = Keys::Each(entries.iter().map(|entry| entry.key).collect());
-        Group::new(&self.fabric, members, keys, me, control).map(Some)
+        let members = entries.iter().map(|entry| entry.rank).collect();
+        let keys = entries.iter().map(|entry| entry.key).collect();
+        Group::new(&self.fabric, me, GroupMemory::listed(control, members, keys)).map(Some)
     }
 
-    fn new(fabric: &Fabric, members: Members, keys: Keys, me: usize, control: Region) -> Result<Self> {
-        control::check(fabric, &control)?;
+    fn new(fabric: &Fabric, me: usize, control: GroupMemory) -> Result<Self> {
+        control::check(fabric, control.region())?;
         let fabric = fabric.clone();
-        Ok(Group { fabric, members, keys, me, control, epoch: 0, agreements: 0, missing: None })
+        Ok(Group { fabric, me, control, epoch: 0, agreements: 0, missing: None })
     }
 
     /// Returns the number of members.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
-        self.members.len()
+        self.members().len()
     }
 
     /// Returns this rank's number in the group, from 0.
@@ -188,7 +177,7 @@ impl Group {
     /// # Errors
     /// [`FabricError::NoSuchRank`] if no member has that number.
     pub fn rank(&self, member: usize) -> Result<Rank> {
-        self.members.rank(member)
+        self.members().rank(member)
     }
 
     /// Returns the number of a rank in the group.
@@ -196,11 +185,7 @@ impl Group {
     /// # Errors
     /// [`FabricError::NotInGroup`].
     pub fn number(&self, rank: Rank) -> Result<usize> {
-        let number = match &self.members {
-            Members::World { ranks } => Some(rank.index()).filter(|number| number < ranks),
-            Members::Listed(ranks) => ranks.iter().position(|member| *member == rank),
-        };
-        number.ok_or(FabricError::NotInGroup { rank, members: self.len() })
+        self.control.number(rank).ok_or(FabricError::NotInGroup { rank, members: self.len() })
     }
 
     /// Returns the fabric the group lives on.
@@ -209,15 +194,12 @@ impl Group {
     }
 
     pub(crate) fn members(&self) -> &Members {
-        &self.members
+        self.control.group()
     }
 
-    /// Returns the key of a member's control block.
+    /// Returns the key of the region in which a member's control block is.
     fn key(&self, member: usize) -> RegionKey {
-        match &self.keys {
-            Keys::Same(key) => *key,
-            Keys::Each(keys) => keys[member],
-        }
+        self.control.key(member)
     }
 
     /// Returns the number of steps that reach all members by doubling.

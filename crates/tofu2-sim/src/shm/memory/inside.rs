@@ -37,15 +37,15 @@ pub(crate) const ANNOUNCEMENTS: usize = 16;
 pub(crate) struct RegionId(u64);
 
 impl RegionId {
-    /// Packs the rank (25 bits, from 1), the index in the table (12 bits) and the generation's low
-    /// 27 bits: enough to distinguish a region from others that used the same entry while an
+    /// Packs the rank (25 bits, from 1), the index in the table (13 bits) and the generation's low
+    /// 26 bits: enough to distinguish a region from others that used the same entry while an
     /// operation was in progress.
     pub(crate) fn new(rank: Rank, key: RegionKey) -> Self {
-        const { assert!(super::layout::SLOTS <= 1 << 12) };
+        const { assert!(super::layout::SLOTS <= 1 << 13) };
         RegionId(
             (u64::from(rank.number()) + 1) << 39
-                | u64::from(key.index & 0xfff) << 27
-                | u64::from(key.generation & ((1 << 27) - 1)),
+                | u64::from(key.index & 0x1fff) << 26
+                | u64::from(key.generation & ((1 << 26) - 1)),
         )
     }
 

@@ -41,7 +41,7 @@ pub(crate) const ENTRY: usize = 32;
 /// Table entries for symmetric regions, which come first.
 pub(crate) const SYMMETRIC_SLOTS: usize = 1024;
 /// All table entries.
-pub(crate) const SLOTS: usize = 4096;
+pub(crate) const SLOTS: usize = 8192;
 /// The maximum number of bytes of a rank's message when it aborts the job; a multiple of 8.
 pub(crate) const ABORT_BYTES: usize = 1024;
 /// Bytes of a ring slot.
@@ -251,7 +251,7 @@ pub(crate) const SIDE_RETIRED: u64 = 1;
 const _: () = assert!(super::heap::GRAIN.is_multiple_of(2), "what is promised is whole grains");
 
 /// Value of [`MAGIC`]: name, version and line length of this layout.
-pub(crate) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x0b\0") | (CACHE_LINE.ilog2() as u64) << 56;
+pub(crate) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x0c\0") | (CACHE_LINE.ilog2() as u64) << 56;
 
 /// Returns whether [`PAGE`] suits a system with pages of `bytes` bytes.
 ///

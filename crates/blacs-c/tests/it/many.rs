@@ -1,0 +1,21 @@
+//! As many grids at once as MPI has communicators (`tests/own/grids.c`), on four processes.
+
+use crate::tools::{Linked, compiled, job};
+
+/// The communicators of a process that Open MPI and MPICH have room for, less the two that are always there.
+const GRIDS: &str = "4094";
+
+fn runs_well(way: &str) {
+    let Some(program) = compiled(&["tests/own/grids.c"], Linked::Shared) else { return };
+    let ended = job(4, &program, &[way, GRIDS]);
+    assert!(ended.code == Some(0) && ended.out.starts_with("grids: well, 4094"), "{way}: {ended}");
+    print!("    {way}: {}", ended.out);
+}
+
+pub(crate) fn thousands_of_grids_are_alive() {
+    runs_well("alive");
+}
+
+pub(crate) fn thousands_of_grids_are_used_in_all_scopes() {
+    runs_well("used");
+}
