@@ -9,7 +9,7 @@
 //!   taken sleeps and comes back. They cost less when free, and no rank has to run for another to
 //!   make progress.
 //! * [`Aggregated`], [`IndicatorLock`], [`PerRankLock`] and [`EachLock`] are composed of these and
-//!   know which ranks share a node (`docs/systems/node-locks.md`).
+//!   know which ranks share a node (`docs/systems/locks.md`).
 //! * [`RecoverableLock`] continues after members have died (`docs/systems/recovery.md`).
 //!
 //! [`LockKind`] lists them; [`crate::with_lock!`] runs code for the type of one, and

@@ -7,7 +7,7 @@
 //! stack of queue nodes ([`crate::queue`]). At each rank: its queue nodes, which serve all levels.
 //!
 //! # Steps
-//! N1–N13 in comments are those of `docs/systems/node-locks.md`. A level does not depend on what is
+//! N1–N13 in comments are those of `docs/systems/locks.md`. A level does not depend on what is
 //! above it ([`Above`]): the next level or, at the top, the lock. An acquisition is a loop up and a
 //! loop down ([`climb`]), a release a loop up ([`level`]); nothing is recursive, and the number of
 //! levels is known at run time ([`shape`]).

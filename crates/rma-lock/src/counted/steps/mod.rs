@@ -1,7 +1,7 @@
 //! The steps of the locks that count readers, as a table: for ranks that read, that write, and that
 //! act for others.
 //!
-//! The steps are named as in `docs/systems/rp-lock.md` and `docs/systems/queued-locks.md`. A step
+//! The steps are named as in `docs/systems/locks.md`. A step
 //! that the printed lock does not have is named by what it does.
 
 mod barge;
