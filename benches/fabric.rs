@@ -1,4 +1,4 @@
-//! What one operation costs over shared memory between two ranks that are threads, in wall-clock
+//! The cost of one operation over shared memory between two ranks that are threads, in wall-clock
 //! time.
 //!
 //! Rank 0 works on memory of rank 1, whose thread sleeps outside the fabric meanwhile; in the
@@ -102,7 +102,7 @@ fn measure_barriers(unit: bool, times: u64) -> Duration {
     }
 }
 
-/// What rank 1 does meanwhile.
+/// The activity of rank 1 meanwhile.
 #[derive(Clone, Copy, Debug)]
 enum Peer {
     Asleep,

@@ -1,7 +1,7 @@
-//! Atomic adds through global addresses: what the simulator needs of this machine for the ACP
-//! paper's eight conditions, and what an add and its completion cost over shared memory between two
-//! ranks that are threads, each with its helper. All in wall-clock time; the figures of the paper
-//! are `cargo reproduce --paper acp`.
+//! Atomic adds through global addresses: the simulator's cost on this machine for the ACP paper's
+//! eight conditions, and the cost of an add and its completion over shared memory between two ranks
+//! that are threads, each with its helper. All in wall-clock time; the figures of the paper are
+//! `cargo reproduce --paper acp`.
 //!
 //! Run with `cargo bench --bench paper_acp`.
 
@@ -58,7 +58,7 @@ fn on_threads(c: &mut Criterion) {
         for (name, how) in ways() {
             group.bench_function(BenchmarkId::from_parameter(name), |b| {
                 b.iter_custom(|times| {
-                    // A job holds so many at most; its set-up is not measured.
+                    // The largest number of adds in a job; its set-up is not measured.
                     let (mut left, mut took) = (times, Duration::ZERO);
                     while left > 0 {
                         let count = left.min(100_000) as u32;

@@ -1,6 +1,6 @@
-//! Messages by matching areas: what the simulator needs of this machine for the FMPL paper's figures,
-//! and what messages between two ranks that are threads cost over shared memory. All in wall-clock
-//! time; the figures of the paper are `cargo reproduce --paper fmpl`.
+//! Messages by matching areas: the simulator's cost on this machine for the FMPL paper's figures, and the cost of
+//! messages between two ranks that are threads over shared memory. All in wall-clock time; the figures of the paper are
+//! `cargo reproduce --paper fmpl`.
 //!
 //! Run with `cargo bench --bench paper_fmpl`.
 
@@ -57,8 +57,8 @@ fn simulating_collectives(c: &mut Criterion) {
     group.finish();
 }
 
-/// Returns how long so many messages take, by jobs of up to `most`, each of which is told its number of
-/// messages and returns the picoseconds that one takes.
+/// Returns the time of `times` messages, by jobs of up to `most`; `job` takes its number of messages and returns the
+/// picoseconds of one message.
 fn by_jobs(times: u64, most: u32, job: impl Fn(u32) -> u64) -> Duration {
     let (mut left, mut took) = (times, Duration::ZERO);
     while left > 0 {
@@ -76,7 +76,7 @@ fn on_threads(c: &mut Criterion) {
     for bytes in [8, 1 << 10, 64 << 10, 1 << 20] {
         group.bench_function(BenchmarkId::from_parameter(bytes), |b| {
             b.iter_custom(|times| {
-                // A job holds so many at most; its set-up is not measured.
+                // The largest number of messages in a job; its set-up is not measured.
                 by_jobs(times, 20_000, |rounds| {
                     let program =
                         async |fabric| ping_pong(fabric, Library::Fmpl, vec![bytes], rounds, Together::Barrier).await;
@@ -88,7 +88,7 @@ fn on_threads(c: &mut Criterion) {
     group.bench_function("4, 600 posted", |b| {
         b.iter_custom(|times| {
             let program = async |fabric| posted_receives(fabric, Library::Fmpl, 600, Together::Barrier).await;
-            // A job measures 8 messages, and stands for more.
+            // A job measures 8 messages, and represents more.
             by_jobs(times, 100_000, |_| Threads::new(2).run(&program).expect("it runs")[0].latency)
         });
     });

@@ -1,5 +1,5 @@
-//! The lock paper's latencies as the simulator predicts them, in *virtual* time: criterion is
-//! handed simulated durations, so its reports compare models and protocols, not this machine.
+//! The lock paper's latencies as predicted by the simulator, in *virtual* time: criterion is given
+//! simulated durations, so its reports compare models and protocols, not this machine.
 //!
 //! Criterion cannot work with samples that are all equal, so each sample is a job with another seed
 //! and a jitter of up to 10 ns per leg. Run with `cargo bench --bench paper_lock`.

@@ -1,7 +1,6 @@
-//! Persistent exchanges with two neighbours: what the simulator takes on this machine for one
-//! iteration of 36 ranks, and what start and wait cost over shared memory between two ranks that
-//! are threads. All in wall-clock time; the figures of the paper are
-//! `cargo reproduce --paper prdma`.
+//! Persistent exchanges with two neighbours: the simulator's time on this machine for one iteration
+//! of 36 ranks, and the cost of start and wait over shared memory between two ranks that are
+//! threads. All in wall-clock time; the figures of the paper are `cargo reproduce --paper prdma`.
 //!
 //! Run with `cargo bench --bench paper_prdma`.
 

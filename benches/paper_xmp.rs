@@ -1,7 +1,6 @@
-//! Reflects of SCALE-LES's arrays: what the simulator needs of this machine for the XcalableMP paper's
-//! versions, and what a reflect costs over shared memory between two ranks that are threads. All in
-//! wall-clock time; the figures of the paper are `cargo reproduce --paper xmp`. Only arrays really pack;
-//! messages and puts are from memory of their own.
+//! Reflects of SCALE-LES's arrays: the simulator's cost on this machine for the XcalableMP paper's versions, and the
+//! cost of a reflect over shared memory between two ranks that are threads. All in wall-clock time; the figures of the
+//! paper are `cargo reproduce --paper xmp`. Only arrays really pack; messages and puts are from memory of their own.
 //!
 //! Run with `cargo bench --bench paper_xmp`.
 
@@ -28,7 +27,7 @@ const LIBRARIES: [(&str, Library); 6] = [
     ("barriers", Library::Arrays(Transport::Barriers)),
 ];
 
-/// Columns of so many cells each way on each node, as many arrays, nothing computed.
+/// One array with `block` × `block` columns on each node, and `stages` updates of its shadow, without computation.
 fn program(nodes: [usize; 2], block: usize, library: Library, stages: u32) -> impl Program<Out = Took> {
     let grid = Grid {
         horizontal: nodes.map(|nodes| nodes * block),

@@ -24,7 +24,7 @@ use std::{process::Command, time::Duration};
 /// The rank that keeps the lock and the record. It must survive.
 const HOME: Rank = Rank::new(0);
 
-/// Two halves, which are equal when nobody holds the lock.
+/// Two halves, which are equal when no rank holds the lock.
 type Record = [RemoteWord<u64>; 2];
 
 /// Each rank adds to both halves of a record, `rounds` times; the last one dies between them in its

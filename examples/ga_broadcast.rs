@@ -2,8 +2,8 @@
 //! figure 3 of the paper on the ACP library. Rank 0 copies to 1, then from 1 to 2 and from 1 to 3;
 //! the others only wait in `sync`.
 //!
-//! With more ranks the tree goes on: rank r has the message from rank r / 2. Run it between
-//! processes, in virtual time, and with a helper that takes commands from a queue:
+//! With more ranks the tree continues: rank r has the message from rank r / 2. Run it between processes, in virtual
+//! time, and with a helper that takes commands from a queue:
 //!
 //! ```text
 //! cargo example ga_broadcast --release -- --ranks 4
@@ -18,18 +18,18 @@ use onesided::{
 use pico_args::Arguments;
 use std::{ffi::OsString, process::ExitCode};
 
-/// Broadcasts messages of rank 0, of so many bytes each.
+/// Broadcasts messages of rank 0, of `bytes` bytes each.
 async fn ga_broadcast(fabric: Fabric, bytes: usize, mode: Mode) -> ProgramResult<()> {
     let acp = Acp::init_with(&fabric, Options::default().mode(mode)).await?;
     let (me, root) = (acp.rank(), Rank::new(0));
 
-    // Everybody registers a buffer, and writes its address where all others can find it.
+    // Each rank registers a buffer, and writes its address where all others can find it.
     let buffer = acp.register(vec![0u8; bytes], 0)?;
     let own = acp.address(buffer, 0)?;
     acp.store(acp.starter(me)?, own.to_bits()).await?;
     acp.sync().await?;
 
-    // With the first message, ranks look up where each other's buffers are.
+    // With the first message, ranks look up each other's buffers.
     for round in 1..=2 {
         let message: Vec<u8> = (0..bytes).map(|at| (at % 251 + round) as u8).collect();
         if me == root {
@@ -37,7 +37,7 @@ async fn ga_broadcast(fabric: Fabric, bytes: usize, mode: Mode) -> ProgramResult
             println!("message {round}:");
             broadcast(&acp, bytes).await?;
         }
-        // Who waits here serves: it fetches what it is told to where the network cannot copy by itself.
+        // A rank that waits here also serves: it carries out requested copies where the network cannot copy by itself.
         acp.sync().await?;
         let mut arrived = vec![0; bytes];
         acp.read(own, &mut arrived).await?;
@@ -51,7 +51,7 @@ async fn ga_broadcast(fabric: Fabric, bytes: usize, mode: Mode) -> ProgramResult
     Ok(())
 }
 
-/// Has the bytes copied along the tree.
+/// Requests the copies along the tree.
 async fn broadcast(acp: &Acp, bytes: usize) -> ProgramResult<()> {
     let mut buffers = Vec::new();
     for rank in 0..acp.ranks() {

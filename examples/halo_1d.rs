@@ -1,5 +1,5 @@
 //! A halo exchange along a ring that the network runs by itself: each rank sends a block to both
-//! neighbours in every step, and checks what it got.
+//! neighbours in every step, and checks the blocks that it received.
 //!
 //! ```text
 //! cargo example halo_1d --release -- --ranks 4
@@ -7,9 +7,9 @@
 //! cargo example halo_1d --release -- --ranks 4 --fabric virt --steps 1 --timeline halo.json
 //! ```
 //!
-//! `--help` lists its options. The output names the form that all ranks agreed on, which is
-//! thriftier than requested if queues run out. With one step, `--timeline FILE` shows in Perfetto
-//! how the request is made, and one iteration; `--trace FILE` shows the operations of any fabric.
+//! `--help` lists its options. The output names the form that all ranks agreed on, which uses fewer
+//! queues than requested if queues run out. With one step, `--timeline FILE` shows in Perfetto how
+//! the request is made, and one iteration; `--trace FILE` shows the operations of any fabric.
 
 use onesided::{
     Fabric, Group, Program, ProgramResult, Rank,
@@ -78,7 +78,7 @@ Halo exchange along a ring: each rank sends a block to both neighbours in every 
   --steps N            steps (1000)
 ";
 
-/// Returns the program that the rest of the command line asks for.
+/// Returns the program selected by the rest of the command line.
 fn program(rest: Vec<OsString>) -> Result<impl Program<Out = ()>, String> {
     let mut rest = pico_args::Arguments::from_vec(rest);
     let mut told = || {

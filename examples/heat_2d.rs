@@ -90,8 +90,7 @@ impl Tile {
         field
     }
 
-    /// Computes one step for these rows and columns of the field. The rows that `old` returns begin at
-    /// column `first`.
+    /// Computes one step for these rows and columns of the field. The rows that `old` returns begin at column `first`.
     fn step<'f>(
         &self,
         (old, first): (impl Fn(usize) -> &'f [f64], usize),
@@ -178,7 +177,7 @@ async fn heat_2d(fabric: Fabric, side: usize, steps: u32, picture: Option<PathBu
     for _ in 0..steps {
         let mut next = new.view_mut(0..tile.cells())?;
         old_halo.start().await?;
-        // What is sent may be read meanwhile; the halo may not.
+        // The sent cells may be read meanwhile; the halo may not.
         tile.inside(&old.rows(width + 1, columns, &[(tile.rows, width)])?, &mut next);
         fabric.compute(CELL * tile.cells_inside()).await;
         old_halo.wait().await?;
@@ -254,7 +253,7 @@ A heat solver on a grid of ranks, compared bit by bit with one loop in the end.
   --picture FILE       write the plate as a picture (PGM, grey)
 ";
 
-/// Returns the program that the rest of the command line asks for.
+/// Returns the program selected by the rest of the command line.
 fn program(rest: Vec<OsString>) -> Result<impl Program<Out = ()>, String> {
     let mut rest = pico_args::Arguments::from_vec(rest);
     let mut told = || {

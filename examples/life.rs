@@ -11,8 +11,8 @@
 //! the cells that don't need it, waits, and computes the others. All of it is done where the cells
 //! are: rows of views, no copies. In virtual time a cell takes a nanosecond.
 //!
-//! In the end every rank compares its block with the same torus computed by one loop. Before, a
-//! glider has to fly once around a small torus and come back.
+//! In the end every rank compares its block with the same torus computed by one loop. Before that,
+//! a glider has to fly once around a small torus and return.
 //!
 //! `--help` lists its options.
 
@@ -27,10 +27,10 @@ use std::{ffi::OsString, fs, path::PathBuf, process::ExitCode, time::Duration};
 /// itself.
 const CELL: Duration = Duration::from_nanos(1);
 
-/// What a reflect updates: one cell around the block, the torus going on at its bounds.
+/// The widths of a reflect: one cell around the block, with the torus continuing at its bounds.
 const AROUND: [Widths; 2] = [Widths::of(1).periodic(), Widths::of(1).periodic()];
 
-/// Names the update that is under way.
+/// The id of the update in progress.
 const UPDATE: u64 = 1;
 
 /// The cells of a glider, which moves by one row and one column in four steps.
@@ -39,7 +39,7 @@ const GLIDER: [[i64; 2]; 5] = [[0, 1], [1, 2], [2, 0], [2, 1], [2, 2]];
 /// The side of the glider's torus.
 const FLIGHT: i64 = 16;
 
-/// What the command line says.
+/// The options of the command line.
 #[derive(Clone, Debug)]
 struct Options {
     side: i64,
@@ -49,7 +49,7 @@ struct Options {
     picture: Option<PathBuf>,
 }
 
-/// A distributed torus: the generation that there is, and the one that is being computed.
+/// A distributed torus: the current generation, and the one that is being computed.
 struct Torus {
     set: NodeSet,
     now: Array<u8>,
@@ -59,7 +59,7 @@ struct Torus {
 }
 
 impl Torus {
-    /// Distributes a torus whose cells live where `first` says so.
+    /// Distributes a torus whose live cells are those for which `first` is true.
     async fn new(fabric: &Fabric, side: i64, first: impl Fn(i64, i64) -> bool) -> ProgramResult<Torus> {
         let group = Group::world(fabric).await?;
         let nodes = Nodes::new(&dims_create(group.len(), 2)?, Order::LastFastest)?;
@@ -90,8 +90,8 @@ impl Torus {
         Ok(())
     }
 
-    /// Returns the error that something is not as it has to be for the first own cell where
-    /// `expected` says otherwise.
+    /// Returns an error, with `what` in its message, for the first own cell whose state differs
+    /// from `expected`.
     fn compare(&self, what: &str, expected: impl Fn(i64, i64) -> bool) -> ProgramResult<()> {
         let other = |(index, cell): &(Vec<i64>, u8)| (*cell == 1) != expected(index[0], index[1]);
         match self.now.owned()?.into_iter().find(other) {
@@ -116,7 +116,7 @@ impl Torus {
     }
 }
 
-/// Prints what node 0 sends and receives in a reflect. Global.
+/// Prints the pieces that node 0 sends and receives in a reflect. Global.
 async fn explained(set: &mut NodeSet, array: &Array<u8>, reflect: &Reflect) -> ProgramResult<()> {
     let explanation = set.explain(array, reflect).await?;
     if set.me() == 0 {
@@ -143,7 +143,7 @@ fn compute(now: &Array<u8>, next: &Array<u8>, section: &Section) -> ProgramResul
     Ok(())
 }
 
-/// Returns whether a cell lives, given how many do among it and those around it.
+/// Returns whether a cell lives, given the number of live cells among it and its neighbours.
 fn lives(cell: u8, nine: u8) -> u8 {
     u8::from(nine == 3 || cell == 1 && nine == 4)
 }
@@ -178,7 +178,7 @@ fn chance(soup: u64, row: i64, column: i64) -> bool {
     (bits >> 32).is_multiple_of(3)
 }
 
-/// Sends a glider around a torus, and looks for it half-way and in the end.
+/// Sends a glider around a torus, and checks its position half-way and in the end.
 async fn fly(fabric: &Fabric) -> ProgramResult<()> {
     let glider = |row, column| GLIDER.contains(&[row, column]);
     let mut torus = Torus::new(fabric, FLIGHT, glider).await?;
@@ -241,7 +241,7 @@ Conway's game of life on a torus, compared with one loop in the end.
   --picture FILE       write the last generation as a picture (PBM, as text)
 ";
 
-/// Returns the program that the rest of the command line asks for.
+/// Returns the program selected by the rest of the command line.
 fn program(rest: Vec<OsString>) -> Result<impl Program<Out = ()>, String> {
     let mut rest = pico_args::Arguments::from_vec(rest);
     let mut told = || {

@@ -1,14 +1,14 @@
-//! A product of matrices on a grid of processes (SUMMA): step by step, a panel of columns of A goes along
-//! the rows of the grid, a panel of rows of B goes along its columns, and everybody multiplies what
-//! it got.
+//! A product of matrices on a grid of processes (SUMMA): step by step, a panel of columns of A is sent along the rows
+//! of the grid, a panel of rows of B is sent along its columns, and each process multiplies the panels that it
+//! received.
 //!
 //! ```text
 //! cargo example matmul_summa --release -- --ranks 4
 //! cargo example matmul_summa --release -- --ranks 6 --fabric virt --size 240 --panel 20 --topology i
 //! ```
 //!
-//! The product is checked against a serial one. In virtual time no time is charged for multiplications,
-//! so what is printed is the time of the broadcasts.
+//! The product is checked against a serial one. In virtual time no time is charged for multiplications, so the printed
+//! time is that of the broadcasts.
 
 use onesided::{
     Fabric, Program, ProgramResult,
@@ -21,12 +21,12 @@ fn element(matrix: usize, i: usize, j: usize) -> f64 {
     ((3 * i + 5 * j + 7 * matrix + i * j) % 11) as f64 - 5.0
 }
 
-/// Returns the part of so many rows or columns that belongs to row or column `n` of the grid.
+/// Returns the part of `size` rows or columns that belongs to row or column `n` of the grid.
 fn part(size: usize, parts: usize, n: usize) -> Range<usize> {
     size * n / parts..size * (n + 1) / parts
 }
 
-/// Returns whose part `n` is in, and how far the part goes.
+/// Returns the row or column of the grid whose part contains `n`, and the end of that part.
 fn owner(size: usize, parts: usize, n: usize) -> (usize, usize) {
     let owner = (0..parts).find(|owner| part(size, parts, *owner).contains(&n)).expect("a part for each row");
     (owner, part(size, parts, owner).end)
@@ -58,7 +58,7 @@ struct Summa<'a> {
 }
 
 impl Summa<'_> {
-    /// Multiplies, by panels of up to `panel` columns of A and rows of B; returns how many there were.
+    /// Multiplies, by panels of up to `panel` columns of A and rows of B; returns the number of panels.
     async fn run(&mut self, panel: usize) -> ProgramResult<usize> {
         let Summa { grid, topology, size, .. } = *self;
         let (rows, columns) = (self.rows.clone(), self.columns.clone());
@@ -80,7 +80,7 @@ impl Summa<'_> {
                 grid.broadcast_recv(Scope::Row, topology, panel, (grid.row(), column)).await?;
             }
             if grid.row() == row {
-                // Some rows of each column: what lies between them is not sent.
+                // Some rows of each column: the elements between them are not sent.
                 let (first, leading) = (at - b_rows.start, b_rows.len());
                 grid.broadcast_send(Scope::Column, topology, Matrix::new(&b[first..], k, n, leading)?).await?;
                 b_panel = block(1, &(at..at + k), &columns);
@@ -110,7 +110,7 @@ impl Summa<'_> {
 async fn matmul(fabric: Fabric, size: usize, panel: usize, topology: Topology) -> ProgramResult<()> {
     let mut blacs = Blacs::begin(&fabric).await?;
     let ranks = blacs.processes();
-    // As square as it can be.
+    // As square as possible.
     let rows = (1..=ranks).take_while(|rows| rows * rows <= ranks).filter(|rows| ranks % rows == 0).last().unwrap_or(1);
     let grid = blacs.grid(Order::RowMajor, rows, ranks / rows).await?.ok_or("a process without a place")?;
     let (mine, columns) = (part(size, rows, grid.row()), part(size, grid.columns(), grid.column()));
@@ -151,7 +151,7 @@ fn topology(letter: &str) -> Result<Topology, String> {
     .ok_or_else(|| format!("`{letter}` is no topology"))
 }
 
-/// Returns the program that the rest of the command line asks for.
+/// Returns the program selected by the rest of the command line.
 fn program(rest: Vec<OsString>) -> Result<impl Program<Out = ()>, String> {
     let mut rest = pico_args::Arguments::from_vec(rest);
     let mut told = || {

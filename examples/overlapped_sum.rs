@@ -1,8 +1,8 @@
-//! Sums over all ranks by the barrier unit, which adds while the ranks compute what comes next.
+//! Sums over all ranks by the barrier unit, which adds while the ranks compute the next round.
 //!
 //! π is the integral of 4 / (1 + x²) from 0 to 1. In each round all ranks take twice as many points
-//! as in the last one, whose sum is on its way meanwhile. It is exact and rounded once, so it does
-//! not depend on the order in which ranks arrive, nor on the nodes that they are on.
+//! as in the previous one, whose sum is in progress meanwhile. It is exact and rounded once, so it
+//! does not depend on the order in which ranks arrive, nor on the nodes that they are on.
 //!
 //! ```text
 //! cargo example overlapped_sum --release -- --ranks 4
@@ -15,7 +15,7 @@ use rdma_fabric::barrier::{ReduceOp, Reduction};
 /// The rounds, the last of which has 2¹⁶ · 1000 points.
 const ROUNDS: u32 = 17;
 
-/// Returns the rank's share of the integral with so many points: every `ranks`th of them.
+/// Returns the rank's share of the integral with `points` points: every `ranks`th of them.
 fn share(points: u64, rank: u64, ranks: u64) -> f64 {
     let width = 1.0 / points as f64;
     let height = |point: u64| 4.0 / (1.0 + ((point as f64 + 0.5) * width).powi(2));

@@ -1,6 +1,6 @@
-//! How long a message takes one way while receives for other messages are posted: half a round trip
-//! between ranks 0 and 1, by the number of posted receives. A library that searches its receives for
-//! each message takes longer the more there are; one that looks at one place does not.
+//! The one-way time of a message while receives for other messages are posted: half a round trip
+//! between ranks 0 and 1, by the number of posted receives. A library that searches its receives
+//! for each message takes longer the more there are; one that checks a single place does not.
 //!
 //! ```text
 //! cargo example ping_pong --release -- --ranks 2 --posted 600
@@ -15,7 +15,7 @@ use pico_args::Arguments;
 use plotters::prelude::*;
 use std::{error::Error, ffi::OsString, path::PathBuf, process::ExitCode};
 
-/// What to measure.
+/// The measurement to make.
 #[derive(Clone, Debug)]
 struct Measurement {
     /// The most receives that are posted besides the one that is waited for.
@@ -25,7 +25,7 @@ struct Measurement {
     plot: Option<PathBuf>,
 }
 
-/// What was measured with so many receives posted, in microseconds.
+/// The results with `posted` receives posted, in microseconds.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     posted: usize,
@@ -93,7 +93,7 @@ async fn measured(world: &Communicator, most: usize, bytes: usize, rounds: usize
         halves.sort_unstable_by(f64::total_cmp);
         points.push(Point { posted, one_way: halves[halves.len() / 2], post });
     }
-    // What was posted is received, too.
+    // The posted receives get their messages, too.
     for (index, receiving) in waiting.into_iter().enumerate() {
         world.send(&[index as u64], peer, index + 1).await?;
         receiving.wait().await?;

@@ -1,5 +1,5 @@
-//! Rank 0 serves whoever asks: it receives without naming the sender, and answers the one that sent.
-//! `cargo example server_any -- --ranks 4`, or with `--fabric virt`.
+//! Rank 0 serves any client: it receives without naming the sender, and answers the sender of each
+//! request. `cargo example server_any -- --ranks 4`, or with `--fabric virt`.
 
 use onesided::{
     fmpl::{Fmpl, Options},
@@ -7,7 +7,7 @@ use onesided::{
 };
 use std::time::Duration;
 
-/// What every client asks for, in order.
+/// The requests of every client, in order.
 const NUMBERS: [u64; 4] = [3, 10, 27, 97];
 /// The index of requests, and that of answers.
 const REQUEST: usize = 0;
@@ -40,7 +40,7 @@ async fn serve(fabric: Fabric) -> ProgramResult<()> {
     Ok(fmpl.finalize().await?)
 }
 
-/// Returns how often a number is halved, or tripled and incremented, until it is 1.
+/// Returns the number of steps, halving or tripling and incrementing, until a number is 1.
 fn steps_to_one(mut number: u64) -> u64 {
     let mut steps = 0;
     while number > 1 {

@@ -2,8 +2,8 @@
 //! `cargo example tokio_current_thread -- --ranks 2`.
 //!
 //! Rank 0 keeps the lock for a while; the others give up waiting twice, and then wait. (Giving up
-//! keeps one of the rank's few queue nodes in use until the lock has come to it, so a program
-//! should not give up without limit.)
+//! keeps one of the rank's few queue nodes in use until the lock reaches it, so a program should
+//! not give up without limit.)
 
 use onesided::{Fabric, Group, ProgramResult, Rank, lock::RwLock};
 use std::time::Duration;

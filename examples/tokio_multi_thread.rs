@@ -1,8 +1,8 @@
 //! Tasks of tokio's multi-thread runtime that wait for different words of one rank:
 //! `cargo example tokio_multi_thread -- --ranks 2`.
 //!
-//! Every rank spawns a task per mailbox; each takes what its right neighbour puts there, and
-//! answers.
+//! Every rank spawns a task per mailbox; each takes the values that its right neighbour puts there,
+//! and answers.
 
 use onesided::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::sync::Arc;

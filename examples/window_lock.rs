@@ -1,6 +1,6 @@
 //! A record in one rank's memory, kept consistent by a lock in another's.
 //!
-//! Writers read the record, check that nobody tore it, and put a new version; readers check that
+//! Writers read the record, check that it is not torn, and put a new version; readers check that
 //! all its words belong to one version. Run it between real processes, and in virtual time:
 //!
 //! ```text

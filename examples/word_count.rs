@@ -1,7 +1,7 @@
 //! Counts the words of a text, all ranks in one map that is spread over all ranks' memory.
 //!
-//! A rank that meets a word finds its entry in the map, or makes it, and adds one to the value by an
-//! atomic: an entry is global memory as any other. Rank 0 compares the counts with those of a
+//! A rank that reads a word finds its entry in the map, or makes it, and adds one to the value by
+//! an atomic: an entry is global memory as any other. Rank 0 compares the counts with those of a
 //! program without ranks. Run it between processes, in virtual time, and with a text of your own:
 //!
 //! ```text
@@ -20,7 +20,7 @@ use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, process::ExitCode
 /// The text that is counted if no other one is named.
 const TEXT: &str = include_str!("../LICENSE-APACHE");
 
-/// Counts the words of `text`, of which each rank has every so many lines.
+/// Counts the words of `text`; each rank takes every `ranks`th line.
 async fn word_count(fabric: Fabric, text: &str) -> ProgramResult<()> {
     let (me, ranks) = (fabric.rank(), fabric.ranks());
     let right = sequential(text);

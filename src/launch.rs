@@ -18,9 +18,9 @@ use tofu2_sim::{
 
 /// Starts `program` as the command line says, and returns the exit code.
 ///
-/// `--ranks N` sets the number of ranks, `--fabric shm|threads|virt` what they run on, and `--help`
+/// `--ranks N` sets the number of ranks, `--fabric shm|threads|virt` their provider, and `--help`
 /// prints the other options; see [`Launch`]. If ranks are processes, the program's binary is
-/// executed again for each rank, so nothing before this call should have side effects.
+/// executed again for each rank, so code before this call should have no side effects.
 ///
 /// Errors go to standard error, prefixed with the rank. Any other argument is an error; programs
 /// with options of their own use [`launch_with`].
@@ -105,7 +105,7 @@ fn started(usage: &str, start: impl FnOnce(Launch, Vec<OsString>) -> ExitCode) -
     }
 }
 
-/// Undoes what libraries of libfabric did to signals when this program was loaded.
+/// Reverts the changes to signals that libraries of libfabric made when this program was loaded.
 fn release_signals() {
     #[cfg(feature = "ofi")]
     fabric_ofi::release_signals();
@@ -122,9 +122,9 @@ fn nothing_more(rest: Vec<OsString>) -> Result<(), FabricError> {
 type AnyProgram<'p> = dyn Fn(Fabric) -> Pin<Box<dyn Future<Output = ProgramResult<()>> + 'p>> + Sync + 'p;
 
 impl Launch {
-    /// Runs `program` and returns its exit code: 0 if all ranks ended well, otherwise that of the
-    /// rank that failed first, or 1 if it has none of its own; the code that was given if a rank
-    /// [aborted](Fabric::abort) the job, or 1 if no process can have that.
+    /// Runs `program` and returns its exit code: 0 if all ranks succeeded, otherwise that of the
+    /// rank that failed first, or 1 if it has none of its own; the given code if a rank
+    /// [aborted](Fabric::abort) the job, or 1 if that code is invalid.
     pub fn run<P: Program>(&self, program: &P) -> ExitCode {
         release_signals();
         match self.try_run(&|fabric| Box::pin(async move { program.run(fabric).await.map(drop) })) {
@@ -209,7 +209,7 @@ impl Launch {
         if let Some(endpoint) = tofu2_sim::shm::from_env()? {
             return observing::run_rank(endpoint, &program).map(|()| ExitCode::SUCCESS);
         }
-        // Programs that have their options from elsewhere come here first.
+        // Programs whose options have another source enter here.
         #[cfg(target_os = "linux")]
         if let Some(code) = cluster::serve_if_asked() {
             return Ok(code);

@@ -19,61 +19,62 @@ use tofu2_sim::{
 /// | `--ranks N` | `ONESIDED_RANKS` | number of ranks | 1 |
 /// | `--fabric NAME` | `ONESIDED_FABRIC` | `shm`, `threads`, `cluster` or `virt` | `shm` |
 /// | `--provider NAME` | `ONESIDED_PROVIDER` | cluster: libfabric's provider between nodes | `tcp;ofi_rxm` |
-/// | `--on-node NAME` | | cluster: what ranks of one node use: `shm`, or `ofi` as if each were on a node of its own | `shm` |
-/// | `--atomics NAME` | `ONESIDED_ATOMICS` | cluster with one rank a node: who works on words of other ranks: `cpu`, the target's, or `nic`, libfabric's atomics | `cpu` |
+/// | `--on-node NAME` | | cluster: the transport between ranks of one node: `shm`, or `ofi` as if each were on a node of its own | `shm` |
+/// | `--atomics NAME` | `ONESIDED_ATOMICS` | cluster with one rank per node: the way to access words of other ranks: `cpu`, by the target's CPU, or `nic`, by libfabric's atomics | `cpu` |
 /// | `--interface NAME` | `ONESIDED_INTERFACE` | cluster: the interface, or its address, that ranks of other nodes reach | the first |
-/// | `--hosts FILE` | `ONESIDED_HOSTS` | cluster: start ranks on these hosts, by ssh; a line is `HOST slots=N`, 1 slot unless it says so | this machine |
-/// | | `ONESIDED_SSH` | cluster: the command that takes the place of ssh, with arguments separated by spaces | `ssh` |
-/// | `--lease SECONDS` | | cluster: for how long a rank may be silent before it counts as lost | 5 |
+/// | `--hosts FILE` | `ONESIDED_HOSTS` | cluster: start ranks on these hosts, by ssh; a line is `HOST slots=N`, 1 slot by default | this machine |
+/// | | `ONESIDED_SSH` | cluster: the command to use instead of ssh, with arguments separated by spaces | `ssh` |
+/// | `--lease SECONDS` | | cluster: how long a rank may be silent before it counts as lost | 5 |
 /// | `--stats` | `ONESIDED_STATS=1` | feature `observe`: print counters of operations and waits at the end, on standard error | off |
 /// | `--trace FILE` | `ONESIDED_TRACE` | feature `observe`: write a trace that Perfetto reads | off |
 /// | `--bind NAME` | `ONESIDED_BIND` | CPUs of each rank: `none` (any), `core` (one) or `numa` (those of a node); see [`Bind`] | `none` |
-/// | `--stuck-after SECONDS` | `ONESIDED_STUCK_AFTER` | shm, threads, cluster: when all ranks have been parked for this long and nobody can wake them, end the job and say who waits for what; `never` or 0: don't look | 10 |
-/// | `--shared-address-space` | | all control queues of a rank have one address space, as no Tofu2 has it | off |
-/// | `--progress-thread` | | shm, threads: each rank has a thread that executes what other ranks' control queues began, while the rank computes; `--stuck-after` is then without effect | off |
-/// | `--ranks-per-node N` | | virt: ranks on each simulated machine; cluster without `--hosts`: so many ranks as if on a machine of their own | 1; all |
+/// | `--stuck-after SECONDS` | `ONESIDED_STUCK_AFTER` | shm, threads, cluster: when all ranks have been parked for this long and none can be woken, end the job and print the waits of all ranks; `never` or 0: don't check | 10 |
+/// | `--shared-address-space` | | all control queues of a rank share one address space, unlike those of Tofu2 | off |
+/// | `--progress-thread` | | shm, threads: each rank has a thread that executes the work that other ranks' control queues have started, while the rank computes; `--stuck-after` then has no effect | off |
+/// | `--ranks-per-node N` | | virt: ranks on each simulated machine; cluster without `--hosts`: number of ranks that count as one machine | 1; all |
 /// | `--platform NAME` | | virt: `fx100`, `fx10` or `sr8000` | `fx100` |
-/// | `--timeline FILE` | | virt, feature `observe`: write what the simulated machine did, for Perfetto: CPUs, control queues, TNIs, atomic units | off |
+/// | `--timeline FILE` | | virt, feature `observe`: write the activity of the simulated machine, for Perfetto: CPUs, control queues, TNIs, atomic units | off |
 /// | `--faults FILE` | | virt: inject these faults, one per line; see [`tofu2_sim::virt::Faults`] | none |
 /// | `--seed N` | | virt: shuffle simultaneous events by this seed; 0 keeps their order | 0 |
-/// | `--jitter AMOUNT` | | virt: add a random latency up to this (`500ns`, `2us`, `1ms`) to each leg of an operation, drawn by the seed: puts overtake each other where the contract lets them | none |
+/// | `--jitter AMOUNT` | | virt: add a random latency up to this (`500ns`, `2us`, `1ms`) to each leg of an operation, drawn by the seed: puts overtake each other where the contract allows it | none |
 ///
-/// Few events are simultaneous, so `--seed` alone shows little. With `--jitter 2us` and one of a
-/// few seeds, however, a flag that is put after data without a flush arrives before the data. The
+/// Few events are simultaneous, so `--seed` alone has little effect. With `--jitter 2us` and one of
+/// a few seeds, however, a flag that is put after data without a flush arrives before the data. The
 /// same program, seed and jitter give the same run, with the same trace hash at its end.
 ///
 /// An option takes precedence over the environment; an empty value is an error. A process that
 /// [`Launch`] or `onesided run` started as a rank ignores all of them and is that rank.
 ///
 /// `--stats` and `--trace` put an observing provider (`onesided::observe::observed`) between the
-/// program and its fabric; without them there is none, and no cost. Ranks of [`Launch::run_shared`]
-/// always have the bare fabric and are not observed; a message on standard error says so. A program
-/// that was built without the feature `observe` refuses these options and `--timeline`.
+/// program and its fabric; without them there is no such provider, and no cost. Ranks of
+/// [`Launch::run_shared`] always have the bare fabric and are not observed; a message on standard
+/// error says so. A program that was built without the feature `observe` refuses these options and
+/// `--timeline`.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// Number of ranks.
     pub ranks: usize,
-    /// The number of ranks if it was asked for, and not left to the launcher of another kind that
+    /// The number of ranks if it was requested explicitly, instead of by another launcher that
     /// started this process.
     pub asked_ranks: Option<usize>,
-    /// What they run on.
+    /// The provider that they run on.
     pub provider: Provider,
     /// libfabric's provider between the nodes of a cluster.
     pub ofi: String,
-    /// What ranks of one node of a cluster use among themselves.
+    /// The transport between ranks of one node of a cluster.
     pub on_node: OnNode,
-    /// Who works on words of other ranks of a cluster, the same for all ranks.
+    /// How words of other ranks of a cluster are accessed; the same for all ranks.
     pub atomics: AtomicsBy,
     /// The interface, or its address, by which nodes of a cluster reach each other.
     pub interface: Option<String>,
     /// The file that names the hosts of a cluster.
     pub hosts: Option<PathBuf>,
-    /// For how long a rank of a cluster may be silent before it counts as lost.
+    /// How long a rank of a cluster may be silent before it counts as lost.
     pub lease: Duration,
-    /// Bytes that each rank of a cluster can register.
+    /// Number of bytes that each rank of a cluster can register.
     pub segment_bytes: usize,
-    /// Ranks on each simulated machine, or on each node of a cluster on this machine; `None` is 1
-    /// there and all here.
+    /// Number of ranks on each simulated machine, or on each node of a cluster on this machine;
+    /// `None` means 1 for the former and all for the latter.
     pub ranks_per_node: Option<u32>,
     /// The simulated machine.
     pub platform: Platform,
@@ -81,7 +82,7 @@ pub struct Launch {
     pub seed: u64,
     /// Longest random latency that is added to each leg of an operation in a simulated run.
     pub jitter: Duration,
-    /// How long all ranks may be parked, with nobody able to wake them, before the job ends; see
+    /// How long all ranks may be parked, with none able to be woken, before the job ends; see
     /// [`Launcher::stuck_after`](tofu2_sim::shm::Launcher::stuck_after).
     pub stuck_after: Option<Duration>,
     /// The CPUs that each rank may use. Virtual time has only one thread and ignores this.
@@ -90,9 +91,9 @@ pub struct Launch {
     /// [`Launcher::shared_address_space`](tofu2_sim::shm::Launcher::shared_address_space). In
     /// virtual time this sets the platform's constant `shared_tags`.
     pub shared_address_space: bool,
-    /// Whether each rank has a thread that executes what other ranks' control queues began; see
-    /// [`Launcher::progress_thread`](tofu2_sim::shm::Launcher::progress_thread). In virtual time
-    /// the network interface does that, and this is ignored.
+    /// Whether each rank has a thread that executes the work that other ranks' control queues have
+    /// started; see [`Launcher::progress_thread`](tofu2_sim::shm::Launcher::progress_thread). In
+    /// virtual time the network interface does that, and this is ignored.
     pub progress_thread: bool,
     /// Counters and traces, with the feature `observe`.
     #[cfg(feature = "observe")]
@@ -100,7 +101,7 @@ pub struct Launch {
     /// Where to write the timeline of a simulated run, with the feature `observe`.
     #[cfg(feature = "observe")]
     pub timeline: Option<PathBuf>,
-    /// What goes wrong in a simulated run.
+    /// The faults of a simulated run.
     pub faults: Option<Faults>,
 }
 
@@ -134,7 +135,7 @@ impl Default for Launch {
     }
 }
 
-/// Builds [`Launch::HELP`] with the parts that only some builds have: lines for all fabrics, lines
+/// Builds [`Launch::HELP`] with the parts that depend on the features: lines for all fabrics, lines
 /// for virtual time, and an ending.
 macro_rules! help {
     ($common:literal, $simulated:literal, $end:literal) => {

@@ -1,5 +1,5 @@
-//! Observed jobs, and the message when a job can't be observed. `unobserved.rs` takes this file's
-//! place without the feature `observe`.
+//! Observed jobs, and the message when a job can't be observed. `unobserved.rs` replaces this file
+//! without the feature `observe`.
 
 use crate::{
     Launch, Provider,
@@ -17,7 +17,7 @@ use tofu2_sim::{
     virt::{Job, Run, Timeline},
 };
 
-/// Reads the options that say what to observe.
+/// Reads the options for observation.
 pub(crate) fn from_args(launch: &mut Launch, args: &mut pico_args::Arguments) -> Result<(), FabricError> {
     launch.observe.stats = args.contains("--stats") || flag_variable("ONESIDED_STATS")?;
     launch.observe.trace = option::<PathBuf>(args, "--trace", Some("ONESIDED_TRACE"))?;
@@ -36,30 +36,30 @@ fn flag_variable(name: &'static str) -> Result<bool, FabricError> {
     }
 }
 
-/// Reports, once per job, that its ranks have the bare fabric, if they were to be observed.
+/// Reports, once per job, that its ranks have the bare fabric, if their observation was requested.
 pub(crate) fn leave_out(endpoint: &Fabric) {
     if endpoint.rank() == Rank::new(0) && RecordWriter::from_env().is_ok_and(|part| part.is_some()) {
         say(UNOBSERVED);
     }
 }
 
-/// Reports that ranks that are threads have the bare fabric, if they were to be observed.
+/// Reports that ranks that are threads have the bare fabric, if their observation was requested.
 pub(crate) fn leave_out_threads(launch: &Launch) {
     if launch.observe.detail().is_some() {
         say(UNOBSERVED);
     }
 }
 
-/// Runs this process as a rank of its job, observed if its launcher asks for that.
+/// Runs this process as a rank of its job, observed if its launcher requests that.
 pub(crate) fn run_rank<P: Program>(endpoint: Fabric, program: &P) -> Result<(), LaunchError> {
     let Some(part) = RecordWriter::from_env()? else { return Ok(shm::run_rank(endpoint, program).map(drop)?) };
     let gathering = Gathering::new(part.detail, 1);
     let ended = shm::run_rank(endpoint, &gathering.watch(program)).map(drop);
-    // A rank that failed also reports what it did until then.
+    // A rank that failed also reports the work that it did before.
     both(ended, part.write(&gathering.records()))
 }
 
-/// Returns whether counters are wanted.
+/// Returns whether counters were requested.
 #[cfg(feature = "ofi")]
 pub(crate) fn wants_counters(launch: &Launch) -> bool {
     launch.observe.stats
@@ -82,7 +82,8 @@ pub(crate) fn start(launch: &Launch, launcher: Launcher) -> Result<i32, LaunchEr
     })
 }
 
-/// Starts processes by `run`, which gets the variable that tells them what to record, if anything.
+/// Starts processes by `run`, which receives the variable that specifies the records to write, if
+/// any.
 pub(crate) fn start_with(
     launch: &Launch,
     run: impl FnOnce(Option<(&'static str, OsString)>) -> Result<i32, LaunchError>,
@@ -91,13 +92,14 @@ pub(crate) fn start_with(
     both(ended, told)
 }
 
-/// Returns what the variable's value asks ranks to record, for [`Records::create`].
+/// Returns the kind of records in the variable's value, for [`Records::create`].
 #[cfg(target_os = "linux")]
 pub(crate) fn what_to_record(value: &OsStr) -> String {
     value.to_string_lossy().split(':').next().unwrap_or_default().to_owned()
 }
 
-/// Keeps the record of a rank of another host, as if the rank had written it where the variable says.
+/// Stores the record of a rank of another host, as if the rank had written it to the place in the
+/// variable.
 #[cfg(target_os = "linux")]
 pub(crate) fn bring_home(value: &OsStr, rank: u32, record: &[u8]) -> Result<(), ObserveError> {
     RecordWriter::from_value(value)?.write_bytes(rank, record)
@@ -119,7 +121,7 @@ impl Records {
         (RECORDS_VARIABLE, self.0.variable())
     }
 
-    /// Returns the record of a rank that has left one.
+    /// Returns the record of a rank, if it has written one.
     pub(crate) fn of(&self, rank: u32) -> Option<Vec<u8>> {
         self.0.bytes(rank)
     }
@@ -133,7 +135,7 @@ pub(crate) fn run_here<P: Program>(launch: &Launch, program: &P) -> Result<(), L
     both(ended, prepared.report(&Observation::new(launch.ranks, gathering.records())))
 }
 
-/// Where the timeline of a simulated run goes.
+/// The file for the timeline of a simulated run.
 pub(crate) struct TimelineFile(Option<Output>);
 
 impl TimelineFile {
@@ -141,7 +143,7 @@ impl TimelineFile {
         Ok(TimelineFile(launch.timeline.as_deref().map(Output::open).transpose()?))
     }
 
-    /// Returns `job`, recording a timeline if there is somewhere to write one.
+    /// Returns `job`, which records a timeline if there is a file for it.
     pub(crate) fn of<'a>(&self, job: Job<'a>) -> Job<'a> {
         if self.0.is_some() { job.timeline(Timeline::ENTRIES, Time::ZERO) } else { job }
     }
@@ -156,8 +158,8 @@ impl TimelineFile {
     }
 }
 
-/// Returns how the job ended, or else that it could not be reported. If there are two errors, the
-/// second goes to standard error.
+/// Returns the result of the job, or the error of its report. If both failed, the second error goes
+/// to standard error.
 pub(crate) fn both<T, E: Into<LaunchError>>(
     ended: Result<T, E>,
     told: Result<(), ObserveError>,

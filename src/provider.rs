@@ -1,10 +1,10 @@
-//! What ranks run on, by name.
+//! The providers that ranks run on, by name.
 
 use rdma_fabric::{Fabric, FabricError};
 use std::str::FromStr;
 use tofu2_sim::shm;
 
-/// What the ranks of a program run on.
+/// The provider that the ranks of a program run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Provider {
     /// Processes of this machine over shared memory, in wall-clock time.
@@ -24,7 +24,7 @@ pub enum Provider {
 #[error("it is not one of shm, threads, cluster, virt")]
 pub struct UnknownProvider;
 
-/// What ranks of one node of a cluster use among themselves.
+/// The transport between ranks of one node of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OnNode {
     /// Shared memory.
@@ -51,13 +51,13 @@ impl FromStr for OnNode {
     }
 }
 
-/// Who works on words of other ranks of a cluster: loads, stores and atomics.
+/// How words of other ranks of a cluster are loaded, stored and changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum AtomicsBy {
-    /// The target's CPU, which is asked by a message.
+    /// By the target's CPU, which receives a message.
     #[default]
     Cpu,
-    /// The network, by libfabric's atomics. All nodes have one rank then, and
+    /// By the network, with libfabric's atomics. Requires one rank per node, and
     /// [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is false.
     Nic,
 }
@@ -94,20 +94,20 @@ impl FromStr for Provider {
 }
 
 impl Provider {
-    /// Returns the rank that this process is, as a *guest*: for a library whose callers own `main`,
-    /// such as a C library, between its "open" and "close" calls. Futures of the fabric run on the
-    /// calling thread, by [`block_on`](crate::block_on).
+    /// Attaches this process to its job as a rank, as a *guest*: for a library whose callers own
+    /// `main`, such as a C library, between its "open" and "close" calls. Futures of the fabric run
+    /// on the calling thread, by [`block_on`](crate::block_on).
     ///
-    /// `onesided run` starts the ranks; a process that was started without it is a job of one rank,
-    /// unless another launcher (`mpirun`, `srun`) started it as one of several, which is refused.
+    /// `onesided run` starts the ranks. A process that was started without it is a job of one rank,
+    /// unless another launcher (`mpirun`, `srun`) started it as one of several, which is an error.
     /// A guest leaves its job when the last clone of its fabric is dropped, or by ending with code
-    /// 0; ended by a signal, or with another code, it is lost to its peers. See
+    /// 0; if it ends by a signal, or with another code, it is lost to its peers. See
     /// [`attach_guest`](tofu2_sim::shm::attach_guest).
     ///
     /// # Errors
-    /// Those of [`attach_guest`](tofu2_sim::shm::attach_guest), such as
-    /// [`FabricError::RankTaken`] if this was called before; [`FabricError::Setting`] for a rank of
-    /// another launcher's job; [`FabricError::Unsupported`] if ranks are not processes here.
+    /// Those of [`attach_guest`](tofu2_sim::shm::attach_guest), such as [`FabricError::RankTaken`]
+    /// if this was called before; [`FabricError::Setting`] for a rank of another launcher's job;
+    /// [`FabricError::Unsupported`] if ranks are not processes here.
     pub fn attach(self) -> Result<Fabric, FabricError> {
         match self {
             Provider::Shm => {

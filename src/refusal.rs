@@ -1,18 +1,18 @@
-//! The error of a program that is asked to observe its ranks but was built without that feature.
+//! The error of a program whose observation is requested, but which was built without that feature.
 
 use crate::settings::setting;
 use rdma_fabric::FabricError;
 use std::ffi::OsString;
 
-/// The error's text.
+/// The text of the error.
 const UNABLE: &str = "this program was built without the feature `observe` of the crate `onesided`";
 
-/// Returns the error of such a program for what asks it to observe.
+/// Returns that error, for the option or variable `name`.
 pub(crate) fn unable(name: &'static str) -> FabricError {
     setting(name, UNABLE.to_owned())
 }
 
-/// Returns an error if `args` or the environment ask for anything to be observed.
+/// Returns an error if `args` or the environment request an observation.
 pub(crate) fn refuse_options(
     args: &mut pico_args::Arguments,
     variable: impl Fn(&str) -> Option<OsString>,
@@ -31,7 +31,7 @@ pub(crate) fn refuse_options(
     Ok(())
 }
 
-/// Returns an error if this process's launcher asks for anything to be observed.
+/// Returns an error if this process's launcher requests an observation.
 pub(crate) fn refuse_launcher(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), FabricError> {
     // `observe::RECORDS_VARIABLE`.
     if variable("ONESIDED_OBSERVE").is_some() { Err(unable("ONESIDED_OBSERVE")) } else { Ok(()) }

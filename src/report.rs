@@ -1,4 +1,5 @@
-//! Messages to people: plain text, how ranks that are not processes ended, and why a launch failed.
+//! Messages for users: plain text, the ends of ranks that are not processes, and the errors of
+//! launches.
 
 use rdma_fabric::FabricError;
 use std::{
@@ -10,12 +11,12 @@ use std::{
 };
 use tofu2_sim::{JobError, ends_in_words, shm::EachRank, virt::PartialRun};
 
-/// Why a launch failed.
+/// The error of a launch.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LaunchError {
     #[error("{0}")]
     Job(#[from] JobError),
-    /// A job of several processes did not come together, or its network failed.
+    /// A job of several processes could not be formed, or its network failed.
     #[error("{0}")]
     Cluster(String),
     /// Its ranks could not be started on the hosts that a file names.
@@ -33,7 +34,7 @@ impl From<FabricError> for LaunchError {
     }
 }
 
-/// What is printed instead of counters where ranks have the bare fabric.
+/// The message that replaces counters if ranks have the bare fabric.
 pub(crate) const UNOBSERVED: &str =
     "not observed: the ranks have their fabric from `launch_shared`; only those of `launch` can be";
 
@@ -49,11 +50,11 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 /// Writes a line to standard error. A failure could not be reported, and nothing else depends on
 /// it.
 pub(crate) fn say(text: impl Display) {
-    // In one write, so that lines of several processes stay whole. `eprintln!` would panic.
+    // A single write keeps lines of several processes whole. `eprintln!` would panic.
     let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }
 
-/// Prints why a command line is wrong and how to list the options. Returns the exit code 2, as the
+/// Prints the error in a command line, and how to list the options. Returns the exit code 2, as the
 /// `onesided` command does.
 pub(crate) fn usage_error(error: &impl Display) -> ExitCode {
     let program = env::args_os().next().map_or_else(|| "PROGRAM".into(), |own| own.to_string_lossy().into_owned());
@@ -69,8 +70,8 @@ pub(crate) fn report(error: &impl Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Says why a job failed, and returns its exit code. What the rank of a job that was aborted has to
-/// say is left to those who started the job.
+/// Prints why a job failed, and returns its exit code. The error of a rank of an aborted job is
+/// left to the process that started the job.
 pub(crate) fn failed(error: &LaunchError) -> ExitCode {
     if let LaunchError::Job(JobError::RankFailed { error, .. }) = error
         && let Some(FabricError::Aborted { .. }) = error.downcast_ref()
@@ -110,7 +111,7 @@ pub(crate) fn threads_end<T>((mut ranks, first): EachRank<T>) -> Result<(), Laun
 }
 
 /// Prints how each rank of a simulated job ended. Returns the first failure, the only one that such
-/// a job keeps.
+/// a job records.
 pub(crate) fn simulated_end<T>((run, failure): PartialRun<T>) -> Result<(), LaunchError> {
     let Some(failure) = failure else { return Ok(()) };
     let first = match &failure {

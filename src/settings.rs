@@ -1,4 +1,4 @@
-//! Options of the command line, and the environment variables that stand in for them.
+//! Command-line options, and the environment variables that replace them.
 
 use rdma_fabric::FabricError;
 use std::{env, fmt::Display, fs::File, io::Read, path::Path, str::FromStr, sync::mpsc, thread, time::Duration};
@@ -92,7 +92,7 @@ const MOST: u64 = 16 << 20;
 /// The time that the writer of a pipe has to finish.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Reads the file of `--faults`, which may be a pipe, a device, or something else that never ends.
+/// Reads the file of `--faults`, which may be a pipe, a device, or another file without an end.
 ///
 /// # Errors
 /// A message that names the path.
@@ -101,7 +101,7 @@ pub(crate) fn faults_in(path: &Path) -> Result<Faults, String> {
     faults.map_err(|problem| format!("{}: {problem}", path.display()))
 }
 
-/// Reads a file of text, which may be a pipe, a device, or something else that never ends.
+/// Reads a text file, which may be a pipe, a device, or another file without an end.
 ///
 /// # Errors
 /// A message without the path.
@@ -148,7 +148,7 @@ mod tests {
     fn files_without_end_are_refused() {
         let error = faults_in(Path::new("/dev/zero")).unwrap_err();
         assert_eq!(error, "/dev/zero: it has no end, or more than 16777216 bytes");
-        // A pipe that nobody closes.
+        // A pipe that is never closed.
         let (reader, _writer) = std::io::pipe().unwrap();
         let path = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
         let error = within(Path::new(&path), MOST, Duration::from_secs(1)).unwrap_err();

@@ -1,5 +1,5 @@
-//! Takes the place of `observing.rs` in a build without the feature `observe`: requests for
-//! counters, traces or timelines are refused.
+//! Replaces `observing.rs` in a build without the feature `observe`: requests for counters, traces
+//! or timelines are refused.
 
 use crate::{
     Launch,
@@ -69,7 +69,7 @@ pub(crate) fn bring_home(_: &OsStr, _: u32, _: &[u8]) -> Result<(), Infallible> 
     Ok(())
 }
 
-/// Stands in for records of ranks of this host, which this build does not make.
+/// Replaces records of ranks of this host, which this build does not write.
 #[cfg(target_os = "linux")]
 pub(crate) enum Records {}
 
@@ -92,7 +92,7 @@ pub(crate) fn run_here<P: Program>(launch: &Launch, program: &P) -> Result<(), L
     launch.run_here(program)
 }
 
-/// Stands in for the timeline file, which this build does not write.
+/// Replaces the timeline file, which this build does not write.
 pub(crate) struct TimelineFile;
 
 impl TimelineFile {

@@ -4,9 +4,9 @@
 mod ofi {
     use std::{env, error::Error, path::PathBuf};
 
-    /// The oldest libfabric whose headers have all that is used.
+    /// The oldest libfabric whose headers have all required items.
     const OLDEST: &str = "1.17";
-    /// What is bound, from the directory `rdma`.
+    /// The headers to bind, from the directory `rdma`.
     const HEADERS: [&str; 8] =
         ["fabric.h", "fi_domain.h", "fi_endpoint.h", "fi_cm.h", "fi_rma.h", "fi_atomic.h", "fi_eq.h", "fi_errno.h"];
 
@@ -26,7 +26,7 @@ mod ofi {
             .header_contents("libfabric.h", &contents)
             .clang_args(library.include_paths.iter().map(|path| format!("-I{}", path.display())))
             .allowlist_item("fi_.*|fid_.*|FI_.*")
-            // Types of the system's headers come along as far as these need them.
+            // Types of the system's headers are included as far as these items need them.
             .allowlist_recursively(true)
             .prepend_enum_name(false)
             .generate_comments(false)
@@ -39,7 +39,7 @@ mod ofi {
             .map_err(|error| format!("libfabric's headers were found, and could not be bound: {error}"))?;
         bindings.write_to_file(out.join("bindings.rs"))?;
 
-        // The wrappers say nothing of where they are from, so the headers are included before them.
+        // The generated wrappers include no headers, so these are included before them.
         let headers = out.join("libfabric.h");
         std::fs::write(&headers, contents)?;
         cc::Build::new()

@@ -1,4 +1,4 @@
-//! Measures how long barriers take, the unit's and the group's own: between two threads on this
+//! Measures the time of barriers, the unit's and the group's own: between two threads on this
 //! machine (wall clock, the shortest of many samples), and in virtual time from 2 ranks up.
 //!
 //! `cargo example barrier_speed --release [most ranks, 4096]`

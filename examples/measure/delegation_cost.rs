@@ -1,12 +1,12 @@
-//! What delegation saves and costs: `cargo example delegation_cost --release`.
+//! The benefit and the cost of delegation: `cargo example delegation_cost --release`.
 //!
-//! * A copy from one rank's memory to another's, asked for by a third, beside a get and a put by
-//!   way of memory of the third (figures 2 and 1 of the ACP paper): time, and that memory. Over
+//! * A copy from one rank's memory to another's, requested by a third, beside a get and a put
+//!   through memory of the third (figures 2 and 1 of the ACP paper): time, and that memory. Over
 //!   threads the third one's CPU copies; in virtual time the destination's rank fetches the bytes.
-//! * What a rank's own copies of 8 bytes take while others have atomics carried out by it, in each
-//!   mode: the mean over some milliseconds, alone and disturbed, and how many atomics it served.
-//!   Over threads there are as many helpers as ranks, or twice as many, so the figures tell as much
-//!   about how many cores there are.
+//! * The time of a rank's own copies of 8 bytes while it executes atomics for others, in each mode:
+//!   the mean over some milliseconds, alone and disturbed, and the number of atomics it served.
+//!   Over threads there are as many helpers as ranks, or twice as many, so the figures depend on
+//!   the number of cores as much as on the mode.
 
 use onesided::acp::{self, Acp, Atomics, GlobalAddress, Mode, Options, Order};
 use rdma_fabric::{Amo, Fabric, Program, ProgramResult, Rank};
@@ -19,7 +19,7 @@ use tofu2_sim::{
 const SIZES: [usize; 5] = [8, 1 << 10, 16 << 10, 256 << 10, 1 << 20];
 const ASKERS: [usize; 3] = [0, 1, 4];
 
-/// Where a job runs.
+/// The platform of a job.
 #[derive(Clone, Copy)]
 enum Machine {
     Threads,
@@ -40,7 +40,7 @@ impl Machine {
         }
     }
 
-    /// Returns how often a time is taken, of which the shortest counts.
+    /// Returns the number of times that are taken, of which the shortest counts.
     fn batches(self) -> u32 {
         match self {
             Machine::Threads => 50,
@@ -48,7 +48,7 @@ impl Machine {
         }
     }
 
-    /// Returns how long a rank is disturbed.
+    /// Returns the time for which a rank is disturbed.
     fn window(self) -> Duration {
         match self {
             Machine::Threads => Duration::from_millis(100),
@@ -57,7 +57,7 @@ impl Machine {
     }
 }
 
-/// The way that bytes take from rank 1 to rank 2.
+/// The path of bytes from rank 1 to rank 2.
 #[derive(Clone, Copy)]
 enum Way {
     Direct,
@@ -65,7 +65,7 @@ enum Way {
     Buffered,
 }
 
-/// Returns the microseconds that rank 0 takes for one copy.
+/// Returns the microseconds of one copy at rank 0.
 async fn copies(fabric: Fabric, way: Way, bytes: usize, batches: u32) -> ProgramResult<f64> {
     const ROUNDS: u32 = 10;
     let acp = Acp::init_with(&fabric, Options::default().starter_bytes(bytes)).await?;
@@ -93,7 +93,7 @@ async fn copies(fabric: Fabric, way: Way, bytes: usize, batches: u32) -> Program
 }
 
 /// Rank 0 copies to rank 1 for `window`, while all further ranks add to a word of rank 0; returns
-/// the microseconds of a copy, or how many adds the rank had done.
+/// the microseconds of a copy, or the number of adds of the rank.
 async fn disturbed(fabric: Fabric, options: Options, window: Duration) -> ProgramResult<f64> {
     let acp = Acp::init_with(&fabric, options).await?;
     let (at, me) = (starters(&acp)?, acp.rank().index());

@@ -1,4 +1,5 @@
-//! When blocks for another node should travel together: `cargo example exchange_by_node`.
+//! The conditions under which blocks for another node should travel together: `cargo example
+//! exchange_by_node`.
 //!
 //! FX100 in virtual time: start and wait with nothing in between; microseconds of an iteration at
 //! the slowest rank. Each way requests as many queues as its node has; the output names the form
@@ -19,7 +20,7 @@ use tofu2_sim::virt::{Job, NetworkModel, Platform, Torus};
 const WARM_UP: u64 = 4;
 const TIMES: u64 = 10;
 
-/// Which ranks exchange with which.
+/// The pairs of ranks that exchange.
 #[derive(Clone, Copy, Debug)]
 enum Pattern {
     /// Ranks of a node along the axes.

@@ -1,4 +1,4 @@
-//! What a persistent exchange costs over shared memory: `cargo example exchange_cost --release`.
+//! The cost of a persistent exchange over shared memory: `cargo example exchange_cost --release`.
 //!
 //! Ranks are threads in a periodic ring; times are those of the fastest of many batches.
 //! * One rank that exchanges with itself: the processor's work alone.
@@ -58,7 +58,7 @@ struct Overlapped {
     start: f64,
     /// The wait.
     wait: f64,
-    /// All but the computing.
+    /// The whole step without the computing.
     step: f64,
 }
 
@@ -92,8 +92,7 @@ async fn overlapped(
     Ok(best)
 }
 
-/// Returns the microseconds that creating an exchange with 26 neighbours takes, with blocks of 1
-/// KiB.
+/// Returns the microseconds of creating an exchange with 26 neighbours, with blocks of 1 KiB.
 async fn making(fabric: Fabric, form: Form) -> ProgramResult<f64> {
     let group = Group::world(&fabric).await?;
     let grid = Cartesian::new(&[2, 2, 1], &[true, true, true])?;
@@ -117,7 +116,7 @@ fn nanos(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e9
 }
 
-/// Keeps the CPU busy for `time`. Returns how long that took, in nanoseconds.
+/// Keeps the CPU busy for `time`. Returns the time actually taken, in nanoseconds.
 fn spin(time: Duration) -> f64 {
     let begun = Instant::now();
     while begun.elapsed() < time {

@@ -1,4 +1,4 @@
-//! What a pair of lock and unlock costs over shared memory: `cargo example lock_cost --release`.
+//! The cost of a pair of lock and unlock over shared memory: `cargo example lock_cost --release`.
 //!
 //! First a remote idle lock whose home is asleep outside the fabric: the fastest of many batches,
 //! three million pairs in all. Then sixteen ranks that all want the lock exclusively, compared with

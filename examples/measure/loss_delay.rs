@@ -1,15 +1,13 @@
-//! How soon ranks are told that others are lost, and whether they go on: each of the last `--victims`
-//! ranks, or of the first with `--first`, waits for ever, to be killed or cut off by somebody else; the
-//! others wait for them.
+//! The delay until ranks are notified of a loss, and their continuation afterwards: each of the last `--victims` ranks,
+//! or of the first with `--first`, waits for ever, to be killed or disconnected from outside; the others wait for them.
 //!
 //! ```text
 //! cargo example loss_delay --release -- --fabric cluster --ranks 4 --victims 1
 //! ```
 //!
-//! Each rank prints `rank R is process P`; those that are told `rank R was told at T`, T in ns of the
-//! system's clock (UNIX time), and then `rank R went on`. `--log DIRECTORY` writes that to a file of
-//! each rank, too, and `--talk N` prints N MiB in between, which may find nobody who reads them.
-//! `cargo xtask hosts` reads all this.
+//! Each rank prints `rank R is process P`; each survivor prints `rank R was told at T`, T in ns of the system's clock
+//! (UNIX time), and then `rank R went on`. `--log DIRECTORY` also writes these lines to a file of each rank, and
+//! `--talk N` prints N MiB in between, which may have no reader. `cargo xtask hosts` parses this output.
 
 use onesided::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::{

@@ -1,5 +1,5 @@
-//! How long a wave of readers takes: all ranks take the lock shared and release it, in virtual time
-//! on FX100 with latencies only.
+//! The time of a wave of readers: all ranks take the lock shared and release it, in virtual time on
+//! FX100 with latencies only.
 //!
 //! `node_waves NODES RANKS_PER_NODE LOCK`, where `LOCK` is a [`LockKind`], such as `by-node`
 //! or `tree-64`; without arguments, 128 nodes of 8 ranks with a flat lock, one by node and one in a
@@ -12,8 +12,8 @@ use tofu2_sim::virt::{Job, Platform};
 
 const HOME: Rank = Rank::new(0);
 
-/// Takes and releases the lock once, together with all others. Returns how long that took this
-/// rank, in picoseconds.
+/// Takes and releases the lock once, together with all others. Returns the time taken by this rank,
+/// in picoseconds.
 async fn wave<L: RmaLock>(fabric: Fabric, options: L::Options) -> ProgramResult<u64> {
     let lock = L::symmetric_with(&fabric, HOME, options).await?;
     let mut world = Group::world(&fabric).await?;

@@ -1,8 +1,8 @@
-//! What it costs to pack a column of blocks and to unpack it again: `cargo example packing_cost
+//! The cost of packing a column of blocks and unpacking it again: `cargo example packing_cost
 //! --release`.
 //!
-//! One rank exchanges the column with itself over shared memory: it packs, puts what is then
-//! contiguous, and unpacks. Each figure is the smallest of many iterations (start and wait), in ns.
+//! One rank exchanges the column with itself over shared memory: it packs, puts the contiguous
+//! data, and unpacks. Each figure is the smallest of many iterations (start and wait), in ns.
 
 use prdma_offload::{Buffer, Form, Layout, Neighbourhood, Options, Topology};
 use rdma_fabric::{Fabric, Group, ProgramResult};

@@ -1,5 +1,5 @@
-//! What control queues cost over shared memory, compared with the plain fabric:
-//! `cargo example queue_cost --release`.
+//! The cost of control queues over shared memory, compared with the plain fabric: `cargo example
+//! queue_cost --release`.
 //!
 //! Two processes (threads with `--threads`); each figure is the smallest of many samples, in ns.
 //!

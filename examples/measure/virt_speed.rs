@@ -1,4 +1,4 @@
-//! How fast the virtual-time provider is: every rank of a large machine locks and unlocks one
+//! The speed of the virtual-time provider: every rank of a large machine locks and unlocks one
 //! readers lock (two remote fetch-adds) several times, or keeps its control queues full.
 //!
 //! `cargo example virt_speed --release [k | hops | lock | queues] [pairs | commands]`

@@ -122,7 +122,7 @@ pub async fn sum(fabric: &Fabric, mistake: Option<Mistake>) -> ProgramResult<u64
     Ok(sum)
 }
 
-/// What a program can forget.
+/// The parts of a program that can be forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     /// A flush between two puts.

@@ -1,5 +1,5 @@
-//! Tests of the page about writing a protocol: the code that it shows is the code that runs, and
-//! the output that it shows is what comes out.
+//! Tests of the page about writing a protocol: its code is compiled and run, and its output is the
+//! actual output.
 
 use super::{Mistake, add_up, explored, in_steps, invariants, with_a_death, without_flushes};
 use onesided::{
@@ -38,8 +38,8 @@ fn all_code_of_the_page_is_compiled() {
     }
 }
 
-/// Checks that `report` is what the page shows for `option`. A line of the page that ends in an
-/// ellipsis is only a beginning.
+/// Checks that `report` is the text that the page shows for `option`. A line of the page that ends
+/// in an ellipsis is only a beginning.
 fn told(report: &Report, option: &str) {
     let block =
         blocks("console").into_iter().find(|block| block.lines().next().is_some_and(|first| first.ends_with(option)));

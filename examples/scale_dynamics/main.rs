@@ -40,16 +40,16 @@ use std::{ffi::OsString, fs, path::PathBuf, process::ExitCode, time::Duration};
 /// by itself.
 const CELL: Duration = Duration::from_nanos(30);
 
-/// What a reflect updates.
+/// The widths of a reflect.
 const AROUND: [Widths; 3] = [Widths::NONE, Widths::of(SHADOW).periodic(), Widths::of(SHADOW).periodic()];
 
 /// The most cells for which every rank computes the grid by one loop, unless it is asked to.
 const FEW: usize = 1 << 18;
 
-/// How much of a sum may be gained or lost by rounding.
+/// The relative error of a sum due to rounding.
 const ROUNDING: f64 = 1e-14;
 
-/// What the command line says.
+/// The options of the command line.
 #[derive(Clone, Debug)]
 struct Options {
     /// Cells in both horizontal directions, and vertically.
@@ -150,8 +150,8 @@ impl Model {
         Ok(())
     }
 
-    /// Returns, at each node, by how many kelvins each column is warmer in a layer than the air at
-    /// rest: as the reflect of a shadow that is the whole layer. Global.
+    /// Returns, at each node, the difference in kelvins between each column in a layer and the air at rest: as the
+    /// reflect of a shadow that is the whole layer. Global.
     async fn warmth(&mut self, layer: usize) -> ProgramResult<Vec<f64>> {
         let [_, columns, rows] = self.atmosphere.cells();
         let bounds = [0..columns as i64, 0..rows as i64];
@@ -270,7 +270,7 @@ fn grid(text: &str) -> Result<[usize; 3], String> {
     cells.ok().and_then(|cells| cells.try_into().ok()).ok_or_else(|| format!("{text:?} is no grid, as 32x32x16 is"))
 }
 
-/// Returns the program that the rest of the command line asks for.
+/// Returns the program selected by the rest of the command line.
 fn program(rest: Vec<OsString>) -> Result<impl Program<Out = ()>, String> {
     let mut rest = pico_args::Arguments::from_vec(rest);
     let mut told = || {

@@ -1,4 +1,4 @@
-//! How long a node computed, and how long it started and waited for reflects.
+//! The times for which a node computed, and started and waited for reflects.
 
 use onesided::{Fabric, Group, Result};
 use std::{fmt, future::Future, time::Duration};
@@ -36,7 +36,7 @@ impl Phases {
         Ok(Phases { compute, start, wait })
     }
 
-    /// Returns the times of one of so many steps.
+    /// Returns the times of one of `steps` steps.
     pub(crate) fn per_step(self, steps: u32) -> Phases {
         let [compute, start, wait] = [self.compute, self.start, self.wait].map(|Phase(all)| Phase(all / steps.max(1)));
         Phases { compute, start, wait }

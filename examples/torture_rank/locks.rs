@@ -13,7 +13,7 @@ use std::{fs::File, os::unix::fs::FileExt, time::Duration};
 
 /// The rank that keeps the locks and the record.
 const HOME: Rank = Rank::new(0);
-/// How long a lock by name may be taken by others. A guard, not a measure.
+/// The time for which a lock by name may be held by others. A guard, not a measure.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 type Record = [RemoteWord<u64>; 2];

@@ -1,5 +1,5 @@
-//! What `cargo xtask torture` starts: ranks that use one system in endless rounds, in which every
-//! rank depends on every other, until a time has passed or a rank is lost.
+//! The program that `cargo xtask torture` starts: ranks that use one system in endless rounds, in
+//! which every rank depends on every other, until a time has passed or a rank is lost.
 //!
 //! ```text
 //! cargo example torture_rank --release -- words --for 1000 --report DIRECTORY --ranks 4
@@ -32,7 +32,7 @@ Uses one system in endless rounds, and reports how that ended.
   --number N        named-lock: the number of this process, which is not a rank (0)
 ";
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Clone, Debug)]
 struct Play {
     system: String,

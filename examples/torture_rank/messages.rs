@@ -36,7 +36,8 @@ pub(super) async fn acp(fabric: &Fabric, play: &Play) -> ProgramResult<u64> {
         let key = (rounds.made + u64::from(me.number())) % KEYS;
         let entry = map.find(&key).await?.ok_or("a key is missing")?;
         acp.fetch(entry.value, Amo::Add(1u64)).await?;
-        // The rank's own word goes to the rank after its right neighbour, by way of that one.
+        // The rank's own word is copied to the rank after its right neighbour, through the right
+        // neighbour.
         let place = |rank: u32| acp.starter(Rank::new(rank % ranks))?.offset_by(64);
         let first = acp.copy(place(me.number() + 1)?.offset_by(8)?, place(me.number())?, 8, Order::None).await?;
         let then = Order::After(first);

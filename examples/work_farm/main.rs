@@ -1,6 +1,6 @@
-//! A farm that loses a worker. Rank 0 gives each worker a task, and another for each result, from
-//! whichever worker it comes; one worker is killed in the middle of its first task. Rank 0 acknowledges the loss, gives the task to another
-//! worker, and completes the work.
+//! A farm that loses a worker. Rank 0 gives each worker a task, and another for each result, from any worker; one
+//! worker is killed in the middle of its first task. Rank 0 acknowledges the loss, gives the task to another worker,
+//! and completes the work.
 //!
 //! ```text
 //! cargo example work_farm --release -- --ranks 4

@@ -1,4 +1,4 @@
-//! The work is done although a worker is killed: of processes, of threads and in virtual time.
+//! The work is completed although a worker is killed: of processes, of threads and in virtual time.
 
 use super::farm;
 use onesided::sim::{

@@ -1,4 +1,4 @@
-//! Guests that other launchers start, which can't become ranks of one job.
+//! Guests that another launcher started, and that can't become ranks of one job.
 
 use bootstrap::{Bootstrap as _, Found, pmix::Pmix};
 use rdma_fabric::FabricError;
@@ -31,7 +31,7 @@ pub(crate) fn is_alone(env: &dyn Fn(&str) -> Option<OsString>) -> Result<(), Fab
     ))
 }
 
-/// Returns the number of ranks, for which PMIx's server is asked if no variable says it.
+/// Returns the number of ranks; queries PMIx's server if no variable contains it.
 fn ranks(found: &Found, env: &dyn Fn(&str) -> Option<OsString>) -> Result<usize, String> {
     if let Some(ranks) = found.ranks() {
         return Ok(ranks);

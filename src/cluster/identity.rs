@@ -1,6 +1,7 @@
-//! What is the same for ranks that run one program, and for those that can share memory.
+//! The identities of a rank's program and of its node, which ranks compare.
 //!
-//! What can't be read is an error: two machines whose identity is unknown would be taken for one.
+//! An identity that can't be read is an error: two machines of unknown identity would be taken for
+//! one.
 
 use super::{NODE_VARIABLE, failed};
 use crate::{Launch, OnNode, report::LaunchError};
@@ -11,13 +12,13 @@ use std::{
     io::{self, Read},
 };
 
-/// Returns this host's name, for people.
+/// Returns this host's name, for messages.
 pub(super) fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Returns what is the same for processes that can share memory: a machine, its boot and its network
-/// namespace, or what the user says.
+/// Returns the identity that processes share if they can share memory: that of a machine, its boot
+/// and its network namespace, or the name that the user has set.
 pub(super) fn node(launch: &Launch, rank: u32) -> Result<String, LaunchError> {
     if launch.on_node == OnNode::Ofi {
         return Ok(format!("rank {rank}"));
@@ -28,7 +29,7 @@ pub(super) fn node(launch: &Launch, rank: u32) -> Result<String, LaunchError> {
     machine("/proc/sys/kernel/random/boot_id", "/proc/self/ns/net")
 }
 
-/// Reads the machine's identity out of these files.
+/// Reads the machine's identity from these files.
 fn machine(boot: &str, namespace: &str) -> Result<String, LaunchError> {
     let unknown = |path: &str, cause: &io::Error| {
         failed(&format_args!(
@@ -43,8 +44,8 @@ fn machine(boot: &str, namespace: &str) -> Result<String, LaunchError> {
     Ok(format!("{} {}", id.trim(), space.display()))
 }
 
-/// Returns what is the same for processes that run the same program: its version, and its file's
-/// length and contents.
+/// Returns the identity that processes share if they run the same program: its version, and the
+/// length and a hash of its file.
 pub(super) fn build() -> Result<String, LaunchError> {
     let program = "/proc/self/exe";
     let read = File::open(program).and_then(hash);

@@ -1,4 +1,4 @@
-//! A rank of a job that other processes belong to: from finding the coordinator to the end.
+//! A rank of a job of several processes: from the search for the coordinator to the end.
 
 use super::{
     STEP, failed, identity, meet,
@@ -21,7 +21,7 @@ use tofu2_sim::{
     shm::part::{Part, PartPlan, bind_this_thread},
 };
 
-/// How long what a rank has posted may take when its program has ended.
+/// Time limit for the operations that a rank has posted, after its program has ended.
 #[cfg(feature = "ofi")]
 const SETTLE: Duration = Duration::from_secs(30);
 
@@ -68,19 +68,19 @@ fn run_with(
     news.say_deadlock();
     rank.tell_counters(launch);
     match (rank.part.abort(), &ended) {
-        // Where all ranks share memory, nobody else has told the coordinator.
+        // Where all ranks share memory, no other component has notified the coordinator.
         (Some(JobError::Aborted { rank, text, code }), _) if rank.number() == met.rank => {
             _ = session.abort(code, &text);
         }
         (_, Ok(())) => {
             session.left().map_err(|error| failed(&error))?;
-            // Its memory is there for the others until all have ended; who waits longer than that
-            // hears that the coordinator is gone.
+            // Its memory stays available to the others until all have ended. The wait is repeated
+            // after an hour, and fails when the coordinator is gone.
             while session.wait_all_ended(Duration::from_secs(3600)).is_err_and(|error| is_late(&error)) {}
         }
         (_, Err(error)) if settled => _ = session.lost(&error.to_string()),
-        // Something of it is under way: its connection breaks off, as if it had been killed, and all
-        // others see to that before they are told.
+        // An operation of it is in flight: its connection breaks off, as if it had been killed, so
+        // all others drain before the loss is reported to them.
         (_, Err(_)) => {}
     }
     news.leave();
@@ -88,13 +88,14 @@ fn run_with(
     ended
 }
 
-/// Returns for how long the coordinator may refuse connections. If this program's own launcher has started
-/// this process, its coordinator listened before; so it has ended, and this process ends with it: at once
-/// where the system can see to that, else after a lease.
+/// Returns how long the coordinator may refuse connections. If this program's own launcher has
+/// started this process, its coordinator listened before. A refusal then means that the coordinator
+/// has ended, and this process ends with it: immediately if the system supports that, otherwise
+/// after a lease.
 fn told_by_launcher(launch: &Launch, found: &Found) -> Duration {
     match found {
         Found::Cluster(Cluster { secret: SecretAt::Stdin, .. }) => {
-            // If that is refused, the connection tells.
+            // If this call fails, the connection shows the end of the launcher.
             let _ = set_parent_process_death_signal(Some(Signal::KILL));
             launch.lease
         }
@@ -151,7 +152,7 @@ impl RankOfJob {
         }?;
         let several = nodes.iter().any(|node| *node != own);
         let rank = if several { Self::among(launch, session, news, part)? } else { Self::alone(news, part) };
-        // Nobody begins before all can be reached.
+        // No program starts before all ranks can be reached.
         session.exchange(&[], STEP).map_err(|error| failed(&error))?;
         Ok(rank)
     }
@@ -193,7 +194,7 @@ impl RankOfJob {
         )))
     }
 
-    /// Runs a program. Also returns whether what it has posted is over.
+    /// Runs a program. Also returns whether all operations that it posted have completed.
     #[cfg(feature = "ofi")]
     fn run<P: Program>(&self, program: &P) -> (Result<(), LaunchError>, bool) {
         match &self.member {
@@ -205,13 +206,14 @@ impl RankOfJob {
         }
     }
 
-    /// Runs a program. What it has posted is over then.
+    /// Runs a program. All operations that it posted have completed afterwards.
     #[cfg(not(feature = "ofi"))]
     fn run<P: Program>(&self, program: &P) -> (Result<(), LaunchError>, bool) {
         (observing::run_over(&self.part, self.fabric.clone(), program), true)
     }
 
-    /// Calls a rank that has a runtime of its own. Also returns whether what it has posted is over.
+    /// Calls a rank with a runtime of its own. Also returns whether all operations that it posted
+    /// have completed.
     fn run_shared(&self, rank: &dyn Fn(Fabric) -> ProgramResult<()>) -> (Result<(), LaunchError>, bool) {
         observing::leave_out(&self.fabric);
         let ended = self.part.run_with(self.fabric.clone(), |fabric| {
@@ -222,7 +224,8 @@ impl RankOfJob {
         (ended.map_err(LaunchError::from), self.settle())
     }
 
-    /// Waits until what the rank has posted is over; says so if it does not come to that.
+    /// Waits until all operations that the rank posted have completed; prints an error if they do
+    /// not.
     fn settle(&self) -> bool {
         #[cfg(feature = "ofi")]
         if let Some(member) = &self.member
@@ -234,7 +237,7 @@ impl RankOfJob {
         true
     }
 
-    /// Says what went over the network, if that is wanted.
+    /// Prints the numbers of operations over the network, if they were requested.
     fn tell_counters(&self, launch: &Launch) {
         #[cfg(feature = "ofi")]
         if let Some(member) = self.member.as_ref().filter(|_| observing::wants_counters(launch)) {
@@ -259,14 +262,15 @@ fn segment_bytes(bytes: &[u8]) -> Result<usize, LaunchError> {
     number.ok_or_else(|| JobError::from(malformed()).into())
 }
 
-/// Returns the secret by which ranks of a node get their memory: not the job's own.
+/// Returns the secret with which ranks of a node get their memory, which differs from the job's.
 fn secret_of_node(secret: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     ("memory of a node", secret).hash(&mut hasher);
     hasher.finish()
 }
 
-/// Returns what has to be the same on all ranks, which can't talk to each other otherwise.
+/// Returns the part of the options that must be the same on all ranks, which can't communicate
+/// otherwise.
 fn network(launch: &Launch) -> String {
     match launch.atomics {
         AtomicsBy::Cpu => launch.ofi.clone(),
@@ -274,8 +278,8 @@ fn network(launch: &Launch) -> String {
     }
 }
 
-/// Checks that this rank shares its memory with no other one if the network's atomics are used. Whether the
-/// same is so on other nodes is checked when they join.
+/// Checks that this rank shares its memory with no other rank if the network's atomics are used.
+/// Other nodes check the same when they join.
 fn alone_on_its_node(launch: &Launch, node: u32, local: &[Rank]) -> Result<(), LaunchError> {
     match local {
         [first, second, ..] if launch.atomics == AtomicsBy::Nic => Err(failed(&format_args!(

@@ -1,9 +1,9 @@
 //! Ranks that another launcher started, or that run on several nodes: how a process finds its job,
 //! becomes a rank of it, and ends with it.
 //!
-//! [`launcher`] starts the ranks; [`member`] is a rank, [`identity`] what it says of its program and
-//! machine, [`news`] what it hears of others, `network` what moves its bytes, and `nearest` which
-//! interface of a host that is; [`guest`] refuses processes that can't become ranks.
+//! [`launcher`] starts the ranks; [`member`] is a rank; [`identity`] identifies its program and
+//! machine; [`news`] receives the membership events; `network` selects the network, and `nearest`
+//! the nearest interface of a host; [`guest`] refuses processes that can't become ranks.
 
 mod guest;
 mod identity;
@@ -27,15 +27,15 @@ pub use launcher::fuzz;
 pub(crate) use launcher::{HostsError, serve_if_asked, start};
 pub(crate) use member::{run, run_shared};
 
-/// The variable that names the nodes of a job otherwise than by their machines: processes with the
-/// same text share memory.
+/// The variable that names the node of a process and overrides its machine: processes with the same
+/// text share memory.
 pub(crate) const NODE_VARIABLE: &str = "ONESIDED_NODE";
 
-/// How long each step of coming together may take.
+/// Time limit for each step of joining a job.
 const STEP: Duration = Duration::from_secs(30);
 
-/// Returns the job that this process was started for, by our launcher, or by another one if it has
-/// several ranks. What the options say must not disagree.
+/// Returns the job that this process was started for, by our launcher, or by another one if the job
+/// has several ranks. The options must not contradict it.
 ///
 /// # Errors
 /// [`FabricError::Setting`].
@@ -45,7 +45,7 @@ pub(crate) fn found(launch: &Launch) -> Result<Option<Found>, FabricError> {
     }
     let problem = |error: bootstrap::DetectError| setting("launcher", error.to_string());
     let Some(found) = bootstrap::detect(&|name| env::var_os(name)).map_err(problem)? else { return Ok(None) };
-    // Another launcher's only process may start ranks itself; a rank of ours never does.
+    // The only process of another launcher may start ranks itself; a rank of ours never does.
     if found.ranks() == Some(1) && !matches!(found, Found::Cluster(_)) {
         return Ok(None);
     }
@@ -80,7 +80,7 @@ fn interface(launch: &Launch) -> Option<Interface> {
     })
 }
 
-/// Turns what went wrong before the job began into the error of a launch.
+/// Converts an error before the start of a job to the error of a launch.
 fn failed(error: &dyn std::fmt::Display) -> LaunchError {
     LaunchError::Cluster(error.to_string())
 }

@@ -1,5 +1,5 @@
-//! Which of a host's network interfaces is nearest to a process: what a NUMA node has at hand costs
-//! less than what is behind another one.
+//! The network interface of a host that is nearest to a process: one of the process's own NUMA node
+//! is cheaper to access than one of another node.
 
 use std::{
     collections::BTreeSet,
@@ -7,8 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Returns which of these interfaces (`eth0`, `mlx5_0`) is nearest to these CPUs, as `sys`, a tree
-/// like `/sys`, says: the first of those that are equally near. Where it says nothing, the first.
+/// Returns the index of the interface (`eth0`, `mlx5_0`) that is nearest to these CPUs according to
+/// `sys`, a tree like `/sys`: the first of those at the same distance, and the first one if `sys`
+/// has no information.
 pub(crate) fn nearest(interfaces: &[&str], sys: &Path, cpus: &BTreeSet<usize>) -> usize {
     let Some(own) = node_of(sys, cpus) else { return 0 };
     let distances = distances(sys, own);
@@ -16,7 +17,7 @@ pub(crate) fn nearest(interfaces: &[&str], sys: &Path, cpus: &BTreeSet<usize>) -
         let node = node_of_interface(sys, interface)?;
         distances.get(node).copied()
     };
-    // An interface of no node, such as `lo`, is behind those that are somewhere.
+    // Interfaces without a node, such as `lo`, follow those with a node.
     let all = interfaces.iter().enumerate();
     all.min_by_key(|(_, interface)| far(interface).unwrap_or(usize::MAX)).map_or(0, |(index, _)| index)
 }
@@ -53,16 +54,16 @@ fn node_of(sys: &Path, cpus: &BTreeSet<usize>) -> Option<usize> {
     (nodes.len() > 1 && most.0 > 0).then_some(most.1.0)
 }
 
-/// Returns how far each node is from this one.
+/// Returns the distance of each node from this one.
 fn distances(sys: &Path, node: usize) -> Vec<usize> {
     let path = sys.join(format!("devices/system/node/node{node}/distance"));
     let text = fs::read_to_string(path).unwrap_or_default();
     text.split_whitespace().map(|number| number.parse().unwrap_or(usize::MAX)).collect()
 }
 
-/// Returns the node of an interface; none if it has none.
+/// Returns the node of an interface, if it has one.
 fn node_of_interface(sys: &Path, interface: &str) -> Option<usize> {
-    // libfabric's names of domains may have an ending: `mlx5_0-rdm`.
+    // libfabric's names of domains may have a suffix: `mlx5_0-rdm`.
     let name = interface.split('-').next().unwrap_or(interface);
     let known = |class: &str| fs::read_to_string(sys.join(format!("class/{class}/{name}/device/numa_node"))).ok();
     known("infiniband").or_else(|| known("net"))?.trim().parse().ok()
@@ -72,7 +73,7 @@ fn node_of_interface(sys: &Path, interface: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// A made tree of two nodes, with an interface at each and one nowhere.
+    /// A test tree of two nodes, with an interface at each and one without a node.
     struct Sys(PathBuf);
 
     impl Sys {

@@ -1,17 +1,17 @@
-//! Which network a rank uses.
+//! The network of a rank.
 
 use super::{failed, nearest};
 use crate::{AtomicsBy, Launch, report::LaunchError};
 use fabric_ofi::{Domain, Offer, Wanted, providers};
 use std::path::Path;
 
-/// Opens the provider that the options name, on the interface that they name, or else on the one
-/// that is nearest to this process's CPUs.
+/// Opens the provider that the options name, on the interface that they name, or else on the
+/// interface that is nearest to this process's CPUs.
 ///
 /// # Errors
-/// [`LaunchError::Cluster`], which names what there is.
+/// [`LaunchError::Cluster`], which names the available ones.
 pub(crate) fn domain(launch: &Launch) -> Result<Domain, LaunchError> {
-    // Offers are tried out, so only those are asked for that may be taken.
+    // Offers are tried out, so only the acceptable ones are queried.
     let offers_of = |wanted: Wanted| -> Result<Vec<Offer>, LaunchError> {
         let offers = providers(&wanted).map_err(|error| failed(&error))?;
         Ok(offers.into_iter().filter(|offer| offer.provider == launch.ofi).collect())
@@ -39,7 +39,7 @@ pub(crate) fn domain(launch: &Launch) -> Result<Domain, LaunchError> {
     }
 }
 
-/// Returns why there is no offer: the provider is not `elsewhere` either, or it is there.
+/// Returns why there is no offer: the provider is not available `elsewhere` either, or only there.
 fn not_offered(launch: &Launch, elsewhere: &[Offer]) -> LaunchError {
     if let (Some(interface), false) = (&launch.interface, elsewhere.is_empty()) {
         let mut domains: Vec<&str> = elsewhere.iter().map(|offer| &*offer.domain).collect();

@@ -1,4 +1,4 @@
-//! What a rank hears of others, passed on to its memory and to whoever waits.
+//! Membership events of a rank, passed on to its memory and to pending waits.
 
 use bootstrap::{Event, Speaker};
 use rdma_fabric::{FabricError, Rank};
@@ -10,10 +10,10 @@ use std::{
 };
 use tofu2_sim::{Stuck, shm::part::Part};
 
-/// How long a rank may go on after its job was ended.
+/// How long a rank may continue after its job was ended.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
-/// Who is told.
+/// The receiver of events.
 #[derive(Debug)]
 pub(crate) enum Seat {
     /// All ranks are on this node.
@@ -23,28 +23,29 @@ pub(crate) enum Seat {
     Among(Arc<fabric_ofi::cluster::Member>),
 }
 
-/// How a rank stands that waits for others and has nothing under way.
+/// The state of a rank that waits for others and has no operations in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
-    /// Changes whenever the rank has gone on, or anything has come to it.
+    /// Changes whenever the rank has made progress, or an event has arrived.
     pub(crate) stamp: u64,
-    /// How often it has looked without success.
+    /// Number of its unsuccessful polls.
     pub(crate) looks: u64,
 }
 
 impl State {
-    /// Says, once, what the rank waited for when all waited.
+    /// Prints, once, the wait of the rank at the time when all ranks waited.
     fn say_deadlock(&mut self, waiting: usize) {
         if let Some(awaited) = self.awaited.take() {
             crate::report::say(format_args!("error: deadlock: {waiting} ranks wait for each other: {awaited}"));
         }
     }
 
-    /// Handles an event of a rank that has no memory yet, and so nothing in flight: it answers at once,
-    /// as others wait for that. What its memory has to know is kept.
+    /// Handles an event of a rank that has no memory yet, and therefore no operations in flight. It
+    /// answers immediately, because others wait for the answer, and keeps the events that concern
+    /// its memory.
     fn hear_early(&mut self, speaker: &Speaker, event: Event) {
         let mut gone = |rank: u32| _ = self.gone_early.get_or_insert(Rank::new(rank));
-        // A speaker that can't be heard has lost its coordinator, which is the next event.
+        // If the answer can't be sent, the coordinator is lost, which is the next event.
         match &event {
             Event::Drain { epoch, lost } => {
                 lost.iter().copied().for_each(gone);
@@ -71,7 +72,7 @@ impl State {
             #[cfg(feature = "ofi")]
             Seat::Among(member) => member.at_rest()?,
         };
-        // Each of them only grows.
+        // Each of these numbers only grows.
         let stamp = waiting.wait.rotate_left(40) ^ self.heard.rotate_left(20) ^ moved;
         Some(Standing { stamp, looks: waiting.looks })
     }
@@ -87,17 +88,17 @@ impl Seat {
     }
 }
 
-/// Where news arrives, and waits until the rank has its memory.
+/// Receives events, and keeps them until the rank has its memory.
 #[derive(Debug, Default)]
 pub(crate) struct News(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     seat: Option<Seat>,
-    /// Events that may end a wait.
+    /// Number of events that may end a wait.
     heard: u64,
-    /// What the rank waited for when it was last asked: another rank of the node may end its waits
-    /// before it hears that all wait.
+    /// The wait of the rank at the last query: another rank of the node may end its waits before it
+    /// is notified that all wait.
     awaited: Option<Stuck>,
     early: Vec<(Speaker, Event)>,
     /// A rank that was lost, or left, before this one had its memory.
@@ -111,7 +112,7 @@ impl News {
         if let Event::Confirm { wave } = event {
             let standing = state.standing();
             state.awaited = state.seat.as_ref().filter(|_| standing.is_some()).map(|seat| seat.part().awaited());
-            // Whoever can't be answered is gone, which is the next event.
+            // If the answer can't be sent, the coordinator is gone, which is the next event.
             let _ = speaker.still(wave, standing.map(|standing| standing.stamp));
             return;
         }
@@ -125,15 +126,15 @@ impl News {
         }
     }
 
-    /// Returns an error if a rank is known to have ended before this one has its memory: then no job
-    /// begins.
+    /// Returns an error if a rank is known to have ended before this one had its memory: the job
+    /// then does not start.
     pub(crate) fn can_begin(&self) -> Result<(), FabricError> {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.gone_early.map_or(Ok(()), |rank| Err(FabricError::PeerLost { rank }))
     }
 
-    /// Says what the rank waited for, if it waits no more because all did. Another rank of the node may
-    /// have ended its wait before the news came.
+    /// Prints the wait of the rank if it was ended because all ranks waited. Another rank of the
+    /// node may have ended it before the event arrived.
     pub(crate) fn say_deadlock(&self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(waiting) = state.seat.as_ref().and_then(|seat| seat.part().deadlock()) {
@@ -141,7 +142,7 @@ impl News {
         }
     }
 
-    /// Sets who is told, of what came before, too.
+    /// Sets the receiver of events, which also receives the earlier ones.
     pub(crate) fn take_seat(&self, seat: Seat) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (speaker, event) in std::mem::take(&mut state.early) {
@@ -150,19 +151,19 @@ impl News {
         state.seat = Some(seat);
     }
 
-    /// Returns how the rank stands, if it waits for others and has nothing under way.
+    /// Returns the state of the rank, if it waits for others and has no operations in flight.
     pub(crate) fn standing(&self) -> Option<Standing> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).standing()
     }
 
-    /// Forgets who is told: the rank has ended.
+    /// Removes the receiver of events: the rank has ended.
     pub(crate) fn leave(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).seat = None;
     }
 }
 
 fn pass_on(seat: &Seat, speaker: &Speaker, event: Event) {
-    // Whoever can't be answered is gone, which is the next event.
+    // If an answer can't be sent, the coordinator is gone, which is the next event.
     match event {
         Event::Drain { epoch, lost: _lost } => match seat {
             Seat::Alone(_) => _ = speaker.drained(epoch),
@@ -178,7 +179,7 @@ fn pass_on(seat: &Seat, speaker: &Speaker, event: Event) {
             },
         },
         Event::Resume { mut cards, lost, .. } => {
-            // That of a rank that had no memory yet.
+            // The contact data of a rank that had no memory yet.
             cards.iter_mut().for_each(|card| _ = card.take_if(|card| card.is_empty()));
             let lost: Vec<u32> = lost.into_iter().map(|(rank, _)| rank).collect();
             resume(seat, &cards, &ranks(&lost));
@@ -195,12 +196,14 @@ fn pass_on(seat: &Seat, speaker: &Speaker, event: Event) {
         },
         Event::Deadlock { waiting } => deadlock(seat, waiting),
         Event::Aborted { rank, code, text } => end(seat, rank, &text, code),
-        // The node is not told: its other ranks hear for themselves, and may be well.
+        // The node is not notified: its other ranks receive events of their own, and may be
+        // unaffected.
         other => _ = end_without(&other),
     }
 }
 
-/// Ends this process if the event says that it is not part of a job any more. Returns whether it does.
+/// Ends this process if the event means that it no longer belongs to a job. Returns whether it
+/// does.
 fn end_without(event: &Event) -> bool {
     match event {
         Event::CoordinatorLost => end_alone(format_args!("the job's coordinator is gone"), 1),
@@ -238,7 +241,7 @@ fn deadlock(seat: &Seat, waiting: usize) {
     }
 }
 
-/// Ends all that the rank waits for; a rank that goes on nevertheless is ended a moment later.
+/// Ends all waits of the rank; a rank that continues nevertheless is terminated shortly afterwards.
 fn end(seat: &Seat, rank: Option<u32>, text: &str, code: i32) {
     let me = seat.part().fabric().rank();
     let rank = rank.map_or(me, Rank::new);
@@ -250,14 +253,14 @@ fn end(seat: &Seat, rank: Option<u32>, text: &str, code: i32) {
     exit_soon(code);
 }
 
-/// Says why this rank can't continue, and ends its process in a moment.
+/// Prints why this rank can't continue, and ends its process shortly afterwards.
 fn end_alone(why: std::fmt::Arguments<'_>, code: i32) {
     crate::report::say(format_args!("error: {why}"));
     exit_soon(code);
 }
 
-/// Ends this process in a moment, unless it ends by itself until then; at once if there is no thread
-/// that could wait. A code that no process can have is 1.
+/// Ends this process after a moment, unless it ends by itself before; immediately if no thread can
+/// be started to wait. An invalid exit code is replaced by 1.
 fn exit_soon(code: i32) {
     let code = if (1..=255).contains(&code) { code } else { 1 };
     let late = move || {
@@ -273,7 +276,7 @@ fn ranks(numbers: &[u32]) -> Vec<Rank> {
     numbers.iter().copied().map(Rank::new).collect()
 }
 
-/// What a rank tells the coordinator of itself.
+/// The reports of a rank to the coordinator.
 #[cfg(feature = "ofi")]
 #[derive(Debug)]
 pub(crate) struct Voice(pub(crate) Speaker);
@@ -289,7 +292,7 @@ impl fabric_ofi::cluster::Council for Voice {
     }
 }
 
-/// Shares news between a session and the rank.
+/// Returns events that a session and the rank share.
 pub(crate) fn new() -> Arc<News> {
     Arc::default()
 }

@@ -1,4 +1,5 @@
-//! Whether this rank waits for others, told to whoever can see that all do.
+//! Deadlock detection: reports that this rank waits for others to the coordinator, which sees
+//! whether all ranks do.
 
 use super::news::News;
 use bootstrap::Speaker;
@@ -11,19 +12,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often a rank must have looked without success since it was first seen in its wait; twice,
-/// because the first look may have begun before.
+/// Number of unsuccessful polls since the rank's wait was first observed; two, because the first
+/// poll may have begun before.
 const LOOKS: u64 = 2;
 
-/// A thread that looks at the rank's wait now and then; ended when this is dropped.
+/// A thread that checks the rank's wait periodically; it ends when this is dropped.
 pub(crate) struct Watch {
     ends: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Watch {
-    /// Tells when the rank has waited for others for `bound`, and when it does so no more. A machine
-    /// that has no thread for this does without.
+    /// Starts to report when the rank has waited for others for `bound`, and when that wait ends.
+    /// If the machine has no thread for this, nothing is reported.
     pub(crate) fn start(bound: Duration, news: &Arc<News>, speaker: &Speaker) -> Self {
         let ends = Arc::<AtomicBool>::default();
         let (news, speaker, ended) = (news.clone(), speaker.clone(), ends.clone());
@@ -38,7 +39,7 @@ impl Drop for Watch {
         self.ends.store(true, Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // It does not panic.
+            // The thread does not panic.
             let _ = thread.join();
         }
     }
@@ -59,7 +60,7 @@ fn watch(bound: Duration, news: &News, speaker: &Speaker, ends: &AtomicBool) {
             }
             _ => {
                 if told {
-                    // Whoever can't be told is gone.
+                    // If the report can't be sent, the coordinator is gone.
                     let _ = speaker.waits(None);
                 }
                 told = false;

@@ -1,4 +1,4 @@
-//! What the workspace's crates promise together, on every provider.
+//! The joint guarantees of the workspace's crates, on every provider.
 
 mod beds;
 mod causes;

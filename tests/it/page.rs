@@ -39,11 +39,19 @@ impl Part {
         (&text[..start], &text[start..stop], &text[stop..])
     }
 
-    /// Replaces the part with `found`.
+    /// Replaces the part with `found`; creates the page and the part if they are missing.
     pub(crate) fn write(&self, found: &str) {
-        let text = read(self.page);
-        let (before, _, after) = self.split(&text);
-        let written = fs::write(path(self.page), format!("{before}{found}{after}"));
+        let page = path(self.page);
+        let text = fs::read_to_string(&page).unwrap_or_default();
+        let (before, after) = match text.contains(&format!("<!-- begin {}", self.name)) {
+            true => {
+                let (before, _, after) = self.split(&text);
+                (before.to_owned(), after.to_owned())
+            }
+            false => (format!("{text}<!-- begin {} -->\n", self.name), format!("<!-- end {} -->\n", self.name)),
+        };
+        let written = page.parent().map_or(Ok(()), fs::create_dir_all);
+        let written = written.and_then(|()| fs::write(page, format!("{before}{found}{after}")));
         written.unwrap_or_else(|error| panic!("{}: {error}", self.page));
         println!("{} rewritten: {}", self.page, self.name);
     }

@@ -22,7 +22,7 @@ where
     for kind in kinds {
         Threads::new(ranks).segment_bytes(1 << 20).run_with(|fabric| {
             let guarded = async { tokio::time::timeout(Duration::from_secs(20), rank(fabric)).await };
-            // A hang becomes an error that says so.
+            // A hang becomes an error with this message.
             kind()?.block_on(guarded).unwrap_or_else(|_| Err("nothing happened for 20 s".into()))
         })?;
     }
@@ -84,7 +84,7 @@ fn many_tasks_of_one_rank_wait_at_once() {
     on_both_runtimes(2, mailboxes).unwrap();
 }
 
-/// What one task arms leaves in the wait of another that was already asleep.
+/// Puts that one task arms are issued in the wait of another that was already asleep.
 #[test]
 fn a_tasks_wait_sends_what_another_task_started() {
     let two_requests = |fabric: Fabric| async move {

@@ -1,6 +1,6 @@
-//! What a library with a C interface needs: a provider chosen by a string at run time, calls that
-//! wait by `block_on`, arrays of the caller, and errors as codes. The C program calls nothing but
-//! `extern "C"` functions.
+//! The requirements of a library with a C interface: a provider chosen by a string at run time,
+//! calls that wait by `block_on`, arrays of the caller, and errors as codes. The C program calls
+//! nothing but `extern "C"` functions.
 
 #![allow(unsafe_code)]
 
@@ -22,7 +22,7 @@ mod caller {
 
     const FLOATS: usize = 1000;
 
-    /// How the last rank of a ring ends.
+    /// The end of the last rank of a ring.
     #[derive(Clone, Copy, PartialEq, Eq)]
     pub(crate) enum LastRank {
         /// Like the others.
@@ -84,7 +84,7 @@ mod caller {
             if closed != OK {
                 println!("{me}: {}", said());
             }
-            // The others can't meet the rank that has exited, which is no reason to fail.
+            // The others can't synchronise with the rank that has exited, which is not a failure.
             if last == LastRank::Exits { OK } else { closed }
         }
     }
@@ -104,14 +104,14 @@ pub(super) fn a_lost_peer_is_a_code() {
     assert!(told.contains(&codes), "{told}");
 }
 
-/// The others can't meet it any more, but have not lost it.
+/// The others can't synchronise with it any more, but have not lost it.
 #[cfg(target_os = "linux")]
 pub(super) fn who_exits_without_closing_has_left() {
     let (output, told) = started(&["c-launch", "exiting"]);
     assert!(output.status.success() && told.contains(": rank 2 has finished without taking part"), "{told}");
 }
 
-/// A C program that nobody has launched is a job of one rank.
+/// A C program that was not launched is a job of one rank.
 pub(super) fn a_program_alone_passes_arrays_to_itself() {
     let (output, told) = started(&["c-program", "shm"]);
     assert!(output.status.success(), "{told}");

@@ -1,5 +1,5 @@
-//! Guests that fork, as C programs do: the processes that they fork are not the rank, whenever and
-//! however they end.
+//! Guests that fork, as C programs do: the processes that they fork are not the rank, at any time
+//! and however they end.
 
 #![allow(unsafe_code)]
 
@@ -35,11 +35,11 @@ pub(super) fn guest() -> ExitCode {
 
 /// Forks a process that exits after `life`. Returns its number.
 fn fork_for(life: Duration) -> Pid {
-    // SAFETY: this process has one thread, so whatever it holds the child holds, too.
+    // SAFETY: this process has one thread, so the child holds everything that the thread holds.
     let child = unsafe { fork() };
     if child == 0 {
         thread::sleep(life);
-        // SAFETY: nobody else in the child calls this.
+        // SAFETY: no other code in the child calls this.
         unsafe { exit(0) }
     }
     Pid::from_raw(child).expect("a child")

@@ -1,4 +1,4 @@
-//! A rank that waits burns no CPU, whatever runs its futures.
+//! A rank that waits uses no CPU, on any executor.
 
 use onesided::{
     Deps, Fabric, Group, ProgramResult, Rank,
@@ -6,7 +6,7 @@ use onesided::{
 };
 use std::time::Duration;
 
-/// How long rank 0 waits.
+/// The waiting time of rank 0.
 const IDLE: Duration = Duration::from_millis(800);
 
 /// Returns the CPU time of all threads of this process.

@@ -47,7 +47,7 @@ pub(super) fn program(name: &str) -> ExitCode {
     }
 }
 
-/// Returns whether a program of two ranks ends well with these options, and its standard error.
+/// Returns whether a program of two ranks succeeds with these options, and its standard error.
 fn run(name: &str, options: &str) -> (bool, String) {
     let words: Vec<_> = ["program", name, "--ranks", "2"].into_iter().chain(options.split_whitespace()).collect();
     let (output, _) = started(&words);

@@ -16,8 +16,8 @@ mod launch_options;
 use fabric_conformance::watchdog::watch;
 use std::process::{Command, ExitCode, Output};
 
-/// Runs this binary with these words, without the settings of a surrounding job. Also returns what
-/// it wrote, standard output first.
+/// Runs this binary with these words, without the settings of a surrounding job. Also returns its
+/// output, standard output first.
 fn started(words: &[&str]) -> (Output, String) {
     let mut command = Command::new(std::env::current_exe().expect("own path"));
     for setting in ["ONESIDED_JOB", "ONESIDED_SEGMENT_BYTES", "ONESIDED_STUCK_AFTER"] {

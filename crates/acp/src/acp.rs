@@ -1,4 +1,4 @@
-//! Beginning, end, and who is there.
+//! [`Acp`]: initialization, finalization, and collective calls.
 
 use crate::{
     AcpError, GlobalAddress, Handle, Options, Result,
@@ -53,13 +53,13 @@ struct Inner {
     fabric: Fabric,
     options: Options,
     state: Shared<State>,
-    /// All operations up to this one are complete, and there is no failure that nobody was told of.
-    /// Written in a turn of `state`.
+    /// The last operation up to which all are complete and every failure has been reported. Written
+    /// only while the turn of `state` is held.
     settled: AtomicI64,
     channels: Shared<Channels>,
-    /// This rank, which a reset changes.
+    /// The number of this rank, which a reset changes.
     me: AtomicU32,
-    /// All ranks; taken out while a collective call is under way.
+    /// All ranks; `None` while a collective call is in progress.
     world: Mutex<Option<Group>>,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Debug for Acp {
 }
 
 impl Acp {
-    /// Begins, with the [default options](Options::default). Collective: returns when all ranks
+    /// Initializes with the [default options](Options::default). Collective: returns when all ranks
     /// have called it; every rank's starter memory is zero then.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl Acp {
         Self::init_with(fabric, Options::default())
     }
 
-    /// Begins. Collective.
+    /// Initializes with the given options. Collective.
     ///
     /// # Errors
     /// [`AcpError::Option`]; [`AcpError::Fabric`] if memory runs out, if options differ or if a
@@ -111,12 +111,12 @@ impl Acp {
         started
     }
 
-    /// Ends. Completes all of this rank's operations, waits until all ranks have come here, and
-    /// frees every registration. Collective.
+    /// Finalizes: completes all of this rank's operations, waits until all ranks have called it,
+    /// and frees every registration. Collective.
     ///
     /// # Errors
-    /// What an operation met that nobody was told of, or the loss of a rank. Everything is freed in
-    /// either case.
+    /// A failure of an operation that has not been reported yet, or the loss of a rank. All
+    /// registrations are freed in either case.
     pub fn finalize(self) -> impl Future<Output = Result<()>> {
         let ended: Boxed<'static, Result<()>> = Box::pin(async move {
             let completed = self.complete_all().await;
@@ -131,8 +131,8 @@ impl Acp {
         ended
     }
 
-    /// Ends the whole job: prints `text`, with this rank's name, and lets the job end with exit code
-    /// 1. All ranks are gone within a second. What it returns is to be returned by the program.
+    /// Aborts the whole job: prints `text`, with this rank's name, and ends it with exit code 1;
+    /// all ranks have exited within a second. The program has to return the result of this call.
     ///
     /// # Errors
     /// Always: [`rdma_fabric::FabricError::Aborted`], or [`rdma_fabric::FabricError::Unsupported`]
@@ -141,9 +141,9 @@ impl Acp {
         Ok(self.fabric().abort(text, 1)?)
     }
 
-    /// Begins anew as rank `rank`: all operations are completed, every registration is freed, and
-    /// the starter memories are zero again. The numbers given by all ranks must be a permutation.
-    /// Collective. Addresses from before must not be used any more.
+    /// Starts over as rank `rank`: completes all operations, frees every registration, and zeroes
+    /// the starter memories. The numbers given by all ranks must be a permutation. Collective.
+    /// Earlier addresses must not be used any more.
     ///
     /// # Errors
     /// [`AcpError::NoPermutation`], at all ranks alike, and nothing has changed;
@@ -174,7 +174,7 @@ impl Acp {
         let same = numbers.iter().enumerate().all(|(place, number)| place == *number as usize);
         let places = (!same).then(|| places.into_iter().flatten().collect());
         let layout = Layout::new(fabric, &self.inner.options);
-        // What peers still have under way has ended, since they have completed it.
+        // No peer has operations in flight any more: each has completed its own.
         let memory = fabric.alloc_symmetric(layout.bytes()).await?;
         let resolver = Resolver::new(fabric, layout, memory.key(), places);
         let table = channel_table(&resolver, rank)?;
@@ -195,7 +195,7 @@ impl Acp {
         world.barrier().await.map_err(|error| self.named(error))
     }
 
-    /// Waits until all ranks have called it. Says nothing of operations: complete them first.
+    /// Waits until all ranks have called it. Does not complete operations: complete them first.
     /// Collective.
     ///
     /// # Errors
@@ -210,7 +210,7 @@ impl Acp {
         met
     }
 
-    /// Returns what all ranks give, in the order of the fabric's ranks. Collective.
+    /// Returns the values that all ranks pass, in the order of the fabric's ranks. Collective.
     pub(crate) async fn gather<T: Pod + Unpin>(&self, what: &'static str, value: T) -> Result<Vec<T>> {
         let mut world = self.take_world(what)?;
         let gathered = self.while_serving(world.allgather(value)).await;
@@ -243,7 +243,7 @@ impl Acp {
         usize::from(self.fabric().queue_limits().engines).clamp(1, MAX_COLOURS)
     }
 
-    /// Returns the fabric below.
+    /// Returns the underlying fabric.
     #[inline]
     pub fn fabric(&self) -> &Fabric {
         &self.inner.fabric
@@ -275,11 +275,13 @@ impl Acp {
     /// Returns whether an operation and all earlier ones are known to be complete.
     #[inline(always)]
     pub(crate) fn is_settled(&self, handle: Handle) -> bool {
-        // Acquire: pairs with the release in `settle`, behind what the operations' threads saw.
+        // Acquire: pairs with the release in `settle`, so the completed operations happen before
+        // the return.
         handle.0 <= self.inner.settled.load(Acquire)
     }
 
-    /// Makes it known that all operations up to this one are complete. Called in a turn.
+    /// Publishes that all operations up to this one are complete. The caller holds the turn of
+    /// `state`.
     #[inline(always)]
     pub(crate) fn settle(&self, last: i64) {
         self.inner.settled.store(last, Release);
@@ -290,7 +292,7 @@ impl Acp {
         self.inner.state.enter()
     }
 
-    /// Uses the channels of this rank.
+    /// Calls `used` with the channels of this rank.
     pub(crate) fn channels<Out>(&self, used: impl FnOnce(&mut Channels) -> Out) -> Result<Out> {
         self.inner.channels.with(used)
     }
@@ -306,7 +308,7 @@ impl Acp {
     }
 }
 
-/// Returns where a rank's table of requests to connect is.
+/// Returns the address of a rank's table of connection requests.
 fn channel_table(memory: &Resolver, rank: Rank) -> Result<RemoteAddr> {
     let start = memory.layout().area(Tag::CHANNELS).map_or(0, |(start, _)| start);
     memory.world_at(rank, start)

@@ -12,13 +12,13 @@ const TAG_AT: u32 = OFFSET_BITS;
 const COLOUR_AT: u32 = TAG_AT + TAG_BITS;
 const RANK_AT: u32 = COLOUR_AT + COLOUR_BITS;
 
-/// The most bytes a region with a global address can have.
+/// The maximum size of a region with a global address, in bytes.
 pub const MAX_REGION_BYTES: u64 = 1 << OFFSET_BITS;
-/// The most ranks a job with global addresses can have: the field holds the rank plus one.
+/// The maximum number of ranks of a job with global addresses: the field holds the rank plus one.
 pub const MAX_RANKS: usize = (1 << (64 - RANK_AT)) - 1;
-/// The most colours there can be.
+/// The maximum number of colours.
 pub const MAX_COLOURS: usize = 1 << COLOUR_BITS;
-/// The most regions a rank can have, the reserved ones included.
+/// The maximum number of regions of a rank, including the reserved ones.
 pub(crate) const MAX_TAGS: usize = 1 << TAG_BITS;
 
 /// The number of a region at its owner.
@@ -28,7 +28,7 @@ pub(crate) struct Tag(pub(crate) u8);
 impl Tag {
     /// The starter memory.
     pub(crate) const STARTER: Tag = Tag(0);
-    /// What channels use.
+    /// The memory of channels.
     pub(crate) const CHANNELS: Tag = Tag(1);
     /// The heap.
     pub(crate) const HEAP: Tag = Tag(2);
@@ -41,7 +41,7 @@ impl Tag {
 ///
 /// It is plain data and never 0, so it can be sent, stored in global memory as a word, and be the
 /// operand of an atomic operation. `Option<GlobalAddress>` has 64 bits too; `None` is the null
-/// address. The *colour* is a hint for the path to take, and no part of the identity of the byte.
+/// address. The *colour* is a hint for the path to take, and not part of the identity of the byte.
 ///
 /// From the highest bit: rank plus one (21 bits), colour (2), region (8), offset in bytes (33).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,8 +62,8 @@ impl GlobalAddress {
         self.0.get()
     }
 
-    /// Restores an address from [`GlobalAddress::to_bits`]; `None` for 0 and for words that are no
-    /// address of any job.
+    /// Restores an address from [`GlobalAddress::to_bits`]; `None` for 0 and for words that are not
+    /// an address of any job.
     #[inline]
     pub const fn from_bits(bits: u64) -> Option<Self> {
         match NonZeroU64::new(bits) {
@@ -101,7 +101,7 @@ impl GlobalAddress {
         self.to_bits() & (MAX_REGION_BYTES - 1)
     }
 
-    /// Returns what rank and region make together.
+    /// Returns the region: the rank and its number for the region.
     #[inline(always)]
     pub(crate) const fn id(self) -> RegionId {
         RegionId((self.to_bits() >> TAG_AT) as u32 & !COLOUR_OF_ID)

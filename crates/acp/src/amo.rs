@@ -14,7 +14,7 @@ pub(crate) fn to_words(amo: Amo<u64>) -> [u64; 3] {
     }
 }
 
-/// Restores an operation; `None` for what is none.
+/// Restores an operation; `None` if the words do not encode one.
 pub(crate) fn from_words([kind, a, b]: [u64; 3]) -> Option<Amo<u64>> {
     Some(match kind {
         1 => Amo::Add(a),

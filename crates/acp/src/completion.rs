@@ -64,8 +64,8 @@ impl Acp {
         }
     }
 
-    /// Returns whether an operation and all earlier ones are complete, without waiting. Takes what
-    /// [`Acp::complete`] does.
+    /// Returns whether an operation and all earlier ones are complete, without waiting. Accepts the
+    /// same orders as [`Acp::complete`].
     ///
     /// # Errors
     /// As [`Acp::complete`].
@@ -86,12 +86,12 @@ impl Acp {
         }
     }
 
-    /// Waits until one more operation may be under way.
+    /// Waits until another operation may be issued.
     pub(crate) async fn room(&self) -> Result<()> {
         self.fewer_than(self.options().depth).await
     }
 
-    /// Waits until fewer than `depth` operations are under way.
+    /// Waits until fewer than `depth` operations are in flight.
     pub(crate) async fn fewer_than(&self, depth: usize) -> Result<()> {
         poll_fn(|cx| {
             let poll = self.with(|state| {
@@ -106,27 +106,27 @@ impl Acp {
         .await
     }
 
-    /// Waits until one operation fewer is under way.
+    /// Waits until the number of operations in flight has decreased by one.
     pub(crate) async fn one_fewer(&self) -> Result<()> {
         let under_way = self.with(|state| state.engine.len())?;
         self.fewer_than(under_way.max(1)).await
     }
 
-    /// Awaits something; meanwhile makes progress with this rank's operations and channels, and
-    /// serves other ranks where the network leaves something to them. Waits in this crate's own
-    /// calls do so anyhow; this is for all others.
+    /// Awaits a future; meanwhile makes progress with this rank's operations and channels, and
+    /// serves other ranks where the network leaves operations to them. The waits of this crate's
+    /// own calls do so anyway; this is for all others.
     pub async fn while_serving<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|cx| {
             let poll = future.as_mut().poll(cx);
             if poll.is_pending() {
-                // On another thread than its own it can't have been called at all.
+                // It fails only on a thread other than its own, which cannot have called this.
                 let _ = self.with(|state| {
                     while state.engine.len() > 0 && state.engine.poll_front(cx).is_ready() {}
                     state.poll_server(cx);
                 });
             }
-            // What a channel meets is told to whoever waits for it.
+            // The tasks that wait for a channel receive its errors.
             let _ = self.channels(|channels| channels.go_on(poll.is_pending().then_some(cx)));
             poll
         })
@@ -134,7 +134,7 @@ impl Acp {
     }
 }
 
-/// Until when to wait.
+/// A wait for the operations up to `until`.
 struct Completion<'a> {
     acp: &'a Acp,
     until: Order,
@@ -163,7 +163,7 @@ impl<'a> Call<'a> for Completion<'a> {
     }
 }
 
-/// A task that may have given up while operations knew its waker and no other task's.
+/// A task that may be dropped while the operations hold its waker and no other task's.
 struct Waiting<'a> {
     acp: &'a Acp,
     awaited: bool,
@@ -172,7 +172,7 @@ struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if self.awaited {
-            // Whoever else waits looks again, and is known then.
+            // The other waiting tasks poll again, and register their wakers.
             let _ = self.acp.with(|state| state.engine.wake());
         }
     }

@@ -1,33 +1,34 @@
-//! What this layer's software costs, charged where the code passes and on the core where it does:
-//! names in the platforms' tables, which have the times. On wall clock all of it is free.
+//! The software costs of this layer, charged at the point in the code and on the core where they
+//! arise. The names refer to the platforms' tables, which contain the times. On wall clock, nothing
+//! is charged.
 
 use crate::{Options, Threads};
 use rdma_fabric::Fabric;
 
-/// The queue and the helper, for a command.
+/// The queue and the helper, per command.
 pub(crate) const THREAD: &str = "acp.thread";
-/// The server, for a request of another rank.
+/// The server, per request of another rank.
 pub(crate) const SERVED: &str = "acp.served";
-/// Posting an operation past the queue.
+/// Posting an operation that bypasses the queue.
 pub(crate) const BYPASS: &str = "acp.bypass";
 
-/// What an operation of the network costs, apart from its descriptor.
+/// An operation of the network, without its descriptor.
 const NETWORK: &str = "acp.network";
-/// Making a descriptor that was not prepared.
+/// Building a descriptor that was not prepared.
 const DESCRIPTOR: &str = "acp.descriptor";
-/// The lock that makes calls safe for several threads.
+/// The lock that makes calls thread-safe.
 const THREAD_SAFE: &str = "acp.thread_safe";
-/// That lock, where the CPU does an atomic.
+/// That lock, for an atomic by the CPU.
 const THREAD_SAFE_CPU: &str = "acp.thread_safe_cpu";
 
-/// Charges what a call costs if several threads may call.
+/// Charges for the lock of a call if several threads may call.
 pub(crate) async fn call(fabric: &Fabric, options: &Options, is_by_cpu: bool) {
     if options.threads == Threads::Many {
         fabric.charge(if is_by_cpu { THREAD_SAFE_CPU } else { THREAD_SAFE }).await;
     }
 }
 
-/// Charges whoever has an operation carried out by the network.
+/// Charges for an operation of the network.
 pub(crate) async fn network(fabric: &Fabric, options: &Options) {
     fabric.charge(NETWORK).await;
     if !options.prepared {

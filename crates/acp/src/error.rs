@@ -1,4 +1,4 @@
-//! Why a call failed.
+//! The errors of calls.
 
 use crate::{GlobalAddress, Handle};
 use rdma_fabric::{FabricError, Rank};
@@ -6,19 +6,19 @@ use rdma_fabric::{FabricError, Rank};
 /// The result of a call to this crate.
 pub type Result<T, E = AcpError> = core::result::Result<T, E>;
 
-/// A call that did not do what it was asked to. Unless a variant says otherwise, nothing has moved.
+/// The error of a call. Unless a variant says otherwise, the call has moved no data.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcpError {
-    /// The fabric failed underneath. A lost rank is reported here as [`FabricError::PeerLost`], by the
-    /// number that it has here; all others name the fabric's ranks, which a
+    /// The underlying fabric failed. A lost rank is reported here as [`FabricError::PeerLost`], by
+    /// its number in [`Acp`](crate::Acp); all other errors name the fabric's ranks, which a
     /// [reset](crate::Acp::reset) does not change.
     #[error("{0}")]
     Fabric(#[from] FabricError),
     /// The address names a rank that the job does not have.
     #[error("{rank} does not exist: the job has ranks 0 to {last}", last = .ranks.saturating_sub(1))]
     NoSuchRank {
-        /// The rank asked for.
+        /// The requested rank.
         rank: Rank,
         /// The number of ranks.
         ranks: usize,
@@ -32,7 +32,7 @@ pub enum AcpError {
     /// The bytes are not all inside the region.
     #[error(transparent)]
     OutOfBounds(Box<OutOfBounds>),
-    /// The address is not a multiple of what the operation needs.
+    /// The address is not a multiple of the alignment that the operation needs.
     #[error("{address} is not aligned to {align} bytes")]
     Misaligned {
         /// The address.
@@ -59,43 +59,43 @@ pub enum AcpError {
     HeapExhausted {
         /// The heap's owner.
         rank: Rank,
-        /// The bytes asked for.
+        /// The number of bytes requested.
         bytes: u64,
     },
-    /// The address is not where an allocation in a heap starts; or it was one, and has been freed.
+    /// The address is not the start of an allocation in a heap, or the allocation has been freed.
     #[error("{address} is not the start of anything allocated")]
     NotAllocated {
         /// The address.
         address: GlobalAddress,
     },
-    /// The words there make no sense: somebody has written over them.
+    /// The words there are invalid: they have been overwritten.
     #[error("the words at {address} have been overwritten")]
     Damaged {
-        /// Where they are.
+        /// Their address.
         address: GlobalAddress,
     },
-    /// The container has no such element, or no more.
+    /// The container has no such element, or no longer has it.
     #[error("{address} is no element of the container")]
     NoSuchElement {
-        /// Where it should be.
+        /// The expected address of the element.
         address: GlobalAddress,
     },
-    /// The bytes of the element are none of the type that was asked for.
+    /// The bytes of the element are not a value of the requested type.
     #[error("the element at {address} was stored as another type")]
     OtherType {
-        /// Where the element starts.
+        /// The address of the element.
         address: GlobalAddress,
     },
     /// The container has no such position; nothing has changed.
     #[error("there is no position {position} in {len} elements")]
     OutOfRange {
-        /// The position asked for, or the end of the range.
+        /// The requested position, or the end of the range.
         position: u64,
         /// The number of elements.
         len: u64,
     },
-    /// A collective call made nothing, because this rank could not register its part, or asked for
-    /// something else.
+    /// A collective call made nothing, because this rank could not register its part, or passed
+    /// other arguments.
     #[error("{rank} has no memory for its part, or has asked for something else")]
     NoPart {
         /// The rank.
@@ -104,12 +104,12 @@ pub enum AcpError {
     /// There is no such colour.
     #[error("there is no colour {colour}: there are {colours}")]
     NoSuchColour {
-        /// The colour asked for.
+        /// The requested colour.
         colour: usize,
         /// The number of colours.
         colours: usize,
     },
-    /// The numbers given to a reset are no permutation of the ranks; nothing has changed.
+    /// The numbers given to a reset are not a permutation of the ranks; nothing has changed.
     #[error("{rank} is what no rank, or more than one, is to be after the reset")]
     NoPermutation {
         /// A number that is missing.
@@ -118,7 +118,7 @@ pub enum AcpError {
     /// An option is out of range.
     #[error(transparent)]
     Option(Box<OptionError>),
-    /// [`Mode::Split`](crate::Mode::Split) was asked for, and control queues don't share their
+    /// [`Mode::Split`](crate::Mode::Split) was requested, but control queues do not share their
     /// rank's address space.
     #[error(
         "the helper that serves can't use the addresses in a request: {rank}'s control queues have address spaces of \
@@ -131,13 +131,13 @@ pub enum AcpError {
     /// The value was made for one thread ([`crate::Threads::One`]) and used by another.
     #[error("this was made for one thread, and is used by another: choose Threads::Many")]
     OtherThread,
-    /// A collective call was made while another of this rank was still under way.
+    /// A collective call was made while another one of this rank was in progress.
     #[error("{what} while another collective call of this rank is under way")]
     Overlapping {
         /// The call.
         what: &'static str,
     },
-    /// The operation was not started, because one that its order waits for has failed.
+    /// The operation was not started, because an operation that its order waits for has failed.
     #[error("not started: {because:?}, which its order waits for, has failed")]
     NotStarted {
         /// The operation that failed.
@@ -167,7 +167,7 @@ pub enum AcpError {
         /// The rank at the other end.
         peer: Rank,
     },
-    /// The segmented buffer is not connected, or not any more.
+    /// The segmented buffer is not connected, or no longer.
     #[error("the segmented buffer is not connected with {peer}")]
     NotConnected {
         /// The rank at the other side.
@@ -190,7 +190,7 @@ pub enum AcpError {
     SegmentsDiffer(Box<SegmentsDiffer>),
 }
 
-/// The segments of the two sides of a segmented buffer: bytes of each, and how many.
+/// The segments of the two sides of a segmented buffer: the size and the number of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there are {} segments of {} bytes here, and {} of {} at {peer}",
@@ -211,9 +211,9 @@ pub struct SegmentsDiffer {
 pub struct OutOfBounds {
     /// The first byte.
     pub address: GlobalAddress,
-    /// How many.
+    /// The number of bytes.
     pub bytes: u64,
-    /// What the region has.
+    /// The size of the region.
     pub region_bytes: u64,
 }
 
@@ -223,9 +223,9 @@ pub struct OutOfBounds {
 pub struct OptionError {
     /// Its name.
     pub option: &'static str,
-    /// What it may be.
+    /// The allowed values.
     pub range: &'static str,
-    /// What was given.
+    /// The given value.
     pub value: usize,
 }
 

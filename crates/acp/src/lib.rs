@@ -1,17 +1,18 @@
 //! Advanced Communication Primitives: 64-bit addresses for all registered memory of a job.
 //!
 //! The problem: programs whose data is one linked structure over all ranks need to name any byte of
-//! any rank in one word, to copy and change it wherever it is, and to say which operation follows
-//! which, without a buffer for each peer. Here every rank registers memory; each byte of it has a
-//! [`GlobalAddress`], which any rank may [copy](Acp::copy) from or to, or change by an
-//! [atomic](Acp::atomic), without taking part at the other end. Each operation says which earlier
-//! ones it [waits for](Order), so that a chain of copies needs no help by its caller.
+//! any rank in one word, to copy and change it wherever it is, and to specify the order of
+//! operations, without a buffer for each peer. Here every rank registers memory; each byte of it
+//! has a [`GlobalAddress`], which any rank may [copy](Acp::copy) from or to, or change by an
+//! [atomic](Acp::atomic), without participation of the owner. Each operation specifies the earlier
+//! operations that it [waits for](Order), so a chain of copies needs no action by its caller in
+//! between.
 //!
 //! # Start
-//! [`Acp::init`] at all ranks; [`Acp::starter`] memory to tell each other addresses in;
-//! [`Acp::allocate`] and [`Acp::register`] for more; [`Acp::complete`]. [`Acp::malloc`] allocates in
-//! any rank's heap, where containers such as [`Vector`], [`List`] and [`Map`] are; a [`WorkSpace`]
-//! is one array over all ranks.
+//! [`Acp::init`] at all ranks; [`Acp::starter`] memory to exchange addresses in; [`Acp::allocate`]
+//! and [`Acp::register`] for more; [`Acp::complete`]. [`Acp::malloc`] allocates in any rank's heap,
+//! where containers such as [`Vector`], [`List`] and [`Map`] are; a [`WorkSpace`] is one array over
+//! all ranks.
 //!
 //! ```
 //! use acp::{Acp, GlobalAddress, Order};
@@ -82,30 +83,32 @@
 //!
 //! # Words
 //! * A *global address* names a byte by rank, colour, region and offset, in 64 bits, never 0.
-//! * *Starter memory* is there from the start, at an address that follows from the rank alone.
-//! * The *colour* of a region says which of the parallel paths its transfers should take.
+//! * *Starter memory* exists from the start, at an address that follows from the rank alone.
+//! * The *colour* of a region selects the parallel path that its transfers should take.
 //! * A *handle* is the number of an operation of this rank. *Complete* means visible at the
-//!   destination, and an operation is waited for together with all earlier ones.
-//! * *Delegation*: another rank carries out what the network cannot, wherever it waits.
+//!   destination, and a wait for an operation is a wait for all earlier ones, too.
+//! * *Delegation*: another rank executes operations that the network cannot, whenever it waits.
 //!
-//! # What is promised
-//! * Copies from one rank to one other become visible in the order issued, whatever their [`Order`].
-//! * Nothing is issued by a call that returns an error, and nothing has moved; see [`AcpError`].
-//! * Issuing never fails for want of room: it waits.
-//! * A lost rank becomes an error of whoever depends on it, in bounded time. A lock word in a heap
-//!   or table names its holder; if that one was lost, what the word protects is
+//! # Guarantees
+//! * Copies from one rank to one other become visible in the order issued, whatever their
+//!   [`Order`].
+//! * A call that returns an error has issued nothing and moved nothing; see [`AcpError`].
+//! * Issuing never fails for lack of room: it waits.
+//! * The loss of a rank fails every call that depends on it, in bounded time. A lock word in a heap
+//!   or table names its holder; if the holder is lost, calls on the protected data return
 //!   [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) from then on.
-//! * Futures may be dropped, except those of collective calls: a change that has begun is carried
-//!   through, and no lock stays taken.
+//! * Futures may be dropped, except those of collective calls: a change that has started is
+//!   completed, and no lock stays taken.
 //! * Without [`Atomics::Delegated`], a rank's memory does not grow with the job.
 //!
 //! # Modes
-//! [`Mode::Direct`]: the calls carry out operations themselves, and a rank serves others whenever
-//! it waits in a call of this crate. [`Mode::CommandQueue`]: a helper on a core of its own carries
-//! them out and serves, as in the paper; [`Acp::entry_state`] shows its queue. [`Mode::Split`]: two
-//! helpers, one for each. Results are the same.
+//! [`Mode::Direct`]: the calls execute operations themselves, and a rank serves others whenever it
+//! waits in a call of this crate. [`Mode::CommandQueue`]: a helper on its own core executes them
+//! and serves, as in the paper; [`Acp::entry_state`] shows its queue. [`Mode::Split`]: two helpers,
+//! one for each. Results are the same.
 //!
-//! `docs/systems/acp.md` in the repository has the protocols, and the call here for each C function.
+//! `docs/systems/acp.md` in the repository describes the protocols, and maps each C function to a
+//! call.
 //!
 //! # Source
 //! T. Nose, Y. Ajima, K. Saga, N. Shida, S. Sumimoto: Performance optimisation of the ACP library

@@ -1,4 +1,4 @@
-//! Registering memory, and what can be asked about it.
+//! Registering memory, and queries about registered memory.
 
 use crate::{
     Acp, AcpError, GlobalAddress, Result,
@@ -20,13 +20,13 @@ impl Key {
         self.0.to_bits()
     }
 
-    /// Restores a key from [`Key::to_bits`]; `None` for words that are no key.
+    /// Restores a key from [`Key::to_bits`]; `None` for words that are not a key.
     pub fn from_bits(bits: u64) -> Option<Self> {
         GlobalAddress::from_bits(bits).filter(|address| address.offset() == 0).map(Key)
     }
 }
 
-/// A registration that did not happen. The memory comes back.
+/// A failed registration, with the memory.
 pub type RegisterError<T> = rdma_fabric::RegisterError<T, AcpError>;
 
 impl<T> From<RegisterError<T>> for AcpError {
@@ -37,8 +37,8 @@ impl<T> From<RegisterError<T>> for AcpError {
 }
 
 impl Acp {
-    /// Registers `bytes` zeroed bytes, aligned to at least 64. Local: peers learn addresses by other
-    /// means. The colour stands in every address of the region.
+    /// Registers `bytes` zeroed bytes, aligned to at least 64. Local: the program sends addresses
+    /// to peers itself. The colour is part of every address of the region.
     ///
     /// # Errors
     /// [`AcpError::NoSuchColour`]; [`AcpError::DirectoryFull`]; [`AcpError::OutOfBounds`] beyond
@@ -61,11 +61,11 @@ impl Acp {
         })
     }
 
-    /// Registers memory that the program has. The vector is handed over, and
-    /// [`Acp::take`] gives it back; until then the owner, too, reaches it by address.
+    /// Registers memory of the program. The vector is moved in, and [`Acp::take`] returns it; until
+    /// then the owner, too, accesses it by address.
     ///
     /// # Errors
-    /// As [`Acp::allocate`], with the memory; and what [`rdma_fabric::Fabric::register`] refuses.
+    /// As [`Acp::allocate`], with the memory; and the errors of [`rdma_fabric::Fabric::register`].
     pub fn register<T: Pod + Send + Sync>(&self, memory: Vec<T>, colour: usize) -> Result<Key, RegisterError<T>> {
         let mut memory = Some(memory);
         let key = self.checked_colour(colour).and_then(|colour| {
@@ -99,8 +99,9 @@ impl Acp {
         Ok(key)
     }
 
-    /// Unregisters a region; addresses in it become [`AcpError::NoSuchRegion`] at every rank. What
-    /// was allocated is freed, and so is a vector that was handed over. Local.
+    /// Unregisters a region; at every rank, addresses in it then fail with
+    /// [`AcpError::NoSuchRegion`]. Allocated memory is freed, and so is a vector that was
+    /// registered. Local.
     ///
     /// # Errors
     /// [`AcpError::NoSuchRegion`].
@@ -108,12 +109,12 @@ impl Acp {
         self.removed(key).map(drop)
     }
 
-    /// Unregisters a region that was registered as a vector, waits until no operation is inside,
-    /// and gives the vector back.
+    /// Unregisters a region that was registered as a vector, waits until no operation accesses it,
+    /// and returns the vector.
     ///
     /// # Errors
     /// [`AcpError::NoSuchRegion`]; [`AcpError::Fabric`] with [`FabricError::Unsupported`] for a
-    /// region that is no vector of this type, which stays registered.
+    /// region that is not a vector of this type, which stays registered.
     pub fn take<T: Pod + Send + Sync>(&self, key: Key) -> impl Future<Output = Result<Vec<T>>> {
         let other = || FabricError::Unsupported { feature: &"memory of another element type" };
         let taken: Boxed<'_, Result<Vec<T>>> = Box::pin(async move {
@@ -156,7 +157,7 @@ impl Acp {
     }
 
     /// Returns the region and the offset of an address of this rank; `None` for other ranks'
-    /// addresses, and those in no region that it registered.
+    /// addresses, and for addresses outside its registered regions.
     pub fn query(&self, address: GlobalAddress) -> Option<(Key, usize)> {
         let own = self.with(|state| {
             let own = (address.rank() == state.me).then(|| state.own.get(address.tag())).flatten()?;

@@ -1,4 +1,4 @@
-//! Copies and atomics between any two addresses, in the order that their caller asks for.
+//! Copies and atomics between any two addresses, with an order given by the caller.
 
 use crate::{
     Acp, AcpError, GlobalAddress, Handle, Order, Result, cost,
@@ -14,10 +14,11 @@ use rdma_fabric::{
 };
 
 impl Acp {
-    /// Copies `bytes` bytes from `from` to `to`, both of any rank. Ends when the copy is issued,
-    /// which needs no wait unless [`Options::depth`](crate::Options::depth) operations are under
-    /// way; the handle tells when it is complete. No bytes are a legal copy. If the two overlap,
-    /// each byte written is what either was there before or arrived meanwhile.
+    /// Copies `bytes` bytes from `from` to `to`, both of any rank. Returns when the copy is issued,
+    /// which needs no wait unless [`Options::depth`](crate::Options::depth) operations are in
+    /// flight; the handle shows when it is complete. A copy of no bytes is valid. If source and
+    /// destination overlap, each byte written is one that was either there before or arrived
+    /// meanwhile.
     ///
     /// # Errors
     /// Nothing is issued then: [`AcpError::NoSuchRank`], [`AcpError::NoSuchRegion`],
@@ -33,9 +34,9 @@ impl Acp {
         soon(Copy { acp: self, to, from, bytes, order: order.into() })
     }
 
-    /// Changes the word at `word`, of any rank, and stores what it was before at `to`, which must
-    /// be this rank's own; `u32` and `u64` are the words there are. Ends when the operation is
-    /// issued, as [`Acp::copy`] does.
+    /// Changes the word at `word`, of any rank, and stores its previous value at `to`, which must
+    /// be this rank's own; words are `u32` and `u64`. Returns when the operation is issued, as
+    /// [`Acp::copy`] does.
     ///
     /// # Errors
     /// Nothing is issued then: [`AcpError::NotOwn`], [`AcpError::Misaligned`],
@@ -153,7 +154,8 @@ impl<'a, W: AtomicWord> Call<'a> for Atomic<'a, W> {
         let fabric = self.acp.fabric();
         let State { memory, engine, me, queue: None, .. } = &mut *state else { return None };
         let ((own, at), (span, offset)) = (memory.near(self.to)?, memory.near(self.word)?);
-        // Own memory stays registered unless another thread of this rank unregisters it just now.
+        // Own memory stays registered unless another thread of this rank unregisters it
+        // concurrently.
         let is_own = self.to.rank() == *me && fabric.admits_word_at::<u8, W>(own, at);
         if !is_own || !engine.may_start(fabric, self.order) {
             return None;

@@ -1,42 +1,42 @@
-//! How a job uses global addresses.
+//! The options of a job that uses global addresses.
 
 use crate::{
     AcpError, ChannelOptions, Result,
     address::{MAX_TAGS, Tag},
 };
 
-/// The most bytes of an area that every rank has.
+/// The maximum size of an area that every rank has, in bytes.
 const MOST: usize = 4 << 30;
 
-/// Who calls one rank's [`Acp`](crate::Acp).
+/// The threads that may call one rank's [`Acp`](crate::Acp).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
-    /// The thread that made it. Any other gets [`AcpError::OtherThread`], unless it only waits for
-    /// what is known to be complete.
+    /// The thread that made it. Others get [`AcpError::OtherThread`], except from waits for
+    /// operations that are known to be complete.
     #[default]
     One,
-    /// Any thread, any number at a time: each call takes a lock.
+    /// Any number of threads at a time: each call takes a lock.
     Many,
 }
 
-/// Who carries out the operations of a rank.
+/// The executor of a rank's operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// The calls themselves: an operation whose order makes it wait is started by whichever later
-    /// call sees that it need wait no longer.
+    /// The calls themselves: an operation whose order makes it wait starts in the first later call
+    /// after the operations that it waits for have completed.
     #[default]
     Direct,
     /// A helper, which takes commands from a queue: the library of the paper.
     CommandQueue,
     /// Two helpers: the paper's proposal (section 4, figure 8). One takes commands from the queue
-    /// and keeps their order; the other carries out what other ranks delegate, which it learns of
-    /// at a control queue of its own. Needs control queues that share their rank's address space
+    /// and keeps their order; the other executes the operations that other ranks delegate, which
+    /// arrive at its own control queue. Needs control queues that share their rank's address space
     /// ([`QueueLimits::shared_address_space`](rdma_fabric::control_queue::QueueLimits)), which
-    /// Tofu2's don't, and two of them a rank.
+    /// Tofu2's don't, and two of them per rank.
     Split,
 }
 
-/// Who carries out atomics.
+/// The executor of atomics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Atomics {
     /// The network, also where the word is the rank's own; where the network has no atomics, as
@@ -50,41 +50,41 @@ pub enum Atomics {
     Delegated,
 }
 
-/// What a job is given by [`Acp::init_with`](crate::Acp::init_with). All ranks give the same,
+/// The options of [`Acp::init_with`](crate::Acp::init_with). All ranks pass the same options,
 /// except for `threads`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
     /// Bytes of each rank's starter memory.
     pub starter_bytes: usize,
-    /// Bytes of each rank's heap, from which anybody may allocate.
+    /// Bytes of each rank's heap, from which any rank may allocate.
     pub heap_bytes: usize,
-    /// Bytes of each rank's memory for requests to connect channels.
+    /// Bytes of each rank's memory for the connection requests of channels.
     pub channel_bytes: usize,
     /// Regions that a rank can have registered at a time, 1 to 253.
     pub regions: usize,
-    /// Operations that a rank can have under way; one more waits until one is over.
+    /// Operations that a rank can have in flight; the next one waits until one completes.
     pub depth: usize,
-    /// Who calls.
+    /// The threads that may call.
     pub threads: Threads,
     /// The sizes of channels.
     pub channels: ChannelOptions,
-    /// Who carries out the operations.
+    /// The executor of operations.
     pub mode: Mode,
     /// In [`Mode::Direct`]: whether a helper serves other ranks, so that they need not wait while
     /// this one computes.
     pub serving_helper: bool,
-    /// Where there is a queue of commands: whether the program posts an operation itself if no command is
-    /// unfinished (figure 6 of the paper).
+    /// With a command queue: whether the program posts an operation itself if no command is
+    /// incomplete (figure 6 of the paper).
     pub bypass: bool,
-    /// Where there is a queue of commands: whether descriptors are prepared, so that each command only fills
-    /// in what differs.
+    /// With a command queue: whether descriptors are prepared, so that each command only fills in
+    /// the parts that differ.
     pub prepared: bool,
-    /// Who carries out atomics.
+    /// The executor of atomics.
     pub atomics: Atomics,
-    /// Requests of other ranks that a rank holds before it looks at them, 1 to 64; whoever has one
-    /// more tries again until there is room. Where atomics are delegated, each rank has two places
-    /// of its own instead.
+    /// Requests of other ranks that a rank holds before it processes them, 1 to 64; a sender
+    /// retries until there is room. Where atomics are delegated, each rank has two slots of its own
+    /// at every rank instead.
     pub delegation_slots: usize,
 }
 
@@ -124,7 +124,7 @@ macro_rules! setters {
 impl Options {
     setters!(starter_bytes: usize, heap_bytes: usize, channel_bytes: usize, regions: usize, depth: usize, threads: Threads, mode: Mode, serving_helper: bool, bypass: bool, prepared: bool, atomics: Atomics, channels: ChannelOptions, delegation_slots: usize);
 
-    /// The most regions that programs can register.
+    /// The maximum number of regions that programs can register.
     const MOST_REGIONS: usize = MAX_TAGS - Tag::FIRST_FREE as usize;
 
     pub(crate) fn checked(self) -> Result<Self> {

@@ -1,12 +1,12 @@
-//! Handles, and what an operation waits for.
+//! Handles, and the order of operations.
 
-/// An operation that was issued by this rank. Handles count from 1, and an operation is complete
-/// when it and all earlier ones are over: the data is visible at its destination.
+/// An operation that was issued by this rank. Handles count from 1. An operation is complete when
+/// it and all earlier ones have completed: the data is visible at its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(pub(crate) i64);
 
 impl Handle {
-    /// Returns the number: how many operations the rank had issued with this one.
+    /// Returns the number: that of operations the rank had issued, including this one.
     #[inline]
     pub const fn number(self) -> i64 {
         self.0
@@ -19,7 +19,7 @@ impl Handle {
     }
 }
 
-/// What an operation waits for before it starts.
+/// The earlier operations that an operation waits for before it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// Nothing. Copies of one source rank to one destination rank nevertheless become visible in
@@ -28,15 +28,15 @@ pub enum Order {
     None,
     /// Every operation that this rank has issued.
     All,
-    /// Every operation that this rank has issued, except that a copy between the same two ranks as
-    /// the copy just before follows it in order, without waiting for its completion.
+    /// Every operation that this rank has issued, with an exception: a copy between the same two
+    /// ranks as the previous copy follows it in order, without waiting for its completion.
     Continue,
     /// This operation and all earlier ones. A handle that was never issued counts as complete.
     After(Handle),
 }
 
 impl Order {
-    /// Returns the number of the last of `issued` operations that is meant; 0 is none.
+    /// Returns the number of the last of `issued` operations to wait for; 0 for none.
     pub(crate) fn last_of(self, issued: i64) -> i64 {
         match self {
             Order::All | Order::Continue => issued,
@@ -46,9 +46,9 @@ impl Order {
         }
     }
 
-    /// Returns what the C interface means by this number: 0 is [`Order::None`], -1 (all bits set)
-    /// [`Order::All`], -2 [`Order::Continue`], and every other one [`Order::After`] the operation
-    /// with it; no operation has a negative number.
+    /// Returns the order for a number of the C interface: 0 is [`Order::None`], -1 (all bits set)
+    /// [`Order::All`], -2 [`Order::Continue`], and every other number [`Order::After`] that
+    /// operation; no operation has a negative number.
     #[inline]
     pub const fn from_raw(raw: i64) -> Self {
         match raw {
@@ -59,9 +59,8 @@ impl Order {
         }
     }
 
-    /// Returns the number by which the C interface means this order. The inverse of
-    /// [`Order::from_raw`], except that to wait for an operation that can't exist is to wait for
-    /// nothing.
+    /// Returns the number for this order in the C interface. The inverse of [`Order::from_raw`],
+    /// except that a wait for an operation that cannot exist is a wait for nothing.
     #[inline]
     pub const fn to_raw(self) -> i64 {
         match self {

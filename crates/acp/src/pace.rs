@@ -1,11 +1,11 @@
-//! How long a rank sleeps before it tries again for something that another one has.
+//! The sleeps between attempts to acquire a resource that another rank holds.
 
 use core::time::Duration;
 use rdma_fabric::{Fabric, Time};
 
-/// Sleeps that double, from the time that the first attempt took up to 64 times as long as the
-/// shortest attempt took. One that was held up, because ranks share a processor, so lengthens a
-/// single sleep.
+/// Sleeps that double, from the duration of the first attempt up to 64 times that of the shortest
+/// attempt. So an attempt that was delayed, because ranks share a processor, lengthens only one
+/// sleep.
 #[derive(Debug)]
 pub(crate) struct Pace {
     /// When the attempt began.
@@ -19,14 +19,14 @@ impl Pace {
         Pace { began: fabric.now(), shortest: Duration::MAX, last: None }
     }
 
-    /// Sleeps, after an attempt without success.
+    /// Sleeps, after a failed attempt.
     pub(crate) async fn pause(&mut self, fabric: &Fabric) {
         let sleep = self.next(fabric.now() - self.began);
         fabric.sleep(sleep).await;
         self.began = fabric.now();
     }
 
-    /// Returns how long to sleep after an attempt that took so long.
+    /// Returns the sleep after an attempt that took `took`.
     fn next(&mut self, took: Duration) -> Duration {
         let took = took.max(Duration::from_nanos(1));
         self.shortest = self.shortest.min(took);

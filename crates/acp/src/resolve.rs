@@ -1,4 +1,4 @@
-//! How a rank's calls find the memory at an address.
+//! Finding the memory at an address, for a rank's calls.
 
 use crate::{
     Acp, AcpError, GlobalAddress, Result,
@@ -31,21 +31,21 @@ impl Acp {
         self.try_with(|state| state.memory.word_at(address).map(|part| RemoteWord::clone(&part)))
     }
 
-    /// Gives a lost rank the number that it has here. Whatever leaves this crate, or is used by
-    /// channels and containers, has passed through this once.
+    /// Renumbers a lost rank. Every error that leaves this crate, or that channels and containers
+    /// use, has passed through this once.
     #[cold]
     pub(crate) fn named(&self, error: impl Into<AcpError>) -> AcpError {
         let error = error.into();
         self.with(|state| state.memory.named(error)).unwrap_or_else(|error| error)
     }
 
-    /// Makes everything visible that this rank has put.
+    /// Makes all puts of this rank visible.
     pub(crate) async fn flush_all(&self) -> Result<()> {
         self.fabric().flush_all().await.map_err(|error| self.named(error))
     }
 
-    /// Does something that uses the memory at `addresses`. If one of their regions turns out to be
-    /// gone, does it once more, in case another one has taken its place meanwhile.
+    /// Makes an attempt that uses the memory at `addresses`. If one of their regions turns out to
+    /// be gone, makes a second attempt, in case another region has replaced it.
     pub(crate) async fn retried<const N: usize, Out, Trial>(
         &self,
         addresses: [GlobalAddress; N],

@@ -1,4 +1,4 @@
-//! State that one thread uses, or any.
+//! State that is used by one thread, or by any.
 
 use crate::{AcpError, Result, Threads};
 use rdma_fabric::provider::{Turn, TurnCell};
@@ -14,7 +14,7 @@ impl<T> Shared<T> {
         })
     }
 
-    /// Uses the state until the turn is dropped, and does not come back here before.
+    /// Enters the state until the turn is dropped; it must not be entered again before.
     ///
     /// # Errors
     /// [`AcpError::OtherThread`].
@@ -26,7 +26,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Uses the state; `used` does not come back here.
+    /// Uses the state; `used` must not enter it again.
     ///
     /// # Errors
     /// [`AcpError::OtherThread`].

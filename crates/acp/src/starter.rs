@@ -1,11 +1,13 @@
-//! The memory that every rank has from the start, at addresses that follow from the rank alone.
+//! Memory that every rank has from the start, at addresses that follow from the rank alone.
 //!
-//! It is one symmetric allocation: the starter memory, what channels use, the heap, requests by other
-//! ranks, and the directory, which has an entry for each region that the rank may register.
+//! It is one symmetric allocation: the starter memory, the memory of channels, the heap, the
+//! requests of other ranks, and the directory, which has an entry for each region that the rank may
+//! register.
 //!
-//! An entry is two words: the length in bytes plus one, or 0 if there is no region, and the fabric's
-//! key. Its owner writes the key first and takes the length away first; so a peer that reads length,
-//! key and length again, and finds the same length, has a key that belonged to a region there.
+//! An entry is two words: the length in bytes plus one, or 0 if there is no region, and the
+//! fabric's key. Its owner writes the key first and clears the length first; so a peer that reads
+//! length, key and length again, and finds the same length, has a key that belonged to a region
+//! there.
 
 use crate::{Options, address::Tag, delegation::Slots};
 use rdma_fabric::{Fabric, RegionKey};
@@ -14,15 +16,15 @@ use rdma_fabric::{Fabric, RegionKey};
 const ALIGN: u64 = 64;
 const ENTRY_BYTES: u64 = 16;
 
-/// Where the areas are in a rank's part of the symmetric allocation; the same at all ranks.
+/// The offsets of the areas in a rank's part of the symmetric allocation; the same at all ranks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     /// Start and length of the areas with reserved tags, in bytes.
     areas: [(u64, u64); Tag::FIRST_FREE as usize],
-    /// Where requests by other ranks arrive.
+    /// The area for requests of other ranks.
     delegation: u64,
     slots: Slots,
-    /// Two lines by which a program and its helper wait for each other.
+    /// Two cache lines through which a program and its helper wait for each other.
     queue: u64,
     directory: u64,
     entries: u64,
@@ -55,23 +57,23 @@ impl Layout {
         self.areas.get(usize::from(tag.0)).copied()
     }
 
-    /// Returns where the directory's entry of a region is; `None` if it has none.
+    /// Returns the offset of a region's entry in the directory; `None` if it has none.
     pub(crate) fn entry(&self, tag: Tag) -> Option<u64> {
         let number = u64::from(tag.0.checked_sub(Tag::FIRST_FREE)?);
         (number < self.entries).then(|| self.directory + number * ENTRY_BYTES)
     }
 
-    /// Returns where the area for delegation starts.
+    /// Returns the offset of the area for delegation.
     pub(crate) fn delegation(&self) -> u64 {
         self.delegation
     }
 
-    /// Returns how the slots for requests are used.
+    /// Returns the use of the slots for requests.
     pub(crate) fn slots(&self) -> Slots {
         self.slots
     }
 
-    /// Returns where the words of the command queue are.
+    /// Returns the offset of the words of the command queue.
     pub(crate) fn queue(&self) -> u64 {
         self.queue
     }
@@ -82,11 +84,11 @@ impl Layout {
     }
 }
 
-/// Where an entry's words are, from its start.
+/// The offsets of an entry's words.
 pub(crate) const LENGTH: u64 = 0;
 pub(crate) const KEY: u64 = 8;
 
-/// What a directory says of a region.
+/// The directory's entry of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) key: RegionKey,

@@ -1,4 +1,5 @@
-//! What one rank knows: who it is, what it has registered and resolved, what it has under way.
+//! The state of one rank: its number, its registered and resolved regions, its operations in
+//! flight.
 
 use crate::{
     GlobalAddress, Mode, Options, Result,
@@ -13,28 +14,28 @@ use rdma_fabric::{Rank, Region, provider::Boxed};
 use std::sync::Arc;
 
 pub(crate) struct State {
-    /// The symmetric allocation behind the reserved regions and the directory.
+    /// The symmetric allocation that contains the reserved regions and the directory.
     pub(crate) world: Arc<Region>,
     /// This rank's number.
     pub(crate) me: Rank,
     pub(crate) memory: Resolver,
     pub(crate) own: OwnRegions,
     pub(crate) engine: Engine,
-    /// The words in which this rank awaits replies.
+    /// The reply places of this rank's program.
     pub(crate) replies: Arc<Replies>,
-    /// What was allocated in heaps, as long as no call has returned it.
+    /// Allocations in heaps that no call has returned yet.
     pub(crate) unclaimed: Vec<(GlobalAddress, Unawaited)>,
-    /// Requests to other ranks whose futures were dropped. They keep their places, and so their slots,
-    /// until the replies are here.
+    /// Requests to other ranks whose futures were dropped. They keep their places, and so their
+    /// slots, until the replies have arrived.
     pub(crate) unawaited: Vec<Boxed<'static, Result<u64>>>,
-    /// Serves other ranks whenever this one waits; `None` where the network leaves nothing to do, or
-    /// a helper does it.
+    /// Serves other ranks whenever this one waits; `None` where the network needs no help, or a
+    /// helper serves.
     server: Option<Boxed<'static, Result<()>>>,
-    /// The waker of the task that last waited, which goes on serving when it is woken.
+    /// The waker of the task that last waited, which continues to serve when it is woken.
     serves: Waker,
-    /// Serves other ranks, if [`Options::serving_helper`] says so.
+    /// Serves other ranks, if [`Options::serving_helper`] is set.
     _serving: Option<Serving>,
-    /// The queue of the helper that carries out this rank's operations; `None` in [`Mode::Direct`].
+    /// The queue of the helper that executes this rank's operations; `None` in [`Mode::Direct`].
     pub(crate) queue: Option<CommandQueue>,
 }
 
@@ -65,7 +66,7 @@ impl State {
         })
     }
 
-    /// Serves other ranks, as far as there is something to do, and goes on with what nobody awaits.
+    /// Serves the pending requests of other ranks, and makes progress with unawaited requests.
     #[inline(always)]
     pub(crate) fn poll_server(&mut self, cx: &mut Context<'_>) {
         if !self.unawaited.is_empty() {
@@ -79,8 +80,8 @@ impl State {
         }
     }
 
-    /// Serves other ranks in a call that is over at once, so that a rank whose calls all are does
-    /// not keep them waiting.
+    /// Serves other ranks in a call that completes without waiting, so that they make progress even
+    /// if all of this rank's calls do.
     #[inline(always)]
     pub(crate) fn serve_now(&mut self) {
         if self.server.is_some() {
@@ -94,7 +95,8 @@ impl State {
         if let Some(server) = &mut self.server
             && server.as_mut().poll(&mut cx).is_ready()
         {
-            // Its own memory has gone: the fabric is being torn down, as every other call will say.
+            // This rank's memory is gone: the fabric is being torn down, as every other call will
+            // report.
             self.server = None;
         }
     }

@@ -8,11 +8,11 @@ use rdma_fabric::{
     soon::{Call, soon},
 };
 
-/// Access by value, awaited in place. It stands outside the order of [`Acp::copy`] and
-/// [`Acp::atomic`]: each call ends when its effect is visible.
+/// Access by value, awaited in place. It is outside the order of [`Acp::copy`] and [`Acp::atomic`]:
+/// each call returns when its effect is visible.
 impl Acp {
-    /// Reads elements that start at an address of any rank. If others write them meanwhile, each
-    /// byte is either old or new.
+    /// Reads elements that start at an address of any rank. If other ranks write them meanwhile,
+    /// each byte is either old or new.
     ///
     /// # Errors
     /// [`AcpError::NoSuchRank`], [`AcpError::NoSuchRegion`], [`AcpError::OutOfBounds`];
@@ -27,7 +27,7 @@ impl Acp {
         }
     }
 
-    /// Writes elements from an address of any rank on.
+    /// Writes elements, starting at an address of any rank.
     ///
     /// # Errors
     /// As [`Acp::read`].
@@ -41,7 +41,7 @@ impl Acp {
         Ok(())
     }
 
-    /// Reads the word at an address of any rank, whole.
+    /// Reads the word at an address of any rank atomically.
     ///
     /// # Errors
     /// As [`Acp::fetch`].
@@ -50,7 +50,7 @@ impl Acp {
         soon(Load { acp: self, from, value: PhantomData })
     }
 
-    /// Writes the word at an address of any rank, whole.
+    /// Writes the word at an address of any rank atomically.
     ///
     /// # Errors
     /// As [`Acp::fetch`].
@@ -62,7 +62,7 @@ impl Acp {
         self.write(to, core::slice::from_ref(&value)).await
     }
 
-    /// Changes the word at an address of any rank; returns what it was before. Words are `u32` and
+    /// Changes the word at an address of any rank; returns its previous value. Words are `u32` and
     /// `u64`.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Acp {
         soon(Fetch { acp: self, word, amo })
     }
 
-    /// Changes a word directly; returns `None`, with nothing done, where only [`Acp::fetch`] can.
+    /// Changes a word directly; returns `None`, with no effect, where only [`Acp::fetch`] can.
     #[inline(always)]
     pub(crate) fn fetch_now<W: AtomicWord>(&self, word: GlobalAddress, amo: Amo<W>) -> Option<W> {
         let state = self.enter().ok()?;
@@ -80,7 +80,7 @@ impl Acp {
         self.fabric().atomic_at(span, offset, amo)
     }
 
-    /// Returns whether operations on the word there are done directly.
+    /// Returns whether operations on the word are executed directly.
     #[inline]
     pub(crate) fn is_mapped(&self, word: GlobalAddress) -> bool {
         let Ok(state) = self.enter() else { return false };
@@ -88,13 +88,13 @@ impl Acp {
         near.is_some_and(|(span, offset)| self.fabric().admits_word_at::<_, u64>(span, offset))
     }
 
-    /// Writes elements, which are visible when the rank has been flushed.
+    /// Writes elements, which are visible once the rank has been flushed.
     pub(crate) async fn put<T: Pod>(&self, to: GlobalAddress, from: &[T]) -> Result<()> {
         let from = bytemuck::cast_slice(from);
         if self.put_now(to, from).is_some() { Ok(()) } else { Box::pin(self.put_later(to, from)).await }
     }
 
-    /// Reads directly; returns `None`, with nothing done, where only [`Acp::read`] can.
+    /// Reads directly; returns `None`, with no effect, where only [`Acp::read`] can.
     #[inline(always)]
     fn read_now(&self, from: GlobalAddress, into: &mut [u8]) -> Option<()> {
         let state = self.enter().ok()?;
@@ -102,7 +102,7 @@ impl Acp {
         self.fabric().get_slice_at(span, offset, into)
     }
 
-    /// Puts directly; returns `None`, with nothing done, where only [`Acp::put`] can.
+    /// Puts directly; returns `None`, with no effect, where only [`Acp::put`] can.
     #[inline(always)]
     fn put_now(&self, to: GlobalAddress, from: &[u8]) -> Option<()> {
         let state = self.enter().ok()?;
@@ -110,7 +110,7 @@ impl Acp {
         self.fabric().put_slice_at(span, offset, from)
     }
 
-    /// As [`Acp::retried`], which can't lend the buffer to one attempt after the other.
+    /// As [`Acp::retried`], which cannot lend the buffer to two attempts in turn.
     async fn read_later(&self, from: GlobalAddress, into: &mut [u8]) -> Result<()> {
         let mut again = false;
         loop {

@@ -8,15 +8,15 @@ use std::{fmt, ops::ControlFlow, pin::Pin, rc::Rc, time::Instant};
 /// One rank's part of a job.
 pub type Run = Pin<Box<dyn Future<Output = ProgramResult<()>>>>;
 
-/// The size of an exploration, which decides who runs it.
+/// The size of an exploration, which selects the commands that run it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Size {
     /// `cargo test` runs it, and so do all commands.
     Test,
     /// `cargo xtask explore --quick`, which CI runs, takes some seconds for it.
     Quick,
-    /// Only `cargo xtask explore` runs it: it takes minutes, or is larger than what has been
-    /// exhausted.
+    /// Only `cargo xtask explore` runs it: it takes minutes, or exceeds the largest number of
+    /// states exhausted so far.
     Full,
 }
 
@@ -25,8 +25,8 @@ pub enum Size {
 pub enum Expected {
     /// Every state is reached, and nothing is wrong.
     Exhausted {
-        /// The fewest states there may be, about half of the recorded number: fewer would mean that
-        /// something is no longer explored.
+        /// The minimum number of states, about half of the recorded number: fewer would mean that
+        /// part of the job is no longer explored.
         at_least: u64,
     },
     /// Something wrong is found, and its schedule can be replayed.
@@ -41,7 +41,7 @@ pub enum Expected {
         /// The number of runs; `cargo test` makes a tenth of them.
         runs: u64,
     },
-    /// At least one random run goes wrong.
+    /// At least one random run fails.
     ViolatedAtRandom {
         /// The number of runs among which there must be one.
         runs: u64,
@@ -75,7 +75,7 @@ impl fmt::Debug for Exploration {
 
 impl Exploration {
     /// Describes a job of [`Size::Test`], explored as `explorer` says. If it is explored at random,
-    /// its name says so.
+    /// its name states this.
     pub fn new(
         name: impl Into<String>,
         expected: Expected,
@@ -89,7 +89,7 @@ impl Exploration {
         Exploration { name, size: Size::Test, expected, explorer, program }
     }
 
-    /// Sets the size, which decides who runs it.
+    /// Sets the size, which selects the commands that run it.
     pub fn of_size(self, size: Size) -> Self {
         Exploration { size, ..self }
     }
@@ -118,12 +118,12 @@ impl Exploration {
         &self.name
     }
 
-    /// Returns the size, which decides who runs it.
+    /// Returns the size, which selects the commands that run it.
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// Returns whether `cargo test` explores it, at random a tenth as often.
+    /// Returns whether `cargo test` explores it (random explorations with a tenth of the runs).
     pub fn is_tested(&self) -> bool {
         self.size == Size::Test
     }
@@ -133,7 +133,7 @@ impl Exploration {
         self.expected
     }
 
-    /// Returns whether something wrong must be found.
+    /// Returns whether a violation must be found.
     pub fn is_mistaken(&self) -> bool {
         matches!(self.expected, Expected::Violated { .. } | Expected::ViolatedAtRandom { .. })
     }

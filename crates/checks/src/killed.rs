@@ -23,10 +23,10 @@ use tofu2_sim::{
 pub const IS_A_RANK: &str = "job::is_a_rank";
 /// The variable with `<directory> <words …>` for ranks.
 const ASKED: &str = "KILLED_JOB";
-/// The file for what a rank notes beside its outcome.
+/// The file for notes of ranks beside their outcomes.
 const NOTES: &str = "notes";
 
-/// What became of a rank.
+/// The outcome of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It ended successfully, and returned this.
@@ -37,16 +37,16 @@ pub enum Outcome {
     Silent,
 }
 
-/// What became of a job.
+/// The outcome of a job.
 #[derive(Debug)]
 pub struct Report {
     /// By rank.
     pub outcomes: Vec<Outcome>,
-    /// The lines that a rank has noted ([`Asked::play`]).
+    /// The lines that ranks have noted ([`Asked::play`]).
     pub notes: Vec<String>,
 }
 
-/// Runs a job of `ranks` ranks that does what `asked` says, words with a space between them; `with`
+/// Runs a job of `ranks` ranks with the request `asked`, words with a space between them; `with`
 /// completes the launcher. Ranks write to a directory in `temporary`, which is removed afterwards.
 ///
 /// # Panics
@@ -77,7 +77,7 @@ pub fn launch(ranks: usize, temporary: &str, asked: &str, with: impl FnOnce(Laun
     Report { outcomes, notes }
 }
 
-/// What this process is asked to do as a rank of a job that [`launch`] started.
+/// The request to this process as a rank of a job that [`launch`] started.
 #[derive(Debug)]
 pub struct Asked {
     fabric: Fabric,
@@ -86,10 +86,10 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Returns it, or `None` in a process that is no rank.
+    /// Returns it, or `None` in a process that is not a rank.
     ///
     /// # Panics
-    /// If the job is one of others.
+    /// If the process belongs to another job.
     pub fn of_this_process() -> Option<Self> {
         env::var_os(JOB_VARIABLE)?;
         let asked = env::var(ASKED).unwrap_or_else(|error| panic!("{ASKED}: {error}"));
@@ -104,12 +104,12 @@ impl Asked {
         self.fabric.rank()
     }
 
-    /// Returns what is asked.
+    /// Returns the words of the request.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// Runs the rank, notes what `notes` then returns, writes how it ended, and exits.
+    /// Runs the rank, notes the line that `notes` then returns, writes the outcome, and exits.
     ///
     /// # Panics
     /// If nothing can be written.
@@ -143,7 +143,7 @@ pub fn die() -> ! {
     }
 }
 
-/// Ends this process as [`die`] does after `delay`, whatever it is doing then.
+/// Ends this process as [`die`] does after `delay`, in the middle of its current work.
 pub fn die_after(delay: Duration) {
     thread::spawn(move || {
         thread::sleep(delay);

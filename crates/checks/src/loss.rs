@@ -7,7 +7,7 @@ use std::error::Error;
 /// The fact that counts the ranks whose calls have named a dead rank.
 pub(crate) const NAMED: u32 = 200;
 
-/// Lets a rank die, if one is given. That it does, and that somebody gets its loss, must be possible.
+/// Lets a rank die, if one is given. Its death, and the report of its loss to another rank, must be possible.
 pub(crate) fn mortal<'a>(explorer: Explorer<'a>, rank: Option<u32>) -> Explorer<'a> {
     let Some(lost) = rank.map(Rank::new) else { return explorer };
     explorer

@@ -24,15 +24,15 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Reproduce the figures of a paper in virtual time.
     ///
-    /// Ends with a table: published value, ours, the deviation, what a trivial model would say, and
-    /// whether a prediction is within its bound.
+    /// Ends with a table: published value, ours, the deviation, the prediction of a trivial model,
+    /// and whether a prediction is within its bound.
     Reproduce(Reproduce),
     /// Start ranks of a program as processes of this machine, over shared memory.
     ///
     /// Ends with the exit code of the first rank that failed, 0 if none did; or with the code with
     /// which a rank aborted the job, 1 if no process can have that. Ctrl-C ends all ranks.
     Run(Run),
-    /// Tell what this machine and the modelled ones are like.
+    /// Describe this machine and the modelled ones.
     Info(Info),
     /// Write the completions of this command for a shell to standard output.
     ///
@@ -62,13 +62,13 @@ pub(crate) struct Man {
 
 #[derive(Debug, Args)]
 pub(crate) struct Reproduce {
-    /// Whose figures: lock, acp, prdma, fmpl or xmp. Default: all five.
+    /// Paper whose figures to reproduce: lock, acp, prdma, fmpl or xmp. Default: all five.
     #[arg(long, value_name = "NAME", value_parser = paper)]
     pub(crate) paper: Option<Paper>,
     /// Job shapes for the figures that depend on arbitration.
     #[arg(long, value_enum, default_value_t = ShapeChoice::One)]
     pub(crate) shapes: ShapeChoice,
-    /// Write the rows as a JSON array; `-` is standard output and takes the table's place there.
+    /// Write the rows as a JSON array; `-` is standard output, where it replaces the table.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Exit with 1 if a prediction or calibrated value misses its bound.
@@ -80,10 +80,10 @@ pub(crate) struct Reproduce {
     /// Write the timeline of one job for Perfetto (ui.perfetto.dev) or Chrome's viewer: CPUs, TNIs,
     /// atomic units.
     ///
-    /// It begins when all ranks do; it says how many entries there was no room for.
+    /// It begins when all ranks do, and states the number of entries for which there was no room.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Which job --trace is about, as progress numbers them.
+    /// The job for --trace, as numbered in the progress display.
     #[arg(long, value_name = "N", default_value = "1", requires = "trace")]
     pub(crate) trace_job: NonZeroUsize,
     /// Print one iteration of each form of persistent exchange, command by command, and run nothing
@@ -147,18 +147,18 @@ pub(crate) struct Run {
     /// `onesided info --ranks N` shows which.
     #[arg(long, value_name = "none|core|numa", default_value = "none")]
     pub(crate) bind: Bind,
-    /// End the job, and say who waits for what, when all ranks have waited so many seconds and
-    /// nobody can wake them; `never`: don't look.
+    /// End the job, and report the waits of all ranks, when all ranks have waited for this many
+    /// seconds and none can be woken; `never`: don't check.
     #[arg(long, value_name = "SECONDS", default_value = "10")]
     pub(crate) stuck_after: StuckAfter,
     /// Give all control queues of a rank one address space, as no Tofu2 has it: an address on one
     /// means the same on the others.
     #[arg(long)]
     pub(crate) shared_address_space: bool,
-    /// Give each rank a thread that executes what other ranks' control queues began, while the rank
-    /// computes.
+    /// Give each rank a thread that executes commands started by other ranks' control queues, while
+    /// the rank computes.
     ///
-    /// Jobs with such threads are not looked at by --stuck-after.
+    /// Jobs with such threads are not checked by --stuck-after.
     #[arg(long)]
     pub(crate) progress_thread: bool,
     /// Count operations, bytes and waits by rank and peer; a table on standard error at the end.
@@ -173,7 +173,7 @@ pub(crate) struct Run {
     /// Write a trace for Perfetto (ui.perfetto.dev) or Chrome's viewer: operations and waits of
     /// each rank as slices.
     ///
-    /// Each rank keeps its latest 100,000; it says how many earlier ones were dropped.
+    /// Each rank keeps its latest 100,000, and states the number of earlier ones that were dropped.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// The program and its arguments.
@@ -183,8 +183,8 @@ pub(crate) struct Run {
 
 #[derive(Debug, Args)]
 pub(crate) struct Info {
-    /// Show where `onesided run --bind` would put so many ranks. Default: as many as there are
-    /// CPUs.
+    /// Show the CPUs to which `onesided run --bind` would bind this many ranks. Default: the number
+    /// of CPUs.
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) ranks: Option<NonZeroUsize>,
     /// As a JSON object.
@@ -193,8 +193,8 @@ pub(crate) struct Info {
 }
 
 impl Arguments {
-    /// Parses the command line. On misuse, prints what is wrong and exits; also exits after
-    /// printing for `--help` and `--version`.
+    /// Parses the command line. On misuse, prints the error and exits; also exits after printing
+    /// for `--help` and `--version`.
     ///
     /// # Errors
     /// If the help can't be written to standard output. A reader that closes its end early is not

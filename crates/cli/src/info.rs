@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::{error::Error, fmt::Write as _, process::ExitCode};
 use tofu2_sim::shm::Threads;
 
-/// Returns what the fabric reports about itself.
+/// Returns the fabric's capabilities.
 async fn caps_of(fabric: Fabric) -> ProgramResult<Caps> {
     Ok(fabric.caps())
 }
@@ -22,7 +22,7 @@ struct MachineReport {
     platforms: Vec<Platform>,
 }
 
-/// The machine this runs on. What the system does not report is `None`.
+/// This machine. Values that the system does not report are `None`.
 #[derive(Debug, Serialize)]
 struct Machine {
     cores: Option<usize>,
@@ -32,7 +32,7 @@ struct Machine {
     architecture: &'static str,
 }
 
-/// What the shared-memory provider guarantees here.
+/// The guarantees of the shared-memory provider on this machine.
 #[derive(Debug, Serialize)]
 struct SharedMemory {
     put_ordered_before_atomics: &'static str,
@@ -65,13 +65,13 @@ struct Constant {
     value: u64,
     /// Its unit, as the table names it.
     unit: String,
-    /// The value with a unit, for people.
+    /// The value with a unit, for human readers.
     readable: String,
     set_by: Vec<&'static str>,
     source: String,
 }
 
-/// Prints what this machine and the modelled ones are like.
+/// Prints a description of this machine and the modelled ones.
 pub(crate) fn info(options: &Info) -> Result<ExitCode, Box<dyn Error>> {
     let placement = placement::report(options.ranks.map(usize::from));
     let report =
@@ -101,7 +101,7 @@ fn system() -> (Option<usize>, Option<String>) {
     (Some(rustix::param::page_size()), Some(kernel))
 }
 
-/// Returns nothing: other systems do not say.
+/// Returns nothing: other systems do not report this.
 #[cfg(not(unix))]
 fn system() -> (Option<usize>, Option<String>) {
     (None, None)

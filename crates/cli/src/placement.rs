@@ -1,10 +1,10 @@
-//! The CPUs of this machine and where `run --bind` would put ranks: a part of `onesided info`.
+//! The CPUs of this machine and the placement of ranks by `run --bind`: a part of `onesided info`.
 
 use serde::Serialize;
 use tofu2_sim::shm::{Bind, Placement};
 
-/// The CPUs of this machine and where ranks would be bound. What the system does not report is left
-/// out.
+/// The CPUs of this machine and the CPUs to which ranks would be bound. Values that the system does
+/// not report are left out.
 #[derive(Debug, Serialize)]
 pub(crate) struct PlacementReport {
     cpus: Vec<Cpu>,
@@ -36,7 +36,7 @@ struct Cache {
     cpus: Vec<usize>,
 }
 
-/// Returns where `ranks` ranks would be put, by default as many as there are CPUs; `None` where the
+/// Returns the placement of `ranks` ranks, by default as many as there are CPUs; `None` where the
 /// system does not report which CPUs this process may use.
 pub(crate) fn report(ranks: Option<usize>) -> Option<PlacementReport> {
     Placement::of_this_thread().ok().map(|placement| PlacementReport::of(&placement, ranks))
@@ -63,7 +63,7 @@ impl PlacementReport {
         }
     }
 
-    /// Returns names and values, for people.
+    /// Returns names and values, for human readers.
     pub(crate) fn lines(&self) -> Vec<(String, String)> {
         let numbers = || self.cpus.iter().map(|cpu| cpu.number).collect::<Vec<_>>();
         let mut lines = vec![("CPUs allowed".to_owned(), list(&numbers()))];
@@ -121,7 +121,7 @@ fn sets<'a>(sets: impl Iterator<Item = &'a [usize]>) -> String {
     shortened(&sets.map(list).collect::<Vec<_>>())
 }
 
-/// Writes the first items of a long list, and how many more there are.
+/// Writes the first items of a long list, and the number of the remaining ones.
 fn shortened(items: &[String]) -> String {
     const SHOWN: usize = 16;
     let shown = items.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(" | ");

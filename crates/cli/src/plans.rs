@@ -1,4 +1,4 @@
-//! What `onesided reproduce` runs.
+//! The plans of `onesided reproduce`.
 
 use crate::arguments::Reproduce;
 use repro::{
@@ -96,7 +96,7 @@ impl Plans {
         self.lock.as_ref().map_or(0, LockPlan::jobs) + self.acp.as_ref().map_or(0, AcpPlan::jobs) + of_prdma + others
     }
 
-    /// Returns what is less than in the papers, if anything is.
+    /// Returns a description of the work that is less than in the papers, if any is.
     pub(crate) fn less(&self) -> Option<String> {
         let lock = self.lock.as_ref().filter(|plan| plan.quick);
         let acp = self.acp.as_ref().filter(|plan| plan.quick);

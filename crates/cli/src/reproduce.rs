@@ -102,8 +102,8 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
     Ok(ExitCode::SUCCESS)
 }
 
-/// The files that are asked for, open, so that what can't be written is known before the minutes
-/// that a simulation takes.
+/// The requested output files, opened early, so that a file that can't be written is reported
+/// before a simulation of several minutes.
 struct Outputs {
     /// `None` for standard output.
     json: Option<Output>,

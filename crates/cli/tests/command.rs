@@ -2,8 +2,7 @@
 
 use std::process::{Command, Output};
 
-/// Runs the command. Returns the exit code, and what was written to standard output and standard
-/// error.
+/// Runs the command. Returns the exit code, standard output and standard error.
 fn told(arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_onesided")).args(arguments).output();
     let Output { status, stdout, stderr } = output.expect("the binary was built");

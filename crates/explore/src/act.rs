@@ -1,4 +1,4 @@
-//! What a rank's program does, and what it is told: its entire interaction with the world.
+//! The acts of a rank's program and the answers to them: its entire interaction with the world.
 
 use crate::{cell::CellPart, dropped::Holding, loss::Ranks};
 use rdma_fabric::{Amo, Notice, Rank};
@@ -9,22 +9,22 @@ pub(crate) type HandleId = u8;
 /// The id of an operation whose handle was dropped.
 pub(crate) const NO_HANDLE: HandleId = u8::MAX;
 
-/// One thing that a program does. Those that are *told* need no answer; all others do.
+/// One act of a program. *Notifications* need no answer; all other acts do.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Act {
-    /// Told: an operation is posted.
+    /// Notification: an operation is posted.
     Post(Op),
-    /// Told: a handle is dropped before its result was taken.
+    /// Notification: a handle is dropped before its result was taken.
     Forget(HandleId),
-    /// Told: what follows depends on this value only.
+    /// Notification: the continuation depends on this value only.
     Step(u128),
-    /// Told: a remark for the timeline.
+    /// Notification: a remark for the timeline.
     Note(Rc<str>),
-    /// Told: a place in another rank's region is resolved or used, for regions that nobody was seen
-    /// to address too late.
+    /// Notification: a place in another rank's region is resolved or used. Only for regions that no
+    /// run has addressed too late so far.
     Reach(Holding),
-    /// A region of the rank's own is dropped. Told as long as nobody was seen to address it
-    /// afterwards.
+    /// A region of the rank's own is dropped. A notification as long as no run has addressed the
+    /// region after its drop.
     Drop(Holding),
 
     /// Own memory is read.
@@ -42,13 +42,13 @@ pub(crate) enum Act {
     TryNotice,
     NextNotice,
     Now,
-    /// Has this moment come?
+    /// Has this time been reached?
     Sleep(u64),
     /// The program lets others run, though it waits for nothing.
     Yield,
     /// Which of the rank's tasks runs next?
     Choose,
-    /// Is what is being detached polled at once (1) or later (0)?
+    /// Is the detached future polled at once (1) or later (0)?
     Detach,
     /// Does this rank know that another one is lost (1) or not (0)?
     IsLost(Rank),
@@ -62,11 +62,11 @@ pub(crate) enum Act {
     Done,
     /// A panic, or an error.
     Failed(Rc<str>),
-    /// The program did so much at once that it may never end.
+    /// The program has exceeded the bound on acts without an answer, and may never end.
     Endless,
 }
 
-/// What a program is told.
+/// The answer to an act.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
     /// It is done.
@@ -94,15 +94,15 @@ pub(crate) enum Op {
         at: CellPart,
         amo: Amo<u64>,
     },
-    /// The pieces, and where they go if that is registered memory, with its region.
+    /// The pieces, and their destinations if the sink is registered memory, with its region.
     Get {
         slot: HandleId,
         target: Holding,
         pieces: Box<[(CellPart, Option<CellPart>)]>,
         sink: u32,
     },
-    /// A put whose bytes have been copied. `ordered` says that it arrives behind the poster's earlier
-    /// puts to the same target.
+    /// A put whose bytes have been copied. `ordered`: it arrives after the poster's earlier puts to
+    /// the same target.
     Put {
         target: Holding,
         ordered: bool,

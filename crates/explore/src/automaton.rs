@@ -1,10 +1,10 @@
-//! What ranks do, learned on demand: for each local state and each answer, what the program tells
-//! and which state comes next.
+//! The behaviour of ranks, built on demand: for each local state and each answer, the notifications
+//! that the program emits and its next state.
 //!
-//! A future can't be cloned, but the answers that a deterministic program was given determine where
-//! it stands. So a *local state* is a history of answers, and running the program from its start
-//! reaches it again. That happens once for each local state and answer; afterwards a table says
-//! what the rank does. Global states, of which there are many more, never run a program.
+//! A future can't be cloned, but the answers given to a deterministic program determine its state.
+//! So a *local state* is a history of answers, and running the program from its start reaches it
+//! again. This happens once for each local state and answer; the result is kept in a table. Global
+//! states, which are far more numerous, never run a program.
 
 mod audit;
 
@@ -34,9 +34,9 @@ pub(crate) struct Local {
     age: u32,
     /// Whether the rank waits for one operation and nothing else; `None` until this was computed.
     sole: Option<bool>,
-    /// For a first state, what the program told before its first answer.
+    /// For a first state, the notifications before the first answer.
     told: Rc<[Act]>,
-    /// A hash of everything that the program told and asked on the way here.
+    /// A hash of all notifications and questions on the path to this state.
     trail: u128,
     /// Other histories that led here when a step ended.
     others: Vec<(LocalId, Answer)>,
@@ -47,8 +47,8 @@ impl Local {
         self.tasks.count_ones() == 1
     }
 
-    /// Returns the tasks that may run next, or whatever else the rank's next move chooses from, by
-    /// bits; `None` if it chooses from nothing.
+    /// Returns the tasks that may run next, or the other choices of the rank's next move, by bits;
+    /// `None` if there is no choice.
     pub(crate) fn choices(&self) -> Option<u64> {
         match self.act {
             Act::Choose => Some(self.tasks),
@@ -62,24 +62,24 @@ impl Local {
     }
 }
 
-/// What an answer leads to.
+/// The consequences of an answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Edge {
     answer: Answer,
-    /// What the program tells on the way.
+    /// The notifications that the program emits before its next question.
     pub(crate) told: Rc<[Act]>,
     /// The next state; `None` if the rank waits as before.
     pub(crate) to: Option<LocalId>,
-    /// Whether the answer let the program go on.
+    /// Whether the answer let the program continue.
     pub(crate) ready: bool,
     /// Whether the rank has more than one task from now on.
     splits: bool,
-    /// Whether the program tells anything other than [`Act::Reach`].
+    /// Whether the program emits any notification other than [`Act::Reach`].
     does: bool,
 }
 
 impl Edge {
-    /// Returns whether this is more than a look at something that has not happened yet.
+    /// Returns whether this is more than a check of a condition that does not hold yet.
     pub(crate) fn moves(&self) -> bool {
         self.ready || self.splits || self.does
     }
@@ -193,7 +193,7 @@ impl<'a> Automaton<'a> {
         }
     }
 
-    /// Returns what `answer` leads to from `id`.
+    /// Returns the edge that `answer` takes from `id`.
     #[inline]
     pub(crate) fn edge(&mut self, id: LocalId, answer: &Answer) -> &Edge {
         let edges = &self.locals[id as usize].edges;
@@ -214,7 +214,7 @@ impl<'a> Automaton<'a> {
             let what = "the program is not deterministic: told the same, it did something else than before";
             outcome.next = Some(Act::Failed(what.into()));
         }
-        // Running a task counts for nothing by itself.
+        // Running a task is not progress by itself.
         let ready = outcome.ready && self.locals[id as usize].act != Act::Choose;
         let splits = self.locals[id as usize].is_alone() && outcome.next == Some(Act::Choose);
         let told: Rc<[Act]> = Rc::from(&outcome.told[..]);
@@ -242,8 +242,8 @@ impl<'a> Automaton<'a> {
         edges.len() - 1
     }
 
-    /// Returns whether `id` waits for one operation and nothing else, so that it goes on as soon as
-    /// that operation is complete, whatever else happens.
+    /// Returns whether `id` waits for one operation and nothing else, so that it continues as soon
+    /// as that operation is complete, independent of other events.
     pub(crate) fn is_sole(&mut self, id: LocalId) -> bool {
         if let Some(sole) = self.locals[id as usize].sole {
             return sole;

@@ -1,9 +1,9 @@
-//! A program's waits for anything other than its own operations, its flushes, and its questions
-//! about ranks that may die.
+//! A program's waits for anything other than its own operations, its flushes, and its queries about
+//! ranks that may die.
 //!
-//! A rank rests only after it has looked at everything it waits for in one moment. If one future
-//! was told to wait and another one then did something in the same poll, the first has to look
-//! again, as what it waits for may have arrived meanwhile. Nothing is asked about ranks that can't
+//! A rank rests only after it has checked all of its wait conditions at one moment. If one future
+//! was left waiting and another one then acted in the same poll, the first checks again, because
+//! its condition may have become true in the meantime. There are no queries about ranks that can't
 //! die.
 
 use crate::{
@@ -105,8 +105,8 @@ impl Seat {
         if answer == Some(Answer::Value(1)) { Err(FabricError::PeerLost { rank }) } else { Ok(()) }
     }
 
-    /// Checks whether an unsatisfied wait may still be satisfied. Call this at the moment of the
-    /// look: the look that follows an error would find the same, so it only [reports the
+    /// Checks whether an unsatisfied wait can still be satisfied. Call this at the moment of the
+    /// check: the check that follows an error would have the same result, so it only [reports the
     /// error](Seat::look_after_a_loss).
     ///
     /// # Errors
@@ -132,10 +132,10 @@ impl Seat {
         }
     }
 
-    /// Checks, in a look that follows the end of its wait, whether a loss ended the wait.
+    /// Checks, after the end of a wait, whether a loss ended it.
     ///
     /// # Errors
-    /// [`FabricError::PeerLost`] if one did.
+    /// [`FabricError::PeerLost`] if a loss ended the wait.
     pub(crate) fn look_after_a_loss(&self) -> Result<()> {
         self.session.hopeless.take().map_or(Ok(()), |rank| Err(FabricError::PeerLost { rank }))
     }
@@ -158,7 +158,8 @@ pub(crate) fn waits_for(waiter: Waiter) -> HandleId {
     (waiter - 1) as HandleId
 }
 
-/// The futures that were told to wait during this poll, and whether anything was done since.
+/// The futures left waiting in this poll, and whether the rank has acted since each of them
+/// checked.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
     made: u64,
@@ -177,12 +178,12 @@ impl Looks {
         self.stale.clear();
     }
 
-    /// Records that something was done, so that all have to look again.
+    /// Records that the rank acted, so that all waiting futures have to check again.
     pub(crate) fn age(&mut self) {
         self.stale.values_mut().for_each(|stale| *stale = true);
     }
 
-    /// Returns whether any future has to look again.
+    /// Returns whether any future has to check again.
     pub(crate) fn are_stale(&self) -> bool {
         self.stale.values().any(|stale| *stale)
     }
@@ -194,7 +195,7 @@ impl Looks {
 }
 
 impl Session {
-    /// Records that the last answer was not what `waiter` waits for.
+    /// Records that the last answer did not satisfy `waiter`.
     pub(crate) fn has_to_wait(&self, waiter: Waiter) {
         self.not_ready();
         self.looks.borrow_mut().stale.insert(waiter, false);

@@ -2,8 +2,9 @@
 //! touched.
 //!
 //! A region exists from the start, zeroed; its contents stay visible after it was dropped. The
-//! explorer remembers who touches each cell, and how: a cell that only its owner's CPU has ever
-//! touched is *private*, and accesses to it need not be ordered against anything.
+//! explorer records the agents that touch each cell, and whether they write: a cell that only its
+//! owner's CPU has ever touched is *private*, and accesses to it need not be ordered against
+//! anything.
 
 use crate::{dropped::Contested, mix::SmallMap};
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result, error::Mismatch};
@@ -35,7 +36,7 @@ impl CellPart {
     }
 }
 
-/// What touches a cell.
+/// An agent that touches cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Agent {
     Cpu(Rank),
@@ -59,7 +60,7 @@ struct Cell {
     stored: bool,
 }
 
-/// The memory of all ranks of a job, and who has touched it. It only grows.
+/// The memory of all ranks of a job, and the agents that have touched it. It only grows.
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
     numbers: SmallMap<(u32, u32, u32), u32>,
@@ -72,7 +73,7 @@ pub(crate) struct Cells {
     /// The names of words, by region and offset, and of [facts](Cells::name_of_fact).
     pub(crate) names: HashMap<(u32, u64), String>,
     pub(crate) contested: Contested,
-    /// Whether a cell that was taken for private has become shared since this was cleared.
+    /// Whether a cell that was treated as private has become shared since this was cleared.
     pub(crate) grown: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Conditions that must hold or must be possible, and the view of a job that they look at.
+//! Conditions that must hold or must be possible, and the view of a job that they are evaluated on.
 
 use crate::{
     cell::{Cells, Home},
@@ -44,7 +44,7 @@ impl<'a> Checks<'a> {
         all(&self.always, &view)
     }
 
-    /// Checks the conditions for states in which everything is over.
+    /// Checks the conditions for states in which all ranks and operations have ended.
     pub(crate) fn at_end(&self, state: &State, cells: &Cells) -> Result<(), String> {
         all(&self.at_end, &View::new(state, cells))
     }

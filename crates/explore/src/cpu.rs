@@ -1,6 +1,6 @@
-//! A rank's CPU in a scripted run: it polls the rank's program, the futures that this has
-//! detached, and its helpers, as the script says. Panics of explored programs are findings: they are reported once,
-//! in the report, and not printed when they occur.
+//! A rank's CPU in a scripted run: it polls the rank's program, the futures that the program has
+//! detached, and its helpers, as the script says. Panics of explored programs are findings: the
+//! report contains them once, and they are not printed when they occur.
 
 use crate::{
     act::{Act, Answer},
@@ -23,14 +23,14 @@ use std::{
 /// Makes a rank's program, any number of times.
 pub(crate) type Start<'a> = dyn Fn(Fabric) -> Task + 'a;
 
-/// What a program did after the last answer of its script.
+/// The behaviour of a program after the last answer of its script.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// The acts that it told.
+    /// The notifications that it emitted.
     pub(crate) told: Vec<Act>,
-    /// The act that it then asked about; `None` if it waits as before.
+    /// The question that it asked next; `None` if it waits as before.
     pub(crate) next: Option<Act>,
-    /// Whether the answer let it go on.
+    /// Whether the answer let it continue.
     pub(crate) ready: bool,
     /// Its live tasks, by bits.
     pub(crate) tasks: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Outcome {
     pub(crate) trail_before: u128,
 }
 
-/// What all runs of a job have in common.
+/// The data that all runs of a job share.
 pub(crate) struct JobConfig<'a> {
     pub(crate) facts: Arc<JobFacts>,
     pub(crate) start: &'a Start<'a>,
@@ -89,7 +89,7 @@ impl JobConfig<'_> {
 /// The most tasks of one rank: each is a bit of a `u64`.
 const MOST_TASKS: usize = 64;
 
-/// Polls until the rank ends or fails, or waits for what it waited for before (`None`).
+/// Polls until the rank ends or fails, or waits for the same condition as before (`None`).
 fn go_on(session: &Session, tasks: &mut Vec<Option<Running>>) -> Option<Act> {
     loop {
         for rest in session.begun() {
@@ -129,7 +129,7 @@ fn go_on(session: &Session, tasks: &mut Vec<Option<Running>>) -> Option<Act> {
             Poll::Pending if alone && session.looks.borrow().are_stale() => {}
             Poll::Pending if alone && session.unready.get() => return None,
             Poll::Pending if alone => {
-                // The program waits for nothing that the world could do.
+                // No event in the world could end the program's wait.
                 session.ask(Act::Yield);
                 session.went_on();
             }

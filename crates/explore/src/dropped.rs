@@ -2,9 +2,10 @@
 //!
 //! Whether a region is dropped matters to others only if they still address it. As long as no run
 //! shows that they do, a drop happens at once, together with its owner's preceding acts, and
-//! accesses do not ask about it: in this order, the most operations come too late. As soon as
-//! something does come too late in some order, the region is *contested*: its drop becomes a move
-//! of its own, every access to it asks whether it was dropped, and the exploration starts over.
+//! accesses do not ask about it: this is the order in which the most operations arrive too late. As
+//! soon as an operation arrives too late in some order, the region is *contested*: its drop becomes
+//! a move of its own, every access to it asks whether it was dropped, and the exploration starts
+//! over.
 
 use crate::{
     act::{Answer, HandleId, NO_HANDLE},
@@ -125,7 +126,8 @@ impl Drops {
 }
 
 impl State {
-    /// Returns the region for which the item at `place`, which is about to happen, comes too late.
+    /// Returns the dropped region for which the item at `place`, which is about to happen, is too
+    /// late.
     pub(crate) fn too_late(&self, place: usize) -> Option<Holding> {
         let item = &self.items[place];
         let holding = match item.kind {
@@ -138,8 +140,7 @@ impl State {
         self.drops.contains(holding).then_some(holding)
     }
 
-    /// Lets the item at `place` come too late: it changes nothing, and its poster will get an
-    /// error.
+    /// Makes the item at `place` too late: it changes nothing, and its poster will get an error.
     pub(crate) fn comes_too_late(&mut self, place: usize, holding: Holding) {
         let item = self.items[place];
         match item.kind {
@@ -187,8 +188,8 @@ impl World<'_> {
         Halt::Again
     }
 
-    /// Fails with [`Halt::Again`] if what happens next comes too late for a region that is not
-    /// known to be contested.
+    /// Fails with [`Halt::Again`] if the item at `place` is too late for a region that is not known
+    /// to be contested.
     pub(crate) fn notice_lateness(&mut self, state: &State, place: usize) -> Result<(), Halt> {
         match state.too_late(place) {
             Some(holding) if !self.automaton.job.cells.borrow().contested.contains(holding) => {

@@ -1,5 +1,5 @@
-//! What a random run does to memory, access by access, so that a protocol can be compared with a
-//! model of it.
+//! The memory accesses of a random run, one by one, so that a protocol can be compared with a model
+//! of it.
 
 use crate::{
     act::{Act, Answer},
@@ -21,7 +21,7 @@ pub enum Access {
     Load,
     /// The word's owner writes it.
     Store,
-    /// The word's owner, waiting for it, looks at it.
+    /// The word's owner, waiting for it, checks it.
     Watch,
 }
 
@@ -33,7 +33,7 @@ pub struct Effect {
     pub by: Rank,
     /// The word.
     pub at: RemoteAddr,
-    /// What was done.
+    /// The kind of access.
     pub access: Access,
     /// The value that was found there or, for a put or store, the new value.
     pub bits: u64,
@@ -63,7 +63,7 @@ impl Effect {
         Some(Effect { by: item.by, at: address(cells, item.at)?, access, bits: item.at.get(bits) })
     }
 
-    /// Returns the effect of what `rank` asks, if it has one.
+    /// Returns the effect of an act of `rank`, if it has one.
     pub(crate) fn of_act(cells: &Cells, rank: Rank, act: &Act, answer: &Answer) -> Option<Effect> {
         let (part, access, bits) = match (act, answer) {
             (Act::Load(part), Answer::Value(bits)) => (*part, Access::Load, *bits),

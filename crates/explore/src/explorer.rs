@@ -19,7 +19,7 @@ use std::{collections::HashMap, fmt, future::Future, ops::ControlFlow, sync::Arc
 
 type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
-/// What to explore, and how far.
+/// The options and limits of an exploration.
 ///
 /// ```
 /// use explore::{Explorer, Rank};
@@ -96,7 +96,7 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Sets what the provider guarantees; [`Caps::weakest`] by default. Only `put_order`,
+    /// Sets the guarantees of the provider; [`Caps::weakest`] by default. Only `put_order`,
     /// `puts_in_order`, `coherent_atomics`, `notice_bits` and `helpers` matter here.
     #[must_use]
     pub fn caps(mut self, caps: Caps) -> Self {
@@ -112,32 +112,32 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Sets how many answers a rank may be given in one [step](crate::Probe::step) before the path
-    /// is cut; 1000 by default.
+    /// Sets the number of answers that a rank may be given in one [step](crate::Probe::step) before
+    /// the path is cut; 1000 by default.
     #[must_use]
     pub fn patience(mut self, answers: u32) -> Self {
         self.patience = answers;
         self
     }
 
-    /// Sets what timelines call the word at byte `offset` of the `region`-th symmetric region to be
-    /// allocated, counted from 0.
+    /// Sets the name that timelines use for the word at byte `offset` of the `region`-th symmetric
+    /// region to be allocated, counted from 0.
     #[must_use]
     pub fn name(mut self, region: u32, offset: u64, name: &str) -> Self {
         self.names.insert((region, offset), name.to_owned());
         self
     }
 
-    /// Sets what timelines call a [fact](crate::Probe).
+    /// Sets the name that timelines use for a [fact](crate::Probe).
     #[must_use]
     pub fn name_fact(mut self, fact: u32, name: &str) -> Self {
         self.names.insert(Cells::name_of_fact(fact), name.to_owned());
         self
     }
 
-    /// Turns off the reduction: everything that a rank does is a move of its own, even what nobody
-    /// else could notice. There are many more states and the same outcomes; this is how the
-    /// explorer itself is checked. Counter-examples found this way must be replayed this way.
+    /// Turns off the reduction: each act of a rank is a move of its own, even if no other rank
+    /// could observe it. There are many more states and the same outcomes; the explorer itself is
+    /// tested this way. A counter-example found without the reduction must be replayed without it.
     #[must_use]
     pub fn unreduced(mut self) -> Self {
         self.reduced = false;
@@ -145,9 +145,9 @@ impl<'a> Explorer<'a> {
     }
 
     /// Explores only one order of the ranks' set-up: rank `r` sets up until fact `first + r` is
-    /// non-zero. Once all are done, every order is explored, including that of operations still in
-    /// flight; nobody dies before then. Otherwise a set-up that copies tables would make up nearly
-    /// all of the exploration. [`Explorer::sample`] draws orders of the set-up as well.
+    /// non-zero. Once all have set up, every order is explored, including that of operations still
+    /// in flight; no rank dies before then. Otherwise a set-up that copies tables would make up
+    /// nearly all of the exploration. [`Explorer::sample`] draws orders of the set-up as well.
     #[must_use]
     pub fn set_up(mut self, first: u32) -> Self {
         self.set_up = Some(first);
@@ -155,8 +155,8 @@ impl<'a> Explorer<'a> {
     }
 
     /// Lets `rank` die at any moment before it has ended, or not at all. Call this again for more
-    /// ranks. The others learn of the death, each at a moment of its own, or end without learning.
-    /// [The crate's documentation](crate#the-loss-of-ranks) says what they see.
+    /// ranks. The others learn of the death, each at a moment of its own, or end without learning;
+    /// [the crate's documentation](crate#the-loss-of-ranks) describes the consequences.
     ///
     /// # Panics
     /// If there is no such rank.
@@ -167,11 +167,11 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Keeps what a rank owns when its program returns until the job ends. This has the effect of a
-    /// last barrier that all ranks pass before they leave, without its many orders. Without this,
-    /// regions go away when their rank's program returns, and ranks that still address them get
-    /// [`StaleRegion`](rdma_fabric::FabricError::StaleRegion). Regions dropped earlier go away when
-    /// they are dropped in either case.
+    /// Keeps the regions that a rank owns when its program returns until the job ends. This has the
+    /// effect of a last barrier that all ranks pass before they leave, without its many orders.
+    /// Otherwise, regions are dropped when their rank's program returns, and ranks that still
+    /// address them get [`StaleRegion`](rdma_fabric::FabricError::StaleRegion). In either case,
+    /// regions that the program drops earlier are dropped at that point.
     #[must_use]
     pub fn leave_together(mut self) -> Self {
         self.together = true;
@@ -201,7 +201,7 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Calls `watch` with the progress now and then, and stops if it says so.
+    /// Calls `watch` with the progress now and then, and stops if it returns `Break`.
     #[must_use]
     pub fn watch(mut self, watch: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> Self {
         self.watch = Box::new(watch);
@@ -245,7 +245,7 @@ impl<'a> Explorer<'a> {
     }
 
     /// Runs `runs` jobs with random orders, the first from `seed` and each further one from the
-    /// next number. Stops at the first that goes wrong.
+    /// next number. Stops at the first that fails.
     pub fn sample<Fut>(self, seed: u64, runs: u64, program: impl Fn(Fabric) -> Fut + 'a) -> Sample
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -271,8 +271,8 @@ impl<'a> Explorer<'a> {
         sample
     }
 
-    /// Repeats the run of [`Explorer::sample`] that starts from `seed`. Returns how it accesses
-    /// memory, and what goes wrong in the end, if anything does.
+    /// Repeats the run of [`Explorer::sample`] that starts from `seed`. Returns its memory accesses
+    /// and the failure, if there is one.
     pub fn effects<Fut>(self, seed: u64, program: impl Fn(Fabric) -> Fut + 'a) -> (Vec<Effect>, Option<String>)
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,

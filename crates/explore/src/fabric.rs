@@ -1,4 +1,4 @@
-//! The provider under an explored program's fabric. It passes everything on to a [`Session`].
+//! The provider under an explored program's fabric. It passes every call to a [`Session`].
 
 use crate::{
     act::{Act, Answer},
@@ -37,7 +37,7 @@ pub(crate) struct Seat {
     of_helper: bool,
 }
 
-/// The error of calls in a run that is over. No program sees it.
+/// The error of calls in a run that has ended. No program sees it.
 pub(crate) const OVER: FabricError = FabricError::Unsupported { feature: &"a run that is over" };
 
 /// Returns the facts of a job, given the node of each rank.
@@ -257,7 +257,7 @@ impl Provider for Explored {
     }
 }
 
-/// Any ranks are reached, each at another moment.
+/// A multicast reaches each rank at a moment of its own.
 impl Multicast for Explored {
     fn reaches(&self, _: &[Rank]) -> Result<()> {
         Ok(())

@@ -3,9 +3,9 @@
 //!
 //! The problem: a protocol of one-sided operations is correct only if it is correct no matter when
 //! its puts arrive, which atomic comes first, and when each CPU reaches its next line. Tests on
-//! real machines see a few of these orders. [`Explorer`] goes through all of them, for a few ranks
-//! and rounds, and shows the shortest run that goes wrong: a panic, an error, a broken invariant, a
-//! rank that waits forever.
+//! real machines see a few of these orders. [`Explorer`] explores all of them, for a few ranks and
+//! rounds, and shows the shortest run that fails: a panic, an error, a broken invariant, a rank
+//! that waits forever.
 //!
 //! ```
 //! use explore::Explorer;
@@ -34,41 +34,42 @@
 //! ```
 //!
 //! The program is any code over a [`Fabric`], unchanged; the explorer is a provider like any other.
-//! A program talks to the explorer through its [`Probe`].
+//! A program communicates with the explorer through its [`Probe`].
 //!
 //! # Which orders
 //! * A put arrives at any time after it was posted, each of its 8-byte words separately, but before
 //!   a flush that waits for it completes, and before a later atomic, or all of a later put to the
-//!   same target, to the extent that [`Explorer::caps`] says so. Source bytes in registered memory are read at any time until the
-//!   put is complete.
+//!   same target, to the extent that [`Explorer::caps`] says so. Source bytes in registered memory
+//!   are read at any time until the put is complete.
 //! * An atomic or get takes effect at any time between post and completion, a get separately for
-//!   each of its words. Completion comes at any time after the effect. Where
+//!   each of its words. Completion follows at any time after the effect. Where
 //!   [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, an atomic
 //!   reads at one moment and writes at a later one: a put or an owner's store in between is lost;
-//!   another atomic cannot come in between.
-//! * A region goes away when its owner drops it, at the latest when the owner's program returns. An
-//!   operation that arrives too late changes nothing, and its poster gets
+//!   another atomic cannot occur in between.
+//! * A region is dropped by its owner, at the latest when the owner's program returns. An operation
+//!   that arrives too late changes nothing, and its poster gets
 //!   [`StaleRegion`](rdma_fabric::FabricError::StaleRegion): from the handle of a get or atomic,
 //!   from the next flush after a put, or at once if the drop came before the call.
 //!   [`Explorer::leave_together`] is for jobs in which the end does not matter.
-//! * A multicast, where [`Explorer::caps`] has them, reaches any ranks, like a put to each.
+//! * A multicast, where [`Explorer::caps`] has them, reaches each rank independently, like a put to
+//!   each.
 //! * A notice arrives at any time after its own put's bytes and after its poster's earlier notices
 //!   to that target.
-//! * Between any two acts of a rank that others could notice (an access to memory or a fact that
-//!   others touch as well, a look at a notice queue or a handle), anything else may happen. This
+//! * Between any two acts of a rank that others could observe (an access to memory or a fact that
+//!   others touch as well, a check of a notice queue or a handle), any other event may happen. This
 //!   also holds between acts of its program and acts of the futures it has detached.
 //! * A clock stands still until it jumps, at any moment, to a deadline that its rank waits for.
 //!
 //! # The loss of ranks
 //! [`Explorer::mortal`] names ranks that may die, each at any moment before it has ended, or not at
 //! all. No other rank is ever lost.
-//! * A rank that dies does nothing more, nor do the futures it has detached. What it had posted may
-//!   still take effect, as before. Its memory is still there, and ranks that do not know of its
-//!   death use it as before.
+//! * A rank that dies performs no further acts, nor do the futures it has detached. Operations that
+//!   it had posted may still take effect, as before. Its memory still exists, and ranks that do not
+//!   know of its death use it as before.
 //! * Each other rank learns of the death at a moment of its own, or ends without learning. From the
-//!   first such moment on, nothing that the dead rank had in flight takes effect any more, for any
-//!   rank, including those that do not know yet. If everybody has ended without learning, the rest
-//!   of it takes effect or is lost.
+//!   first such moment on, no operation that the dead rank had in flight takes effect any more, for
+//!   any rank, including those that do not know yet. If all ranks have ended without learning, the
+//!   remaining operations take effect or are lost.
 //! * For a rank that has learned of the death, operations on the dead rank's memory,
 //!   [`Fabric::locate`], `room` and `flush` fail with
 //!   [`PeerLost`](rdma_fabric::FabricError::PeerLost). So do its operations in flight to the dead
@@ -76,26 +77,26 @@
 //!   same, visibly to ranks that did not know yet. Puts that had not arrived never do; the next
 //!   `flush_all` reports this, once.
 //! * Such a rank's waits that depend on the dead rank end with `PeerLost`, unless they are
-//!   satisfied. Its other waits are not disturbed. Notices that have arrived can be taken.
-//! * A job has ended when all ranks have ended or died. A possible death saves nobody from a
+//!   satisfied. Its other waits are not affected. Notices that have arrived can be taken.
+//! * A job has ended when all ranks have ended or died. A possible death does not resolve a
 //!   deadlock, as it need not happen. Facts and memory stay as the dead rank left them; invariants
-//!   can ask [`View::is_lost`].
+//!   can query [`View::is_lost`].
 //!
 //! A rank whose program returns an error is not a lost rank but a finding (wrap the program if its
 //! ranks may end with `PeerLost`). In memory that only a dead rank's CPU has ever touched, the rank
-//! may have got further than any other rank could tell. A job without mortal ranks has no
+//! may have progressed further than any other rank could observe. A job without mortal ranks has no
 //! additional states.
 //!
-//! # What is not explored
-//! * *Control queues, session mode and gates.* There are none: opening one fails with
-//!   [`Unsupported`](rdma_fabric::FabricError::Unsupported). A protocol that can do without them is
-//!   explored in that form only.
-//! * *What helpers and their programs do at the same time.* Where [`Explorer::caps`] has
-//!   [`helpers`](rdma_fabric::Caps::helpers), they are tasks of the rank, which take turns in every
-//!   way, but only where one of them waits: what one does between two waits is one act for the
-//!   others, in registered memory and in what they share beside it. A helper that fails before its
-//!   program has returned is a finding.
-//! * *Ends of whole jobs.* [`Fabric::abort`](rdma_fabric::Fabric::abort) is `Unsupported`, so a
+//! # Not explored
+//! * *Control queues, session mode and gates.* They do not exist here: opening one fails with
+//!   [`Unsupported`](rdma_fabric::FabricError::Unsupported). A protocol that can work without them
+//!   is explored in that form only.
+//! * *Simultaneous execution of helpers and their programs.* Where [`Explorer::caps`] has
+//!   [`helpers`](rdma_fabric::Caps::helpers), they are tasks of the rank, which interleave in every
+//!   order, but switch only where one of them waits: the acts of one task between two waits are one
+//!   act for the others, in registered memory and in other state that they share. A helper that
+//!   fails before its program has returned is a finding.
+//! * *Aborts of whole jobs.* [`Fabric::abort`](rdma_fabric::Fabric::abort) is `Unsupported`, so a
 //!   rank that aborts is a finding.
 //! * *Third-party copies*, and copies within own memory whose source and destination overlap. Both
 //!   are `Unsupported`; other copies are explored as the gets and puts that they are.
@@ -105,35 +106,35 @@
 //!   explored. Loom does that.
 //! * *Full queues* and split transfers.
 //! * *Waits that end because the others have left.* They appear as deadlocks.
-//! * *Some cases of regions that go away.* An operation that is posted after the drop is refused at
-//!   once, though a put's error could also come with a flush. A get whose own sink is dropped while
-//!   it is in flight fails; it could also succeed. A mortal rank dies with its regions still
+//! * *Some cases of dropped regions.* An operation that is posted after the drop is refused at
+//!   once, though a put's error could also be reported by a flush. A get whose own sink is dropped
+//!   while it is in flight fails; it could also succeed. A mortal rank dies with its regions still
 //!   present; a rank that fails drops them first. Under [`Explorer::leave_together`], regions that
 //!   ranks release when their programs end are not covered.
 //! * *Some cases of atomics that are not coherent.* A random run loses a store only if the owner's
 //!   CPU runs between two events.
-//! * *Failed allocations.* They succeed, whoever is dead.
+//! * *Failed allocations.* They succeed even if a rank is dead.
 //! * The bytes of one aligned 8-byte word arrive together. A put of an owned buffer is complete as
-//!   soon as it is posted. Waits that are polled together see one moment.
+//!   soon as it is posted. Waits that are polled together observe one moment.
 //! * Liveness is not checked: possible cycles of a rank are [counted](Report::circles), and a step
 //!   that never ends is [cut](Report::cut).
 //!
 //! # Proving that a check can fail
-//! A protocol with one step done wrong shows that a check can fail. [`mutant`] spoils operations on
+//! A protocol with one wrong step shows that a check can fail. [`mutant`] alters operations on
 //! their way to a fabric.
 //!
-//! # How
-//! Where a deterministic program stands is determined by the answers it was given. So a rank's
-//! state is its history of answers; what the rank does there is learned by running it from the
-//! start, once, and kept in a table. A state of the job consists of memory, operations in flight,
-//! and each rank's state. It is identified by a 128-bit hash (a collision among 10^8 states has a
+//! # Method
+//! The answers given to a deterministic program determine its state. So a rank's state is its
+//! history of answers; its behaviour in that state is determined by running it from the start,
+//! once, and kept in a table. A state of the job consists of memory, operations in flight, and each
+//! rank's state. It is identified by a 128-bit hash (a collision among 10^8 states has a
 //! probability of 10^-23). Where a rank remembers less than its history, the program may [say
 //! so](Probe::step); the explorer checks this by comparing continuations.
 //!
-//! Acts of a rank that nobody else can notice (posting, touching memory that only its own CPU
+//! Acts of a rank that no other rank can observe (posting, touching memory that only its own CPU
 //! touches, continuing with a result when it waits for nothing else) happen at once: they commute
-//! with everything that others do, so no order is lost. The explorer finds out by itself which
-//! memory is a rank's own; if such memory turns out to be shared, the exploration starts over.
+//! with all acts of other ranks, so no order is lost. The explorer detects by itself which memory
+//! is private to a rank; if such memory turns out to be shared, the exploration starts over.
 
 #![forbid(unsafe_code)]
 

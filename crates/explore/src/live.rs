@@ -1,8 +1,8 @@
-//! Jobs whose programs run live, only once: for random orders, and for drivers that decide
-//! themselves what happens next.
+//! Jobs whose programs run live, only once: for random orders, and for drivers that choose each
+//! next event themselves.
 //!
-//! The rules are those of the exploration, with one difference: a rank's CPU does everything it can
-//! in one go.
+//! The rules are those of the exploration, with one difference: a rank's CPU runs as far as it can
+//! in one event.
 
 mod events;
 
@@ -38,14 +38,14 @@ use std::{
 pub(crate) struct Live {
     state: State,
     cells: Rc<RefCell<Cells>>,
-    /// Ranks that may be able to go on.
+    /// Ranks that may be able to continue.
     awake: Vec<bool>,
     /// The earliest deadline of each rank that has not passed.
     deadlines: Vec<Option<u64>>,
     /// Ranks that may die.
     mortal: Ranks,
     timeline: Option<Timeline>,
-    /// A rank's question that may be a wait; the next thing heard is whether it is.
+    /// A rank's question that may be a wait; the next call of `heard` decides.
     look: Option<(Rank, Act, Answer)>,
     effects: Option<Vec<Effect>>,
 }
@@ -71,14 +71,14 @@ impl Live {
         answer
     }
 
-    /// Records what happens in the timeline, if there is one.
+    /// Records events in the timeline, if there is one.
     fn note(&mut self, tell: impl FnOnce(&mut Timeline, &Cells, &State)) {
         if let Some(timeline) = &mut self.timeline {
             tell(timeline, &self.cells.borrow(), &self.state);
         }
     }
 
-    /// Records whether the last answer was what the program waits for.
+    /// Records whether the last answer satisfied the program.
     pub(crate) fn heard(&mut self, ready: bool) {
         let (Some(timeline), Some((rank, act, answer))) = (&mut self.timeline, self.look.take()) else { return };
         let cells = self.cells.borrow();
@@ -192,12 +192,12 @@ impl LiveJob {
         timeline.into_lines()
     }
 
-    /// Records what happens to memory from now on.
+    /// Records memory accesses from now on.
     pub(crate) fn keep_effects(&mut self) {
         self.live.borrow_mut().effects = Some(Vec::new());
     }
 
-    /// Returns what has happened to memory so far.
+    /// Returns the memory accesses so far.
     pub(crate) fn effects(&mut self) -> Vec<Effect> {
         self.live.borrow_mut().effects.take().unwrap_or_default()
     }
@@ -205,7 +205,7 @@ impl LiveJob {
     /// Lets `event` happen.
     ///
     /// # Errors
-    /// What a rank's program failed with, panics included.
+    /// The failure of a rank's program, including a panic.
     pub fn act(&mut self, event: Event) -> Result<(), String> {
         let mut borrowed = self.live.borrow_mut();
         let live = &mut *borrowed;
@@ -242,7 +242,7 @@ impl LiveJob {
                 live.state.die(rank);
                 (live.awake[rank.index()], live.deadlines[rank.index()]) = (false, None);
                 drop(borrowed);
-                // Whatever its futures still do when they are dropped has no effect.
+                // Acts of its futures while they are dropped have no effect.
                 self.sessions[rank.index()].end();
                 self.tasks[rank.index()].clear();
             }
@@ -255,7 +255,7 @@ impl LiveJob {
         Ok(())
     }
 
-    /// Polls everything that a rank runs, and what that detaches.
+    /// Polls all futures of a rank, and those that they detach.
     ///
     /// # Errors
     /// Those of [`LiveJob::act`].
@@ -276,7 +276,7 @@ impl LiveJob {
                 }
             }
             batch = session.begun();
-            // A program and its helpers wait for what the others of them write.
+            // A program and its helpers wait for each other's writes.
             if session.moved.get() && (tasks.iter().chain(&batch).any(Running::is_helper)) {
                 batch.append(tasks);
             }
@@ -292,7 +292,7 @@ impl LiveJob {
         Ok(())
     }
 
-    /// Returns whether a rank, with all that it detached, is over, including by its death.
+    /// Returns whether a rank has ended, with all futures that it detached, or has died.
     pub fn has_ended(&self, rank: Rank) -> bool {
         self.tasks[rank.index()].is_empty()
     }
@@ -313,7 +313,7 @@ impl LiveJob {
 
 impl Drop for LiveJob {
     fn drop(&mut self) {
-        // What tasks do while they are dropped has no effect.
+        // Acts of tasks while they are dropped have no effect.
         self.sessions.iter().for_each(|session| session.end());
     }
 }

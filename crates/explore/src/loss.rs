@@ -1,10 +1,10 @@
-//! The loss of ranks: which have died, which know of it, what becomes of operations, and when
+//! The loss of ranks: which have died, which know of it, the consequences for operations, and when
 //! deaths happen.
 //!
-//! A rank that dies does nothing more. What it had posted is still in flight, and its memory is
-//! still there. Each other rank learns of the death at a moment of its own. From the first such
-//! moment on, no operation of the dead rank happens any more (E4), and for a rank that has learned
-//! of the death, nothing happens in the dead rank's memory (E2).
+//! A rank that dies performs no further acts. Its posted operations are still in flight, and its
+//! memory still exists. Each other rank learns of the death at a moment of its own. From the first
+//! such moment on, no operation of the dead rank happens any more (E4), and for a rank that has
+//! learned of the death, nothing happens in the dead rank's memory (E2).
 
 use crate::{
     act::{Act, NO_HANDLE},
@@ -30,7 +30,7 @@ pub(crate) fn first(ranks: Ranks) -> Option<Rank> {
     (ranks != 0).then(|| Rank::new(ranks.trailing_zeros()))
 }
 
-/// What one rank has heard of losses.
+/// One rank's knowledge of losses.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Heard {
     /// The losses it knows of.
@@ -39,13 +39,13 @@ struct Heard {
     owed: Ranks,
 }
 
-/// All that is known of deaths.
+/// The deaths, and the ranks' knowledge of them.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Losses {
     dead: Ranks,
     /// Mortal ranks that have ended alive: they will never die.
     ended: Ranks,
-    /// What each rank has heard; the list may be shorter if the remaining ranks have heard nothing.
+    /// Each rank's knowledge; the list may be shorter if the remaining ranks know of no loss.
     heard: Vec<Heard>,
 }
 
@@ -101,7 +101,7 @@ impl Losses {
 }
 
 impl Item {
-    /// Marks the item as one that will not happen; the handle that waits for it is to say so.
+    /// Marks the item as one that will not happen; the handle that waits for it has to report this.
     fn lost(&mut self) {
         self.happened(0);
         self.kind = ItemKind::Lost;
@@ -109,7 +109,7 @@ impl Item {
 }
 
 impl State {
-    /// Lets `rank` die. Nobody holds its handles, and nobody takes its notices.
+    /// Lets `rank` die. Its handles are released, and notices to it are discarded.
     pub(crate) fn die(&mut self, rank: Rank) {
         self.items.iter_mut().filter(|item| item.by == rank).for_each(|item| {
             item.slot = NO_HANDLE;
@@ -124,8 +124,8 @@ impl State {
         self.losses.heard[rank.index()] = Heard::default();
     }
 
-    /// Lets `by` learn that `lost` has died. What `by` has in flight there fails, unless its handle
-    /// already knows better; it may have taken effect before.
+    /// Lets `by` learn that `lost` has died. Operations that `by` has in flight there fail, unless
+    /// their handles have already reported success; they may have taken effect before.
     pub(crate) fn learn(&mut self, by: Rank, lost: Rank) {
         self.vanish(lost);
         let mut owed = false;
@@ -167,7 +167,7 @@ impl World<'_> {
                 }
                 continue;
             }
-            // A rank that has ended asks for nothing any more.
+            // A rank that has ended asks no further questions.
             let goes_on = |other: &Rank| !state.losses.is_dead(*other) && !self.is_over(state, *other);
             let learns = ranks().filter(|other| goes_on(other) && state.losses.may_learn(*other, rank));
             into.extend(learns.map(|other| Move::Learn(number(other), number(rank))));
@@ -226,8 +226,8 @@ impl World<'_> {
     }
 
     /// Returns whether a rank that awaits an operation continues as soon as it has happened: it
-    /// waits for nothing else, the operation's target can't be lost before the rank hears, and what
-    /// is in flight to the target can't fail.
+    /// waits for nothing else, the operation's target can't be lost before the rank is notified,
+    /// and no operation in flight to the target can fail.
     pub(crate) fn is_told_at_once(&mut self, state: &State, rank: Rank, local: LocalId) -> bool {
         if !self.is_sole(local) {
             return false;

@@ -28,7 +28,7 @@ impl Mix {
     #[inline(always)]
     pub(crate) fn add(&mut self, value: u64) {
         let [a, b] = self.0;
-        // The rotation keeps a lane that has become zero from forgetting what comes next.
+        // The rotation keeps a lane that has become zero from losing the values that follow.
         self.0 = [
             fold(a ^ value, LANES[0]).wrapping_add(value.rotate_left(17)),
             fold(b ^ value.rotate_left(32), LANES[1]).wrapping_add(value.rotate_left(41)),

@@ -1,4 +1,4 @@
-//! What may happen next in a job: what resting ranks could do, and what they wait for.
+//! The possible moves of a job: the acts of resting ranks, and the conditions that they wait for.
 
 use crate::{
     act::{Act, Answer},
@@ -10,7 +10,7 @@ use crate::{
 };
 use rdma_fabric::Rank;
 
-/// What a resting rank could do.
+/// The possible acts of a resting rank.
 pub(crate) struct Outlook {
     pub(crate) goes_on: bool,
     /// The word that it would store to before anything else.
@@ -20,7 +20,7 @@ pub(crate) struct Outlook {
 }
 
 impl World<'_> {
-    /// Collects what may happen in `state`, in a fixed order.
+    /// Collects the possible moves in `state`, in a fixed order.
     pub(crate) fn moves(&mut self, state: &State, into: &mut Vec<Move>) -> Result<(), Halt> {
         into.clear();
         for r in 0..state.ranks.len() as u8 {
@@ -89,12 +89,12 @@ impl World<'_> {
         Ok(next)
     }
 
-    /// Looks ahead at everything that the rank waits for, without changing anything.
+    /// Evaluates all conditions that the rank waits for, without changing anything.
     pub(crate) fn outlook(&mut self, state: &State, rank: u8, task: Option<u8>) -> Result<Outlook, Halt> {
         self.ask_ahead(state, rank, task, |_| {})
     }
 
-    /// Looks ahead at everything that the rank waits for, without changing anything, and calls
+    /// Evaluates all conditions that the rank waits for, without changing anything, and calls
     /// `asked` with each question.
     pub(crate) fn ask_ahead(
         &mut self,
@@ -113,7 +113,7 @@ impl World<'_> {
                 Act::Choose | Act::Detach => match task.take() {
                     Some(task) => Answer::Task(task),
                     None => {
-                        // A task that came to this look in the middle of what it did lets others run.
+                        // A task that reached this point in the middle of its acts lets others run.
                         outlook.goes_on = local != first;
                         return Ok(outlook);
                     }
@@ -217,7 +217,7 @@ impl World<'_> {
         }
     }
 
-    /// Returns everything that `rank` asked for without success; `None` if it goes on or has ended.
+    /// Returns all unsatisfied questions of `rank`; `None` if it can continue or has ended.
     fn awaits(&mut self, state: &State, rank: Rank) -> Result<Option<Vec<Act>>, Halt> {
         if state.losses.is_dead(rank) || self.is_over(state, rank) {
             return Ok(None);
@@ -248,7 +248,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Describes, once nothing happens any more, what `rank` waits for.
+    /// Describes, when no move is left, the conditions that `rank` waits for.
     pub(crate) fn waits_for(&mut self, state: &State, rank: Rank) -> Result<Option<String>, Halt> {
         let acts = self.awaits(state, rank)?;
         Ok(acts.map(|acts| {

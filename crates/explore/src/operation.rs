@@ -33,7 +33,7 @@ impl Seat {
         pending(slot)
     }
 
-    /// Posts puts of the same source to all of some places; what comes of them has one handle.
+    /// Posts puts of the same source to several places; they share one handle.
     pub(crate) fn post_puts(&self, to: &[Place], from: Source<'_>, notice: Option<u64>) -> Result<Posted> {
         let bits = self.session.facts.caps.notice_bits;
         if let Some(data) = notice.filter(|data| bits < 64 && data >> bits != 0) {
@@ -43,7 +43,8 @@ impl Seat {
         if let Source::Place(own) = from {
             self.registered_place(own)?;
         }
-        // Bytes are copied now. They, and nothing, are over; own memory is read later.
+        // Bytes are copied now, so a put of bytes, or of nothing, is complete; own memory is read
+        // later.
         let own = if let Source::Place(own) = from { Some(own).filter(|own| !own.is_empty()) } else { None };
         let slot = own.map(|_| self.session.take_slot(Pieces::new()));
         let ordered = self.session.facts.caps.puts_in_order;
@@ -140,7 +141,7 @@ impl Seat {
     }
 }
 
-/// Returns what is posted with the handle `slot`.
+/// Returns a pending operation with the handle `slot`.
 fn pending(slot: HandleId) -> Posted {
     Posted::Pending(Token(NonZeroU64::new(waiter_for(slot)).expect("no waiter is 0")))
 }
@@ -183,7 +184,7 @@ impl Seat {
         self.session.cells.borrow_mut().part(agent, addr, at)
     }
 
-    /// Returns the part of a cell that a word is.
+    /// Returns the cell part that the word occupies.
     pub(crate) fn word(&self, agent: Agent, place: &Place) -> CellPart {
         let start = place.addr().offset;
         self.part(agent, place.addr(), start..start + place.len() as u64)
@@ -235,8 +236,7 @@ impl Handles {
         HandleId::try_from(free).expect("fewer than 255 handles at a time")
     }
 
-    /// Frees the number of an operation that nobody holds any more. Returns the parts of its
-    /// result.
+    /// Frees the number of an operation whose handle is gone. Returns the parts of its result.
     pub(crate) fn free(&mut self, slot: HandleId) -> Pieces {
         self.taken[usize::from(slot)] = false;
         std::mem::take(&mut self.parts[usize::from(slot)])

@@ -1,4 +1,4 @@
-//! How a program under exploration talks to the explorer.
+//! Communication of a program under exploration with the explorer.
 
 use crate::{
     act::{Act, Answer},
@@ -9,13 +9,13 @@ use crate::{
 use rdma_fabric::{Amo, Fabric};
 use std::{any::Any, hash::Hash, rc::Rc};
 
-/// One rank's line to the explorer: facts about the job for invariants, the ends of steps, and
+/// One rank's channel to the explorer: facts about the job for invariants, the ends of steps, and
 /// remarks.
 ///
 /// A *fact* is a number that all ranks share outside the fabric and instantly, as no network could:
-/// who is inside, how often something was done. Facts start at 0. Touching a fact is an act of its
-/// own, which is explored in every order against those of other ranks. Nothing that the protocol
-/// does may depend on facts.
+/// for example, the rank inside a critical section, or the number of times an event occurred. Facts
+/// start at 0. Touching a fact is an act of its own, which is explored in every order against those
+/// of other ranks. The protocol must not depend on facts.
 #[derive(Clone, Debug)]
 pub struct Probe {
     session: Rc<Session>,
@@ -60,21 +60,23 @@ impl Probe {
         self.fact_of(fact, Amo::Or(0))
     }
 
-    /// Declares that a step of the program ends here: whatever happened in it, what this rank does
-    /// from now on depends only on `result`, on the facts, and on what it will read from memory.
-    /// The rank's earlier history is forgotten, so that different histories lead to the same state.
-    /// This has no effect while the rank holds handles of operations or runs detached futures.
+    /// Declares that a step of the program ends here: the rank's behaviour from now on depends only
+    /// on `result`, on the facts, and on the values that it will read from memory, not on the
+    /// course of the step. The rank's earlier history is forgotten, so that different histories
+    /// lead to the same state. This has no effect while the rank holds handles of operations or
+    /// runs detached futures.
     ///
-    /// The explorer takes the caller's word for this.
-    /// [`Report::contradiction`](crate::Report::contradiction) reports runs that broke it.
+    /// The explorer relies on this declaration.
+    /// [`Report::contradiction`](crate::Report::contradiction) reports runs that violated it.
     pub fn step(&self, result: impl Hash) {
         let mut mix = Mix::new();
         result.hash(&mut mix);
         self.session.end_step(mix.end());
     }
 
-    /// Returns a digest of what this rank last stored in each word of its own memory. Use it in the
-    /// result of a [step](Probe::step) if the rank remembers what it published.
+    /// Returns a digest of the last value that this rank stored in each word of its own memory. Use
+    /// it in the result of a [step](Probe::step) if the rank remembers the values that it
+    /// published.
     pub fn stored(&self) -> u128 {
         self.session.stored()
     }

@@ -2,42 +2,42 @@
 
 use std::fmt;
 
-/// What was explored, and what was found.
+/// The extent and the findings of an exploration.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Different states of the whole job.
+    /// The number of different states of the whole job.
     pub states: u64,
-    /// Moves from one state to another.
+    /// The number of moves from one state to another.
     pub transitions: u64,
     /// The number of moves on the longest path that was followed.
     pub longest: usize,
     /// States in which all ranks had ended or died.
     pub ends: u64,
-    /// Moves back to a state on the current path: how often the job could go round in circles. This
-    /// is not an error, since nobody promises fairness.
+    /// The number of moves back to a state on the current path, that is, of possible cycles of the
+    /// job. A cycle is not an error, since fairness is not promised.
     pub circles: u64,
-    /// Paths that were not followed to their end because a step of a rank grew too long. The
-    /// exploration was exhaustive up to those points.
+    /// The number of paths that were not followed to their end because a step of a rank grew too
+    /// long. The exploration was exhaustive up to those points.
     pub cut: u64,
-    /// Atomics that read their word at one moment and wrote it at a later one, because something
-    /// could come in the middle and be lost.
+    /// The number of atomics that read their word at one moment and wrote it at a later one,
+    /// because a write in between could be lost.
     pub parted: u64,
-    /// For each rank with a step that was cut: what it did there again and again, on the first such
+    /// For each rank with a step that was cut: the acts that it repeated there, on the first such
     /// path.
     pub endless: Vec<String>,
     /// States of single ranks.
     pub local_states: u64,
-    /// How often a program was run from its start to learn those states.
+    /// The number of times a program was run from its start to compute those states.
     pub runs: u64,
-    /// How often the exploration started over because memory that it took for a rank's own turned
-    /// out to be shared.
+    /// The number of times the exploration started over because memory that it took for a rank's
+    /// own turned out to be shared.
     pub restarts: u32,
     /// Whether each condition that should be possible was: by name, in the order given.
     pub possible: Vec<(String, bool)>,
     /// Histories that a [step](crate::Probe::step) declared equal but that continued differently.
-    /// If there are any, states may have been missed: the declared result left something out.
+    /// If there are any, states may have been missed: the declared result is incomplete.
     pub contradiction: Option<String>,
-    /// Continuations of such histories that were compared.
+    /// The number of continuations of such histories that were compared.
     pub compared: u64,
     /// The result.
     pub verdict: Verdict,
@@ -54,7 +54,7 @@ pub enum Verdict {
     Violated(Box<CounterExample>),
 }
 
-/// Why an exploration was given up.
+/// The reason why an exploration was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// This many states were reached.
@@ -67,19 +67,19 @@ pub enum Stop {
     Asked,
 }
 
-/// A run that goes wrong.
+/// A run that fails.
 #[derive(Clone, Debug)]
 pub struct CounterExample {
-    /// What is broken.
+    /// The violated condition.
     pub what: String,
     /// The schedule of the run, for [`crate::Explorer::replay`].
     pub schedule: String,
     /// Its number of moves.
     pub moves: usize,
-    /// Whether no run with fewer moves goes wrong.
+    /// Whether no run with fewer moves fails.
     pub shortest: bool,
-    /// What happened, line by line. `←` marks what took effect at its target; `…`, at the end,
-    /// marks what had not yet taken effect when the run went wrong.
+    /// The events, one per line. `←` marks operations that took effect at their target; `…`, at the
+    /// end, marks operations that had not yet taken effect when the run went wrong.
     pub timeline: Vec<String>,
 }
 
@@ -145,9 +145,9 @@ impl fmt::Display for Report {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Replay {
-    /// What is broken; `None` if nothing is.
+    /// The violated condition; `None` if there is none.
     pub what: Option<String>,
-    /// What happened, a line each.
+    /// The events, one per line.
     pub timeline: Vec<String>,
 }
 

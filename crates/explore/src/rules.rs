@@ -1,10 +1,11 @@
-//! What may happen to operations in flight: the freedom that the contract gives, and its limits.
+//! The possible events of operations in flight: the freedom that the contract gives, and its
+//! limits.
 //!
 //! Where [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, atomics
 //! are atomic only against each other: such an atomic reads its word at one moment and writes it at
-//! a later one. No other atomic on the word comes in between; a put or the owner's store may, and
-//! is lost. An atomic that reads earlier than it must matters only if something is lost by that. So
-//! it reads early where such a write could come next, and otherwise when it writes.
+//! a later one. No other atomic on the word occurs in between; a put or the owner's store may, and
+//! is lost. An atomic that reads earlier than it must matters only if a write is lost by that. So
+//! it reads early where such a write could be next, and otherwise when it writes.
 
 use crate::{
     act::{Act, Answer, HandleId, NO_HANDLE},
@@ -15,7 +16,7 @@ use crate::{
 use rdma_fabric::{Amo, PutOrder, Rank};
 
 impl State {
-    /// Returns whether something may happen now to the item at `place`.
+    /// Returns whether the item at `place` has a possible event now.
     pub(crate) fn may_happen(&self, place: usize, order: PutOrder) -> bool {
         let item = &self.items[place];
         match item.kind {
@@ -29,14 +30,14 @@ impl State {
             ItemKind::Put => self.is_its_turn(place),
             ItemKind::Notice => self.notice_may_arrive(place),
             ItemKind::Flush => item.phase == Phase::Posted && self.flushed(item.by, item.target, place),
-            // The first piece stands for all of its operation.
+            // The first piece represents all of its operation.
             ItemKind::Over | ItemKind::Lost | ItemKind::Stale => {
                 item.phase == Phase::Happened && self.is_first(place) && self.happened(item.by, item.slot)
             }
         }
     }
 
-    /// Returns whether the item's only remaining event is that its poster's handle learns of it.
+    /// Returns whether the item's only remaining event is the notification of its poster's handle.
     pub(crate) fn only_tells(&self, place: usize) -> bool {
         matches!(self.items[place].kind, ItemKind::Flush | ItemKind::Over | ItemKind::Lost | ItemKind::Stale)
     }
@@ -94,8 +95,8 @@ impl State {
             }
             ItemKind::PutFrom => {
                 let bits = self.read(item.own) >> item.own.mask.trailing_zeros() << item.at.mask.trailing_zeros();
-                // From now on the bytes travel, and the poster may learn that they were taken;
-                // neither waits for the other.
+                // From now on the bytes are in flight, and the poster may be notified that they
+                // were read; neither event waits for the other.
                 let put = Item { kind: ItemKind::Put, slot: NO_HANDLE, bits, own: CellPart::default(), ..item };
                 if heard {
                     self.over(place, 0);
@@ -170,7 +171,7 @@ impl State {
         self.forget_the_unheard();
     }
 
-    /// Removes items that have nothing left to do, as nobody listens for them.
+    /// Removes items that have no effect left: their handles are gone.
     pub(crate) fn forget_the_unheard(&mut self) {
         let silent = |item: &Item| {
             matches!(item.kind, ItemKind::Over | ItemKind::Get | ItemKind::Flush | ItemKind::Lost | ItemKind::Stale)
@@ -183,7 +184,7 @@ impl State {
         first.map_or(Answer::Pending, |(_, notice)| Answer::Notice(*notice))
     }
 
-    /// Does what a rank tells.
+    /// Executes a notification of a rank.
     pub(crate) fn tell(&mut self, rank: Rank, act: &Act) {
         match act {
             Act::Post(op) => self.post(rank, op),
@@ -193,7 +194,7 @@ impl State {
         }
     }
 
-    /// Does what a rank asks, and returns the answer. `at_once` means that operations that have
+    /// Executes a question of a rank, and returns the answer. `at_once`: operations that have
     /// happened are complete.
     pub(crate) fn ask(&mut self, rank: Rank, act: &Act, at_once: bool) -> Answer {
         match act {

@@ -1,7 +1,7 @@
-//! What a rank runs: its program, what that has detached, and its helpers.
+//! The futures of a rank: its program, the futures that the program has detached, and its helpers.
 //!
-//! They take turns where one of them waits. Between its waits nothing of the same rank comes in
-//! between, though acts of others do.
+//! They take turns, and switch only where one of them waits. Between two waits of a future, no
+//! other future of the same rank runs, though acts of other ranks do occur.
 
 use crate::session::Session;
 use std::{
@@ -22,7 +22,7 @@ pub(crate) struct Running {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Program,
-    /// What a dropped future still owes.
+    /// The remaining work of a dropped future.
     Rest,
     Helper(&'static str),
 }
@@ -44,11 +44,11 @@ impl Running {
         matches!(self.kind, Kind::Helper(_))
     }
 
-    /// Polls the future once. One that is ready is over, and so is a helper that waits though its
-    /// program has returned.
+    /// Polls the future once. A future that is ready has ended, and so has a helper that waits
+    /// though its program has returned.
     ///
     /// # Errors
-    /// What the program failed with, or a helper before its program returned.
+    /// The error of the program, or that of a helper before its program returned.
     pub(crate) fn poll(&mut self, session: &Session) -> Poll<Result<(), String>> {
         let poll = self.task.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         match (self.kind, poll) {

@@ -22,11 +22,11 @@ pub struct Sample {
 /// A random run that went wrong.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What is broken.
+    /// The violated condition.
     pub what: String,
     /// The seed that repeats the run.
     pub seed: u64,
-    /// What happened, line by line, as in a [counter-example](crate::CounterExample::timeline).
+    /// The events, one per line, as in a [counter-example](crate::CounterExample::timeline).
     pub timeline: Vec<String>,
 }
 

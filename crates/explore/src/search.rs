@@ -1,5 +1,5 @@
-//! Goes through all states, depth first; once something is wrong, breadth first to find the
-//! shortest way there.
+//! Visits all states, depth first; once a violation is found, breadth first to find the shortest
+//! path to one.
 
 use crate::{
     checks::Checks,
@@ -33,7 +33,7 @@ pub struct Progress {
     pub(crate) parted: u64,
 }
 
-/// How a search ended.
+/// The end of a search.
 #[derive(Debug)]
 pub(crate) enum End {
     All,
@@ -56,7 +56,7 @@ pub(crate) struct Search<'s, 'a> {
     pub(crate) limit: u64,
     pub(crate) watch: &'s mut dyn FnMut(&Progress) -> ControlFlow<()>,
     pub(crate) progress: Progress,
-    /// For each rank with an endless step, what it does there.
+    /// For each rank with an endless step, the acts that it repeats there.
     pub(crate) endless: BTreeMap<Rank, String>,
 }
 
@@ -133,7 +133,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Enters a state that was not known before: checks it, and finds what may happen next.
+    /// Enters a state that was not known before: checks it, and collects its possible moves.
     fn enter(&mut self, frame: &mut Frame) -> Result<(), Halt> {
         frame.next = 0;
         self.progress.ends += u64::from(visit(self.world, self.checks, &frame.state, &mut frame.moves)?);
@@ -178,7 +178,7 @@ fn visit(world: &mut World<'_>, checks: &Checks<'_>, state: &State, moves: &mut 
     Ok(true)
 }
 
-/// Returns the shortest way to something wrong, unless more than `limit` states come before it.
+/// Returns the shortest path to a violation, unless more than `limit` states are nearer.
 /// [`Halt::Again`] is for the caller to handle.
 pub(crate) fn breadth_first(
     world: &mut World<'_>,
@@ -237,7 +237,7 @@ pub(crate) fn breadth_first(
     Ok(None)
 }
 
-/// Does exactly these moves. Returns what was wrong, if anything was, and what happened.
+/// Follows exactly these moves. Returns the violation, if there is one, and the timeline.
 pub(crate) fn follow(world: &mut World<'_>, checks: &Checks<'_>, moves: &[Move]) -> (Option<String>, Vec<String>) {
     world.timeline = Some(Timeline::default());
     let mut state = State::default();

@@ -1,7 +1,7 @@
-//! One run of one rank's program: where its acts go, and where answers come from.
+//! One run of one rank's program: the destination of its acts, and the source of the answers.
 //!
-//! A scripted run is given the same answers as before, in the same order, and so gets to where it
-//! was; the first act beyond them ends it, by unwinding. A live run asks the world.
+//! A scripted run gets the same answers as before, in the same order, and so reaches the same
+//! state; the first act beyond them ends it, by unwinding. A live run asks the world.
 
 mod regions;
 
@@ -53,15 +53,15 @@ pub(crate) struct Session {
     pub(crate) anchor: Anchor,
     /// Ranks that may die.
     pub(crate) mortal: Cell<Ranks>,
-    /// Whether what a rank owns when its program returns lives until the job ends.
+    /// Whether the regions that a rank owns when its program returns live until the job ends.
     pub(crate) together: Cell<bool>,
     source: Source,
-    /// How many answers of the script have been given.
+    /// The number of answers of the script that have been given.
     given: Cell<usize>,
-    /// Whether the run is over; what its futures do while they are dropped has no effect.
+    /// Whether the run has ended; acts of its futures while they are dropped have no effect.
     over: Cell<bool>,
-    /// Whether the program has heard an answer that did not let it go on since the last one that
-    /// did.
+    /// Whether the program has received an answer that did not let it continue since the last one
+    /// that did.
     pub(crate) unready: Cell<bool>,
     /// Whether anything has happened since this was cleared.
     pub(crate) moved: Cell<bool>,
@@ -69,7 +69,7 @@ pub(crate) struct Session {
     pub(crate) looks: RefCell<Looks>,
     /// The rank whose loss has just ended a wait.
     pub(crate) hopeless: Cell<Option<Rank>>,
-    /// Whether the script's last answer let the program go on.
+    /// Whether the script's last answer let the program continue.
     pub(crate) last_ready: Cell<bool>,
     /// Whether the program has returned.
     pub(crate) program_over: Cell<bool>,
@@ -82,22 +82,23 @@ pub(crate) struct Session {
 
 #[derive(Default)]
 struct Inner {
-    /// What was told since the last answer of the script.
+    /// The notifications since the last answer of the script.
     told: Vec<Act>,
     /// The act that found no answer.
     asked: Option<Act>,
-    /// Everything that was told or asked, to compare runs.
+    /// All notifications and questions, to compare runs.
     trail: Option<Mix>,
     slots: Handles,
     local_regions: u32,
     symmetric_regions: u32,
-    /// What has been detached and the helpers that have been started, until they first run.
+    /// The futures that have been detached and the helpers that have been started, until they first
+    /// run.
     begun: Vec<Running>,
     /// The rank's own regions that were dropped, by index.
     dropped: BTreeSet<u32>,
-    /// Those dropped regions whose drop may be due to the program's end.
+    /// The regions in `dropped` whose drop may be due to the program's end.
     let_go: Vec<u32>,
-    /// What this rank last stored in each part of its own cells.
+    /// The last value that this rank stored in each part of its own cells.
     stored: BTreeMap<(u32, u64), u64>,
 }
 
@@ -107,7 +108,7 @@ impl fmt::Debug for Session {
     }
 }
 
-/// The part of a run that belongs to the rank, besides what its program remembers.
+/// The part of a run that belongs to the rank, besides the memory of its program.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Own {
     slots: Vec<bool>,
@@ -146,8 +147,8 @@ impl Session {
         (0..Ranks::BITS).filter(move |rank| mortal >> rank & 1 == 1).map(Rank::new).filter(move |rank| *rank != me)
     }
 
-    /// Returns whether the program is no longer heard. A program that panics is over: what its
-    /// guards do on the way out would have to unwind a second time.
+    /// Returns whether acts of the program are ignored. A program that panics has ended: an act of
+    /// its guards during unwinding would have to unwind a second time.
     fn is_over(&self) -> bool {
         if !self.over.get() && thread::panicking() {
             self.over.set(true);
@@ -155,7 +156,7 @@ impl Session {
         self.over.get()
     }
 
-    /// Asks the world to answer an act; `None` when the run is over.
+    /// Asks the world to answer an act; `None` when the run has ended.
     pub(crate) fn ask(&self, act: Act) -> Option<Answer> {
         if self.is_over() {
             return None;
@@ -187,7 +188,8 @@ impl Session {
         }
     }
 
-    /// Ends a step, if the rank is in a position to forget, with nothing in flight but its program.
+    /// Ends a step, if the rank can forget its history: nothing is in flight and only its program
+    /// runs.
     pub(crate) fn end_step(&self, result: u128) {
         let inner = self.inner.borrow();
         let may = self.alone.get() && inner.begun.is_empty() && !inner.slots.are_taken();
@@ -232,7 +234,7 @@ impl Session {
         }
     }
 
-    /// Records that the program heard what it waited for, or did something.
+    /// Records that the last answer satisfied the program, or that the program acted.
     pub(crate) fn went_on(&self) {
         self.looks.borrow_mut().age();
         self.unready.set(false);
@@ -240,7 +242,7 @@ impl Session {
         self.heard(true);
     }
 
-    /// Records that the last answer was not what the program waits for.
+    /// Records that the last answer did not satisfy the program.
     pub(crate) fn not_ready(&self) {
         self.unready.set(true);
         self.last_ready.set(false);
@@ -257,8 +259,8 @@ impl Session {
         self.over.set(true);
     }
 
-    /// Records that the program has returned. Regions that it dropped since it last did something
-    /// live on if ranks leave together.
+    /// Records that the program has returned. Regions that it dropped since its last act live on if
+    /// ranks leave together.
     pub(crate) fn returned(&self) {
         self.inner.borrow_mut().let_go.clear();
     }
@@ -298,8 +300,7 @@ impl Session {
         self.inner.borrow_mut().slots.take(parts)
     }
 
-    /// Frees the slot of an operation that nobody holds any more. Returns the pieces that its
-    /// result was to be made of.
+    /// Frees the slot of an operation whose handle is gone. Returns the pieces of its result.
     pub(crate) fn free_slot(&self, slot: HandleId) -> Pieces {
         self.looks.borrow_mut().end(waiter_for(slot));
         self.inner.borrow_mut().slots.free(slot)
@@ -334,7 +335,7 @@ impl Session {
         !self.inner.borrow().begun.is_empty()
     }
 
-    /// Takes what has been detached, and the helpers that have been started.
+    /// Takes the futures that have been detached and the helpers that have been started.
     pub(crate) fn begun(&self) -> Vec<Running> {
         std::mem::take(&mut self.inner.borrow_mut().begun)
     }

@@ -1,4 +1,4 @@
-//! One moment of a job: memory, operations in flight, and where each rank is.
+//! One state of a job: memory, operations in flight, and the state of each rank.
 
 use crate::{
     act::{HandleId, NO_HANDLE, Op},
@@ -23,8 +23,8 @@ pub(crate) struct Item {
     /// Whether the poster's next notice comes after it or, for a notice, whether bytes come before
     /// it.
     pub(crate) tied: bool,
-    /// Tells a put that arrives in order from the ones before and after it to the same target, which
-    /// have the other of 1 and 2; 0 for whatever else.
+    /// Distinguishes a put that arrives in order from the ones before and after it to the same
+    /// target: it is 1 or 2, alternating from put to put; 0 for all other items.
     pub(crate) turn: u8,
     /// The target's region.
     pub(crate) region: u32,
@@ -57,17 +57,16 @@ pub(crate) enum ItemKind {
     /// A notice; `bits` is its data.
     Notice,
     Flush,
-    /// What is left of something whose poster has not been told yet.
+    /// A completed item whose poster has not been notified yet.
     Over,
-    /// What is left of something that failed because its target is lost, whose poster has not been
-    /// told yet.
+    /// An item that failed because its target is lost, and whose poster has not been notified yet.
     Lost,
-    /// What is left of something that came too late for a region (`bits`), whose poster has not
-    /// been told yet.
+    /// An item that came too late for a region (`bits`), and whose poster has not been notified
+    /// yet.
     Stale,
 }
 
-/// What an atomic does, or what a notice says besides its data.
+/// The operation of an atomic, or the contents of a notice besides its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Operand {
     None,
@@ -98,7 +97,7 @@ pub(crate) enum Phase {
     Posted,
     /// It has happened.
     Happened,
-    /// The poster's handle knows that it has happened.
+    /// The poster's handle has been notified.
     Complete,
 }
 
@@ -138,7 +137,7 @@ impl Item {
         }
     }
 
-    /// Records that it has happened and left `bits`; only its poster has yet to learn of it.
+    /// Records that it has happened and left `bits`; only the notification of its poster remains.
     pub(crate) fn happened(&mut self, bits: u64) {
         let blank = CellPart::default();
         *self = Item {
@@ -159,14 +158,14 @@ impl Item {
         if let Operand::Amo(amo) = self.operand { amo } else { Amo::Or(0) }
     }
 
-    /// For a notice, returns what the target gets.
+    /// For a notice, returns the notice that the target gets.
     pub(crate) fn notice(&self) -> Notice {
         let Operand::Notice { region, end } = self.operand else { panic!("{:?} is no notice", self.kind) };
         Notice { from: self.by, data: self.bits, region, end }
     }
 }
 
-/// Where a rank is.
+/// The state of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct At {
     pub(crate) local: LocalId,

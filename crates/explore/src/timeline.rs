@@ -1,5 +1,5 @@
-//! The line-by-line account of a run: who did what, where waits began, what arrived when, and what
-//! had not arrived at the end.
+//! The line-by-line account of a run: the acts of each rank, the beginning of each wait, the
+//! arrivals, and the operations that had not arrived at the end.
 
 use crate::{
     act::{Act, Answer},
@@ -19,7 +19,7 @@ pub(crate) struct Timeline {
     waits: BTreeSet<(Rank, String)>,
 }
 
-/// The most lines about what is still in flight at the end.
+/// The maximum number of lines about operations still in flight at the end.
 const MOST_UNDER_WAY: usize = 24;
 
 impl Timeline {
@@ -39,7 +39,7 @@ impl Timeline {
         }
     }
 
-    /// Adds what is still in flight, or not taken, at the end of the run.
+    /// Adds the operations still in flight, and the notices not taken, at the end of the run.
     pub(crate) fn ends(&mut self, cells: &Cells, state: &State) {
         let items = state.items.iter().filter_map(|item| Some((item.by, under_way(cells, item)?)));
         let notices = state
@@ -74,7 +74,7 @@ impl Timeline {
         );
     }
 
-    /// Records that the item at `place_of` of `state` is about to come too late.
+    /// Records that the item at `place_of` of `state` is about to be too late.
     fn comes_too_late(&mut self, cells: &Cells, state: &State, place_of: usize, dropped: Holding) {
         let item = &state.items[place_of];
         let what = match item.kind {

@@ -2,9 +2,9 @@
 //! the pieces of a put may arrive in any order, but after all pieces of its poster's earlier puts to
 //! the same target.
 //!
-//! Each put in flight has a turn, 1 or 2, other than that of the put before it. That tells the pieces
-//! of any put that may arrive from those of later ones, as only the oldest put arrives. The oldest
-//! one's turn is always 1, so that equal states look the same.
+//! Each put in flight has a turn, 1 or 2, other than that of the put before it. The turn
+//! distinguishes the pieces of the put that may arrive from those of later ones, as only the oldest
+//! put arrives. The oldest one's turn is always 1, so that equal states look the same.
 
 use crate::state::{Item, State};
 use rdma_fabric::Rank;
@@ -16,7 +16,8 @@ impl State {
         before.next().map_or(1, |last| 3 - last.turn)
     }
 
-    /// Returns whether the put at `place` may arrive: all that its poster put there before have.
+    /// Returns whether the put at `place` may arrive: all earlier puts of its poster to the target
+    /// have arrived.
     pub(crate) fn is_its_turn(&self, place: usize) -> bool {
         let Item { by, target, turn, .. } = self.items[place];
         turn == 0 || !self.items[..place].iter().any(|item| item.is_put_of(by, target) && item.turn != turn)

@@ -51,7 +51,8 @@ pub(crate) fn atomic(amo: Amo<u64>) -> String {
     }
 }
 
-/// Lists `all`, each as described by `each`, up to a bound, and says how many more there are.
+/// Lists `all`, each as described by `each`, up to a bound, and states the number of the remaining
+/// ones.
 fn listed<T>(all: &[T], each: impl Fn(&T) -> String) -> String {
     let told = all.iter().take(MOST_WORDS).map(each).collect::<Vec<_>>().join(", ");
     match all.len().saturating_sub(MOST_WORDS) {
@@ -62,7 +63,7 @@ fn listed<T>(all: &[T], each: impl Fn(&T) -> String) -> String {
     }
 }
 
-/// Describes what a rank that posts `op` does.
+/// Describes the posting of `op`.
 pub(crate) fn operation(cells: &Cells, op: &Op) -> String {
     let at = |part: &CellPart| place(cells, *part);
     let with =
@@ -110,7 +111,7 @@ pub(crate) fn under_way(cells: &Cells, item: &Item) -> Option<String> {
     }
 }
 
-/// Describes what a rank waits for when none of `acts` has brought it anything.
+/// Describes the condition that a rank waits for when no answer to `acts` has satisfied it.
 pub(crate) fn awaited(cells: &Cells, state: &State, rank: Rank, acts: &[Act]) -> String {
     let each = acts.iter().filter_map(|act| {
         Some(match act {
@@ -129,7 +130,7 @@ pub(crate) fn awaited(cells: &Cells, state: &State, rank: Rank, acts: &[Act]) ->
     each.collect::<Vec<_>>().join(", or ")
 }
 
-/// Describes what a program does, with all values.
+/// Describes an act of a program, with all values.
 pub(crate) fn exactly(cells: &Cells, act: &Act) -> String {
     match act {
         Act::Post(op) => operation(cells, op),
@@ -141,8 +142,8 @@ pub(crate) fn exactly(cells: &Cells, act: &Act) -> String {
     }
 }
 
-/// Describes what a program asks of the world or tells it, without values, which change while it
-/// does the same again and again. `None` for what is not its own doing.
+/// Describes a question or notification of a program, without values, which change while the
+/// program repeats the same acts. `None` for events that are not acts of the program.
 pub(crate) fn deed(cells: &Cells, act: &Act) -> Option<String> {
     let at = |part: &CellPart| place(cells, *part);
     Some(match act {

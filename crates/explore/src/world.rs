@@ -1,10 +1,10 @@
-//! What may happen next in a job, and how it is done.
+//! The possible moves of a job, and their execution.
 //!
 //! A *move* is one of these: an operation takes effect at its target (each cell separately), a
-//! notice arrives, a handle learns that its operation is complete, a clock reaches a deadline, a
-//! rank dies, another rank learns of a death, or a rank goes on. A rank goes on through everything
-//! that nobody else notices, and stops before its next act that others could distinguish from one
-//! done later: that is where another order could matter.
+//! notice arrives, a handle is notified that its operation is complete, a clock reaches a deadline,
+//! a rank dies, another rank learns of a death, or a rank runs. A running rank executes all acts
+//! that no other rank can observe, and stops before its next act that others could distinguish from
+//! one done later: that is where another order could matter.
 
 use crate::{
     act::{Act, Answer},
@@ -20,12 +20,12 @@ use std::rc::Rc;
 /// The number of acts of one rank in one move after which it will never wait.
 const SPINNING: u32 = 20_000;
 
-/// Something that may happen.
+/// A possible move.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Move {
-    /// A rank's CPU goes on.
+    /// A rank's CPU runs.
     Go(u8),
-    /// One task of a rank's CPU goes on.
+    /// One task of a rank's CPU runs.
     GoWith(u8, u8),
     /// The n-th part of the operations that a rank has in flight takes effect.
     Happen(u8, u8),
@@ -37,18 +37,19 @@ pub(crate) enum Move {
     Die(u8),
     /// The first learns that the second is lost.
     Learn(u8, u8),
-    /// What a dead rank has in flight is lost, when nobody is left to learn of the death.
+    /// The operations that a dead rank has in flight are lost, when no rank is left to learn of the
+    /// death.
     Vanish(u8),
 }
 
-/// Why a move was not completed.
+/// The reason why a move was not completed.
 #[derive(Debug)]
 pub(crate) enum Halt {
     /// Something is wrong.
     Failure(String),
     /// This rank's step is longer than the explorer's patience.
     Endless(Rank, LocalId),
-    /// A cell was wrongly taken for private: explore again.
+    /// A cell was wrongly treated as private: explore again.
     Again,
 }
 
@@ -57,21 +58,21 @@ pub(crate) struct World<'a> {
     pub(crate) order: PutOrder,
     /// Whether atomics are atomic against puts and stores, too.
     pub(crate) coherent: bool,
-    /// Whether a rank's atomics on its own memory are its CPU's, and so may come in the middle of
+    /// Whether a rank's atomics on its own memory are its CPU's, and so may occur in the middle of
     /// the network's.
     pub(crate) own_by_cpu: bool,
-    /// Whether acts that nobody else notices happen at once. Without this there are more states and
-    /// the same outcomes.
+    /// Whether acts that no other rank can observe happen at once. Otherwise there are more states
+    /// and the same outcomes.
     pub(crate) reduced: bool,
-    /// The first of the facts by which ranks say that their set-up is over, if one order of the
+    /// The first of the facts by which ranks declare the end of their set-up, if one order of the
     /// set-up is enough.
     pub(crate) set_up: Option<u32>,
-    /// The timeline of what happens, if one is wanted.
+    /// The timeline of the run, if one is wanted.
     pub(crate) timeline: Option<Timeline>,
 }
 
 impl World<'_> {
-    /// Returns the first state: every rank has come to its first act that others could notice.
+    /// Returns the first state: every rank has reached its first act that others could observe.
     pub(crate) fn start(&mut self, state: &mut State) -> Result<(), Halt> {
         for rank in 0..self.automaton.job.facts.ranks as u32 {
             let local = self.automaton.start(Rank::new(rank));
@@ -89,7 +90,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Does `which`, which is one of [`World::moves`].
+    /// Executes `which`, which is one of [`World::moves`].
     pub(crate) fn act(&mut self, state: &mut State, which: Move) -> Result<(), Halt> {
         match which {
             Move::Go(rank) | Move::GoWith(rank, _) | Move::Tick(rank)
@@ -128,7 +129,7 @@ impl World<'_> {
         }
     }
 
-    /// Returns where the n-th part of the operations of a rank stands.
+    /// Returns the place of the n-th part of the operations of a rank.
     fn place_of(state: &State, rank: u8, number: u8) -> Result<usize, Halt> {
         let rank = Rank::new(rank.into());
         let mut mine = (0..state.items.len()).filter(|place| state.items[*place].by == rank);
@@ -136,8 +137,8 @@ impl World<'_> {
         mine.nth(number as usize).ok_or_else(none)
     }
 
-    /// Lets a rank that waits for nothing else go on at once: nobody notices what it does up to its
-    /// next noticeable act.
+    /// Lets a rank that waits for nothing else continue at once: no other rank can observe its acts
+    /// up to its next observable one.
     pub(crate) fn go_on_at_once(&mut self, state: &mut State, rank: Rank) -> Result<(), Halt> {
         if state.losses.is_dead(rank) {
             return Ok(());
@@ -156,8 +157,8 @@ impl World<'_> {
         if self.automaton.job.cells.borrow().grown { Err(Halt::Again) } else { Ok(()) }
     }
 
-    /// Lets a rank go on through one act that others could notice, or none if it has already
-    /// `moved`, and then through all acts that they could not.
+    /// Runs a rank through one act that others could observe, or none if it has already `moved`,
+    /// and then through all acts that they could not.
     fn proceed(&mut self, state: &mut State, rank: Rank, mut task: Option<u8>, mut moved: bool) -> Result<(), Halt> {
         let mut local = state.ranks[rank.index()].local;
         let mut acts = 0;
@@ -204,7 +205,7 @@ impl World<'_> {
         self.rest(state, rank, local)
     }
 
-    /// Records what happens in the timeline, if there is one.
+    /// Records an event in the timeline, if there is one.
     pub(crate) fn note(&mut self, tell: impl FnOnce(&mut Timeline, &Cells)) {
         if let Some(timeline) = &mut self.timeline {
             tell(timeline, &self.automaton.job.cells.borrow());
@@ -235,7 +236,7 @@ impl World<'_> {
             Act::Load(part) | Act::Watch(part) | Act::Store(part, _) => {
                 !self.reduced || self.automaton.job.cells.borrow().is_shared(part.cell)
             }
-            // Invariants depend on facts, whoever changes them.
+            // Invariants depend on facts, no matter which rank changes them.
             Act::Fact(..) | Act::TryNotice | Act::NextNotice | Act::Test(_) | Act::Yield => true,
             // Only until the answer can't change any more.
             Act::IsLost(other) => {
@@ -243,7 +244,7 @@ impl World<'_> {
             }
             Act::Drop(_) => true,
             Act::IsDropped(holding) => !self.reduced || !state.drops.contains(*holding),
-            // At the same moment as the look at what is waited for.
+            // At the same moment as the check of the awaited condition.
             Act::LostAmong(_) => false,
             _ => !self.reduced,
         }

@@ -1,4 +1,4 @@
-//! Runs cases on a provider, and judges what became of their ranks.
+//! Runs cases on a provider, and judges the outcomes of their ranks.
 
 use crate::{Case, CaseProgram, RecordedProgram, watchdog::watch};
 use rdma_fabric::{FabricError, Rank};
@@ -37,7 +37,7 @@ impl Loss {
     }
 }
 
-/// What became of a rank.
+/// The outcome of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RankOutcome {
     /// Its program returned `Ok`, with this text.
@@ -61,20 +61,20 @@ impl fmt::Display for RankOutcome {
     }
 }
 
-/// What became of a job.
+/// The outcome of a job.
 #[derive(Clone, Debug)]
 pub struct JobReport {
     /// The outcome of each rank.
     pub outcomes: Vec<RankOutcome>,
-    /// What the provider says about the whole job: an error message if a rank was lost.
+    /// The provider's verdict about the whole job: an error message if a rank was lost.
     pub verdict: Result<(), String>,
 }
 
 impl JobReport {
-    /// Runs `program` as a job of `ranks` ranks in this process, by calling `run`, and reports what
-    /// became of each rank.
+    /// Runs `program` as a job of `ranks` ranks in this process, by calling `run`, and reports the
+    /// outcome of each rank.
     ///
-    /// `run` passes its argument to the provider as the program and returns how the job ended.
+    /// `run` passes its argument to the provider as the program and returns the outcome of the job.
     pub fn of_one_process<T, E: ToString>(
         program: &CaseProgram,
         ranks: usize,
@@ -85,14 +85,14 @@ impl JobReport {
         JobReport { outcomes: recorded.outcomes(), verdict }
     }
 
-    /// Returns a line for each rank in `which` that did not end well.
+    /// Returns a line for each rank in `which` that did not succeed.
     fn complaints(&self, which: impl Fn(usize) -> bool) -> String {
         let ranks = self.outcomes.iter().enumerate().filter(|(rank, _)| which(*rank));
         let bad = ranks.filter(|(_, outcome)| !matches!(outcome, RankOutcome::Ended(_)));
         bad.map(|(rank, outcome)| format!("\n  rank {rank} {outcome}")).collect()
     }
 
-    /// Panics with the complaints about `what` unless all ranks and the job ended well.
+    /// Panics with the complaints about `what` unless all ranks and the job succeeded.
     fn must_be_well(&self, what: &str) {
         let complaints = self.complaints(|_| true);
         if !complaints.is_empty() || self.verdict.is_err() {
@@ -101,8 +101,8 @@ impl JobReport {
         }
     }
 
-    /// Panics unless the last rank aborted the job, whose other ranks got the error that says so or
-    /// never ended; or all ended well because the provider can't abort jobs.
+    /// Panics unless the last rank aborted the job, whose other ranks got the corresponding error
+    /// or never ended; or all succeeded because the provider can't abort jobs.
     fn must_be_aborted(&self, what: &str) {
         let Err(verdict) = &self.verdict else { return self.must_be_well(what) };
         let (rank, (text, code)) = (Rank::new(self.outcomes.len() as u32 - 1), LAST_WORDS);
@@ -131,7 +131,7 @@ impl JobReport {
     }
 }
 
-/// What the last rank says in a case that aborts its job, and the code that it gives.
+/// The message of the last rank in a case that aborts its job, and its exit code.
 pub(crate) const LAST_WORDS: (&str, i32) = ("aborted on purpose", 7);
 
 /// A provider as the suite sees it: how to start a job, and the ways in which its ranks can be
@@ -141,7 +141,7 @@ pub trait TestBed {
     /// each kind.
     const LOSSES: &'static [Loss] = &[Loss::Fail, Loss::Panic];
 
-    /// Runs `program` once on `ranks` ranks, and reports what became of each rank.
+    /// Runs `program` once on `ranks` ranks, and reports the outcome of each rank.
     ///
     /// `test` is the full name of the calling test, with which the test binary can be executed
     /// again. `turn` is one of [`TestBed::turns`]. Returns `None` if the job belongs to another
@@ -162,7 +162,7 @@ pub trait TestBed {
     /// Runs a program with each number of ranks in `sizes`.
     ///
     /// # Panics
-    /// If a rank does not end well.
+    /// If a rank does not succeed.
     fn check(program: &CaseProgram, sizes: &[usize], test: &str) {
         for ranks in Self::sizes(sizes) {
             for turn in Self::turns() {
@@ -175,7 +175,7 @@ pub trait TestBed {
     /// Runs a program whose last rank is lost, in each of [`TestBed::LOSSES`].
     ///
     /// # Panics
-    /// Unless the last rank is lost in that way, all others end well, and the job fails.
+    /// Unless the last rank is lost in that way, all others succeed, and the job fails.
     fn check_losing(program: impl Fn(Loss) -> CaseProgram, sizes: &[usize], test: &str) {
         for ranks in Self::sizes(sizes) {
             for &loss in Self::LOSSES {
@@ -191,7 +191,7 @@ pub trait TestBed {
     /// Runs a program whose last rank aborts the job.
     ///
     /// # Panics
-    /// Unless the job ends with that rank's words, and no rank ends well; or all do, because the
+    /// Unless the job ends with that rank's message, and no rank succeeds; or all do, because the
     /// provider can't abort jobs.
     fn check_aborting(program: &CaseProgram, sizes: &[usize], test: &str) {
         for ranks in Self::sizes(sizes) {

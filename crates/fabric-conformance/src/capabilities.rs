@@ -1,5 +1,4 @@
-//! What a provider reports about itself, and what it was seen to do: a column of a table of
-//! providers.
+//! The reported and the observed properties of a provider: a column of a table of providers.
 
 use crate::{CaseProgram, RankOutcome, TestBed};
 use rdma_fabric::{
@@ -9,7 +8,7 @@ use rdma_fabric::{
 };
 use std::time::Duration;
 
-/// The row headings, in the order in which [`look`] finds their contents.
+/// The row headings, in the order in which [`look`] returns their contents.
 const ROWS: [&str; 20] = [
     "put order before atomics",
     "puts to one target visible in the order posted (x86-64)",
@@ -36,8 +35,8 @@ const ROWS: [&str; 20] = [
 /// The count at which counting stops.
 const MANY: u32 = 10_000;
 
-/// Returns what a provider reports of itself and was seen to do, by row. A job of its is run for
-/// `test`.
+/// Returns the reported and the observed properties of a provider, by row. One of its jobs is run
+/// for `test`.
 ///
 /// # Panics
 /// If the job fails.
@@ -59,7 +58,7 @@ fn at_most(found: u32) -> String {
     if found == MANY { format!("{MANY} and more") } else { found.to_string() }
 }
 
-/// Looks at what the provider does. Rank 0 returns a line for each row.
+/// Observes the behaviour of the provider. Rank 0 returns a line for each row.
 async fn look(fabric: Fabric) -> ProgramResult<String> {
     let mut world = Group::world(&fabric).await?;
     let region = fabric.alloc_symmetric(8).await?;
@@ -169,7 +168,8 @@ fn own_room(fabric: &Fabric) -> ProgramResult<u32> {
     Ok(MANY)
 }
 
-/// Counts notices that find room at a rank that takes none. Room in the own queue may come back.
+/// Counts notices that find room at a rank that takes none. Room in the own queue may become free
+/// again.
 async fn notice_room(fabric: &Fabric, peer: Rank, region: &Region) -> ProgramResult<u32> {
     let to = fabric.remote_span::<u64>(region.at(peer, 0), 1)?;
     let (mut count, mut vain) = (0, 0);

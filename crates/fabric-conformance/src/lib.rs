@@ -6,7 +6,7 @@
 //! sentence that was broken. A provider is accepted by passing all cases.
 //!
 //! # Use
-//! Implement [`TestBed`], which runs a program as a job of n ranks and reports what became of each
+//! Implement [`TestBed`], which runs a program as a job of n ranks and reports the outcome of each
 //! rank. Pass it to [`suite!`] in an integration test, which defines one `#[test]` for each case:
 //!
 //! ```no_run
@@ -30,9 +30,9 @@
 //! again for the same test; each such process finds that it is a rank. The provider reports
 //! [`RankOutcome`]s itself and adds [`Loss::Kill`] to its [`TestBed::LOSSES`].
 //!
-//! Cases for facilities that a provider may lack (atomics, control queues, gates, hardware barriers,
-//! multicasts, memory without a key, registering existing memory) are not skipped: they check that a
-//! provider without the facility says so.
+//! Cases for facilities that a provider may lack (atomics, control queues, gates, hardware
+//! barriers, multicasts, memory without a key, registering existing memory) are not skipped: they
+//! check that a provider without the facility reports this.
 
 #![forbid(unsafe_code)]
 

@@ -48,7 +48,7 @@ impl Program for CaseProgram {
     }
 }
 
-/// A [`CaseProgram`] that records what became of each of its ranks, for providers that run all
+/// A [`CaseProgram`] that records the outcome of each of its ranks, for providers that run all
 /// ranks in this process.
 #[derive(Debug)]
 pub struct RecordedProgram {

@@ -1,4 +1,4 @@
-//! Macros that end a case with what was wrong.
+//! Macros that end a case with a description of the failure.
 
 /// Ends the calling case, which returns a [`ProgramResult`](rdma_fabric::ProgramResult), with this
 /// text unless the condition holds.

@@ -61,8 +61,8 @@ fn tests() -> MutexGuard<'static, Tests> {
     TESTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Watches the calling thread until it ends, anew with each call; a test harness runs each test on
-/// a thread with the test's name.
+/// Watches the calling thread until it ends; each call restarts the watch. A test harness runs each
+/// test on a thread with the test's name.
 ///
 /// # Panics
 /// As [`watch`].
@@ -140,7 +140,8 @@ fn expire(tests: &Tests) -> ! {
             _ => format!("watchdog: in progress as well: {name}\n"),
         };
     }
-    // A test harness captures what macros print. If standard error is closed, there is no reader.
+    // A test harness captures the output of macros. If standard error is closed, there is no
+    // reader.
     let _ = stderr().write_all(text.as_bytes());
     process::abort();
 }

@@ -1,9 +1,9 @@
 //! Raw bindings to [libfabric](https://ofiwg.github.io/libfabric/) (OFI), 1.17 or later.
 //!
-//! Without the feature `ofi`, which is off by default, this crate is empty. With it the names of
-//! libfabric's headers stand here as C has them: `fi_*` functions, its static inline ones included,
-//! types, and `FI_*` constants. All functions are unsafe; the manual pages of libfabric say what
-//! they ask of their callers. `fabric-ofi` is the safe layer above.
+//! Without the feature `ofi`, which is off by default, this crate is empty. With it, the crate
+//! contains the items of libfabric's headers under their C names: `fi_*` functions, including the
+//! static inline ones, types, and `FI_*` constants. All functions are unsafe; the manual pages of
+//! libfabric state their requirements. `fabric-ofi` is the safe layer above.
 
 #[cfg(feature = "ofi")]
 mod bindings {

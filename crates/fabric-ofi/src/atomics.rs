@@ -1,18 +1,18 @@
-//! Which atomics an endpoint has.
+//! The atomics of an endpoint.
 
 use crate::Amo;
 use fabric_ofi_sys as sys;
 
-/// What an atomic does to a word.
+/// The operation of an atomic on a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicKind {
-    /// Loads. There is only the fetching one.
+    /// Load, which is always fetching.
     Read,
-    /// Adds.
+    /// Addition.
     Sum,
-    /// Stores.
+    /// Store.
     Swap,
-    /// Stores if the word equals another.
+    /// Store if the word equals an operand.
     CompareSwap,
     /// Bitwise or.
     Or,
@@ -26,7 +26,7 @@ impl AtomicKind {
     /// All of them.
     pub const ALL: [Self; 7] = [Self::Read, Self::Sum, Self::Swap, Self::CompareSwap, Self::Or, Self::And, Self::Xor];
 
-    /// Returns what an atomic does.
+    /// Returns the operation of an atomic.
     pub fn of<W>(amo: Amo<W>) -> Self {
         match amo {
             Amo::Add(_) => Self::Sum,
@@ -38,7 +38,7 @@ impl AtomicKind {
         }
     }
 
-    /// Returns its name, as tables show it.
+    /// Returns its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -52,16 +52,16 @@ impl AtomicKind {
     }
 }
 
-/// The kind of a word that atomics change.
+/// The type of a word in atomics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WordKind {
-    /// 32 bits without sign.
+    /// Unsigned, 32 bits.
     U32,
-    /// 32 bits with sign.
+    /// Signed, 32 bits.
     I32,
-    /// 64 bits without sign.
+    /// Unsigned, 64 bits.
     U64,
-    /// 64 bits with sign.
+    /// Signed, 64 bits.
     I64,
 }
 
@@ -80,7 +80,7 @@ impl WordKind {
     }
 }
 
-/// Returns libfabric's number for what an atomic does.
+/// Returns libfabric's number for an operation.
 pub(crate) fn operation(kind: AtomicKind) -> sys::fi_op {
     match kind {
         AtomicKind::Read => sys::FI_ATOMIC_READ,
@@ -103,7 +103,7 @@ pub(crate) fn datatype(word: WordKind) -> sys::fi_datatype {
     }
 }
 
-/// The atomics that an endpoint has, each asked for by itself.
+/// The atomics of an endpoint, each of which was queried separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Atomics(u64);
 
@@ -112,7 +112,7 @@ impl Atomics {
         1 << ((word as u32 * 7 + kind as u32) * 2 + u32::from(fetching))
     }
 
-    /// Returns those that `is_there` finds.
+    /// Returns the atomics for which `is_there` returns `true`.
     pub(crate) fn found(mut is_there: impl FnMut(WordKind, AtomicKind, bool) -> bool) -> Self {
         let mut all = Self::default();
         for word in WordKind::ALL {
@@ -130,14 +130,14 @@ impl Atomics {
         self.0 = if there { self.0 | bit } else { self.0 & !bit };
     }
 
-    /// Returns whether there is this operation on this kind of word; `fetching` if it has to bring
-    /// back what was there before. A read and a compare-swap always do.
+    /// Returns whether this operation on this kind of word is supported; `fetching` if it must
+    /// return the previous value. A read and a compare-swap always do.
     pub fn has(self, word: WordKind, kind: AtomicKind, fetching: bool) -> bool {
         self.0 & Self::bit(word, kind, fetching) != 0
     }
 
-    /// Returns the first that is not there of what words of 4 and 8 bytes need: loads and fetching
-    /// changes, of which a swap is a store as well.
+    /// Returns the first missing atomic of those that words of 4 and 8 bytes need: loads and
+    /// fetching changes, of which a swap is a store as well.
     pub(crate) fn lacks(self) -> Option<(AtomicKind, usize)> {
         let both = |kind| [(kind, WordKind::U32, 4), (kind, WordKind::U64, 8)];
         let missing = |(kind, word, _): &(AtomicKind, WordKind, usize)| !self.has(*word, *kind, true);

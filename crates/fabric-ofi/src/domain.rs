@@ -1,4 +1,4 @@
-//! Domains: what regions and endpoints are opened in.
+//! Domains, in which regions and endpoints are opened.
 
 use crate::{
     Offer, Region,
@@ -12,14 +12,14 @@ use std::{
     sync::Arc,
 };
 
-/// How often another key is tried if one is taken.
+/// Maximum number of keys to try, as keys may be in use.
 const KEYS: usize = 8;
-/// Providers whose queues have descriptors that tell only what has been found, and find nothing unless
-/// they are asked.
+/// Providers whose descriptors signal only completions that have been detected, and which detect
+/// nothing unless they are polled.
 const SILENT: [&str; 1] = ["sockets"];
 
-/// An open domain of a provider. Clones are the same domain, which is closed after all regions,
-/// endpoints and operations of it.
+/// An open domain of a provider. Clones are the same domain, which is closed after all of its
+/// regions, endpoints and operations.
 #[derive(Clone, Debug)]
 pub struct Domain {
     raw: Arc<raw::Domain>,
@@ -39,16 +39,16 @@ impl Domain {
         Self::open_untried(offer.info.clone())
     }
 
-    /// Opens what has no verdict yet.
+    /// Opens an offer that has no verdict yet.
     pub(crate) fn open_untried(info: Arc<raw::Info>) -> Result<Self> {
         let facts = Arc::new(info.facts());
         let raw = raw::Domain::open(info).map_err(|failed| OfiError::call(failed, &facts.provider))?;
         Ok(Self { raw, facts })
     }
 
-    /// Registers `bytes` bytes of zeros.
+    /// Registers `bytes` zeroed bytes.
     ///
-    /// The key is the provider's, or random.
+    /// The key is chosen by the provider, or random.
     ///
     /// # Errors
     /// [`OfiError::Memory`], also for 0 bytes; [`OfiError::Random`], [`OfiError::Call`].
@@ -87,23 +87,24 @@ impl Domain {
         &self.facts.provider
     }
 
-    /// Returns how many bytes one put or get may have.
+    /// Returns the maximum number of bytes of a put or get.
     pub fn longest(&self) -> usize {
         self.facts.longest
     }
 
-    /// Returns whether descriptors of completion queues wake who sleeps on them.
+    /// Returns whether descriptors of completion queues wake a thread that sleeps on them.
     pub(crate) fn wakes(&self) -> bool {
         !SILENT.contains(&self.provider())
     }
 
-    /// Returns how many bytes dropped regions and endpoints still take, for bytes that come late;
-    /// pages of this crate are given back. It is 0 when no endpoint of the domain is open.
+    /// Returns the number of bytes of dropped regions and endpoints that stay mapped because bytes
+    /// may arrive late; the pages of this crate's memory among them are returned to the system. It
+    /// is 0 when no endpoint of the domain is open.
     pub fn retired_bytes(&self) -> usize {
         self.raw.retired_bytes()
     }
 
-    /// Returns the same domain with a lower limit of what one put or get may have.
+    /// Returns the same domain with a lower limit for a put or get.
     #[cfg(test)]
     pub(crate) fn limited(&self, longest: usize) -> Self {
         Self { raw: self.raw.clone(), facts: Arc::new(Facts { longest, ..(*self.facts).clone() }) }

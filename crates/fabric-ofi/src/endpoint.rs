@@ -18,30 +18,31 @@ use std::{
     },
 };
 
-/// The longest address that is a text, with its zero.
+/// The longest text address, including its terminating zero.
 const LONGEST_TEXT: usize = 64;
 const _: () = assert!(LONGEST_TEXT <= LONGEST_ADDRESS);
-/// How many endpoints are opened until one has a name that nobody else has.
+/// Maximum number of endpoints to open until one has an unused name.
 const NAMES: usize = 16;
 
-/// A reliable datagram endpoint with a completion queue and peers of its own: one for each thread.
+/// A reliable datagram endpoint with its own completion queue and peers: one for each thread.
 ///
-/// Posts return `true` if the operation is under way, and `false` if there is no room for it now,
-/// after which nothing has happened; they never wait. [`Endpoint::progress`] tells by the caller's
-/// tag when an operation is over, also if the provider has refused it at once: a put when its bytes are visible at the peer, a get and an atomic
-/// when they have brought what they bring, a message when it has left. Puts, gets and atomics are
-/// not ordered unless the first is over before the second is posted; messages to a peer are.
+/// Posts return `true` if the operation was accepted, and `false`, without any effect, if there is
+/// no room for it now; they never block. [`Endpoint::progress`] reports the completion of an
+/// operation by the caller's tag, also if the provider has refused it immediately. A put completes
+/// when its bytes are visible at the peer, a get or an atomic when its result has arrived, a
+/// message when it has been sent. Puts, gets and atomics are not ordered unless the first completes
+/// before the second is posted; messages to a peer are ordered.
 ///
-/// A wrong key changes nothing at the target, and is told as the provider likes: by an error of the
-/// operation (`tcp;ofi_rxm`, `sockets`), or not at all (`shm`). An operation that is never answered
-/// keeps its slot, as those to a peer that is gone may, to which there may also be no room for ever;
-/// over `shm` it hides the answers to all later ones, until the endpoint is closed and another is
-/// opened. Over `shm` a post to a peer that was killed may even never return, if the peer held its
-/// lock then.
+/// A wrong key changes nothing at the target. Whether it is reported depends on the provider: as an
+/// error of the operation (`tcp;ofi_rxm`, `sockets`), or not at all (`shm`). An operation that is
+/// never answered keeps its slot. This can happen to operations to a peer that has terminated, to
+/// which there may also never be room again. Over `shm`, such an operation hides the answers to all
+/// later ones until the endpoint is closed and another one is opened. Over `shm`, a post to a peer
+/// that was killed may even never return, if the peer held its lock at that time.
 ///
-/// A closed endpoint, which is a dropped one, receives nothing: no puts of peers, no messages. What
-/// was under way is abandoned. Memory that its gets and atomics would have written stays mapped for
-/// ever, since over `shm` the peer may still write it.
+/// A closed endpoint, that is, a dropped one, receives no puts and no messages. Its operations in
+/// flight are abandoned. The memory that its gets and atomics would have written stays mapped
+/// forever, because over `shm` the peer may still write it.
 #[derive(Debug)]
 pub struct Endpoint {
     pub(crate) raw: raw::Endpoint,
@@ -50,7 +51,7 @@ pub struct Endpoint {
     pub(crate) atomics: Atomics,
     limits: Limits,
     number: u64,
-    /// It is `Send` and not `Sync`.
+    /// The endpoint is `Send` and not `Sync`.
     one_thread: PhantomData<Cell<()>>,
 }
 
@@ -62,8 +63,8 @@ impl Endpoint {
     pub fn open(domain: &Domain, options: EndpointOptions) -> Result<Self> {
         let busy =
             |error: &OfiError| matches!(error, OfiError::Call { code, .. } if *code == fabric_ofi_sys::FI_EBUSY as i32);
-        // Over `shm` what a killed process of the same number has left keeps a name taken; the next
-        // endpoint has another one.
+        // Over `shm`, the remains of a killed process with the same process id keep a name in use;
+        // the next endpoint has another name.
         let mut tries = NAMES;
         loop {
             tries -= 1;
@@ -109,7 +110,7 @@ impl Endpoint {
         self.name.to_bytes()
     }
 
-    /// Adds a peer by its name. Nothing is sent: whether there is such a peer turns out later.
+    /// Adds a peer by its name. Nothing is sent: a missing peer is detected later.
     ///
     /// # Errors
     /// [`OfiError::Name`], [`OfiError::Call`].
@@ -120,12 +121,12 @@ impl Endpoint {
         Ok(Peer { endpoint: self.number, index })
     }
 
-    /// Returns the atomics that it has, each asked for by itself.
+    /// Returns its atomics, each of which was queried separately.
     pub fn atomics(&self) -> Atomics {
         self.atomics
     }
 
-    /// Returns what it can do.
+    /// Returns its limits.
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -135,12 +136,12 @@ impl Endpoint {
         &self.domain
     }
 
-    /// Posts a message of these bytes, one after the other, which are copied before the call
-    /// returns. It is over when it has left, not when it has arrived.
+    /// Posts a message that consists of these slices, in order, which are copied before the call
+    /// returns. It completes when it has been sent, not when it has arrived.
     ///
     /// # Errors
     /// [`OfiError::TooLong`], [`OfiError::Foreign`]; [`OfiError::Memory`], [`OfiError::Random`],
-    /// [`OfiError::Call`] if there has to be a new buffer and can't be.
+    /// [`OfiError::Call`] if a new buffer is needed and can't be made.
     pub fn send(&mut self, peer: Peer, bytes: &[&[u8]], tag: u64) -> Result<bool> {
         let (bytes, remote) = (Bytes::Copied(bytes), self.remote(peer, 0, 0)?);
         let len = bytes.len();
@@ -149,13 +150,13 @@ impl Endpoint {
         Ok(self.raw.post(Work::Send(bytes), holds, remote, tag))
     }
 
-    /// Posts a put to `offset` in a peer's region. If there are `data`, the peer is told them when
-    /// the bytes are there.
+    /// Posts a put to `offset` in a peer's region. If there is `data`, the peer receives it after
+    /// the bytes have arrived.
     ///
     /// # Errors
     /// [`OfiError::OutOfBounds`], [`OfiError::TooLong`], [`OfiError::Foreign`];
-    /// [`OfiError::Memory`], [`OfiError::Random`], [`OfiError::Call`] if there has to be a new
-    /// buffer and can't be.
+    /// [`OfiError::Memory`], [`OfiError::Random`], [`OfiError::Call`] if a new buffer is needed and
+    /// can't be made.
     pub fn put(
         &mut self,
         peer: Peer,
@@ -181,7 +182,7 @@ impl Endpoint {
         }
     }
 
-    /// Posts a get of bytes from `offset` on in a peer's region.
+    /// Posts a get of the bytes at `offset` in a peer's region.
     ///
     /// # Errors
     /// As for [`Endpoint::put`].
@@ -205,23 +206,23 @@ impl Endpoint {
         Ok(self.raw.post(Work::Get(len), holds, remote, tag))
     }
 
-    /// Lets the provider work, for peers' operations too, and tells what is over and what has
-    /// arrived: some events at a time, of which it returns the number.
+    /// Lets the provider make progress, also for peers' operations, and reports completions and
+    /// arrivals to `sink`, a limited number at a time. Returns the number of events.
     ///
     /// # Errors
-    /// [`OfiError::Call`]: the endpoint is no use any more.
+    /// [`OfiError::Call`]: the endpoint is no longer usable.
     pub fn progress(&mut self, sink: &mut dyn FnMut(Event<'_>)) -> Result<usize> {
         self.raw.progress(sink).map_err(|failed| self.failed(failed))
     }
 
-    /// Returns what `poll(2)` can sleep on until there may be an event; none if it was not wanted,
-    /// or the provider has none. Only after [`Endpoint::may_sleep`].
+    /// Returns the descriptor on which `poll(2)` sleeps until there may be an event; `None` if it
+    /// was not requested, or the provider has none. Use it only after [`Endpoint::may_sleep`].
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.raw.descriptor()
     }
 
-    /// Returns whether whoever now sleeps on the descriptor is woken by what comes: without a
-    /// descriptor never; else not if there are events already, which [`Endpoint::progress`] tells.
+    /// Returns whether the next event wakes a thread that now sleeps on the descriptor. Returns
+    /// `false` if there is no descriptor, or if [`Endpoint::progress`] has events to report.
     ///
     /// # Errors
     /// [`OfiError::Call`].
@@ -241,7 +242,7 @@ impl Endpoint {
     }
 
     fn span(&self, region: &Region, bytes: Range<usize>) -> Result<raw::Span> {
-        // A range that runs backwards is as long as can't be.
+        // The length of a reversed range exceeds every limit.
         let len = if bytes.start <= bytes.end { bytes.end - bytes.start } else { usize::MAX };
         let span = region.span(bytes.start, len)?;
         if !Arc::ptr_eq(span.registration().domain(), self.raw.domain()) {

@@ -1,4 +1,4 @@
-//! What goes wrong.
+//! Errors.
 
 use crate::{AtomicKind, probe::Reason, raw};
 use core::fmt;
@@ -7,7 +7,7 @@ use std::io;
 /// A result with [`OfiError`].
 pub type Result<T> = core::result::Result<T, OfiError>;
 
-/// What a completion queue says of an operation that failed.
+/// The error of a failed operation, as a completion queue reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reply {
@@ -31,44 +31,44 @@ impl fmt::Display for Reply {
     }
 }
 
-/// What is wrong with an endpoint's name.
+/// Why an endpoint's name can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadName {
-    /// The bytes do not start as names do, or end too early or too late.
+    /// The bytes do not start as names do, or have a wrong length.
     #[error("these {len} bytes are no name of an endpoint")]
     Form {
-        /// How many bytes there are.
+        /// Number of bytes.
         len: usize,
     },
-    /// Endpoints of different providers do not understand each other.
+    /// Endpoints of different providers can't communicate.
     #[error("the peer uses provider {theirs}, this endpoint {ours}")]
     Provider {
         /// This endpoint's provider.
         ours: String,
-        /// The peer's.
+        /// The peer's provider.
         theirs: String,
     },
-    /// The address is of another form than this endpoint's.
+    /// The address has another format or length than this endpoint's.
     #[error("the peer's address has form {theirs} and {len} bytes, this endpoint's form {ours}")]
     Address {
-        /// This endpoint's form, as libfabric numbers them.
+        /// This endpoint's format, as numbered by libfabric.
         ours: u32,
-        /// The peer's.
+        /// The peer's format.
         theirs: u32,
         /// The length of the peer's address.
         len: usize,
     },
 }
 
-/// What goes wrong with libfabric. Peers are numbered as the endpoint inserted them, from 0.
+/// An error of libfabric or of its use. Peers are numbered in the order of their insertion, from 0.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OfiError {
-    /// A call failed.
+    /// A libfabric call failed.
     #[error("{call} of provider {provider}: {text} (code {code})")]
     Call {
-        /// The call of libfabric.
+        /// The libfabric call.
         call: &'static str,
         /// The provider, or `any`.
         provider: String,
@@ -77,41 +77,42 @@ pub enum OfiError {
         /// libfabric's text for it.
         text: String,
     },
-    /// Bytes that are not in the memory.
+    /// The bytes are not in the region.
     #[error("{len} bytes from {offset} on are not in {whose} region of {size} bytes with key {key:#x}")]
     OutOfBounds {
         /// `own` or `remote`.
         whose: &'static str,
         /// The region's key.
         key: u64,
-        /// The first byte.
+        /// The offset of the first byte.
         offset: u64,
-        /// How many.
+        /// Number of bytes.
         len: usize,
         /// The region's size in bytes.
         size: u64,
     },
-    /// A word that is not at a multiple of its size.
+    /// The word is not at a multiple of its size, or its size is not supported.
     #[error("a word of {width} bytes at {offset} in the region with key {key:#x}: no multiple, or no such words")]
     Misaligned {
         /// The region's key.
         key: u64,
-        /// Where.
+        /// The offset of the word.
         offset: u64,
-        /// The word's size in bytes, which is 4 or 8 where there are such words.
+        /// The word's size in bytes; 4 and 8 are supported.
         width: usize,
     },
-    /// An atomic that the endpoint does not have.
+    /// The endpoint does not have this atomic.
     #[error("provider {provider} has no fetching {} on words of {width} bytes", kind.name())]
     NoAtomic {
         /// The provider.
         provider: String,
-        /// What the atomic does.
+        /// The operation of the atomic.
         kind: AtomicKind,
         /// The word's size in bytes.
         width: usize,
     },
-    /// Atomics of the network for words of ranks that share memory, whose CPUs use the same words.
+    /// Atomics by the network for words of ranks that share memory, whose CPUs access the same
+    /// words.
     #[error(
         "atomics by the network need one rank on each node: ranks {} and {} are both on node {node}",
         ranks[0], ranks[1]
@@ -119,57 +120,57 @@ pub enum OfiError {
     SharedNode {
         /// The node.
         node: u32,
-        /// Two ranks of it.
+        /// Two ranks on it.
         ranks: [u32; 2],
     },
-    /// More bytes than a message or a put or get may have.
+    /// More bytes than a message, put or get may have.
     #[error("{len} bytes by one operation, which may have at most {limit}")]
     TooLong {
-        /// How many bytes.
+        /// Number of bytes.
         len: usize,
         /// The limit.
         limit: usize,
     },
-    /// A peer or a region of another endpoint or domain.
+    /// A peer of another endpoint, or a region of another domain.
     #[error("this {what} belongs to another endpoint or domain")]
     Foreign {
         /// `peer` or `region`.
         what: &'static str,
     },
-    /// Bytes that are no name that this endpoint can use.
+    /// The bytes are not a name that this endpoint can use.
     #[error(transparent)]
     Name(#[from] BadName),
-    /// Bytes that are no remote key.
+    /// The bytes are not a remote key.
     #[error("these {len} bytes are no remote key")]
     Key {
-        /// How many bytes there are.
+        /// Number of bytes.
         len: usize,
     },
-    /// A name of a provider or domain that libfabric can't be asked for.
+    /// The name of a provider or domain that libfabric can't accept.
     #[error("{name:?} can't be the name of a provider or domain")]
     Wanted {
         /// The name.
         name: String,
     },
-    /// An offer that has not all that is needed.
+    /// The offer lacks a requirement.
     #[error("provider {provider}, domain {domain}: {reason}")]
     Unusable {
         /// The provider.
         provider: String,
         /// Its domain.
         domain: String,
-        /// What is missing.
+        /// The missing requirement.
         reason: Reason,
     },
-    /// There was no memory, or an empty region was asked for.
+    /// The memory could not be allocated, or an empty region was requested.
     #[error("{bytes} bytes of memory: {source}")]
     Memory {
-        /// How many bytes.
+        /// Number of bytes.
         bytes: usize,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system gave no random numbers for a key.
+    /// The system returned no random numbers for a key.
     #[error("random numbers for a key: {0}")]
     Random(#[source] io::Error),
 }

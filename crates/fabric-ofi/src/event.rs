@@ -1,46 +1,47 @@
-//! What an endpoint tells its owner.
+//! Events of an endpoint.
 
 use crate::{Peer, error::Reply};
 
-/// What an endpoint tells when it makes progress.
+/// An event that an endpoint reports when it makes progress.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// An operation of this endpoint is over.
+    /// An operation of this endpoint has completed.
     Over {
-        /// The caller's, as it was posted with.
+        /// The tag with which the caller posted it.
         tag: u64,
-        /// What it has brought, or why it failed.
+        /// Its result, or why it failed.
         outcome: core::result::Result<Brought<'a>, Failure>,
     },
-    /// A peer's message. Messages of one peer come in the order in which they were sent.
+    /// A message of a peer. Messages of one peer arrive in the order in which they were sent.
     Message(&'a [u8]),
-    /// The data of a peer's put, whose bytes are here.
+    /// The data of a peer's put, whose bytes have arrived.
     Data(u64),
-    /// An error that is no operation's of this endpoint, such as a peer's with a wrong key.
+    /// An error that does not belong to an operation of this endpoint, such as a peer's access with
+    /// a wrong key.
     Fault(Reply),
 }
 
-/// What an operation has brought.
+/// The result of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Brought<'a> {
-    /// Puts, messages and gets into regions bring nothing.
+    /// Puts, messages and gets into regions have no result.
     Nothing,
     /// The bytes of a get into a buffer of the endpoint.
     Bytes(&'a [u8]),
-    /// What an atomic has found; a word of 4 bytes with zeros above it.
+    /// The word that an atomic has found; a word of 4 bytes is extended with zeros.
     Word(u64),
 }
 
-/// Why an operation failed, and which one it was. Whether it was carried out is not known.
+/// A failed operation and its error. Whether it was executed is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call} at peer {}: {reply}", peer.index())]
 #[non_exhaustive]
 pub struct Failure {
-    /// The call of libfabric that posted it.
+    /// The libfabric call that posted it.
     pub call: &'static str,
     /// The peer.
     pub peer: Peer,
-    /// What the provider says.
+    /// The provider's error.
     pub reply: Reply,
 }

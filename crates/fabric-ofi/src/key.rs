@@ -1,23 +1,23 @@
-//! What a peer has to know of a region.
+//! Remote keys, with which peers access a region.
 
 use crate::error::{OfiError, Result};
 
-/// Where a region is and the key that opens it: plain data that the owner sends to its peers.
+/// The location of a region and its key: plain data that the owner sends to its peers.
 ///
-/// Who made it up reaches nothing: the target's provider compares key and bounds.
+/// A forged key gives no access: the target's provider checks key and bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RemoteKey {
     pub(crate) key: u64,
-    /// The address of the first byte, as the provider counts.
+    /// The address of the first byte, as counted by the provider.
     pub(crate) base: u64,
     pub(crate) len: u64,
 }
 
 impl RemoteKey {
-    /// How many bytes it takes.
+    /// Number of bytes of an encoded key.
     pub const BYTES: usize = 24;
 
-    /// Returns it as bytes, the same on all machines.
+    /// Encodes the key, in the same way on all machines.
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         for (to, from) in bytes.chunks_exact_mut(8).zip([self.key, self.base, self.len]) {
@@ -26,7 +26,7 @@ impl RemoteKey {
         bytes
     }
 
-    /// Returns it from bytes; any 24 bytes are a key, perhaps one that opens nothing.
+    /// Decodes a key. Any 24 bytes are a key, though perhaps not of any region.
     ///
     /// # Errors
     /// [`OfiError::Key`] if there are not 24 bytes.

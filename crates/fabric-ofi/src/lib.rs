@@ -1,24 +1,24 @@
-//! libfabric (OFI) below one-sided communication: what it offers on a machine, and a bare layer
-//! over it that is safe to own.
+//! libfabric (OFI) for one-sided communication: the offers of a machine, and a thin safe layer over
+//! libfabric.
 //!
 //! Without the feature `ofi`, which is off by default, this crate is empty and needs no library.
-//! With it, `probe` tells what libfabric offers here and what is missing for the contract of
-//! `rdma-fabric`, found by trying, not from what providers claim; and `Domain`, `Region` and
-//! `Endpoint` are registered memory and reliable datagram endpoints that put, get, change remote
-//! words and send messages. `cluster` is a provider of `rdma-fabric` over them, for jobs on several
-//! nodes.
+//! With it, `probe` reports the offers of libfabric on this machine, and for each of them whether
+//! it meets the contract of `rdma-fabric`, as found by trials instead of the claims of providers.
+//! `Domain`, `Region` and `Endpoint` are registered memory and reliable datagram endpoints that
+//! put, get, change remote words and send messages. `cluster` is a provider of `rdma-fabric` over
+//! them, for jobs on several nodes.
 //!
-//! # Who makes progress
-//! Providers in software answer a peer only while this process calls [`Endpoint::progress`]. A rank
-//! that computes stalls those that use its memory.
+//! # Progress
+//! Software providers answer peers only while this process calls [`Endpoint::progress`]. A rank
+//! that computes stalls the ranks that access its memory.
 //!
 //! # Safety of memory
-//! Memory of a [`Region`] is written by NICs and by other processes at any time, so it is read and
-//! written by copying. It is registered as long as the region or an operation under way holds it.
-//! Afterwards it stays mapped until no endpoint of its domain is open, for bytes that come late.
+//! NICs and other processes write the memory of a [`Region`] at any time, so it is read and written
+//! by copying. It is registered as long as the region or an operation in flight holds it. After
+//! that it stays mapped until no endpoint of its domain is open, because bytes may arrive late.
 //!
-//! What libfabric sends is neither authenticated nor encrypted: whoever can reach an endpoint's
-//! address and knows a key may use the memory.
+//! libfabric neither authenticates nor encrypts its messages: any process that can reach an
+//! endpoint's address and knows a key can access the memory.
 #![cfg_attr(not(feature = "ofi"), allow(rustdoc::broken_intra_doc_links))]
 #![cfg(feature = "ofi")]
 
@@ -40,18 +40,19 @@ mod slots;
 mod verdict;
 mod words;
 
-/// Gives signals that a library of libfabric's handles their default effect, and returns these signals.
+/// Restores the default action of signals that libraries of libfabric handle, and returns these
+/// signals.
 ///
-/// The libraries of InfiniPath and Omni-Path, which libfabric is linked against on many systems, install
-/// handlers when a program is loaded: SIGINT and SIGTERM then end it with code 1, whatever else handles
-/// them, and SIGSEGV is reported as that code. Call this at the start of `main`, before handlers of the
-/// program's own; `onesided::launch` does. Variables prevent it too, if they are there when the program is
-/// loaded: [`NO_HANDLERS`].
+/// The libraries of InfiniPath and Omni-Path, which libfabric is linked against on many systems,
+/// install handlers when a program is loaded: SIGINT and SIGTERM then end it with code 1,
+/// regardless of other handlers, and SIGSEGV is reported as that code. Call this at the start of
+/// `main`, before the program installs its own handlers; `onesided::launch` does. The environment
+/// variables [`NO_HANDLERS`] also prevent the handlers, if they are set when the program is loaded.
 pub fn release_signals() -> Vec<i32> {
     raw::release_signals()
 }
 
-/// The variables that, if set, keep those libraries from installing handlers.
+/// Environment variables that, if set, keep these libraries from installing handlers.
 pub const NO_HANDLERS: [&str; 2] = ["HFI_NO_BACKTRACE", "IPATH_NO_BACKTRACE"];
 
 pub use {

@@ -2,15 +2,15 @@
 
 use crate::error::BadName;
 
-/// What names start with: a mark, and the version of their form.
+/// The start of all names: a magic number, and the version of the encoding.
 const MARK: [u8; 4] = *b"OFI\x01";
-/// The number of the one form of addresses that are texts.
+/// The number of the address format for texts.
 const TEXT: u32 = fabric_ofi_sys::FI_ADDR_STR;
 
-/// An address with what a peer needs to know before it uses it.
+/// An address, and the data with which a peer checks that it can use it.
 ///
-/// As bytes: the mark, the address's form (4, little end first), the length of the provider's name
-/// (1), that name, the address.
+/// As bytes: the magic number, the address format (4 bytes, little-endian), the length of the
+/// provider's name (1 byte), that name, the address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
     pub(crate) provider: String,
@@ -41,9 +41,10 @@ impl Name {
         read().ok_or(BadName::Form { len: bytes.len() })
     }
 
-    /// Returns the peer's address if an endpoint that is called `self` can use it.
+    /// Returns the peer's address if the endpoint with the name `self` can use it.
     ///
-    /// A provider reads as many bytes as the form has, so another length must not reach it.
+    /// A provider reads as many bytes as the format has, so it must not receive an address of
+    /// another length.
     pub(crate) fn accept<'a>(&self, theirs: &'a Self, longest: usize) -> Result<&'a [u8], BadName> {
         if self.provider != theirs.provider {
             return Err(BadName::Provider { ours: self.provider.clone(), theirs: theirs.provider.clone() });
@@ -55,7 +56,7 @@ impl Name {
                     address.len() <= longest
                         && address.iter().position(|byte| *byte == 0) == Some(address.len().wrapping_sub(1))
                 }
-                // Addresses of sockets start with their family, which decides how long they are.
+                // Socket addresses start with their family, which determines their length.
                 _ => {
                     address.len() == self.address.len() && address.get(..2) == self.address.get(..2)
                         || !self.is_socket() && address.len() == self.address.len()

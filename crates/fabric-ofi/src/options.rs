@@ -1,19 +1,21 @@
-//! What callers say of endpoints and operations.
+//! Options of endpoints and operations.
 
 use crate::Region;
 use core::ops::Range;
 
-/// How much an endpoint can do at a time. What the provider can't is less in [`crate::Endpoint::limits`].
+/// The capacity of an endpoint. [`crate::Endpoint::limits`] is less where the provider supports
+/// less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EndpointOptions {
-    /// Most operations under way, messages included; at least 1.
+    /// Maximum number of operations in flight, including messages; at least 1.
     pub depth: usize,
-    /// Number of buffers for messages of peers. Messages that find none free wait: in the
-    /// provider, or at the sender, whose posts find no room then.
+    /// Number of buffers for messages of peers. Messages that find no free buffer wait in the
+    /// provider, or at the sender, whose posts then find no room.
     pub receives: usize,
-    /// Bytes of such a buffer, which have to be the same for all endpoints that send to each other.
+    /// Size of such a buffer in bytes, which must be the same for all endpoints that send to each
+    /// other.
     pub message_bytes: usize,
-    /// Whether there should be a [descriptor](crate::Endpoint::descriptor) if the provider can.
+    /// Whether to open a [descriptor](crate::Endpoint::descriptor) if the provider supports it.
     pub wait: bool,
 }
 
@@ -24,7 +26,7 @@ impl Default for EndpointOptions {
     }
 }
 
-/// What an endpoint can do.
+/// The limits of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Limits {
@@ -32,26 +34,26 @@ pub struct Limits {
     pub message: usize,
     /// The longest put or get in bytes.
     pub transfer: usize,
-    /// Most operations under way.
+    /// Maximum number of operations in flight.
     pub depth: usize,
     /// Number of buffers for messages.
     pub receives: usize,
 }
 
-/// Where a put's bytes are.
+/// The source of a put.
 #[derive(Clone, Debug)]
 pub enum PutFrom<'a> {
-    /// Here: they are copied before the call returns.
+    /// Bytes that are copied before the call returns.
     Bytes(&'a [u8]),
-    /// In a region, which keeps them until the put is over.
+    /// Bytes of a region, which the put keeps alive until it completes.
     Region(&'a Region, Range<usize>),
 }
 
-/// Where a get's bytes go.
+/// The destination of a get.
 #[derive(Clone, Debug)]
 pub enum GetInto<'a> {
-    /// Into a buffer of the endpoint for so many bytes, which the event lends.
+    /// A buffer of the endpoint with this number of bytes, which the event lends.
     Own(usize),
-    /// Into a region.
+    /// Bytes of a region.
     Region(&'a Region, Range<usize>),
 }

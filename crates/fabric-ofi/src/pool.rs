@@ -1,18 +1,18 @@
-//! Buffers for bytes that are too long for a slot's own.
+//! Buffers for bytes that do not fit into a slot.
 
-/// How many bytes the buffers of an endpoint take together, unless a single one is longer.
+/// Maximum number of bytes of an endpoint's buffers together, unless a single one is longer.
 const MOST: usize = 64 << 20;
 /// The shortest buffer in bytes.
 const SHORTEST: usize = 4096;
 
-/// Buffers of an endpoint, by the power of two that they are long. `B` is a buffer.
+/// Buffers of an endpoint, by size: powers of two. `B` is a buffer.
 ///
-/// It grows when it has to, and reuses what comes back.
+/// The pool grows on demand, and reuses returned buffers.
 #[derive(Debug)]
 pub(crate) struct Pool<B> {
-    /// Buffers that nobody uses; those at index `i` have `SHORTEST << i` bytes.
+    /// Unused buffers; those at index `i` have `SHORTEST << i` bytes.
     free: Vec<Vec<B>>,
-    /// The bytes of all buffers, those that are used included.
+    /// Number of bytes of all buffers, including those in use.
     bytes: usize,
 }
 
@@ -25,8 +25,8 @@ impl<B> Pool<B> {
         len.div_ceil(SHORTEST).next_power_of_two().trailing_zeros() as usize
     }
 
-    /// Returns a buffer of at least `len` bytes, which `make` makes if there is none; none if those
-    /// that are used take all the room.
+    /// Returns a buffer of at least `len` bytes, which `make` makes if none is free; `None` if the
+    /// buffers in use take all the room.
     pub(crate) fn take<E>(&mut self, len: usize, make: impl FnOnce(usize) -> Result<B, E>) -> Result<Option<B>, E> {
         let class = Self::class(len);
         if let Some(buffer) = self.free.get_mut(class).and_then(Vec::pop) {
@@ -47,7 +47,7 @@ impl<B> Pool<B> {
         Ok(Some(buffer))
     }
 
-    /// Takes back a buffer that was given for `len` bytes.
+    /// Takes back a buffer that was taken for `len` bytes.
     pub(crate) fn put_back(&mut self, len: usize, buffer: B) {
         let class = Self::class(len);
         if self.free.len() <= class {
@@ -56,7 +56,7 @@ impl<B> Pool<B> {
         self.free[class].push(buffer);
     }
 
-    /// Notes that a buffer that was given for `len` bytes does not come back.
+    /// Records that a buffer that was taken for `len` bytes will not be returned.
     pub(crate) fn lose(&mut self, len: usize) {
         self.bytes -= SHORTEST << Self::class(len);
     }

@@ -1,8 +1,8 @@
-//! What libfabric offers on this machine, and whether it is enough.
+//! The offers of libfabric on this machine, and whether they can be used.
 //!
-//! Capability bits are not believed: libfabric 1.17's `net` lists atomics and refuses 64-bit
-//! compare-and-swap. So each offer that claims to have all is opened, asked for each operation on
-//! each kind of word, and puts to itself.
+//! Capability bits are not trusted: libfabric 1.17's `net` lists atomics but refuses 64-bit
+//! compare-and-swap. Each offer that claims all requirements is therefore opened, queried for each
+//! operation on each kind of word, and tested with a put to itself.
 
 use crate::{
     Atomics, Domain, Endpoint, EndpointOptions, Event, PutFrom,
@@ -19,7 +19,7 @@ use std::{
 
 pub use crate::verdict::Reason;
 
-/// Which offers are wanted; all reliable datagram endpoints unless told otherwise.
+/// Selects offers; by default all reliable datagram endpoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     provider: Option<String>,
@@ -30,43 +30,43 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Asks for a provider by name, with its layers: `tcp;ofi_rxm`.
+    /// Selects a provider by name, including its layers: `tcp;ofi_rxm`.
     #[must_use]
     pub fn provider(mut self, name: impl Into<String>) -> Self {
         self.provider = Some(name.into());
         self
     }
 
-    /// Asks for a domain by name: a device, or for sockets an interface such as `lo`.
+    /// Selects a domain by name: a device, or for sockets an interface such as `lo`.
     #[must_use]
     pub fn domain(mut self, name: impl Into<String>) -> Self {
         self.domain = Some(name.into());
         self
     }
 
-    /// Asks for endpoints of other types too, of which the verdict only says that they are no use.
+    /// Also selects endpoints of other types, whose verdict only says that they can't be used.
     #[must_use]
     pub fn every_endpoint(mut self) -> Self {
         self.every_endpoint = true;
         self
     }
 
-    /// Does without atomics of the provider: the verdict does not ask for them.
+    /// Does not require atomics of the provider.
     #[must_use]
     pub fn without_atomics(mut self) -> Self {
         self.no_atomics = true;
         self
     }
 
-    /// Asks for offers where the provider chooses keys and peers give addresses in the target's
-    /// address space (`FI_MR_BASIC`), as many NICs have it; providers in software let callers choose.
+    /// Requests offers in which the provider chooses keys and peers give addresses in the target's
+    /// address space (`FI_MR_BASIC`), as many NICs require; software providers let callers choose.
     #[must_use]
     pub fn provider_keys(mut self) -> Self {
         self.provider_keys = true;
         self
     }
 
-    /// Returns libfabric's bits of what is needed.
+    /// Returns libfabric's bits of the required capabilities.
     fn needed(&self) -> u64 {
         if self.no_atomics { NEEDED & !u64::from(sys::FI_ATOMIC) } else { NEEDED }
     }
@@ -87,57 +87,57 @@ impl Wanted {
     }
 }
 
-/// One offer of libfabric.
+/// An offer of libfabric.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Offer {
-    /// The provider, with its layers: `tcp;ofi_rxm`.
+    /// The provider, including its layers: `tcp;ofi_rxm`.
     pub provider: String,
-    /// The fabric: a network, for sockets.
+    /// The fabric: for sockets, a network.
     pub fabric: String,
-    /// The domain: a device, for sockets an interface.
+    /// The domain: a device, or for sockets an interface.
     pub domain: String,
-    /// How addresses look, as libfabric numbers it (`FI_SOCKADDR_IN`, …).
+    /// The format of addresses, as numbered by libfabric (`FI_SOCKADDR_IN`, …).
     pub address_format: u32,
-    /// The library's version of its interface: major and minor.
+    /// The version of the library's interface: major and minor.
     pub version: (u32, u32),
-    /// libfabric's capability bits: what the provider claims.
+    /// libfabric's capability bits, as claimed by the provider.
     pub caps: u64,
-    /// Whether own memory has to be registered to be the source of a put.
+    /// Whether own memory must be registered to be the source of a put.
     pub local_registration: bool,
     /// Whether peers give addresses in the target's address space, instead of offsets.
     pub virtual_addresses: bool,
     /// Whether the provider chooses keys.
     pub provider_keys: bool,
-    /// How many bytes a key has.
+    /// Number of bytes of a key.
     pub key_bytes: usize,
-    /// libfabric's bits of which messages stay in order.
+    /// libfabric's bits of the guaranteed message orders.
     pub order: u64,
-    /// How many bytes are in order: of a read after a write, a write after a read, a write after a
-    /// write.
+    /// Number of bytes that stay in order: of a read after a write, a write after a read, a write
+    /// after a write.
     pub ordered_bytes: [usize; 3],
-    /// How many bytes one put or get may have.
+    /// Maximum number of bytes of a put or get.
     pub longest: usize,
-    /// How many bytes a provider copies when they are posted.
+    /// Maximum number of bytes that the provider copies when they are posted.
     pub inject: usize,
-    /// How many bytes of data a put tells its target.
+    /// Number of bytes of data that a put delivers to its target.
     pub data_bytes: usize,
-    /// The atomics that an endpoint has; none if it was not opened.
+    /// The atomics of its endpoints; empty if it was not opened.
     pub atomics: Atomics,
-    /// Why it is no use, if it is not.
+    /// Why it can't be used; `None` if it can.
     pub verdict: Option<Reason>,
     pub(crate) info: Arc<Info>,
 }
 
-/// How long a put of the probe may take: many times what it should, on a machine that is busy.
+/// The longest time for a put of the probe: a multiple of the usual time, for a busy machine.
 const TRY: Duration = Duration::from_secs(5);
-/// What is asked for, one after the other: whether all that is needed, the order, and how resources
-/// are managed.
+/// The queries, in order: whether to request all required capabilities, the message order, and the
+/// resource management.
 const ATTEMPTS: [(bool, u64, u32); 4] =
     [(true, ORDER | WRITES, sys::FI_RM_ENABLED), (true, ORDER, sys::FI_RM_ENABLED), (true, 0, 0), (false, 0, 0)];
 
 impl Offer {
-    /// Returns whether [`Domain::open`] takes it.
+    /// Returns whether [`Domain::open`] accepts it.
     pub fn is_usable(&self) -> bool {
         self.verdict.is_none()
     }
@@ -166,24 +166,25 @@ impl Offer {
     }
 }
 
-/// Returns what libfabric offers, each offer with its verdict: first what claims to have all that
-/// is needed, then the rest, each in libfabric's order.
+/// Returns the offers of libfabric with their verdicts: first those that claim all requirements,
+/// then the others, each in libfabric's order.
 ///
-/// Of offers with the same provider, fabric, domain and form of addresses there is the best one.
-/// Those that claim to have all are opened, which takes some milliseconds each.
+/// Of several offers with the same provider, fabric, domain and address format, the best one is
+/// returned. Offers that claim all requirements are opened, which takes some milliseconds each.
 ///
 /// # Errors
-/// [`OfiError::Wanted`], [`OfiError::Call`] if libfabric can't be asked. No offer is no error.
+/// [`OfiError::Wanted`], [`OfiError::Call`] if libfabric can't be queried. An empty result is not
+/// an error.
 pub fn providers(wanted: &Wanted) -> Result<Vec<Offer>> {
     let hints = wanted.hints()?;
     let mut found: Vec<(Info, Facts, bool)> = Vec::new();
-    // Some providers, `ofi_rxm` among them, have atomics only for those who ask.
+    // Some providers, `ofi_rxm` among them, offer atomics only on request.
     for (together, order, resources) in ATTEMPTS {
         let caps = if together { wanted.needed() } else { 0 };
         let infos = Info::query(&Hints { caps, order, resources, ..hints.clone() });
         for info in infos.map_err(|failed| OfiError::call(failed, "any"))? {
             let facts = info.facts();
-            // Layered providers pass over the name that was asked for.
+            // Layered providers ignore the requested name.
             let elsewhere = wanted.domain.as_ref().is_some_and(|name| *name != facts.domain);
             if !elsewhere && !found.iter().any(|(_, other, _)| is_same(&facts, other)) {
                 found.push((info, facts, together));
@@ -209,7 +210,7 @@ fn judge(wanted: &Wanted, info: Info, facts: Facts, together: bool) -> Offer {
     Offer::new(info, facts, atomics, verdict)
 }
 
-/// Opens an offer, and returns the atomics that its endpoints have, and why they are no use.
+/// Opens an offer; returns the atomics of its endpoints, and why they can't be used.
 fn try_out(info: &Arc<Info>, with_atomics: bool) -> (Atomics, Option<Reason>) {
     let open = || {
         let domain = Domain::open_untried(info.clone())?;
@@ -225,7 +226,8 @@ fn try_out(info: &Arc<Info>, with_atomics: bool) -> (Atomics, Option<Reason>) {
     }
 }
 
-/// Puts to the endpoint itself; returns why the put does not tell that its bytes are visible.
+/// Puts to the endpoint itself; returns an error unless the completion of the put implies that its
+/// bytes are visible.
 fn no_delivery(endpoint: &mut Endpoint) -> Option<Reason> {
     let put = |endpoint: &mut Endpoint| -> Result<Option<String>> {
         let peer = endpoint.insert(&endpoint.name())?;

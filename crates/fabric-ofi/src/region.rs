@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 /// Registered memory that peers with its key may read and write at any time.
 ///
-/// It is read and written by copying. A word of 8 bytes at a multiple of 8 is never torn by this
-/// process; how peers' words arrive is up to the provider. Dropping the region closes its
-/// registration as soon as no operation of this process uses it, and then its key opens nothing.
+/// It is read and written by copying. This process never tears a word of 8 bytes at a multiple of
+/// 8; whether words of peers arrive untorn depends on the provider. Dropping the region closes its
+/// registration as soon as no operation of this process uses it; its key is then invalid.
 #[derive(Debug)]
 pub struct Region {
     registration: Arc<Registration>,
-    /// The address of the first byte, as peers have to give it.
+    /// The address of the first byte that peers use.
     base: u64,
 }
 
@@ -29,12 +29,12 @@ impl Region {
         self.registration.len()
     }
 
-    /// Returns what peers need to use it.
+    /// Returns the key with which peers access it.
     pub fn key(&self) -> RemoteKey {
         RemoteKey { key: self.registration.key(), base: self.base, len: self.size() as u64 }
     }
 
-    /// Copies bytes from `offset` on out of it.
+    /// Copies bytes from `offset` on out of the region.
     ///
     /// # Errors
     /// [`OfiError::OutOfBounds`].
@@ -43,7 +43,7 @@ impl Region {
         if self.registration.read(offset, into) { Ok(()) } else { Err(self.outside(offset, len)) }
     }
 
-    /// Copies bytes into it from `offset` on.
+    /// Copies bytes into the region from `offset` on.
     ///
     /// # Errors
     /// [`OfiError::OutOfBounds`].
@@ -51,7 +51,7 @@ impl Region {
         if self.registration.write(offset, from) { Ok(()) } else { Err(self.outside(offset, from.len())) }
     }
 
-    /// Returns the word at `offset`; what was written before it is seen.
+    /// Loads the word at `offset`. The writes that precede its store are visible afterwards.
     ///
     /// # Errors
     /// [`OfiError::OutOfBounds`], [`OfiError::Misaligned`].
@@ -59,7 +59,7 @@ impl Region {
         self.registration.load(offset).ok_or_else(|| self.no_word(offset))
     }
 
-    /// Stores a word at `offset`; whoever sees it sees what was written before.
+    /// Stores a word at `offset`. A reader that sees it also sees the preceding writes.
     ///
     /// # Errors
     /// [`OfiError::OutOfBounds`], [`OfiError::Misaligned`].

@@ -1,6 +1,6 @@
-//! Operations under way: a fixed number of slots, found again by index.
+//! Operations in flight: a fixed number of slots with an index.
 
-/// The slots of an endpoint. `H` is what is kept of an operation while it is under way.
+/// The slots of an endpoint. `H` is the state of an operation in flight.
 #[derive(Debug)]
 pub(crate) struct Slots<H> {
     held: Vec<Option<H>>,
@@ -17,26 +17,26 @@ impl<H> Slots<H> {
         self.held.len()
     }
 
-    /// Returns a free slot, which stays free until [`Slots::start`]; none if all are taken.
+    /// Returns a free slot, which stays free until [`Slots::start`]; `None` if all are in use.
     pub(crate) fn vacancy(&self) -> Option<usize> {
         self.free.last().copied()
     }
 
-    /// Takes the slot that [`Slots::vacancy`] has just returned for an operation that was posted.
+    /// Assigns the slot that [`Slots::vacancy`] has just returned to a posted operation.
     pub(crate) fn start(&mut self, held: H) {
         if let Some(index) = self.free.pop() {
             self.held[index] = Some(held);
         }
     }
 
-    /// Frees a slot, and returns what was kept of its operation; none if it has none.
+    /// Frees a slot, and returns the state of its operation; `None` if it has none.
     pub(crate) fn finish(&mut self, index: usize) -> Option<H> {
         let held = self.held.get_mut(index)?.take()?;
         self.free.push(index);
         Some(held)
     }
 
-    /// Returns what is kept of operations under way.
+    /// Returns the states of all operations in flight.
     pub(crate) fn held(&self) -> impl Iterator<Item = &H> {
         self.held.iter().flatten()
     }

@@ -1,82 +1,82 @@
-//! Why an offer is no use.
+//! Why an offer can't be used.
 
 use crate::{AtomicKind, Atomics, WordKind, raw::Facts};
 use core::fmt;
 use fabric_ofi_sys as sys;
 
-/// The ways of registering memory that this crate can do.
+/// The modes of memory registration that this crate supports.
 pub(crate) const REGISTRATION: u32 =
     sys::FI_MR_LOCAL | sys::FI_MR_VIRT_ADDR | sys::FI_MR_ALLOCATED | sys::FI_MR_PROV_KEY;
-/// Further ones, of which the probe tells that they are asked for.
+/// Other modes: offers that require them are listed with this as their verdict.
 pub(crate) const OTHER_REGISTRATION: u32 = sys::FI_MR_RAW | sys::FI_MR_ENDPOINT;
-/// What providers may ask of whoever posts: memory for their notes on an operation, and that own
-/// memory is registered, as it always is.
+/// The requirements on callers that this crate fulfils: memory for the provider's context of an
+/// operation, and registration of own memory, which is always registered.
 pub(crate) const MODE: u64 = sys::FI_CONTEXT | sys::FI_CONTEXT2 | sys::FI_LOCAL_MR;
-/// What the contract needs, if the provider's atomics are used.
+/// The capabilities that the contract needs, if the provider's atomics are used.
 pub(crate) const NEEDED: u64 = (sys::FI_MSG | sys::FI_RMA | sys::FI_ATOMIC) as u64;
-/// The order that is needed: messages after messages.
+/// The required order: messages after messages.
 pub(crate) const ORDER: u64 = sys::FI_ORDER_SAS as u64;
-/// The order that is asked for where there is one. With it `shm` leaves it to the target to look at
-/// keys; without it whoever posts writes the target's memory by address alone.
+/// The order that is requested where it is offered. With it, `shm` lets the target check keys;
+/// without it, the initiator writes the target's memory by address alone.
 pub(crate) const WRITES: u64 = sys::FI_ORDER_WAW as u64;
-/// How many bytes of data a put has to tell its target.
+/// Number of bytes of data that a put must deliver to its target.
 const DATA_BYTES: usize = 8;
 
-/// Why an offer is no use: the first thing that is missing.
+/// Why an offer can't be used: the first missing requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Its endpoints are no reliable datagram endpoints.
+    /// Its endpoints are not reliable datagram endpoints.
     EndpointType,
-    /// It claims no messages.
+    /// It does not claim messages.
     NoMessages,
     /// Messages of a peer may overtake each other.
     MessageOrder,
-    /// It may lose messages that find no buffer.
+    /// It may lose messages for which there is no buffer.
     Resources,
-    /// It claims no puts and gets.
+    /// It does not claim puts and gets.
     NoRma,
-    /// It claims no atomics.
+    /// It does not claim atomics.
     NoAtomics,
-    /// A put tells its target less than 8 bytes.
+    /// A put delivers less than 8 bytes of data to its target.
     DataBytes {
-        /// How many it tells.
+        /// Number of bytes that it delivers.
         bytes: usize,
     },
-    /// Keys have no or more than 8 bytes.
+    /// Keys have no bytes, or more than 8.
     KeyBytes {
-        /// How many they have.
+        /// Number of bytes of a key.
         bytes: usize,
     },
-    /// It asks for a way of registering memory that this crate can't do.
+    /// It requires a mode of memory registration that this crate does not support.
     Registration {
-        /// libfabric's bits of those ways.
+        /// libfabric's bits of these modes.
         bits: u32,
     },
-    /// It asks callers for something that this crate can't do.
+    /// It has a requirement on callers that this crate does not fulfil.
     Mode {
         /// libfabric's bits.
         bits: u64,
     },
-    /// Whoever posts writes the target's memory, and nobody looks at keys.
+    /// The initiator writes the target's memory, and keys are not checked.
     UncheckedKeys,
-    /// It claims all that is needed, but does not offer it together.
+    /// It claims all requirements, but does not offer them together.
     NotTogether,
     /// It can't be opened.
     Open {
-        /// What was tried and how it failed.
+        /// The failed call and its error.
         error: String,
     },
-    /// It has atomics, but not this one on words of 64 bits.
+    /// It has atomics, but lacks this one on words of 64 bits.
     NoAtomic {
         /// The operation.
         kind: AtomicKind,
     },
-    /// An atomic that is the first operation to a peer is known to end the process.
+    /// An atomic that is the first operation to a peer is known to terminate the process.
     AtomicsCrash,
-    /// A put to itself was refused, failed, or was over before its bytes were visible.
+    /// A put to itself was refused, failed, or completed before its bytes were visible.
     NoDelivery {
-        /// What happened.
+        /// A description of the failure.
         error: String,
     },
 }
@@ -104,7 +104,8 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Returns what an offer lacks by its own account, for those who use its atomics or do not.
+/// Returns the first requirement that an offer does not claim, with or without the use of its
+/// atomics.
 pub(crate) fn missing(facts: &Facts, with_atomics: bool) -> Option<Reason> {
     let claims = |bits: u32| facts.caps & u64::from(bits) == u64::from(bits);
     let (registration, mode) = (facts.registration & !REGISTRATION, facts.mode & !MODE);
@@ -131,14 +132,14 @@ pub(crate) fn missing(facts: &Facts, with_atomics: bool) -> Option<Reason> {
     } else if facts.provider == "shm" && facts.registration & sys::FI_MR_VIRT_ADDR != 0 && facts.order & WRITES == 0 {
         Some(Reason::UncheckedKeys)
     } else if with_atomics && facts.provider.ends_with("ofi_rxd") {
-        // Seen with bare calls of 1.17.
+        // Observed with direct calls of libfabric 1.17.
         Some(Reason::AtomicsCrash)
     } else {
         None
     }
 }
 
-/// Returns the first fetching atomic on words of 64 bits that is not there.
+/// Returns the first missing fetching atomic on words of 64 bits.
 pub(crate) fn missing_atomic(atomics: Atomics) -> Option<Reason> {
     let there = |kind: &AtomicKind| atomics.has(WordKind::U64, *kind, true);
     AtomicKind::ALL.into_iter().find(|kind| !there(kind)).map(|kind| Reason::NoAtomic { kind })

@@ -1,4 +1,5 @@
-//! Operations of an endpoint on words of peers: they stay whole, and are atomic against each other.
+//! Operations of an endpoint on words of peers: single-copy atomic, and atomic with respect to each
+//! other.
 
 use crate::{
     AtomicKind, Endpoint, Peer, RemoteKey, WordKind,
@@ -8,11 +9,11 @@ use crate::{
 use rdma_fabric::Amo;
 
 impl Endpoint {
-    /// Posts an atomic on a word of `width` bytes, 4 or 8, in a peer's region. It brings the word's
-    /// value before; of operands of 4 bytes the upper half is not used. A swap, which is
-    /// `FI_ATOMIC_WRITE`, is also the way to store a word as a whole: libfabric 1.17's `shm` gives
-    /// its buffer back twice if the old value is not asked for. Unlike puts, atomics tell the peer
-    /// nothing.
+    /// Posts an atomic on a word of `width` bytes, 4 or 8, in a peer's region. Its result is the
+    /// previous value of the word; the upper half of 4-byte operands is ignored. A swap, which is
+    /// `FI_ATOMIC_WRITE`, is also the way to store a word as a whole: libfabric 1.17's `shm` frees
+    /// its buffer twice if the old value is not fetched. Unlike puts, atomics deliver no data to
+    /// the peer.
     ///
     /// # Errors
     /// As for [`Endpoint::put`]; [`OfiError::Misaligned`], also for another width;
@@ -29,8 +30,8 @@ impl Endpoint {
         self.on_word(peer, word, (offset, width), AtomicKind::of(amo), Work::Change(amo, width), tag)
     }
 
-    /// Posts a load of a word of `width` bytes, 4 or 8, in a peer's region: `FI_ATOMIC_READ`. It
-    /// brings the word as a whole.
+    /// Posts a single-copy-atomic load of a word of `width` bytes, 4 or 8, in a peer's region:
+    /// `FI_ATOMIC_READ`. Its result is the word.
     ///
     /// # Errors
     /// As for [`Endpoint::change`].

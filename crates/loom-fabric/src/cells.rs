@@ -11,8 +11,8 @@ use loom::{
 use rdma_fabric::{Amo, Rank};
 use std::cell::{Cell, OnceCell};
 
-/// The cells of all ranks. Before they are [shared](Cells::share), one thread owns them all, and
-/// loom sees nothing.
+/// The memory cells of all ranks. Until they are [shared](Cells::share), a single thread owns them
+/// and loom does not track them.
 #[derive(Debug)]
 pub(crate) struct Cells {
     quiet: Vec<Vec<Cell<u64>>>,
@@ -22,15 +22,15 @@ pub(crate) struct Cells {
 #[derive(Debug)]
 enum Shared {
     Word(AtomicU64),
-    /// Plain memory.
+    /// Plain (non-atomic) memory.
     Data(Watched<u64>),
-    /// A cell of no region, or one that was never resolved.
+    /// A cell outside every region, or one that was never resolved.
     Gone,
 }
 
-/// Returns the newest value of a cell, in execution order: a comparison that changes nothing. A
-/// plain load may return an older value as long as no edge forbids it; no network does this to a
-/// wait or a get.
+/// Returns the newest value of a cell in execution order, by a compare-and-swap that changes
+/// nothing. A plain load may return an older value where no happens-before edge forbids it; no
+/// network does that for a wait or a get.
 pub(crate) fn newest(cell: &AtomicU64, order: Ordering) -> u64 {
     const SAME: u64 = 0x5afe_5afe_5afe_5afe;
     match cell.compare_exchange(SAME, SAME, order, order) {
@@ -44,8 +44,8 @@ impl Cells {
         Cells { quiet: (0..ranks).map(of_rank).collect(), shared: OnceCell::new() }
     }
 
-    /// Shares the cells: from now on ranks are threads, and loom sees their accesses. `kind` says
-    /// what each cell of a rank is for.
+    /// Shares the cells: from here on each rank is a thread, and loom tracks every access. `kind`
+    /// returns the use of each cell of a rank.
     pub(crate) fn share(&self, kind: impl Fn(usize, usize) -> CellUse) {
         let shared = |(rank, (at, cell)): (usize, (usize, &Cell<u64>))| match kind(rank, at) {
             CellUse::Word => Shared::Word(AtomicU64::new(cell.get())),
@@ -101,7 +101,7 @@ impl Cells {
         }
     }
 
-    /// Carries out an atomic. Returns the word's old value.
+    /// Executes an atomic operation. Returns the word's old value.
     pub(crate) fn change(&self, rank: Rank, cell: usize, amo: Amo<u64>, order: Ordering) -> u64 {
         match self.shared(rank, cell) {
             None => {
@@ -124,7 +124,7 @@ impl Cells {
         }
     }
 
-    /// Returns all cells that are not zero, as rank, cell and value.
+    /// Returns every nonzero cell as (rank, cell, value).
     pub(crate) fn residue(&self) -> Vec<(usize, usize, u64)> {
         let ranks = self.quiet.iter().enumerate();
         let all = ranks.flat_map(|(rank, cells)| (0..cells.len()).map(move |cell| (rank, cell)));

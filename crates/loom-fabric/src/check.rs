@@ -1,4 +1,4 @@
-//! Running explorations: their settings, their size, and the message of one that fails.
+//! Runs explorations: their settings, the number of executions, and the message of a failing one.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -9,7 +9,7 @@ use std::{
     time::Instant,
 };
 
-/// A model, whose explorer is compiled here.
+/// A boxed model, so that the explorer is compiled only once, in this crate.
 type Model = Box<dyn Fn() + Send + Sync>;
 
 fn explore(bound: Option<usize>, model: Model) -> usize {
@@ -25,12 +25,12 @@ fn explore(bound: Option<usize>, model: Model) -> usize {
     executions.load(Relaxed)
 }
 
-/// Explores all executions with at most `bound` preemptions (`None`: without a bound), and prints
-/// how many there are.
+/// Explores all executions with at most `bound` preemptions (`None`: unbounded) and prints their
+/// number.
 ///
 /// # Panics
-/// If an execution fails, or if there are fewer than `at_least`, the number once recorded: then the
-/// check no longer covers what it did.
+/// If an execution fails, or if there are fewer executions than `at_least`, the recorded number:
+/// the check then covers less than it did when the number was recorded.
 pub fn check(bound: Option<usize>, at_least: usize, model: impl Fn() + Send + Sync + 'static) {
     let start = Instant::now();
     let executions = explore(bound, Box::new(model));
@@ -38,10 +38,10 @@ pub fn check(bound: Option<usize>, at_least: usize, model: impl Fn() + Send + Sy
     assert!(executions >= at_least, "{executions} executions explored where {at_least} were recorded");
 }
 
-/// Explores until a failure is found.
+/// Explores executions until one fails.
 ///
 /// # Panics
-/// If no execution fails, or if the failure's message contains none of those `expected`.
+/// If no execution fails, or if the failure's message contains none of the `expected` texts.
 pub fn check_fails(bound: Option<usize>, expected: &[&str], model: impl Fn() + Send + Sync + 'static) {
     let start = Instant::now();
     let message = match catch_unwind(AssertUnwindSafe(|| explore(bound, Box::new(model)))) {

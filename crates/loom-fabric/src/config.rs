@@ -5,26 +5,26 @@ use rdma_fabric::{Caps, RemoteAddr};
 /// When a posted put reaches its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// At once: the earliest that a network can deliver.
+    /// When it is posted: the earliest time at which a network can deliver it.
     AtPost,
-    /// When the poster flushes, blocks, ends, or posts an atomic that is ordered behind the put:
-    /// the latest that a network can deliver.
+    /// When the poster flushes, blocks, ends, or posts an atomic that is ordered after the put: the
+    /// latest time at which a network can deliver it.
     AtFlush,
-    /// At any time, in posting order, by a thread per rank that stands for its network interface:
-    /// everything in between. This costs a loom thread per rank.
+    /// At any time in between, in posting order, by an additional loom thread per rank that models
+    /// the rank's network interface.
     Nic,
 }
 
-/// An access that has a memory order.
+/// An access that has a memory order, passed to [`Config::relaxed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// A put of this word: release.
+    /// A put to this word: release.
     Put(RemoteAddr),
-    /// A `load` of this own word: acquire.
+    /// A `load` of this word of the rank's own memory: acquire.
     Load(RemoteAddr),
-    /// A `wait_until` of this own word: acquire.
+    /// A `wait_until` on this word of the rank's own memory: acquire.
     Wait(RemoteAddr),
-    /// The end of a flush: release of what comes later.
+    /// The completion of a flush: a release fence for the operations that follow.
     Flush,
 }
 
@@ -37,20 +37,20 @@ pub struct Config {
     pub cells_per_rank: usize,
     /// When puts arrive.
     pub delivery: Delivery,
-    /// What the network guarantees.
+    /// The capabilities of the network.
     pub caps: Caps,
-    /// The mutation "relaxed": the accesses for which this returns true have no memory order.
+    /// The mutation "relaxed": accesses for which this returns true have relaxed memory order.
     pub relaxed: fn(Access) -> bool,
-    /// Whether the result of an operation takes one more poll, so that its future may be dropped in
-    /// between.
+    /// Whether the result of an operation takes one additional poll, so that its future may be
+    /// dropped before it has the result.
     pub late_results: bool,
-    /// Whether all ranks share a node.
+    /// Whether all ranks are on one node.
     pub together: bool,
 }
 
 impl Config {
-    /// Returns the settings of the weakest network: [`Caps::weakest`], each rank on a node of its
-    /// own.
+    /// Returns the settings of the weakest network: [`Caps::weakest`], with each rank on its own
+    /// node.
     pub fn new(ranks: usize, delivery: Delivery) -> Self {
         Config {
             ranks,

@@ -1,17 +1,18 @@
-//! Data protected by a lock, watched by loom.
+//! Data that is protected by a lock, with accesses that loom tracks.
 
 use crate::Seat;
 use loom::cell::UnsafeCell;
 use rdma_fabric::Fabric;
 use std::sync::Mutex;
 
-/// Stands for memory that holders of a lock put to and get from. Loom reports any two accesses, one
-/// of them a write, that no chain of release and acquire orders; a count of the holders inside
-/// detects overlap.
+/// Models memory that holders of a lock put to and get from. Loom reports any two accesses, at
+/// least one of them a write, that are not ordered by release and acquire; a count of the holders
+/// inside detects overlapping holds.
 #[derive(Debug)]
 pub struct DataCell {
     access: UnsafeCell<()>,
-    /// The writers and readers inside, and the writes so far. Loom does not see this.
+    /// The numbers of writers and readers inside, and of the writes so far. Loom does not track
+    /// this.
     inside: Mutex<Inside>,
 }
 
@@ -24,7 +25,7 @@ struct Inside {
 }
 
 impl DataCell {
-    /// Creates a cell that nobody has written. Call it inside a loom model.
+    /// Creates a cell without writes. Call this inside a loom model.
     #[allow(clippy::new_without_default, reason = "outside a model there is none")]
     pub fn new() -> Self {
         DataCell { access: UnsafeCell::new(()), inside: Mutex::default() }
@@ -34,11 +35,11 @@ impl DataCell {
         change(&mut self.inside.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
-    /// Records that a holder of the exclusive lock has come in and put the data. Returns the number
+    /// Records that a holder of the exclusive lock has entered and put the data. Returns the number
     /// of this write, counted from 1.
     ///
     /// # Panics
-    /// If anybody else is inside.
+    /// If another holder is inside.
     pub fn enter_write(&self, fabric: &Fabric) -> u64 {
         let writes = self.inside(|i| {
             i.writers += 1;
@@ -55,7 +56,7 @@ impl DataCell {
     /// Records that the writer is about to release the lock.
     ///
     /// # Panics
-    /// If anybody else has come in.
+    /// If another holder has entered.
     pub fn leave_write(&self) {
         let alone = self.inside(|i| {
             i.writers -= 1;
@@ -64,8 +65,8 @@ impl DataCell {
         assert!(alone, "mutual exclusion: somebody came in on a writer");
     }
 
-    /// Records that a holder of the shared lock has come in and got the data. Returns how many
-    /// writes it must see.
+    /// Records that a holder of the shared lock has entered and got the data. Returns the number of
+    /// writes that it must observe.
     ///
     /// # Panics
     /// If a writer is inside.
@@ -84,7 +85,7 @@ impl DataCell {
         self.inside(|i| i.readers -= 1);
     }
 
-    /// Returns the largest number of readers that were ever inside together.
+    /// Returns the largest number of readers that were inside at the same time.
     pub fn most_readers(&self) -> usize {
         self.inside(|i| i.most_readers)
     }

@@ -1,4 +1,4 @@
-//! Puts in flight, and what they release.
+//! Puts in flight, and the writes that they release.
 
 use crate::{
     Access, Delivery, Job,
@@ -13,13 +13,13 @@ use loom::{
 };
 use rdma_fabric::{PutOrder, Rank};
 
-/// A put of a cell.
+/// A put to one cell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Posted {
     pub(crate) target: Rank,
     pub(crate) cell: usize,
     pub(crate) from: Content,
-    /// Whether it releases what its poster did before.
+    /// Whether the put releases the poster's earlier operations.
     pub(crate) release: bool,
 }
 
@@ -32,13 +32,13 @@ pub(crate) enum Content {
 }
 
 impl Job {
-    /// Returns whether puts are delivered by threads of their own.
+    /// Returns whether separate threads deliver the puts.
     pub(crate) fn has_nics(&self) -> bool {
         self.config.delivery == Delivery::Nic && self.cells.are_shared()
     }
 
-    /// Posts a put. If its completion takes waiting, returns how many puts must have been delivered
-    /// by then.
+    /// Posts a put. If it does not complete immediately, returns the number of puts that must have
+    /// been delivered before it is complete.
     pub(crate) fn post(&self, me: Actor, put: Posted) -> Option<u64> {
         let to_data = self.cells.is_data(put.target, put.cell);
         if to_data {
@@ -63,13 +63,13 @@ impl Job {
             Content::Bits(bits) => bits,
             Content::Cell(rank, cell) => self.newest(rank, cell),
         };
-        // Release: pairs with the acquire of `newest` and of atomics.
+        // Release: pairs with the acquire in `newest` and of atomics.
         self.cells.set(put.target, put.cell, bits, if put.release { Release } else { Relaxed });
         self.ring(put.target, put.cell);
     }
 
-    /// Delivers the pending puts of `me`, to one target or to all, where its own thread has to do
-    /// that ([`Delivery::AtFlush`]).
+    /// Delivers the pending puts of `me`, to one target or to all, if its own thread has to deliver
+    /// them ([`Delivery::AtFlush`]).
     pub(crate) fn drain(&self, me: Actor, target: Option<Rank>) {
         if self.config.delivery != Delivery::AtFlush {
             return;
@@ -85,8 +85,8 @@ impl Job {
         }
     }
 
-    /// Begins a flush. Returns how many puts must be delivered before their writes are
-    /// [covered](Job::covered).
+    /// Starts a flush. Returns the number of puts that must be delivered before the flush may call
+    /// [`covered`](Job::covered).
     pub(crate) fn begin_flush(&self, me: Actor, target: Option<Rank>) -> u64 {
         self.drain(me, target);
         if self.config.delivery != Delivery::Nic {
@@ -97,7 +97,8 @@ impl Job {
         last.map_or(0, |last| state.posted - (state.pending.len() - last - 1) as u64)
     }
 
-    /// Ends a flush: everything that this rank does from now on releases what was written before.
+    /// Completes a flush: every later operation of this task also releases the writes before the
+    /// flush.
     pub(crate) fn covered(&self, me: Actor) {
         if !(self.config.relaxed)(Access::Flush) {
             fence(Release);
@@ -127,8 +128,8 @@ impl Job {
         }
     }
 
-    /// Records a write of data: from here to the next flush, this rank's operations release only
-    /// what came before.
+    /// Records a write of data: until the next flush, this task's operations release only the
+    /// operations before the write.
     pub(crate) fn data_put(&self, me: Actor) {
         let state = &mut self.states()[me.task];
         state.data_puts += 1;
@@ -138,27 +139,27 @@ impl Job {
         }
     }
 
-    /// Returns whether this task's puts and stores release everything it did, rather than only what
-    /// its last flush covered.
+    /// Returns whether this task's puts and stores release all of its earlier operations, rather
+    /// than only those that its last flush covered.
     pub(crate) fn puts_release(&self, me: Actor) -> bool {
         !self.states()[me.task].data_in_flight
     }
 
-    /// Prepares for an atomic of this rank on a word of `target`. Returns its memory order and, if
-    /// it carries data that was not flushed, the number of writes of data that are seen before it.
+    /// Prepares an atomic of this rank on a word of `target`. Returns its memory order and, if the
+    /// atomic carries unflushed data, the number of data writes that become visible before it.
     pub(crate) fn atomic(&self, me: Actor, target: Rank) -> (Ordering, Option<u64>) {
         let order = self.config.caps.put_order;
         if order > PutOrder::None {
             self.drain(me, Some(target).filter(|_| order == PutOrder::SameTarget));
         }
-        // Release: pairs with the acquire of later atomics, gets and waits. Data in flight is left
-        // out.
+        // Release: pairs with the acquire of later atomics, gets and waits. Data in flight is
+        // excluded.
         let state = &self.states()[me.task];
         let order = if order > PutOrder::None || !state.data_in_flight { AcqRel } else { Acquire };
         (order, (order == AcqRel && state.data_in_flight).then_some(state.data_puts))
     }
 
-    /// Records that an atomic is complete, before which `puts` writes of data are seen.
+    /// Records that an atomic is complete before which `puts` writes of data become visible.
     pub(crate) fn atomic_complete(&self, me: Actor, puts: u64) {
         if self.states()[me.task].data_puts == puts {
             self.covered(me);

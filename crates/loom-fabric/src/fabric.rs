@@ -1,4 +1,4 @@
-//! One rank of a job under loom, and the provider under its fabric.
+//! One rank of a job under loom, and the provider of its fabric.
 
 use crate::{Access, Delivery, Job, job::Actor, memory::CELL, operation::Operation};
 use loom::sync::atomic::Ordering::{self, Acquire, Relaxed};
@@ -19,17 +19,17 @@ use std::{
     task::{Context, Poll},
 };
 
-/// One rank's access to a job under loom, whose threads are coroutines of one thread.
+/// One rank's access to a job under loom. All threads of the job are coroutines of one OS thread.
 pub(crate) struct Modelled(OneThread<Seat>);
 
 impl Modelled {
-    /// Returns the fabric with which the program of `me` is run.
+    /// Returns the fabric that is passed to the program of `me`.
     pub(crate) fn fabric(job: &Rc<Job>, me: Rank) -> Fabric {
         let ranks = job.config.ranks;
         let nodes = Nodes::Blocks(if job.config.together { ranks.max(1) } else { 1 });
         let mut caps = job.config.caps;
         (caps.puts_in_order, caps.third_party_copy) = (false, false);
-        // A network interface stands beside a program.
+        // With network-interface threads there are no threads left for helpers.
         caps.helpers &= job.config.delivery != Delivery::Nic;
         // The modelled network always has atomics.
         caps.atomics = caps.atomics.max(Atomics::Software);
@@ -142,7 +142,7 @@ impl Provider for Modelled {
     fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, _: &mut Context<'_>) -> Poll<Result<()>> {
         match goal {
             Goal::Word(word, _) => {
-                // This is one step with the preceding look, so no write can come in between.
+                // Registration and the preceding check are one step: no write can occur in between.
                 let cell = self.cell(word)?;
                 self.job().wait_for_write(self.actor(), cell);
                 Poll::Pending
@@ -154,8 +154,8 @@ impl Provider for Modelled {
         }
     }
 
-    /// Does nothing: a wait that was given up is woken later without harm, and other waits leave
-    /// nothing behind.
+    /// Does nothing: waking a wait that has been dropped is harmless, and other waits leave no
+    /// state behind.
     fn end_wait(&self, _: &mut Slot, _: Goal<'_>, _: Ended) {}
 
     fn now(&self) -> Time {
@@ -175,7 +175,7 @@ impl Provider for Modelled {
     }
 }
 
-/// Any ranks are reached, one after the other.
+/// Any set of ranks is reachable; the members are served one after the other.
 impl Multicast for Modelled {
     fn reaches(&self, _: &[Rank]) -> Result<()> {
         Ok(())
@@ -186,7 +186,7 @@ impl Multicast for Modelled {
     }
 }
 
-/// A rank's seat in a job: what a test may see and do besides using the fabric.
+/// A rank's handle in a job: inspection and control that tests need besides the fabric.
 #[derive(Debug)]
 pub struct Seat {
     job: Rc<Job>,
@@ -194,7 +194,7 @@ pub struct Seat {
     pub(crate) under_way: InFlightTable<Operation>,
 }
 
-/// The owner's side of a region, which is freed when this is dropped.
+/// The owner's registration of a region. Dropping it frees the region.
 #[derive(Debug)]
 struct Registered {
     job: Rc<Job>,
@@ -213,18 +213,18 @@ impl Seat {
         Seat { job, me, under_way: InFlightTable::default() }
     }
 
-    /// Returns the seat of the rank that `fabric` belongs to.
+    /// Returns the handle of the rank that `fabric` belongs to.
     ///
     /// # Panics
-    /// If no job under loom handed `fabric` to a program.
+    /// If `fabric` was not passed to a program by a job under loom.
     pub fn of(fabric: &Fabric) -> &Seat {
         let provider: &dyn Any = fabric.provider();
         let Some(modelled) = provider.downcast_ref::<Modelled>() else { panic!("{fabric:?} is not one under loom") };
         modelled
     }
 
-    /// Returns the mutation "looks after its own only": another handle of the rank of `fabric`,
-    /// which does not carry out what was armed with the first.
+    /// Returns the mutation "looks after its own only": a second handle of the rank of `fabric`,
+    /// which does not execute operations that were armed with the first.
     #[must_use]
     pub fn apart(fabric: &Fabric) -> Fabric {
         let seat = Seat::of(fabric);
@@ -244,8 +244,8 @@ impl Seat {
         &self.job
     }
 
-    /// Makes the local regions that `make` allocates data, of which loom reports every race.
-    /// Atomics and waits must not use them.
+    /// Treats the local regions that `make` allocates as plain data, in which loom reports every
+    /// race. Atomics and waits must not use them.
     pub fn watched<T>(&self, make: impl FnOnce() -> T) -> T {
         self.job.regions().watch(true);
         let made = make();
@@ -253,7 +253,7 @@ impl Seat {
         made
     }
 
-    /// Returns `order`, the memory order of an access, unless the mutation relaxes it.
+    /// Returns the memory order of an access: `order`, unless the mutation relaxes it.
     pub(crate) fn order(&self, access: Access, order: Ordering) -> Ordering {
         if (self.job.config.relaxed)(access) { Relaxed } else { order }
     }
@@ -263,7 +263,7 @@ impl Seat {
         Region::new(key, len, None, OneThread::new(registered))
     }
 
-    /// Returns the first cell of a place, if its region still exists.
+    /// Returns the first cell of a place if its region still exists.
     ///
     /// # Errors
     /// [`FabricError::StaleRegion`]; [`FabricError::CellWidth`] for a part of a cell;
@@ -275,8 +275,8 @@ impl Seat {
         self.job.regions().cell(place.addr(), place.len())
     }
 
-    /// Polls a flush. The slot records that it has begun, and the last put to wait for, if there is
-    /// one.
+    /// Polls a flush. The slot records that the flush has started and, if it waits for puts, the
+    /// number of the last one.
     pub(crate) fn flush(&self, slot: &mut Slot, target: Option<Rank>) -> Poll<Result<()>> {
         if slot.is_empty() {
             let ranks = self.job.config.ranks;

@@ -1,4 +1,4 @@
-//! Helpers: threads of a rank beside its program.
+//! Helpers: threads of a rank in addition to its program.
 
 use crate::{Job, fabric::Modelled, job::Actor, running};
 use loom::thread::{self, JoinHandle};
@@ -16,9 +16,9 @@ struct Helper {
 /// The helpers of a job.
 #[derive(Default)]
 pub(crate) struct Helpers {
-    /// Those that were started in the set-up, until the model begins.
+    /// Helpers started during set-up, which begin with the model.
     waiting: RefCell<Vec<Helper>>,
-    /// The threads of the others.
+    /// The threads of all other helpers.
     threads: RefCell<Vec<JoinHandle<()>>>,
 }
 
@@ -29,7 +29,7 @@ impl fmt::Debug for Helpers {
 }
 
 impl Job {
-    /// Starts a helper, in the set-up one that begins with the model.
+    /// Starts a helper. During set-up the helper is only queued and begins with the model.
     pub(crate) fn start_helper(
         self: &Rc<Self>,
         like: &Fabric,
@@ -56,12 +56,12 @@ impl Job {
         self.helpers.threads.borrow_mut().push(thread);
     }
 
-    /// Begins with the helpers that were started in the set-up.
+    /// Starts the helpers that were queued during set-up.
     pub(crate) fn begin_helpers(self: &Rc<Self>) {
         self.helpers.waiting.take().into_iter().for_each(|helper| self.spawn_helper(helper));
     }
 
-    /// Waits until all helpers are over.
+    /// Waits until all helpers have ended.
     pub(crate) fn join_helpers(&self) {
         loop {
             let Some(thread) = self.helpers.threads.borrow_mut().pop() else { return };
@@ -103,7 +103,7 @@ mod tests {
         Ok(())
     }
 
-    /// A helper answers its program, by a word behind a region that loom watches.
+    /// A helper answers its program through a word, after writing a region that loom watches.
     fn answered(relaxed: fn(Access) -> bool) -> impl Fn() + Send + Sync + 'static {
         move || {
             let set_up = async |fabric: Fabric| -> (Arc<Region>, Arc<Region>) {
@@ -141,7 +141,8 @@ mod tests {
         check_fails(None, &["Causality violation"], answered(|access| matches!(access, Access::Wait(_))));
     }
 
-    /// A peer wakes the helper, which is dropped at its next wait when its program has returned.
+    /// A peer wakes the helper. Once its program has returned, the helper is dropped at its next
+    /// wait.
     #[test]
     fn a_helper_ends_with_its_program() {
         static ENDED: AtomicBool = AtomicBool::new(false);

@@ -1,5 +1,5 @@
-//! A job under loom: memory, the state of its ranks, parking, time, and the work that dropped
-//! futures still owe.
+//! A job under loom: memory, the state of its ranks, parking, time, and the cleanup work of dropped
+//! futures.
 
 use crate::{
     Config,
@@ -30,7 +30,7 @@ use std::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Actor {
     pub(crate) rank: Rank,
-    /// Programs are numbered as their ranks, then come helpers.
+    /// The index of its state: programs have the indices of their ranks, helpers follow.
     pub(crate) task: usize,
 }
 
@@ -40,15 +40,14 @@ impl Actor {
     }
 }
 
-/// What there is to know of a program or a helper.
+/// The state of a program or a helper.
 #[derive(Debug)]
 pub(crate) struct TaskState {
     rank: Rank,
     pub(crate) thread: Option<Thread>,
-    /// Whether it is a program that has returned.
+    /// Whether this is a program that has returned.
     pub(crate) over: bool,
-    /// The cells that it waits on; its rank's counters appear as [`DELIVERED`] and
-    /// [`CLOCK`].
+    /// The cells that it waits on; the counters of its rank appear as [`DELIVERED`] and [`CLOCK`].
     waits: Vec<usize>,
     /// Puts not yet delivered, in posting order.
     pub(crate) pending: VecDeque<Posted>,
@@ -56,9 +55,9 @@ pub(crate) struct TaskState {
     pub(crate) posted: u64,
     pub(crate) nic: Option<Thread>,
     pub(crate) closing: bool,
-    /// Whether there are writes of data that no flush has covered yet.
+    /// Whether there are data writes that no flush has covered yet.
     pub(crate) data_in_flight: bool,
-    /// The number of writes of data so far.
+    /// The number of data writes so far.
     pub(crate) data_puts: u64,
 }
 
@@ -79,13 +78,13 @@ impl TaskState {
     }
 }
 
-/// Stands for the `delivered` counter among the cells that a task waits on.
+/// Represents the `delivered` counter among the cells that a task waits on.
 pub(crate) const DELIVERED: usize = usize::MAX;
-/// Stands for the clock among the cells that a task waits on.
+/// Represents the clock among the cells that a task waits on.
 const CLOCK: usize = usize::MAX - 1;
 
-/// A job, shared by all its ranks. Loom sees the cells and the counters; the rest changes only
-/// together with an operation on these and adds no edge.
+/// A job, shared by all its ranks. Loom tracks the cells and the counters; the other fields change
+/// only together with an operation on these and add no happens-before edge.
 #[derive(Debug)]
 pub struct Job {
     pub(crate) config: Config,
@@ -97,7 +96,7 @@ pub struct Job {
     states: Mutex<Vec<TaskState>>,
     pub(crate) helpers: Helpers,
     pub(crate) detached: Detached,
-    /// The seal of places that were resolved in this job.
+    /// Identifies places that were resolved in this job.
     pub(crate) anchor: Anchor,
 }
 
@@ -124,8 +123,8 @@ impl Job {
         Actor { rank, task: states.len() - 1 }
     }
 
-    /// Locks the states of all programs and helpers. The guard is never held across an operation that loom sees,
-    /// as loom's threads are coroutines of one thread.
+    /// Locks the states of all programs and helpers. The guard must not be held across an operation
+    /// that loom tracks, because loom's threads are coroutines of one OS thread.
     pub(crate) fn states(&self) -> MutexGuard<'_, Vec<TaskState>> {
         self.states.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -134,20 +133,21 @@ impl Job {
         self.regions.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Returns the value that a get sees.
+    /// Returns the value that a get returns.
     pub(crate) fn newest(&self, rank: Rank, cell: usize) -> u64 {
         self.cells.newest(rank, cell, Acquire)
     }
 
-    /// Returns all cells that are not zero, as rank, cell and value: what a protocol left behind.
+    /// Returns every nonzero cell as (rank, cell, value), which shows the state that a protocol
+    /// left behind.
     pub fn residue(&self) -> Vec<(usize, usize, u64)> {
         self.cells.residue()
     }
 
     // ----- waiting ---------------------------------------------------------------------------
 
-    /// Ends the waits of the rank's tasks on this cell. This is one step with the preceding write:
-    /// no operation that loom sees comes in between.
+    /// Wakes the rank's tasks that wait on this cell. The wake-up and the preceding write are one
+    /// step: no operation that loom tracks occurs in between.
     pub(crate) fn ring(&self, rank: Rank, cell: usize) {
         for state in self.states().iter_mut().filter(|state| state.rank == rank) {
             let before = state.waits.len();
@@ -160,7 +160,7 @@ impl Job {
         }
     }
 
-    /// Says that the program of a rank has returned, which ends its helpers.
+    /// Marks the program of a rank as returned, which ends its helpers.
     pub(crate) fn end_program(&self, rank: Rank) {
         let mut states = self.states();
         states[rank.index()].over = true;
@@ -168,7 +168,7 @@ impl Job {
         helpers.filter_map(|(_, state)| state.thread.as_ref()).for_each(Thread::unpark);
     }
 
-    /// Registers `me` to be woken by the next write to this cell of its rank's.
+    /// Registers `me` to be woken by the next write to this cell of its rank.
     pub(crate) fn wait_for_write(&self, me: Actor, cell: usize) {
         let waits = &mut self.states()[me.task].waits;
         if !waits.contains(&cell) {
@@ -176,8 +176,8 @@ impl Job {
         }
     }
 
-    /// Returns whether a counter has reached `wanted`; if not, registers `me` to be woken, in one
-    /// step with the look.
+    /// Returns whether a counter has reached `wanted`; if not, registers `me` to be woken. Check
+    /// and registration are one step.
     fn poll_counter(&self, me: Actor, name: usize, counter: &AtomicU64, wanted: u64) -> Poll<()> {
         if newest(counter, Acquire) >= wanted {
             return Poll::Ready(());
@@ -198,13 +198,13 @@ impl Job {
 
     // ----- time ------------------------------------------------------------------------------
 
-    /// Returns the time on a rank's clock in picoseconds. It stands still unless the test
+    /// Returns the time on a rank's clock in picoseconds. The clock changes only when a test
     /// [advances](Job::advance) it.
     pub(crate) fn clock(&self, rank: Rank) -> u64 {
         newest(&self.clocks[rank.index()], Relaxed)
     }
 
-    /// Sets a rank's clock to `ps` picoseconds. A test calls this from another rank, so that loom
+    /// Sets a rank's clock to `ps` picoseconds. Tests call this from another rank, so that loom
     /// chooses the moment.
     pub fn advance(&self, rank: Rank, ps: u64) {
         self.clocks[rank.index()].swap(ps, Relaxed);
@@ -222,7 +222,7 @@ type Rest = Pin<Box<dyn Future<Output = ()>>>;
 /// The detached futures of all tasks of a job.
 #[derive(Default)]
 pub(crate) struct Detached {
-    /// Those of each task. They are taken out while one of them runs.
+    /// The futures of each task. They are removed while one of them is polled.
     by_task: RefCell<BTreeMap<usize, Vec<Rest>>>,
 }
 
@@ -241,7 +241,8 @@ impl Detached {
         self.by_task.borrow_mut().remove(&me.task).unwrap_or_default()
     }
 
-    /// Polls a task's detached futures, and those that they detach. Returns true if all are over.
+    /// Polls a task's detached futures, and those that they detach. Returns true if all have
+    /// completed.
     pub(crate) fn poll(&self, me: Actor, cx: &mut Context<'_>) -> bool {
         let mut kept = Vec::new();
         loop {

@@ -1,6 +1,6 @@
-//! The region tables of all ranks, which say who owns which cells.
+//! The region tables of all ranks, which record the owner of each cell.
 //!
-//! Loom sees nothing of this. Cells exist from the start, so that no access can come before their
+//! Loom does not track these tables. Cells exist from the start, so no access can precede their
 //! creation.
 
 use rdma_fabric::{
@@ -8,19 +8,19 @@ use rdma_fabric::{
     error::{CellWidth, Mismatch, OutOfMemory},
 };
 
-/// The bytes of a cell, the only width that this fabric offers.
+/// The size of a cell in bytes, the only access width that this fabric offers.
 pub(crate) const CELL: usize = 8;
 /// The first index of local regions; symmetric regions have lower indices.
 const LOCAL: u32 = 1 << 16;
 const GENERATION: u32 = 1;
 
-/// What a cell is for.
+/// The use of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CellUse {
     Word,
-    /// A cell of a region that was watched.
+    /// A cell of a watched region.
     Data,
-    /// A cell of no region, or one that was never resolved.
+    /// A cell outside every region, or one that was never resolved.
     None,
 }
 
@@ -31,25 +31,25 @@ struct Extent {
     cells: usize,
 }
 
-/// The regions of all ranks. Symmetric ones grow from cell 0 up, local ones from the last cell
-/// down.
+/// The regions of all ranks. Symmetric regions grow from cell 0 upwards, local ones from the last
+/// cell downwards.
 #[derive(Debug)]
 pub(crate) struct Regions {
     cells_per_rank: usize,
     symmetric: Vec<Extent>,
     /// The regions of each rank.
     own: Vec<Own>,
-    /// Whether regions made now hold data.
+    /// Whether new regions hold data, so that loom reports races in them.
     watching: bool,
-    /// Whether anybody has resolved a cell, by rank and cell.
+    /// Whether a cell has been resolved, by rank and cell.
     resolved: Vec<Vec<bool>>,
-    /// Whether no more regions can be made.
+    /// Whether allocation is closed.
     closed: bool,
 }
 
 #[derive(Debug, Default)]
 struct Own {
-    /// Whether the rank still has its part of each symmetric region.
+    /// Whether the rank still has its part of each symmetric region, by region.
     symmetric_live: Vec<bool>,
     local: Vec<Local>,
     local_cells: usize,
@@ -78,12 +78,12 @@ impl Regions {
         self.watching = watching;
     }
 
-    /// Allows no more regions to be made.
+    /// Closes allocation: no region can be made afterwards.
     pub(crate) fn close(&mut self) {
         self.closed = true;
     }
 
-    /// Returns what a rank's cell is for, given the current regions; words that nobody has resolved
+    /// Returns the use of a rank's cell, given the current regions. Words that were never resolved
     /// count as unused.
     pub(crate) fn kind(&self, rank: usize, cell: usize) -> CellUse {
         let word = if self.resolved[rank][cell] { CellUse::Word } else { CellUse::None };
@@ -125,7 +125,8 @@ impl Regions {
         Ok(RegionKey { index: LOCAL + own.local.len() as u32 - 1, generation: GENERATION })
     }
 
-    /// Allocates the rank's next symmetric region. The first rank to ask lays it out for all.
+    /// Allocates the rank's next symmetric region. The first rank that calls this lays it out for
+    /// all ranks.
     pub(crate) fn alloc_symmetric(&mut self, rank: Rank, bytes: usize) -> Result<RegionKey> {
         let cells = bytes.div_ceil(CELL);
         let ordinal = self.own[rank.index()].symmetric_live.len();
@@ -159,12 +160,12 @@ impl Regions {
         }
     }
 
-    /// Carries out all checks of [`rdma_fabric::Fabric::locate`].
+    /// Performs all checks of [`rdma_fabric::Fabric::locate`].
     pub(crate) fn locate(&mut self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<()> {
         let RemoteAddr { rank, region, offset } = addr;
         let extent = self.extent(rank, region)?;
         addr.fits(len, align, (extent.cells * CELL) as u64)?;
-        // Bytes may be whole cells.
+        // Accesses of width 1 are byte ranges, which may cover whole cells.
         let wanted = if width == 1 { len } else { width };
         whole(addr, wanted)?;
         let cell = extent.start + offset as usize / CELL;
@@ -172,7 +173,7 @@ impl Regions {
         Ok(())
     }
 
-    /// Returns the first cell of `len` bytes that were located before, if the region still exists.
+    /// Returns the first cell of `len` bytes that were located earlier, if the region still exists.
     pub(crate) fn cell(&self, addr: RemoteAddr, len: usize) -> Result<usize> {
         let extent = self.extent(addr.rank, addr.region)?;
         whole(addr, len)?;
@@ -186,7 +187,7 @@ impl Regions {
         let found = if region.index >= LOCAL {
             own.local.get((region.index - LOCAL) as usize).map(|local| (local.extent, local.live))
         } else {
-            // A peer that has not yet made its own call can be accessed all the same.
+            // A peer that has not yet made its own allocation call can be accessed nevertheless.
             let live = own.symmetric_live.get(region.index as usize).copied().unwrap_or(true);
             self.symmetric.get(region.index as usize).map(|extent| (*extent, live))
         };
@@ -198,7 +199,7 @@ impl Regions {
     }
 }
 
-/// Checks that bytes are whole cells.
+/// Checks that the bytes are whole cells.
 fn whole(addr: RemoteAddr, wanted: usize) -> Result<()> {
     let RemoteAddr { rank, region, offset } = addr;
     match wanted.is_multiple_of(CELL) && offset.is_multiple_of(CELL as u64) {

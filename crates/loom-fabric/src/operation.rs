@@ -1,5 +1,5 @@
-//! Operations, which are over when they are posted or when the network interface has carried them
-//! out. The result may take one more poll.
+//! Operations. They complete when they are posted or when the network interface has executed them;
+//! the result may take one additional poll.
 
 use crate::{
     Access,
@@ -20,14 +20,15 @@ use std::{
 /// An operation whose result has not been taken.
 #[derive(Debug, Default)]
 pub(crate) struct Operation {
-    /// Whether the result is held back.
+    /// Whether the result is delayed by one poll.
     late: bool,
-    /// The number of puts that the network interface must have delivered before this is complete.
+    /// The number of puts that the network interface must have delivered before this operation is
+    /// complete.
     delivered: Option<u64>,
-    /// For an atomic that carries data, the number of writes of data that it covers.
+    /// For an atomic that carries data: the number of data writes that it covers.
     covers: Option<u64>,
     word: u64,
-    /// The bytes that a get has found.
+    /// The bytes that a get has read.
     bytes: Vec<u8>,
 }
 
@@ -68,7 +69,7 @@ impl Seat {
             }
             Sink::Place(own) => {
                 let (there, here) = (self.cell(from)?, self.cell(own)?);
-                // All is read before any is written: the two may overlap.
+                // All cells are read before any is written: source and target may overlap.
                 let bits: Vec<_> = (0..from.len() / CELL).map(|i| self.job().newest(from.rank(), there + i)).collect();
                 bits.into_iter().enumerate().for_each(|(i, bits)| self.write_own(here + i, bits));
                 Ok(self.posted(Operation::default()))
@@ -108,7 +109,7 @@ impl Seat {
 }
 
 impl Seat {
-    /// Puts the same source to all of some places.
+    /// Puts the same source to each of several places.
     pub(crate) fn put_cells(&self, to: &[Place], from: Source<'_>) -> Result<Posted> {
         let own = if let Source::Place(own) = from { self.cell(own)? } else { 0 };
         let cells = to.iter().map(|to| Ok((to, self.cell(to)?))).collect::<Result<Vec<_>>>()?;
@@ -140,7 +141,7 @@ impl Seat {
     }
 
     pub(crate) fn write_own(&self, cell: usize, bits: u64) {
-        // Release: pairs with the acquire of loads, waits and gets. Data in flight is left out.
+        // Release: pairs with the acquire of loads, waits and gets. Data in flight is excluded.
         let order = if self.job().puts_release(self.actor()) { Release } else { Relaxed };
         self.job().cells.set(self.me(), cell, bits, order);
         self.job().ring(self.me(), cell);

@@ -1,4 +1,4 @@
-//! The threads that run a job's ranks, with stacks deep enough for protocols' futures.
+//! The threads that run a job's ranks, with stacks large enough for the futures of protocols.
 
 use crate::{Config, Delivery, Job, fabric::Modelled, job::Actor};
 use loom::thread::{self, Builder, JoinHandle};
@@ -16,7 +16,7 @@ use std::{
     task::{Context, Poll, Wake, Waker},
 };
 
-/// The waker with which a rank asks to be polled again at once. A rank that ends another's wait
+/// The waker by which a rank requests another poll without parking. A rank that ends another's wait
 /// unparks its thread, so no other waker is needed.
 #[derive(Debug, Default)]
 struct Again(AtomicBool);
@@ -28,9 +28,9 @@ impl Wake for Again {
 }
 
 impl Job {
-    /// Polls, parks, and polls again until a program or helper and all futures that it detached are
-    /// over. A helper is dropped, and yields `None`, where it waits though `is_over` says that its
-    /// program has returned.
+    /// Polls, parks, and polls again until a program or helper and all futures that it detached
+    /// have completed. A helper that waits although `is_over` reports that its program has returned
+    /// is dropped, and this returns `None`.
     pub(crate) fn block_on<O>(&self, me: Actor, future: Running<O>, is_over: impl Fn() -> bool) -> Option<O> {
         let mut future = Some(future);
         let again = Arc::new(Again::default());
@@ -49,8 +49,8 @@ impl Job {
                 return out;
             }
             if !again.0.swap(false, Relaxed) {
-                // The rank is about to block. If the delivery ends one of its own waits, `park`
-                // returns at once.
+                // The rank is about to block. If this delivery ends one of its own waits, `park`
+                // returns immediately.
                 self.drain(me, None);
                 thread::park();
             }
@@ -64,7 +64,7 @@ impl Job {
         self.drain(me, None);
         self.end_program(rank);
         let state = &mut self.states()[me.task];
-        // Later rings must not reach a thread that has ended or is waiting for others to end.
+        // Later wake-ups must not reach a thread that has ended or is waiting for others to end.
         state.thread = None;
         state.closing = true;
         if let Some(nic) = &state.nic {
@@ -75,8 +75,8 @@ impl Job {
 }
 
 /// Runs `program` as every rank, rank 0 on the calling thread. Returns the job when all ranks have
-/// ended and every put has been delivered. What the ranks return, in particular their registered
-/// memory, lives until then. Call it inside a loom model.
+/// ended and every put has been delivered. The values that the ranks return, in particular their
+/// registered memory, live until then. Call this inside a loom model.
 pub fn run<P, R>(config: Config, program: P) -> Rc<Job>
 where
     P: Fn(Fabric) -> R + 'static,
@@ -94,15 +94,15 @@ where
     launch(job, parts)
 }
 
-/// Runs `program` as every rank after a set-up that is not part of the model: one thread carries
-/// out `set_up` for all ranks, and every rank sees its effects when `program` begins. Regions can
-/// be made in the set-up only, and its result must keep alive those that the program accesses. Call
-/// it inside a loom model.
+/// Runs `program` as every rank after a set-up that is not part of the model: one thread runs
+/// `set_up` for all ranks, and every rank sees its effects when `program` begins. Regions can only
+/// be made during set-up, and the set-up's result must keep alive those that the program accesses.
+/// Call this inside a loom model.
 ///
-/// Rank 0 also has a thread of its own; the calling thread waits.
+/// Rank 0 also has its own thread; the calling thread waits.
 ///
 /// # Panics
-/// If the set-up does not end.
+/// If the set-up does not complete.
 pub fn run_after<S, M, P, R>(config: Config, set_up: S, program: P)
 where
     S: Fn(Fabric) -> M + 'static,
@@ -137,7 +137,7 @@ fn fabrics(job: &Rc<Job>) -> impl Iterator<Item = Fabric> + use<> {
     (0..job.config.ranks as u32).map(move |rank| Modelled::fabric(&job, Rank::new(rank)))
 }
 
-/// Runs a future that waits for nobody else.
+/// Runs a future that does not wait for other threads.
 fn at_once<T>(future: impl Future<Output = T>) -> T {
     const POLLS: usize = 10_000;
     let (mut future, mut cx) = (pin!(future), Context::from_waker(Waker::noop()));
@@ -149,11 +149,11 @@ fn at_once<T>(future: impl Future<Output = T>) -> T {
     panic!("the set-up did not end within {POLLS} polls")
 }
 
-/// What a rank runs.
+/// The future that a rank runs.
 type Running<O> = Pin<Box<dyn Future<Output = O>>>;
-/// What it returned, kept until the job's end.
+/// The value that a rank's program returned, kept until the job ends.
 type Kept = Box<dyn Any>;
-/// What makes a rank's future in its thread.
+/// Creates a rank's future in the rank's thread.
 type Part = Box<dyn FnOnce() -> Running<Kept>>;
 
 fn part<R>(begin: impl FnOnce() -> R + 'static) -> Part
@@ -167,7 +167,7 @@ where
     })
 }
 
-/// Runs each part as one rank, in order.
+/// Runs each part as one rank, in rank order.
 fn launch(job: Rc<Job>, parts: Vec<Part>) -> Rc<Job> {
     let (mut threads, mut nics) = (Vec::new(), Vec::new());
     let ranks = (0..job.config.ranks as u32).map(Rank::new);
@@ -203,8 +203,8 @@ const STACK: usize = 1 << 17;
 type Body = Box<dyn FnOnce()>;
 
 thread_local! {
-    /// The bodies of threads that have not begun. Loom's threads are coroutines of one thread, so
-    /// nothing is really sent, although its builder requires `Send`.
+    /// The bodies of threads that have not started. Loom's threads are coroutines of one OS thread,
+    /// so no body actually moves to another thread, although loom's builder requires `Send`.
     static BODIES: RefCell<Vec<Option<Body>>> = const { RefCell::new(Vec::new()) };
 }
 

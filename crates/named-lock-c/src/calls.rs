@@ -1,4 +1,4 @@
-//! The functions, on values.
+//! The library's functions, in terms of values instead of addresses.
 
 use crate::{
     codes::{Code, Failure, Outcome, number},
@@ -8,7 +8,7 @@ use core::time::Duration;
 use named_lock::NamedLock;
 use std::path::Path;
 
-/// How long to wait, from milliseconds: not at all, or so long; for ever if negative.
+/// The wait limit, given in milliseconds: 0 does not wait, a negative number waits for ever.
 #[derive(Clone, Copy)]
 enum Wait {
     Not,
@@ -63,7 +63,7 @@ pub(crate) fn exclusive(lock: i32, milliseconds: i32) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns the process that tore the data, or 0 if they are whole.
+/// Returns the process that tore the data, or 0 if they are not torn.
 pub(crate) fn mend(lock: i32, milliseconds: i32) -> Outcome<i32> {
     let handle = handles::of(lock)?;
     let guard = match Wait::of(milliseconds) {

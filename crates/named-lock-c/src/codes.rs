@@ -1,44 +1,44 @@
-//! The codes that functions return, and the failures behind them.
+//! The codes that functions return, and the failures that they stand for.
 
 use core::fmt;
 use named_lock::Error;
 
-/// What a function returns. The numbers are those of `onesided_lock.h`.
+/// The return code of a function. The numbers are those of `onesided_lock.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub(crate) enum Code {
     Ok = 0,
-    /// Somebody else holds the lock.
+    /// Another thread or process holds the lock.
     Busy = 1,
     TimedOut = 2,
-    /// What the lock protects may be half-written.
+    /// The data that the lock protects may be half-written.
     Torn = 3,
     Name = 4,
     Foreign = 5,
     Full = 6,
     Forked = 7,
-    /// The handle is none, or was closed.
+    /// The number is not a handle, or its lock was closed.
     NoLock = 8,
-    /// The calling thread does not hold the lock, or not as the call demands.
+    /// The calling thread does not hold the lock, or not in the mode that the call requires.
     NotHeld = 9,
-    /// A lock that is held was to be closed.
+    /// An attempt to close a lock that is held.
     Held = 10,
     System = 11,
     Protocol = 12,
-    /// A null pointer, or a text that is no UTF-8.
+    /// A null pointer, or a text that is not UTF-8.
     Argument = 13,
     /// A panic in the library.
     Defect = 14,
-    /// The lock's file is not at its path any more.
+    /// The lock's file is no longer at its path.
     Removed = 15,
 }
 
-/// Why a call failed.
+/// The failure of a call.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: Code,
     pub(crate) text: String,
-    /// The process that tore what the lock protects, if that is the failure.
+    /// The process that tore the data, if that is the failure; otherwise 0.
     pub(crate) torn_by: i32,
 }
 
@@ -59,7 +59,7 @@ impl From<Error> for Failure {
             Error::TimedOut { .. } => Code::TimedOut,
             Error::Full { .. } => Code::Full,
             Error::Forked { .. } => Code::Forked,
-            // `Lock`, and what may come later.
+            // `Lock`, and variants that may be added later.
             _ => Code::Protocol,
         };
         let torn_by = if let Error::Torn { by, .. } = error { number(by) } else { 0 };
@@ -67,10 +67,10 @@ impl From<Error> for Failure {
     }
 }
 
-/// Returns a process's number as programs get it: -1 if it is not known.
+/// Returns a process's number as programs receive it: -1 if it is not known.
 pub(crate) fn number(process: u32) -> i32 {
     i32::try_from(process).ok().filter(|&process| process > 0).unwrap_or(-1)
 }
 
-/// The outcome of a call.
+/// The result of a call.
 pub(crate) type Outcome<T> = Result<T, Failure>;

@@ -1,9 +1,10 @@
-//! The locks that this process has open, by number, and who holds them.
+//! The table of locks that this process has open, by number, with their holders.
 //!
-//! A child that was forked begins a table of its own: its parent's may be locked for ever, by a thread
-//! that the child does not have. The number of a lock says in which table it is, so that a child
-//! receives an error that says what is wrong with its parent's numbers. It also says the turn of its
-//! place, so that a closed number is not the next lock's.
+//! A forked child starts with its own table: a thread that does not exist in the child may have
+//! locked the parent's table for ever. The number of a lock includes the depth of its table, so
+//! that a child that uses one of its parent's numbers receives an error that says so. It also
+//! includes the turn of its place, so that a closed number does not refer to the next lock in that
+//! place.
 
 use crate::codes::{Code, Failure, Outcome};
 use named_lock::{NamedLock, ReadGuard, WriteGuard, this_process};
@@ -12,14 +13,14 @@ use std::{
     thread::{self, ThreadId},
 };
 
-/// A lock, and its holds by threads of this process.
+/// A lock, and the holds of this process's threads.
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub(crate) lock: NamedLock,
     holds: Mutex<Vec<(ThreadId, Held)>>,
 }
 
-/// A hold.
+/// A hold of a lock, in either mode.
 #[derive(Debug)]
 pub(crate) enum Held {
     Shared(ReadGuard),
@@ -31,24 +32,24 @@ pub(crate) enum Held {
 struct Table {
     process: u32,
     locks: RwLock<Vec<Place>>,
-    /// The table of a child.
+    /// The table of a forked child.
     child: OnceLock<Box<Table>>,
 }
 
-/// A place in the table.
+/// An entry of the table.
 #[derive(Debug, Default)]
 struct Place {
-    /// The number of locks that have been here, which wraps.
+    /// The number of locks that have used this entry; wraps.
     turn: u32,
     lock: Option<Arc<Handle>>,
 }
 
-/// A number: `depth of the table:7 | turn:12 | place:12`.
+/// The bits of a number: `depth of the table:7 | turn:12 | place:12`.
 const PLACE: u32 = 12;
 const TURN: u32 = 12;
-/// The most locks of a process.
+/// The largest number of locks of a process.
 const MOST: usize = 1 << PLACE;
-/// The most forks in a row.
+/// The largest depth of nested forks.
 const DEEPEST: u32 = 1 << (31 - TURN - PLACE);
 
 impl Table {
@@ -73,7 +74,7 @@ impl Table {
     }
 }
 
-/// Gives a lock a number.
+/// Adds a lock to the table and returns its number.
 pub(crate) fn add(lock: NamedLock) -> Outcome<i32> {
     let (table, depth) = Table::here();
     let handle = Arc::new(Handle { lock, holds: Mutex::default() });
@@ -92,7 +93,7 @@ pub(crate) fn add(lock: NamedLock) -> Outcome<i32> {
     Ok((depth << (TURN + PLACE) | locks[index].turn << PLACE | index as u32).cast_signed())
 }
 
-/// Returns the index and the turn that a number of the table at `depth` means.
+/// Returns the index and turn in a number that belongs to the table at `depth`.
 fn place(number: i32, depth: u32) -> Outcome<(usize, u32)> {
     let bits = number.cast_unsigned();
     let (of, turn, index) = (bits >> (TURN + PLACE), bits >> PLACE & ((1 << TURN) - 1), bits as usize % MOST);
@@ -122,7 +123,7 @@ pub(crate) fn of(number: i32) -> Outcome<Arc<Handle>> {
     place.and_then(|place| place.lock.clone()).ok_or_else(|| none(number))
 }
 
-/// Closes the lock with this number, unless a thread holds it.
+/// Closes the lock with this number. Fails while a thread holds it.
 pub(crate) fn remove(number: i32) -> Outcome<()> {
     let (table, depth) = Table::here();
     let (index, turn) = place(number, depth)?;
@@ -132,7 +133,7 @@ pub(crate) fn remove(number: i32) -> Outcome<()> {
     if !handle.holds().is_empty() {
         return Err(Failure::new(Code::Held, format!("lock {number} is held: release it first")));
     }
-    // What a thread that waits for it gets then, it still releases.
+    // A thread that is waiting for the lock can still acquire and release it.
     let closed = place.lock.take();
     place.turn = (turn + 1) % (1 << TURN);
     drop(locks);
@@ -160,7 +161,7 @@ impl Handle {
         last.map(|index| holds.remove(index).1).ok_or_else(Handle::not_held)
     }
 
-    /// Acts on the exclusive hold of the calling thread.
+    /// Runs `act` on the exclusive hold of the calling thread.
     pub(crate) fn exclusively<T>(&self, act: impl FnOnce(&mut WriteGuard) -> Outcome<T>) -> Outcome<T> {
         let me = thread::current().id();
         let mut holds = self.holds();

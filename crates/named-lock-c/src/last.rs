@@ -1,4 +1,4 @@
-//! What each thread can ask about its last call that failed.
+//! The last failed call of each thread.
 
 use crate::codes::{Code, Failure, Outcome};
 use std::{
@@ -17,7 +17,7 @@ thread_local! {
     static LAST: RefCell<Last> = RefCell::default();
 }
 
-/// Carries out a call, and keeps what went wrong.
+/// Runs a call, and records its failure.
 #[inline]
 pub(crate) fn call(act: impl FnOnce() -> Outcome<Code>) -> i32 {
     match catch_unwind(AssertUnwindSafe(act)) {
@@ -37,12 +37,12 @@ fn keep(failure: Failure) -> i32 {
     failure.code as i32
 }
 
-/// Returns the text of the last failure: valid until the thread's next one, or its end.
+/// Returns the text of the last failure. It is valid until the thread's next failure or its end.
 pub(crate) fn text() -> *const c_char {
     LAST.with_borrow(|last| last.text.as_ptr())
 }
 
-/// Returns the process that tore the data, if the last failure said so.
+/// Returns the process that tore the data, if the last failure reported one.
 pub(crate) fn torn_by() -> i32 {
     LAST.with_borrow(|last| last.torn_by)
 }

@@ -1,14 +1,15 @@
 //! Named locks for other languages: `libonesided_lock.so` and `libonesided_lock.a`, with
 //! `include/onesided_lock.h` for C and `python/onesided_lock.py` for Python.
 //!
-//! The library has no interface for Rust: that is the crate `onesided-named-lock`, over which this one
-//! is a thin cover. `docs/systems/named-lock.md` says how to use it.
+//! The library has no Rust interface: that is the crate `onesided-named-lock`, of which this one is
+//! a thin wrapper. `docs/systems/named-lock.md` describes its use.
 //!
-//! # What happens in a call
-//! `names` exports all functions, and makes values of what comes by address. `calls` finds the lock in
-//! the table of `handles`, which are numbers, so that one that is closed or made up is an error and
-//! never an access to memory. A hold belongs to the thread that took it. What went wrong is a code
-//! (`codes`); a text for people is kept for each thread (`last`). A panic is a code, too.
+//! # Path of a call
+//! `names` exports all functions and converts arguments that are passed by address to values.
+//! `calls` looks up the lock in the table of `handles`. Handles are numbers, so a closed or invalid
+//! handle causes an error and never an access to memory. A hold belongs to the thread that took it.
+//! A failure is returned as a code (`codes`); its text is stored per thread (`last`). A panic is
+//! returned as a code, too.
 
 #![cfg(target_os = "linux")]
 

@@ -1,9 +1,9 @@
 //! All names that the library exports.
 //!
 //! # Safety
-//! Every function here asks its caller for what `onesided_lock.h` says: texts end with a zero byte,
-//! and an address for a result is null or that of an `int` that nobody else uses meanwhile. Null is
-//! refused. Handles are numbers, of which any is safe.
+//! Every function requires its caller to follow `onesided_lock.h`: texts end with a zero byte, and
+//! the address of a result is null or that of an `int` that no other code accesses during the call.
+//! Null is refused. Handles are numbers; every number is safe to pass.
 
 #![allow(unsafe_code)]
 
@@ -18,37 +18,37 @@ use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
 /// Returns the text at an address.
 ///
 /// # Safety
-/// The address is null, or that of a text that ends with a zero byte and stays as it is for `'a`.
+/// The address is null, or that of a text that ends with a zero byte and does not change for `'a`.
 unsafe fn text<'a>(at: *const c_char) -> Outcome<&'a CStr> {
     if at.is_null() {
         return Err(Failure::new(Code::Argument, "a text is a null pointer"));
     }
-    // SAFETY: not null, and the caller's promise.
+    // SAFETY: not null, and the caller guarantees the rest.
     Ok(unsafe { CStr::from_ptr(at) })
 }
 
 /// Writes a result to an address, if it is not null.
 ///
 /// # Safety
-/// The address is null, or that of an `int` that nobody else uses meanwhile.
+/// The address is null, or that of an `int` that no other code accesses during the call.
 unsafe fn give(at: *mut i32, value: i32) {
     if !at.is_null() {
-        // SAFETY: not null, and the caller's promise.
+        // SAFETY: not null, and the caller guarantees the rest.
         unsafe { at.write(value) };
     }
 }
 
-/// Opens a lock, and gives its handle.
+/// Opens a lock, and writes its handle to `lock`.
 ///
 /// # Safety
-/// As [`give`].
+/// As for [`give`].
 unsafe fn opened(lock: *mut i32, open: impl FnOnce() -> Outcome<i32>) -> i32 {
     call(|| {
         if lock.is_null() {
             return Err(Failure::new(Code::Argument, "there is nowhere to put the handle"));
         }
         let handle = open()?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { give(lock, handle) };
         Ok(Code::Ok)
     })
@@ -57,32 +57,32 @@ unsafe fn opened(lock: *mut i32, open: impl FnOnce() -> Outcome<i32>) -> i32 {
 /// Opens the lock called `name`.
 ///
 /// # Safety
-/// As the module says.
+/// See the module's documentation.
 // SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn onesided_lock_open(name: *const c_char, lock: *mut i32) -> i32 {
     let open = || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let name = unsafe { text(name) }?;
         calls::open(name.to_str().map_err(|_| Failure::new(Code::Name, "the name is not in UTF-8"))?)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { opened(lock, open) }
 }
 
 /// Opens the lock whose file is at `path`.
 ///
 /// # Safety
-/// As the module says.
+/// See the module's documentation.
 // SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn onesided_lock_open_path(path: *const c_char, lock: *mut i32) -> i32 {
     let open = || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let path = unsafe { text(path) }?;
         calls::open_path(Path::new(OsStr::from_bytes(path.to_bytes())))
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { opened(lock, open) }
 }
 
@@ -100,22 +100,22 @@ pub(crate) extern "C" fn onesided_lock_exclusive(lock: i32, milliseconds: i32) -
     call(|| calls::exclusive(lock, milliseconds).map(|()| Code::Ok))
 }
 
-/// Takes a lock exclusively, torn or not.
+/// Takes a lock exclusively, whether or not its data are torn.
 ///
 /// # Safety
-/// As the module says.
+/// See the module's documentation.
 // SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn onesided_lock_mend(lock: i32, milliseconds: i32, torn_by: *mut i32) -> i32 {
     call(|| {
         let torn = calls::mend(lock, milliseconds)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { give(torn_by, torn) };
         Ok(Code::Ok)
     })
 }
 
-/// Declares that what a lock protects is whole again.
+/// Declares that the data which a lock protects are whole again.
 // SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn onesided_lock_clear_torn(lock: i32) -> i32 {
@@ -136,14 +136,14 @@ pub(crate) extern "C" fn onesided_lock_close(lock: i32) -> i32 {
     call(|| calls::close(lock).map(|()| Code::Ok))
 }
 
-/// Returns the process that tore the data, if the calling thread's last failure said so.
+/// Returns the process that tore the data, if the calling thread's last failure reported one.
 // SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn onesided_lock_torn_by() -> i32 {
     last::torn_by()
 }
 
-/// Returns what the calling thread's last failure was.
+/// Returns the text of the calling thread's last failure.
 // SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn onesided_lock_error() -> *const c_char {

@@ -1,6 +1,7 @@
-//! A rank's doorbell, by which whoever writes to the rank's part wakes its threads that are parked.
+//! A rank's doorbell: a writer to the rank's part of the file rings it to wake the rank's parked
+//! threads.
 //!
-//! The bell is one word: bit 0 says that somebody may be parked, the bits above count rings.
+//! The doorbell is one word: bit 0 is set if threads may be parked; the bits above count rings.
 //! ```text
 //! waiter                                   writer
 //! W1  set bit 0, remember the word         P1  write the memory waited on
@@ -8,10 +9,11 @@
 //! W3  look at the memory again                 clears it, and wake all
 //! W4  park while the word is as remembered
 //! ```
-//! P2 may overtake P1 on its processor, because the writer has no barrier; the waiter's heavy barrier,
-//! `membarrier`, makes up for it: every processor that runs a process with this lock passes a barrier
-//! between W1 and W3. Where the system has none, and in any case against words damaged by others,
-//! parking is bounded ([`LONGEST`]), so a lost wake costs time and never correctness.
+//! P2 may overtake P1 on its processor, because the writer issues no barrier. The waiter's heavy
+//! barrier, `membarrier`, compensates for that: every processor that runs a process with this lock
+//! passes a barrier between W1 and W3. Parking is bounded ([`LONGEST`]), so a lost wake-up costs
+//! time but never correctness; wake-ups can be lost if the system has no `membarrier`, or if
+//! another process damages the words.
 
 use crate::mapping::Mapping;
 use core::{
@@ -20,15 +22,15 @@ use core::{
 };
 use rustix::thread::{MembarrierCommand, futex, membarrier};
 
-/// Bit 0.
+/// Bit 0: threads may be parked.
 const PARKED: u32 = 1;
-/// The longest time to stay parked without looking; also how often those that wait look whether the
-/// others live.
+/// The longest time to stay parked without checking again; also the interval at which waiting
+/// processes check whether the others are alive.
 pub(crate) const LONGEST: Duration = Duration::from_millis(5);
 
-/// Lets heavy barriers of other processes reach this one.
+/// Registers this process for the heavy barriers of other processes.
 pub(crate) fn register_process() {
-    // Without it wakes may be lost, which `LONGEST` bounds.
+    // If this fails, wake-ups may be lost; `LONGEST` bounds the delay.
     let _ = membarrier(MembarrierCommand::RegisterGlobalExpedited);
 }
 
@@ -36,7 +38,7 @@ pub(crate) fn register_process() {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket(u32);
 
-/// W1 and W2. The caller then looks at what it waits for, and parks.
+/// W1 and W2. The caller then checks its condition, and parks.
 pub(crate) fn prepare(map: &Mapping, rank: usize) -> Ticket {
     let ticket = map.bell(rank).fetch_or(PARKED, SeqCst) | PARKED;
     // As in `register_process`.
@@ -47,7 +49,8 @@ pub(crate) fn prepare(map: &Mapping, rank: usize) -> Ticket {
 /// W4, for `longest` at most.
 pub(crate) fn park(map: &Mapping, rank: usize, Ticket(ticket): Ticket, longest: Duration) {
     let longest = futex::Timespec { tv_sec: 0, tv_nsec: longest.min(LONGEST).subsec_nanos().into() };
-    // Whatever the outcome (woken, changed, interrupted, timed out), the waiter looks again.
+    // Regardless of the result (woken, changed, interrupted, timed out), the waiter checks its
+    // condition again.
     let _ = futex::wait(map.bell(rank), futex::Flags::empty(), ticket, Some(&longest));
 }
 
@@ -56,7 +59,7 @@ pub(crate) fn ring(map: &Mapping, rank: usize) {
     let bell = map.bell(rank);
     let seen = bell.load(Acquire);
     if seen & PARKED != 0 && bell.compare_exchange(seen, seen.wrapping_add(1), SeqCst, Relaxed).is_ok() {
-        // This can fail only for addresses that are not a futex.
+        // This fails only for addresses that are not a futex.
         let _ = futex::wake(bell, futex::Flags::empty(), i32::MAX as u32);
     }
 }

@@ -1,4 +1,4 @@
-//! Running a future of the lock's protocol on the calling thread: spin, yield, park.
+//! Runs a future of the lock's protocol on the calling thread: spins, yields, then parks.
 
 use crate::{bell, descriptor, mapping::Mapping, process::Unknown, slots};
 use core::{
@@ -11,19 +11,20 @@ use core::{
 use rustix::thread::sched_getaffinity;
 use std::{path::Path, sync::OnceLock, thread, time::Instant};
 
-/// Fruitless polls before the first yield.
+/// The number of unsuccessful polls before the first yield.
 const SPINS: u32 = 100;
-/// The same if more processes use the lock than there are processors: whoever spins may keep the one off
-/// that is to go on.
+/// The same if more processes use the lock than there are processors: a spinning process may then
+/// keep the process that it waits for from running.
 const SPINS_IN_A_CROWD: u32 = 2;
-/// How long to yield before parking: on a busy machine a single yield may take as long as a time slice.
+/// The duration of yielding before parking: on a busy machine a single yield may take as long as a
+/// time slice.
 const YIELDING: Duration = Duration::from_micros(30);
 
-/// Runs `future`, whose waits are those of `me`, to completion. Looks meanwhile whether those that
-/// use the lock live. `deadline` only says when to look at the future again.
+/// Runs `future`, whose waits belong to `me`, to completion. Meanwhile checks whether the processes
+/// that use the lock are alive. `deadline` only limits the time until the next poll of the future.
 ///
 /// # Errors
-/// [`Unknown`] if a process that uses the lock can't be probed; then the future is dropped.
+/// [`Unknown`] if a process that uses the lock cannot be probed; the future is then dropped.
 pub(crate) fn block_on<F: Future>(
     map: &Mapping,
     me: usize,
@@ -57,19 +58,19 @@ pub(crate) fn block_on<F: Future>(
     }
 }
 
-/// Returns the number of processors of this machine: this process may be bound to some, and others to
-/// others.
+/// Returns the number of processors of this machine. The affinity of this process does not count,
+/// because other processes may be bound to other processors.
 fn processors() -> usize {
     static PROCESSORS: OnceLock<usize> = OnceLock::new();
     *PROCESSORS.get_or_init(|| {
         let online = descriptor::read(Path::new("/sys/devices/system/cpu/online")).ok();
         let online = online.and_then(|ranges| count(str::from_utf8(&ranges).ok()?)).unwrap_or(0);
-        // The standard library's count would open files with standard numbers.
+        // The standard library's function would open files with standard descriptor numbers.
         online.max(sched_getaffinity(None).map_or(1, |own| own.count() as usize))
     })
 }
 
-/// Returns how many numbers such a list as `0-3,8` names.
+/// Returns the number of processors in a list such as `0-3,8`.
 fn count(ranges: &str) -> Option<usize> {
     let number = |text: &str| text.trim().parse::<usize>().ok();
     let range = |range: &str| match range.split_once('-') {

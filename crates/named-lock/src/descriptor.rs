@@ -1,7 +1,7 @@
-//! Descriptors of this crate: all are 3 or above, and closed on exec.
+//! File descriptors of this crate: all are 3 or above, and closed on exec.
 //!
-//! A program may have closed its standard descriptors. The next file that it opens, even within a
-//! library, is then descriptor 0, 1 or 2, and the program's next `printf` or `scanf` goes to that
+//! A program may have closed its standard descriptors. The next file that it opens, even inside a
+//! library, is then descriptor 0, 1 or 2, and the program's next `printf` or `scanf` accesses that
 //! file.
 
 use rustix::{
@@ -21,12 +21,13 @@ const FIRST: RawFd = 3;
 
 /// Opens `path`.
 pub(crate) fn open(path: impl Arg + Copy, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-    // The file must not have a standard number even for a moment, in which another thread prints.
+    // The file must not have a standard number even temporarily: another thread may print at that
+    // moment.
     let _reserved = Reserved::new()?;
     above(retry_on_intr(|| rustix::fs::open(path, flags | OFlags::CLOEXEC, mode))?)
 }
 
-/// Returns a second descriptor of the same open file.
+/// Returns a second descriptor of the same open file description.
 pub(crate) fn again(file: impl AsFd) -> Result<OwnedFd, Errno> {
     fcntl_dupfd_cloexec(file, FIRST)
 }
@@ -43,8 +44,8 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The closed standard descriptors, taken by descriptors through which nothing can be read or
-/// written, so that accesses to them fail as before.
+/// The closed standard descriptors, temporarily occupied by descriptors that allow neither reads
+/// nor writes, so that accesses to them fail as before.
 struct Reserved(Vec<OwnedFd>);
 
 impl Reserved {
@@ -63,7 +64,7 @@ impl Reserved {
 impl Drop for Reserved {
     fn drop(&mut self) {
         for file in self.0.drain(..) {
-            // Another thread may have given the number to a file of the program meanwhile.
+            // Another thread may have reused the number for a file of the program in the meantime.
             if !fcntl_getfl(&file).is_ok_and(|flags| flags.contains(OFlags::PATH)) {
                 let _ = file.into_raw_fd();
             }

@@ -8,27 +8,27 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A call that did not do what it was asked to. Unless a variant says otherwise, the lock is not
-/// held and nothing is left to undo.
+/// The failure of a call. Unless a variant says otherwise, the lock is not held and no cleanup is
+/// needed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// This is no name of a lock: 1 to 100 bytes out of `A`–`Z`, `a`–`z`, `0`–`9`, `-`, `_` and `.`,
-    /// the first of which is no `.`.
+    /// The name is not valid: 1 to 100 bytes out of `A`–`Z`, `a`–`z`, `0`–`9`, `-`, `_` and `.`,
+    /// the first of which is not `.`.
     #[error(
         "{name:?} is no name of a lock: 1 to 100 letters of ASCII, digits, `-`, `_` and `.`, not beginning with `.`"
     )]
     Name {
-        /// What was given.
+        /// The given name.
         name: String,
     },
-    /// A file or directory is not one that this crate would make, or that others can't change: it
-    /// is refused as it is.
+    /// A file or directory was not made by this crate, or other users can change it; it is left
+    /// unchanged.
     #[error("{} {why}", path.display())]
     Foreign {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
     /// The system refused a call.
@@ -38,11 +38,11 @@ pub enum Error {
         call: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         cause: io::Error,
     },
-    /// What the lock protects may be half-written: the process `by` died while it wrote, or panicked.
-    /// [`NamedLock::mend`](crate::NamedLock::mend) takes the lock nevertheless;
+    /// The data that the lock protects may be half-written: the process `by` died or panicked while
+    /// it wrote. [`NamedLock::mend`](crate::NamedLock::mend) takes the lock nevertheless;
     /// [`WriteGuard::clear_torn`](crate::WriteGuard::clear_torn) ends this state.
     #[error(
         "what {} protects may be torn: process {by} died or panicked while it wrote; take the lock by `mend`, repair what \
@@ -55,14 +55,15 @@ pub enum Error {
         /// The process that wrote, by its number at that time.
         by: u32,
     },
-    /// The deadline came first.
+    /// The deadline passed before the lock was taken.
     #[error("the deadline came before the lock {}", path.display())]
     TimedOut {
         /// The lock's file.
         path: PathBuf,
     },
-    /// As many processes have the lock open as it has room for, or a holder has kept it for so long,
-    /// while others came and went, that no room could be made.
+    /// The lock has no room for another process: the largest number of processes has it open, or a
+    /// holder has kept it for so long, while other processes joined and left, that no room could be
+    /// made.
     #[error("{} has no room: {processes} processes may have it open at a time", path.display())]
     Full {
         /// The lock's file.
@@ -70,7 +71,7 @@ pub enum Error {
         /// The number of processes that may have it open.
         processes: usize,
     },
-    /// This process was forked from the one that opened the lock. It must open it anew.
+    /// This process was forked from the one that opened the lock. It must open the lock anew.
     #[error("process {opened_by} opened the lock {}, and this is a child of it: open it anew", path.display())]
     Forked {
         /// The lock's file.
@@ -78,10 +79,11 @@ pub enum Error {
         /// The process that opened it.
         opened_by: u32,
     },
-    /// The lock's file was removed while this process had the lock open, so the lock was not taken: it
-    /// might not exclude processes that open it from now on. Open it anew: the next file is made from
-    /// the removed one. From an open: processes hold the lock in the removed file, and exclusion
-    /// beside them was not possible before the deadline.
+    /// The lock's file was removed while this process had the lock open. The lock was not taken,
+    /// because it might not exclude processes that open it from now on. Open it anew: the next file
+    /// is made from the removed one. If an open returns this: processes hold the lock in the
+    /// removed file, and exclusion between them and this process was not possible before the
+    /// deadline.
     #[error(
         "lock file {} was removed while processes have it open, which a new file would not exclude: open the lock anew when \
          they have released it",
@@ -91,7 +93,7 @@ pub enum Error {
         /// The path of the file.
         path: PathBuf,
     },
-    /// As [`Error::Removed`], and another file is at the path now.
+    /// As [`Error::Removed`], but another file is at the path now.
     #[error(
         "lock file {} was replaced by another file while this process has it open, which does not exclude processes that \
          use the other one: open the lock anew",
@@ -101,8 +103,8 @@ pub enum Error {
         /// The path of the file.
         path: PathBuf,
     },
-    /// Whether a process that uses the lock lives can't be found out: neither a pidfd nor `/proc`
-    /// gives an answer.
+    /// It could not be determined whether a process that uses the lock is alive: neither a pidfd
+    /// nor `/proc` gives an answer.
     #[error("whether process {process} lives, which uses the lock {}, cannot be found out: {cause}", path.display())]
     Probe {
         /// The lock's file.
@@ -112,22 +114,22 @@ pub enum Error {
         /// The failure of the last probe.
         cause: io::Error,
     },
-    /// The lock's protocol failed underneath.
+    /// The underlying lock protocol failed.
     #[error("the lock {}: {cause}", path.display())]
     Lock {
         /// The lock's file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         cause: LockError,
     },
 }
 
-/// Why a call of the lock's protocol failed.
+/// The failure of a call of the lock's protocol.
 #[derive(Debug)]
 pub(crate) enum Failed {
-    /// By itself.
+    /// An error of the protocol itself.
     Lock(LockError),
-    /// Whether another process lives is not known, so the call was given up.
+    /// The call was given up because it could not be determined whether another process is alive.
     Probe(Unknown),
 }
 
@@ -151,7 +153,7 @@ impl Error {
         Error::Foreign { path: path.to_owned(), why }
     }
 
-    /// Returns what makes an error of a refused system call.
+    /// Returns a function that converts the error of a system call.
     pub(crate) fn refused(call: &'static str, path: &Path) -> impl FnOnce(Errno) -> Self {
         move |errno| Error::System { call, path: path.to_owned(), cause: errno.into() }
     }
@@ -160,12 +162,12 @@ impl Error {
         Error::TimedOut { path: path.to_owned() }
     }
 
-    /// Returns what makes an error of a failed probe.
+    /// Returns a function that converts a failed probe.
     pub(crate) fn probe(path: &Path) -> impl FnOnce(Unknown) -> Self {
         move |Unknown { process, cause }| Error::Probe { path: path.to_owned(), process, cause: cause.into() }
     }
 
-    /// Returns what makes an error of a failed call of the lock's protocol.
+    /// Returns a function that converts the failure of a call of the lock's protocol.
     pub(crate) fn lock(path: &Path) -> impl FnOnce(Failed) -> Self {
         move |failed| match failed {
             Failed::Lock(cause) => Error::Lock { path: path.to_owned(), cause },

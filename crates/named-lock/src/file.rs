@@ -1,5 +1,5 @@
-//! A lock's file as the system sees it: opened only if it is what this crate makes, locked while
-//! somebody founds or joins, replaced as a whole.
+//! File-system operations on a lock's file: it is opened only if it has the form that this crate
+//! creates, is locked during founding and joining, and is replaced as a whole.
 
 use crate::{Error, Result, descriptor, layout};
 use rustix::{
@@ -17,24 +17,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Read and written by its user, and by nobody else.
+/// Readable and writable by its user only.
 const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
-/// Keeps a file from being removed because of its age, by the XDG base directory specification, which
-/// `systemd-tmpfiles` follows everywhere.
+/// The sticky bit, which keeps a file from being removed because of its age, by the XDG base
+/// directory specification; `systemd-tmpfiles` respects it in all directories.
 const KEPT: Mode = Mode::SVTX;
 
-/// Sets the mode of a file, whatever the umask has taken away. Not every file system has files that
-/// are [`KEPT`].
+/// Sets the mode of a file, regardless of the umask. Not every file system supports [`KEPT`].
 fn set_mode(file: &OwnedFd) -> Result<(), Errno> {
     fchmod(file, MODE | KEPT).or_else(|_| fchmod(file, MODE))
 }
 
-/// Opens the file at `path`, if there is one.
+/// Opens the file at `path`, if it exists.
 ///
 /// # Errors
-/// [`Error::Foreign`] for anything that this crate would not have made.
+/// [`Error::Foreign`] for a file that this crate would not have made.
 pub(crate) fn existing(path: &Path) -> Result<Option<OwnedFd>> {
-    // Not blocking, lest a pipe make this wait for its other end.
+    // Non-blocking: opening a pipe would otherwise wait for its other end.
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = match descriptor::open(path, flags, Mode::empty()) {
         Ok(file) => file,
@@ -63,10 +62,11 @@ pub(crate) fn existing(path: &Path) -> Result<Option<OwnedFd>> {
     Err(Error::foreign(path, why))
 }
 
-/// A file's device and number, and the file.
+/// A file's device and inode number, and the file.
 pub(crate) type Identified = ((u64, u64), OwnedFd);
 
-/// Opens a file of a lock without a name, by a link of `/proc`, if it is one.
+/// Opens an unlinked file of a lock through a link in `/proc`. Returns `None` if it is not such a
+/// file.
 ///
 /// # Errors
 /// Those of `open` and `fstat`.
@@ -80,7 +80,7 @@ pub(crate) fn nameless_at(link: &Path) -> Result<Option<Identified>, Errno> {
     Ok(is_one.then_some(((there.st_dev, there.st_ino), file)))
 }
 
-/// Opens the same file once more, whatever its name leads to now. Threads that lock it by the same
+/// Opens the same file once more, independently of its name. Threads that lock it through the same
 /// descriptor would not exclude each other.
 pub(crate) fn again(file: &OwnedFd, path: &Path) -> Result<OwnedFd> {
     let own = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -101,9 +101,9 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Opens the directory of `path` and locks it shared: cleaners that follow `tmpfiles.d(5)` leave a
-/// locked directory alone. Returns nothing for a directory of another user, who need not know of this
-/// lock, and where that is refused; the file is [`KEPT`] there, too.
+/// Opens the directory of `path` and locks it shared: cleaners that follow `tmpfiles.d(5)` skip a
+/// locked directory. Returns `None` for a directory that belongs to another user, and if opening or
+/// locking is refused; the file is [`KEPT`] in these cases, too.
 pub(crate) fn keep_folder(path: &Path) -> Option<OwnedFd> {
     let folder = descriptor::open(folder_of(path), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).ok()?;
     fstat(&folder).ok().filter(|stat| stat.st_uid == geteuid().as_raw())?;
@@ -111,8 +111,8 @@ pub(crate) fn keep_folder(path: &Path) -> Option<OwnedFd> {
     Some(folder)
 }
 
-/// Locks the file, which the end of this process undoes, unless the deadline comes first: then
-/// returns false. `None` waits for nothing.
+/// Locks the file. The lock is released when this process ends. Returns false if the deadline
+/// passes first; `None` does not wait.
 pub(crate) fn lock(file: &OwnedFd, path: &Path, deadline: Option<Instant>) -> Result<bool> {
     let mut pause = Duration::from_micros(50);
     loop {
@@ -131,12 +131,13 @@ pub(crate) fn lock(file: &OwnedFd, path: &Path, deadline: Option<Instant>) -> Re
 
 /// Unlocks a locked file.
 pub(crate) fn unlock(file: &OwnedFd) {
-    // Closing it does so, too.
+    // Closing the file also unlocks it.
     let _ = flock(file, FlockOperation::Unlock);
 }
 
-/// Makes a file of zeros, as long as a lock's, that has no name yet; or `temporary` if the file
-/// system makes no such files. Its pages are there, so that no access can run out of them.
+/// Makes a file of zeros with the length of a lock's file and without a name, or with the name
+/// `temporary` if the file system does not support unnamed files. Its pages are allocated, so that
+/// no access can fail for lack of space.
 fn nameless(path: &Path, temporary: &Path) -> Result<(OwnedFd, bool)> {
     let folder = folder_of(path);
     let flags = OFlags::RDWR;
@@ -150,7 +151,8 @@ fn nameless(path: &Path, temporary: &Path) -> Result<(OwnedFd, bool)> {
         Err(errno) => return Err(Error::refused("open", folder)(errno)),
     };
     let len = layout::file_bytes() as u64;
-    // Beyond its file-size limit, a process gets a fatal signal instead of this error.
+    // If the file exceeded the process's file-size limit, `fallocate` would raise a fatal signal
+    // instead of returning this error.
     if getrlimit(Resource::Fsize).current.is_some_and(|most| most < len) {
         return Err(Error::refused("fallocate", path)(Errno::FBIG));
     }
@@ -159,18 +161,18 @@ fn nameless(path: &Path, temporary: &Path) -> Result<(OwnedFd, bool)> {
     Ok((file, named))
 }
 
-/// A lock's file that nobody can open yet.
+/// A lock's file that other processes cannot open yet.
 #[derive(Debug)]
 pub(crate) struct NewFile {
     pub(crate) file: OwnedFd,
     path: PathBuf,
     temporary: PathBuf,
-    /// Whether it is at `temporary` already.
+    /// Whether it already has the name `temporary`.
     named: bool,
 }
 
 impl NewFile {
-    /// Makes a file for `path`. Only one process makes one with the same `suffix`.
+    /// Makes a file for `path`. `suffix` must be unique among the processes that make one.
     pub(crate) fn new(path: &Path, suffix: &str) -> Result<Self> {
         let mut name = std::ffi::OsString::from(".");
         name.push(path.file_name().ok_or_else(|| Error::foreign(path, "is no path of a file"))?);
@@ -180,13 +182,14 @@ impl NewFile {
         Ok(NewFile { file, path: path.to_owned(), temporary, named })
     }
 
-    /// Gives a nameless file a name that no file has.
+    /// Links an unnamed file to a name that does not exist yet.
     fn link(&self, to: &Path) -> Result<(), Errno> {
         let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         linkat(CWD, own, CWD, to, AtFlags::SYMLINK_FOLLOW)
     }
 
-    /// Gives the file its name, unless there is a file with that name. Returns whether it has it now.
+    /// Gives the file its final name unless a file with that name exists. Returns whether it
+    /// succeeded.
     pub(crate) fn publish(self) -> Result<bool> {
         let linked = if self.named {
             let renamed = renameat_with(CWD, &self.temporary, CWD, &self.path, RenameFlags::NOREPLACE);
@@ -204,7 +207,7 @@ impl NewFile {
         }
     }
 
-    /// Gives the file its name in place of the file that has it.
+    /// Gives the file its final name, replacing the file that has it.
     pub(crate) fn replace(self) -> Result<()> {
         if !self.named {
             let _ = unlink(&self.temporary);

@@ -1,8 +1,8 @@
-//! Recognising a forked child by a load instead of a system call: a page that is empty after a fork.
+//! Detects a forked child by a load instead of a system call: a page that is zeroed by a fork.
 //!
 //! # Safety
-//! The page is private memory of this process, mapped once and never unmapped, and accessed only as
-//! the one atomic at its start.
+//! The page is private memory of this process, mapped once and never unmapped, and accessed only
+//! through the one atomic at its start.
 
 #![allow(unsafe_code)]
 
@@ -16,11 +16,11 @@ use core::{
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 use std::sync::OnceLock;
 
-/// The length of every page divides it.
+/// A multiple of every page size.
 const LENGTH: usize = 65_536;
 
-/// Returns the word that holds this process's number, or 0 in a child that has not asked yet; `None`
-/// if the system has no such pages.
+/// Returns the word that holds this process's number, or 0 in a child that has not called
+/// [`this_process`] yet; `None` if the system does not support such pages.
 #[inline]
 fn page() -> Option<&'static AtomicU64> {
     static PAGE: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
@@ -31,14 +31,15 @@ fn map() -> Option<&'static AtomicU64> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: given no address, the system picks one where nothing is mapped.
     let start = unsafe { mmap_anonymous(ptr::null_mut(), LENGTH, access, MapFlags::PRIVATE) }.ok()?;
-    // SAFETY: these bytes were just mapped, and hold nothing yet.
+    // SAFETY: these bytes were just mapped and contain no data yet.
     unsafe { madvise(start, LENGTH, Advice::LinuxWipeOnFork) }.ok()?;
-    // SAFETY: mapped for good, aligned to a page, zero, and accessed through this reference only.
+    // SAFETY: mapped permanently, aligned to a page, zero, and accessed through this reference
+    // only.
     Some(unsafe { AtomicU64::from_ptr(start.cast()) })
 }
 
-/// Returns the number of this process, in a child that was forked, too; without a system call, where
-/// the system has pages that are empty after a fork (Linux 4.14).
+/// Returns the number of this process, also in a forked child. Makes no system call if the system
+/// supports pages that are zeroed by a fork (Linux 4.14).
 #[inline]
 pub fn this_process() -> u32 {
     match page().map(|page| (page, page.load(Relaxed))) {

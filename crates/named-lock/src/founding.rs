@@ -1,4 +1,4 @@
-//! Making a lock's file, and replacing it by the next generation.
+//! Makes a lock's first file, and replaces it by the next generation.
 
 use crate::{
     Result, descriptor,
@@ -19,14 +19,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Makes the first file of a lock, unless somebody else has just made one.
+/// Makes the first file of a lock, unless another process has just made one.
 pub(crate) fn found(path: &Path, machine: Machine) -> Result<()> {
     let new = NewFile::new(path, &format!(".{}", std::process::id()))?;
     lay_out(path, &new.file, machine, None)?;
     new.publish().map(drop)
 }
 
-/// Writes a new file. `torn_by` is a process that left what the lock protects half-written.
+/// Writes a new file. `torn_by` is the process that left the protected data half-written, if any.
 fn lay_out(path: &Path, file: &OwnedFd, machine: Machine, torn_by: Option<u32>) -> Result<()> {
     let map = Mapping::new(file, path)?;
     map.word(layout::SHAPE).store(SHAPE_VALUE, Relaxed);
@@ -46,7 +46,7 @@ fn lay_out(path: &Path, file: &OwnedFd, machine: Machine, torn_by: Option<u32>) 
     Ok(())
 }
 
-/// Checks the header of a file. Returns whether it is of this start of the machine.
+/// Checks the header of a file. Returns whether the file was made since the last boot.
 pub(crate) fn examine(path: &Path, map: &Mapping, machine: Machine) -> Result<bool> {
     // Acquire: pairs with the release in `lay_out`.
     if map.word(layout::MAGIC).load(Acquire) != MAGIC_VALUE || map.word(layout::SHAPE).load(Relaxed) != SHAPE_VALUE {
@@ -62,15 +62,16 @@ pub(crate) fn examine(path: &Path, map: &Mapping, machine: Machine) -> Result<bo
     Ok(true)
 }
 
-/// Replaces a lock's file, which the caller has locked, by one with all its room, once no process holds
-/// the lock. Gives up after `patience`, and returns false. A file that was removed is replaced as
-/// well, unless another one has taken its path.
+/// Replaces a lock's file, which the caller has locked, by a new one with full capacity, once no
+/// process holds the lock. Returns false after `patience`. A file that was removed is replaced as
+/// well, unless another file has taken its path.
 pub(crate) fn renew(path: &Path, file: &OwnedFd, map: &Mapping, machine: Machine, patience: Duration) -> Result<bool> {
     renew_all(path, &[(file, map)], machine, patience)
 }
 
-/// Replaces several files of one lock by one, as [`renew`] does with one of them: all were removed while
-/// processes had them open, and none may be held when there is another.
+/// Replaces several files of one lock by a single one, as [`renew`] does with one file: all of them
+/// were removed while processes had them open, and none of them may be held once the new file
+/// exists.
 pub(crate) fn renew_all(
     path: &Path,
     files: &[(&OwnedFd, &Mapping)],
@@ -81,7 +82,7 @@ pub(crate) fn renew_all(
         Some(Silent { torn_by }) => replace(path, files, machine, torn_by).map(|()| true),
         None => Ok(false),
     });
-    // All that were replaced are over.
+    // The gates of replaced files are `Over`; all others are opened again.
     for (_, map) in files {
         if Gate::of(map) == Gate::Closing {
             Gate::Open.set(map);
@@ -90,14 +91,14 @@ pub(crate) fn renew_all(
     renewed
 }
 
-/// No process holds the lock in files whose gates are closed.
+/// Proof that no process holds the lock in files whose gates are closed.
 struct Silent {
-    /// The process that has left the data half-written.
+    /// The process that left the data half-written.
     torn_by: Option<u32>,
 }
 
-/// Closes the gates of files until no process holds the lock in any of them. Returns `None` if that takes
-/// longer than `patience` in one of them.
+/// Closes the gates of files, and waits until no process holds the lock in any of them. Returns
+/// `None` if that takes longer than `patience` for one of them.
 fn silence(
     path: &Path,
     files: &[(&OwnedFd, &Mapping)],
@@ -107,7 +108,8 @@ fn silence(
     let mut torn_by = None;
     for (_, map) in files {
         let of_this_boot = examine(path, map, machine)?;
-        // If it is over already, a process died before it put the next one in its place.
+        // If the gate is already marked as over, a process died before it put the next file in
+        // place.
         if Gate::of(map) != Gate::Over {
             Gate::Closing.set(map);
             if of_this_boot && !falls_silent(map, Instant::now() + patience).map_err(Error::probe(path))? {
@@ -119,8 +121,8 @@ fn silence(
     Ok(Some(Silent { torn_by }))
 }
 
-/// Puts the next file in the place of files whose gates are closed. If another file has taken the path
-/// of a removed one, the gates stay closed, and that file is not replaced.
+/// Replaces files whose gates are closed by the next file. If another file has taken the path of a
+/// removed one, the gates stay closed, and that file is not replaced.
 fn replace(path: &Path, files: &[(&OwnedFd, &Mapping)], machine: Machine, torn_by: Option<u32>) -> Result<()> {
     let mut removed = false;
     for (file, _) in files {
@@ -130,19 +132,19 @@ fn replace(path: &Path, files: &[(&OwnedFd, &Mapping)], machine: Machine, torn_b
     lay_out(path, &new.file, machine, torn_by)?;
     let over = || files.iter().for_each(|(_, map)| Gate::Over.set(map));
     if removed {
-        // The gates stay closed until there is a file. If this process dies in between, they are
-        // opened again, and those that enter find that their file is not at the path.
+        // The gates stay closed until the new file exists. If this process dies in between, they
+        // are opened again, and processes that enter find that their file is not at the path.
         if new.publish()? {
             over();
         }
         return Ok(());
     }
-    // Before the new file can be found: never are two of them in use.
+    // The old files are marked before the new one can be found, so that two files are never in use.
     over();
     new.replace()
 }
 
-/// Waits until no process that lives holds the lock, or is about to, behind the closed gate.
+/// Waits until no live process holds the lock, or is about to, behind the closed gate.
 fn falls_silent(map: &Mapping, deadline: Instant) -> Result<bool, Unknown> {
     let mut pause = Duration::from_micros(20);
     let mut busy: Vec<usize> = slots::MEMBERS.collect();
@@ -164,12 +166,12 @@ fn falls_silent(map: &Mapping, deadline: Instant) -> Result<bool, Unknown> {
         }
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(1));
-        // Those that wait for the lock may wait for one that has died, and recover first.
+        // Waiting processes may be waiting for one that has died, and have to recover first.
         slots::look(map, HOME.index(), crate::bell::LONGEST)?;
     }
 }
 
-/// Opens the gate again if whoever closed it has died: then the file is not locked.
+/// Opens the gate again if the process that closed it has died: the file is then not locked.
 pub(crate) fn reopen(path: &Path, file: &OwnedFd, map: &Mapping) -> Result<()> {
     let own = file::again(file, path)?;
     if file::lock(&own, path, None)? {

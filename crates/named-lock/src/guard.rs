@@ -5,20 +5,21 @@ use core::mem;
 use rma_lock::locks::{KeptRead, KeptWrite};
 use std::{sync::Arc, thread};
 
-/// What a lock protects may be half-written.
+/// The data that a lock protects may be half-written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Torn {
-    /// The process that died or panicked while it wrote, by its number at that time; 0 if that is not
-    /// known any more.
+    /// The process that died or panicked while it wrote, by its number at that time; 0 if it is no
+    /// longer known.
     pub by: u32,
 }
 
-/// Shared access: no process holds the lock to write. Returned by [`NamedLock::read`](crate::NamedLock::read).
+/// Shared access: no process holds the lock to write. Returned by
+/// [`NamedLock::read`](crate::NamedLock::read).
 ///
-/// Dropping it releases the lock, and reports no errors. It keeps the lock open, even if the
-/// [`NamedLock`](crate::NamedLock) is dropped. What a holder did before it released the lock is seen
-/// by whoever acquires it later (release and acquire).
+/// Dropping it releases the lock without reporting errors. It keeps the lock open, even if the
+/// [`NamedLock`](crate::NamedLock) is dropped. Everything that a holder does before it releases the
+/// lock happens before everything that later holders do (release and acquire).
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct ReadGuard {
@@ -26,11 +27,11 @@ pub struct ReadGuard {
     hold: Option<(Arc<Session>, KeptRead)>,
 }
 
-/// Exclusive access: nobody else holds the lock. Returned by [`NamedLock::write`](crate::NamedLock::write)
-/// and [`NamedLock::mend`](crate::NamedLock::mend).
+/// Exclusive access: there is no other holder. Returned by
+/// [`NamedLock::write`](crate::NamedLock::write) and [`NamedLock::mend`](crate::NamedLock::mend).
 ///
-/// Dropping it releases the lock, and reports no errors; if it is dropped by a panic, what the lock
-/// protects is torn. Otherwise as [`ReadGuard`].
+/// Dropping it releases the lock without reporting errors; if a panic drops it, the protected data
+/// are torn. Otherwise as [`ReadGuard`].
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct WriteGuard {
@@ -39,7 +40,7 @@ pub struct WriteGuard {
 }
 
 impl ReadGuard {
-    /// Makes the guard of a call that has entered the session.
+    /// Makes the guard for a call that has entered the session.
     pub(crate) fn new(session: Arc<Session>, kept: KeptRead) -> Self {
         ReadGuard { hold: Some((session, kept)) }
     }
@@ -47,7 +48,7 @@ impl ReadGuard {
     /// Releases the lock.
     ///
     /// # Errors
-    /// [`Error::Forked`]: nothing is released in a child. [`Error::Lock`]: what the release met.
+    /// [`Error::Forked`]: nothing is released in a child. [`Error::Lock`]: the error of the release.
     pub fn release(mut self) -> Result<()> {
         let Some((session, kept)) = self.hold.take() else { return Ok(()) };
         if let Err(forked) = session.check_process() {
@@ -69,14 +70,14 @@ impl Drop for ReadGuard {
 }
 
 impl WriteGuard {
-    /// Makes the guard of a call that has entered the session.
+    /// Makes the guard for a call that has entered the session.
     #[inline]
     pub(crate) fn new(session: Arc<Session>, kept: KeptWrite) -> Self {
         session.set_writes(true);
         WriteGuard { hold: Some((session, kept)) }
     }
 
-    /// Returns whether what the lock protects may be half-written; `Some` only if
+    /// Returns whether the protected data may be half-written; `Some` only if
     /// [`NamedLock::mend`](crate::NamedLock::mend) returned this guard.
     pub fn torn(&self) -> Option<Torn> {
         let (session, kept) = self.hold.as_ref()?;
@@ -84,8 +85,8 @@ impl WriteGuard {
         Some(Torn { by: torn::process_of(&session.view.map, by) })
     }
 
-    /// Declares that what the lock protects is whole again, so that acquisitions are let in as
-    /// before. This holds as soon as it is done, whatever becomes of the guard.
+    /// Declares that the protected data are whole again, so that acquisitions succeed as before.
+    /// This takes effect immediately, regardless of how the guard is released later.
     ///
     /// # Errors
     /// [`Error::Forked`], [`Error::Lock`].
@@ -109,7 +110,7 @@ impl WriteGuard {
             mem::forget(kept);
             return Err(forked);
         }
-        // First: once the lock is released, this process writes no more.
+        // This comes first: once the lock is released, this process does not write any more.
         session.set_writes(false);
         let released = session.view.run(None, kept.release());
         session.exit();
@@ -126,7 +127,7 @@ impl Drop for WriteGuard {
         }
         torn::say(&session.view.map, session.process);
         session.set_writes(false);
-        // While the thread panics, this marks the data as torn before the lock passes on.
+        // If the thread is panicking, this marks the data as torn before the lock is passed on.
         drop(kept);
         session.exit();
     }

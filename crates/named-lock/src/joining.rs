@@ -1,10 +1,10 @@
-//! Finding a place in a lock's file: a rank that nobody is, and if there is none, room for one.
+//! Finds a place in a lock's file: a free rank or, if there is none, room for one.
 //!
-//! A rank can be used again in a later epoch than the one in which its last process used it: the
-//! lock's words of the rank are untouched there. So when few ranks are left, an epoch is opened by
-//! letting a ghost die: a rank that never did anything, whose death all others survive as they survive
-//! any death, holders included. When few epochs are left, the whole file is replaced
-//! ([`founding::renew`]), which needs a moment in which nobody holds the lock.
+//! A rank can be reused in a later epoch than the one in which its last process used it: the lock's
+//! words of the rank are untouched in that epoch. So when few ranks are left, a joining process
+//! opens an epoch by letting a ghost die: a rank that never did anything, whose death all processes
+//! survive like any other death, holders included. When few epochs are left, the whole file is
+//! replaced ([`founding::renew`]), which requires a moment in which no process holds the lock.
 
 use crate::{
     Error, Result, descriptor, file, founding,
@@ -20,17 +20,18 @@ use core::time::Duration;
 use rma_lock::locks::Room;
 use std::{os::fd::OwnedFd, path::Path, sync::Arc, thread, time::Instant};
 
-/// How many free ranks are enough; with fewer, those that can be had by an epoch are worth one.
+/// The number of free ranks that is enough. With fewer, opening an epoch is worthwhile if it frees
+/// ranks.
 const FEW_RANKS: usize = 16;
-/// With fewer epochs or deaths left, the file is replaced when that takes no wait.
+/// With fewer epochs or deaths left, the file is replaced if that requires no waiting.
 const FEW_EPOCHS: usize = 8;
 const FEW_DEATHS: usize = 24;
-/// How long a process that would find a place waits for the others to release the lock, so that
-/// the file can be replaced.
+/// How long a process that could find a place waits for the others to release the lock, so that the
+/// file can be replaced.
 const SOFTLY: Duration = Duration::from_millis(2);
-/// How long one waits that finds none; meanwhile nobody else gets the lock.
+/// How long a process waits that finds no place; meanwhile no other process can take the lock.
 pub(crate) const FIRMLY: Duration = Duration::from_millis(250);
-/// How long one waits for an epoch to be opened.
+/// How long a process waits for an epoch to be opened.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Makes this process a member of the lock at `path`.
@@ -50,7 +51,7 @@ pub(crate) fn join(path: &Path, deadline: Instant) -> Result<Session> {
         if !file::lock(&opened, path, Some(deadline))? {
             return Err(Error::timed_out(path));
         }
-        // Closing the file at the end of this turn unlocks it, as far as it is still locked.
+        // Closing the file at the end of this iteration unlocks it, if it is still locked.
         if file::is_at(&opened, path)? {
             let map = Mapping::new(&opened, path)?;
             match in_locked(path, &opened, &map, process, machine)? {
@@ -64,24 +65,24 @@ pub(crate) fn join(path: &Path, deadline: Instant) -> Result<Session> {
                 }
                 Outcome::Full => {
                     file::unlock(&opened);
-                    // Those who hold the lock, and others who want it, go on meanwhile.
+                    // The holders of the lock, and others that want it, continue in the meantime.
                     thread::sleep(Duration::from_millis(20));
                 }
             }
         } else if Instant::now() >= deadline {
-            // Somebody replaces it again and again.
+            // The file is being replaced repeatedly.
             return Err(Error::timed_out(path));
         }
     }
 }
 
-/// Continues a lock whose file was removed while processes have it open: makes the next file of all such
-/// files once no process holds the lock in any of them. They join that file at their next call.
-/// Returns false if there is no such file.
+/// Continues a lock whose file was removed while processes have it open: makes the next file from
+/// all such files once no process holds the lock in any of them. These processes join that file at
+/// their next call. Returns false if there is no such file.
 ///
 /// # Errors
-/// [`Error::Removed`] if the lock is held until the deadline; [`Error::System`] if `/proc` does not show
-/// the files that are open.
+/// [`Error::Removed`] if the lock is held until the deadline; [`Error::System`] if `/proc` does not
+/// show the files that are open.
 fn continue_removed(path: &Path, machine: Machine, deadline: Instant) -> Result<bool> {
     loop {
         let mut removed = Vec::new();
@@ -90,7 +91,7 @@ fn continue_removed(path: &Path, machine: Machine, deadline: Instant) -> Result<
                 return Err(Error::timed_out(path));
             }
             let map = Mapping::new(&file, path)?;
-            // An earlier file, which was replaced when it was at the path.
+            // Otherwise an earlier file, which was replaced while it was at the path.
             if Gate::of(&map) != Gate::Over {
                 removed.push((file, map));
             }
@@ -114,10 +115,10 @@ fn continue_removed(path: &Path, machine: Machine, deadline: Instant) -> Result<
     }
 }
 
-/// What came of a look into a locked file.
+/// The result of examining a locked file.
 enum Outcome {
     Joined(Box<Session>),
-    /// There is another file now.
+    /// Another file has replaced it.
     Replaced,
     /// There is no room yet.
     Full,
@@ -126,7 +127,7 @@ enum Outcome {
 fn in_locked(path: &Path, file: &OwnedFd, map: &Arc<Mapping>, process: Process, machine: Machine) -> Result<Outcome> {
     let of_this_boot = founding::examine(path, map, machine)?;
     match Gate::of(map) {
-        // Whoever closed it has died.
+        // The process that closed it has died.
         Gate::Closing => Gate::Open.set(map),
         Gate::Open => {}
         Gate::Over => return founding::renew(path, file, map, machine, FIRMLY).map(replaced),
@@ -137,7 +138,7 @@ fn in_locked(path: &Path, file: &OwnedFd, map: &Arc<Mapping>, process: Process, 
     let home =
         View::new(path, descriptor::again(file).map_err(Error::refused("fcntl", path))?, map.clone(), HOME.index())?;
     let ended = slots::ended(map).map_err(Error::probe(path))?;
-    // Read after they have ended: none of them has gone beyond this epoch.
+    // Read after they have ended: none of them has used a later epoch than this one.
     let Room { epoch, epochs, deaths } = home.run(None, home.lock.room()).map_err(Error::lock(path))?;
     slots::reap(map, &ended, epoch);
     let free = free(map, epoch);
@@ -149,7 +150,7 @@ fn in_locked(path: &Path, file: &OwnedFd, map: &Arc<Mapping>, process: Process, 
         return Ok(Outcome::Replaced);
     }
     if epochs == 0 {
-        // Nobody can acquire the lock here any more.
+        // The lock can no longer be acquired in this file.
         return Ok(Outcome::Full);
     }
     drop(home);
@@ -169,11 +170,11 @@ fn ghosts_left(map: &Mapping) -> usize {
     slots::GHOSTS.filter(|&ghost| !slots::is_dead(map, ghost)).count()
 }
 
-/// The ranks that nobody is.
+/// The free ranks.
 struct Free {
-    /// Those that a process can be now.
+    /// The ranks that a process can take now.
     now: Vec<usize>,
-    /// The number of those that one can be in the next epoch.
+    /// The number of ranks that become available in the next epoch.
     later: usize,
 }
 

@@ -1,11 +1,13 @@
-//! A readers-writer lock between unrelated processes, by a name, that survives their deaths.
+//! A readers-writer lock between unrelated processes, identified by a name, that survives the death
+//! of its holders.
 //!
-//! Programs that know nothing of each other, started at any time and in any language, take the same
-//! lock by opening the same name. The name leads to a file that only their user can open. If a
-//! process is killed while it holds the lock to write, the others are told so within some
-//! milliseconds ([`Error::Torn`]): what the lock protects may be half-written. One of them takes the
-//! lock by [`NamedLock::mend`], repairs the data, declares so ([`WriteGuard::clear_torn`]), and all
-//! go on. The death of a reader, or of a process that waits, only delays the others.
+//! Programs that know nothing of each other, started at any time and written in any language, share
+//! a lock by opening the same name. The name leads to a file that only their user can open. If a
+//! process is killed while it holds the lock to write, the others receive [`Error::Torn`] within a
+//! few milliseconds: the data that the lock protects may be half-written. One of them takes the
+//! lock by [`NamedLock::mend`], repairs the data, and declares them whole
+//! ([`WriteGuard::clear_torn`]); then all of them can continue. The death of a reader, or of a
+//! waiting process, only delays the others.
 //!
 //! ```
 //! use named_lock::{Error, NamedLock};
@@ -30,27 +32,29 @@
 //! # Ok::<(), named_lock::Error>(())
 //! ```
 //!
-//! The lock is [`rma_lock::locks::RecoverableLock`], the same protocol as between the ranks of a job;
-//! `docs/systems/named-lock.md` says how unrelated processes become ranks, and where the limits are.
+//! The lock is [`rma_lock::locks::RecoverableLock`], the protocol that is also used between the
+//! ranks of a job; `docs/systems/named-lock.md` describes how unrelated processes become ranks, and
+//! the limits.
 //!
 //! # Threads and forks
-//! A handle may be used by any number of threads, which exclude each other like processes. A child
-//! that was forked must open the lock anew: through its parent's handles it gets [`Error::Forked`],
-//! and dropping its parent's guards releases nothing.
+//! Any number of threads may use a handle; they exclude each other like processes. A forked child
+//! must open the lock anew: through its parent's handles it receives [`Error::Forked`], and
+//! dropping its parent's guards releases nothing.
 //!
 //! # Trust
-//! Nothing that the file holds makes this crate access memory outside of it: what is read there is
-//! checked, and garbage gives [`Error::Foreign`] or [`Error::Lock`], or lets a call wait until its
-//! deadline. A file that is removed or replaced by others is noticed by the next acquisition
-//! ([`Error::Removed`], [`Error::Replaced`]). This crate never makes the file shorter. A process of the same user that truncates it
-//! while others have it open ends them by SIGBUS, as with every file that is mapped.
+//! No content of the file makes this crate access memory outside of it: every value that is read
+//! from the file is checked, and garbage causes [`Error::Foreign`] or [`Error::Lock`], or lets a
+//! call wait until its deadline. If another process removes or replaces the file, the next
+//! acquisition detects it ([`Error::Removed`], [`Error::Replaced`]). This crate never shortens the
+//! file. A process of the same user that truncates it while others have it open ends them by
+//! SIGBUS, as with every mapped file.
 
 #![cfg(target_os = "linux")]
 
-// Where to begin: `lock` is what a program calls, `taking` what such calls do, and `session` is its process as a member of one
-// *generation* of the lock, which is one file. `founding` makes and replaces files, `joining` finds
-// a place in one, `slots` are those places, and `provider` is the memory as the fabric over which
-// the lock's protocol runs.
+// Modules: `lock` is the public interface, and `taking` implements its calls; `session` is the
+// process's membership in one *generation* of the lock, which is one file. `founding` makes and
+// replaces files, `joining` finds a place in one, `slots` are those places, and `provider` presents
+// the mapped memory as the fabric on which the lock's protocol runs.
 mod bell;
 mod block_on;
 mod descriptor;

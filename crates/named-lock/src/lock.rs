@@ -1,4 +1,4 @@
-//! What a program calls.
+//! The lock's public interface.
 
 use crate::{
     Error, ReadGuard, Result, WriteGuard, fork, joining, name,
@@ -17,44 +17,46 @@ use std::{
     time::Instant,
 };
 
-/// A readers-writer lock between processes, by a name. See [the crate](crate).
+/// A readers-writer lock between processes, identified by a name. See [the crate](crate).
 ///
-/// Readers are preferred: while some hold the lock shared, more are let in, and those who want to
-/// write wait. Asking for the lock again while holding it exclusively, in the same thread, waits for
-/// itself. Each value is a member of its own, of which there may be [`PROCESSES`](crate::PROCESSES) at
-/// a time; one value may be shared by all threads of a process.
+/// Readers are preferred: while readers hold the lock shared, more readers are admitted, and
+/// writers wait. A thread that holds the lock exclusively and takes it again waits for itself. Each
+/// value is a separate member, of which there may be [`PROCESSES`](crate::PROCESSES) at a time; one
+/// value may be shared by all threads of a process.
 #[derive(Debug)]
 pub struct NamedLock {
     pub(crate) path: PathBuf,
     /// The process that opened it.
     pub(crate) process: u32,
-    /// Its membership in the generation of the lock that it used last.
+    /// The membership in the generation of the lock that was used last.
     pub(crate) session: Mutex<Arc<Session>>,
     /// Held by the thread that joins the next generation.
     pub(crate) joins: Mutex<()>,
 }
 
 impl NamedLock {
-    /// Opens the lock called `name`, of this user: the file `/tmp/onesided-locks-<user>/<name>.lock`, or
-    /// `<name>.lock` in the directory that the variable `ONESIDED_LOCK_DIR` names, by an absolute
-    /// path. Makes it if it does not exist.
+    /// Opens the lock called `name` of this user: the file
+    /// `/tmp/onesided-locks-<user>/<name>.lock`, or `<name>.lock` in the directory that the
+    /// variable `ONESIDED_LOCK_DIR` names by an absolute path. Makes it if it does not exist.
     ///
     /// # Errors
-    /// [`Error::Name`]; [`Error::Foreign`] for a file or directory that is not as this crate makes it;
-    /// [`Error::Full`] or [`Error::TimedOut`] if there is no place within 10 s; [`Error::Probe`] if this
-    /// process can't find out whether others live; [`Error::System`]; [`Error::Lock`].
+    /// [`Error::Name`]; [`Error::Foreign`] for a file or directory that this crate would not have
+    /// made; [`Error::Full`] or [`Error::TimedOut`] if there is no place within 10 s;
+    /// [`Error::Probe`] if this process cannot determine whether others are alive;
+    /// [`Error::System`]; [`Error::Lock`].
     pub fn open(name: &str) -> Result<Self> {
         Self::open_path(name::path_of(name)?)
     }
 
     /// Opens the lock whose file is at `path`, whose directory must exist. Makes it if it does not
-    /// exist. A relative path is that of the working directory at this time. A process that can change
-    /// the directory can remove the file; those that use it get [`Error::Removed`] then.
+    /// exist. A relative path is resolved against the current working directory by this call. A
+    /// process that can change the directory can remove the file; processes that use it then
+    /// receive [`Error::Removed`].
     ///
     /// # Errors
     /// As [`NamedLock::open`].
     pub fn open_path(path: impl AsRef<Path>) -> Result<Self> {
-        // The file may be opened again later, when the working directory is another one.
+        // The file may be opened again later, when the working directory may have changed.
         let path = path::absolute(&path).map_err(|cause| Error::System {
             call: "getcwd",
             path: path.as_ref().to_owned(),
@@ -91,7 +93,7 @@ impl NamedLock {
         self.held(self.shared(Wait::within(time))?)
     }
 
-    /// Takes the lock shared if that needs no wait for others to release it.
+    /// Takes the lock shared if that does not require waiting for others to release it.
     ///
     /// # Errors
     /// As [`NamedLock::read`].
@@ -115,7 +117,7 @@ impl NamedLock {
         self.held(self.exclusive(Wait::within(time))?)
     }
 
-    /// Takes the lock exclusively if that needs no wait for others to release it.
+    /// Takes the lock exclusively if that does not require waiting for others to release it.
     ///
     /// # Errors
     /// As [`NamedLock::write`].
@@ -123,8 +125,8 @@ impl NamedLock {
         self.exclusive(Wait::Not)
     }
 
-    /// Takes the lock exclusively even if what it protects may be torn, in order to examine it:
-    /// [`WriteGuard::torn`] says whether it may be. When it is whole again, declare so by
+    /// Takes the lock exclusively even if the protected data may be torn, in order to examine them:
+    /// [`WriteGuard::torn`] returns whether they may be. When they are whole again, declare so by
     /// [`WriteGuard::clear_torn`].
     ///
     /// # Errors
@@ -141,7 +143,8 @@ impl NamedLock {
         self.held(self.mended(Wait::within(time))?)
     }
 
-    /// Takes the lock as [`NamedLock::mend`] does if that needs no wait for others to release it.
+    /// Takes the lock as [`NamedLock::mend`] does if that does not require waiting for others to
+    /// release it.
     ///
     /// # Errors
     /// As [`NamedLock::mend`].
@@ -149,7 +152,7 @@ impl NamedLock {
         self.mended(Wait::Not)
     }
 
-    /// Returns what a call that waits has got.
+    /// Converts the result of a call with a wait: `None` means that it timed out.
     fn held<G>(&self, guard: Option<G>) -> Result<G> {
         guard.ok_or_else(|| Error::timed_out(&self.path))
     }

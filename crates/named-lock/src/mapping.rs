@@ -2,13 +2,13 @@
 //!
 //! # Safety
 //! `base..base + len` is mapped, shared and writable, from [`Mapping::new`] until the last owner is
-//! gone; `base` is aligned to a page, and `len` is [`layout::file_bytes`]. Words, which come before
-//! [`layout::PARTS`], are accessed as atomics only, each always with the same width: [`Mapping::word`]
-//! refuses doorbells, and [`Mapping::bell`] returns nothing else. The parts behind them are accessed
-//! through [`access`] only. Wherever an address is made from an offset, the offset is checked. Other
-//! processes may write anything at any time, which for atomics and `access` is a value like any other.
-//! (If one truncates the file, the system ends whoever accesses it by a signal; no access goes
-//! elsewhere.)
+//! dropped; `base` is aligned to a page, and `len` is [`layout::file_bytes`]. Words, which precede
+//! [`layout::PARTS`], are accessed as atomics only, each always with the same width:
+//! [`Mapping::word`] refuses doorbells, and [`Mapping::bell`] returns only doorbells. The parts
+//! behind them are accessed through [`access`] only. Wherever an address is computed from an
+//! offset, the offset is checked. Other processes may write anything at any time, which for atomics
+//! and `access` is a value like any other. (If a process truncates the file, the system raises a
+//! fatal signal in every process that accesses the missing pages; no access reaches other memory.)
 
 #![allow(unsafe_code)]
 
@@ -20,47 +20,45 @@ use core::{
     ptr::{self, NonNull},
     sync::atomic::{AtomicU32, AtomicU64},
 };
+use memmap2::{MmapOptions, MmapRaw};
 use rdma_fabric::{
     Amo, RemoteAddr, access,
     provider::{Anchor, Place},
 };
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::{os::fd::OwnedFd, path::Path, sync::Arc};
 
 /// A mapped file.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: NonNull<u8>,
-    len: usize,
+    map: MmapRaw,
 }
 
-// SAFETY: all access is by atomics or by `access`, which any thread may do at any time; unmapped
-// when no owner is left.
+// SAFETY: all accesses are atomics or go through `access`, which any thread may use at any time;
+// unmapped when the last owner is dropped.
 unsafe impl Send for Mapping {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps a file, whose length was compared with [`layout::file_bytes`].
+    /// Maps a file whose length was compared with [`layout::file_bytes`].
     pub(crate) fn new(file: &OwnedFd, path: &Path) -> Result<Arc<Self>> {
-        let len = layout::file_bytes();
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: given no address, the system picks one where nothing is mapped.
-        let start = unsafe { mmap(ptr::null_mut(), len, protection, MapFlags::SHARED, file, 0) };
-        let start = start.map_err(Error::refused("mmap", path))?;
-        let base = NonNull::new(start.cast()).ok_or_else(|| Error::foreign(path, "was mapped at address 0"))?;
-        Ok(Arc::new(Mapping { base, len }))
+        let refused = |cause| Error::System { call: "mmap", path: path.to_owned(), cause };
+        let map = MmapOptions::new().len(layout::file_bytes()).map_raw(file).map_err(refused)?;
+        let base = NonNull::new(map.as_mut_ptr()).ok_or_else(|| Error::foreign(path, "was mapped at address 0"))?;
+        Ok(Arc::new(Mapping { base, map }))
     }
 
     /// Returns the 8-byte word at `at`.
     ///
     /// # Panics
-    /// If there is no such word: offsets come only from [`layout`] and checked ranks.
+    /// If there is no word at `at`; all offsets are from [`layout`] and checked ranks.
     #[inline(always)]
     pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
         let is_bell = at >= layout::slot(0) && at % layout::SLOT == layout::BELL;
         assert!(at.is_multiple_of(8) && at + 8 <= layout::PARTS && !is_bell);
-        // SAFETY: inside the mapping, before the parts, aligned, and no doorbell: by the assertion.
+        // SAFETY: inside the mapping, before the parts, aligned, and not a doorbell: by the
+        // assertion.
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) }
     }
 
@@ -77,7 +75,7 @@ impl Mapping {
     /// Returns a rank's doorbell.
     ///
     /// # Panics
-    /// If there is no such rank.
+    /// If `rank` is out of range.
     #[inline(always)]
     pub(crate) fn bell(&self, rank: usize) -> &AtomicU32 {
         assert!(rank < RANKS);
@@ -85,48 +83,48 @@ impl Mapping {
         unsafe { AtomicU32::from_ptr(self.base.as_ptr().add(layout::slot(rank) + layout::BELL).cast()) }
     }
 
-    /// Returns where the `len` bytes at an address of the lock's parts are; `None` if they are not
-    /// inside the rank's part.
+    /// Returns the location of `len` bytes at an address in the lock's parts; `None` if they are
+    /// not inside the rank's part.
     fn part(&self, addr: RemoteAddr, len: usize) -> Option<NonNull<u8>> {
         let (rank, bytes) = (addr.rank.index(), layout::part_bytes());
         let offset = usize::try_from(addr.offset).ok()?;
         offset.checked_add(len).filter(|&end| end <= bytes && rank < RANKS)?;
         let at = layout::PARTS + rank * bytes + offset;
-        assert!(at + len <= self.len);
+        assert!(at + len <= self.map.len());
         // SAFETY: inside the mapping, by the assertion.
         Some(unsafe { self.base.add(at) })
     }
 
-    /// Returns the place of bytes of the lock's parts; `None` if they are not inside the rank's part,
-    /// or the anchor does not hold this mapping.
+    /// Returns the place of bytes in the lock's parts; `None` if they are not inside the rank's
+    /// part, or if the anchor does not hold this mapping.
     pub(crate) fn place(&self, addr: RemoteAddr, len: usize, anchor: &Anchor) -> Option<Place> {
         anchor.get::<Arc<Mapping>>().filter(|kept| ptr::eq(&***kept, self))?;
         let start = self.part(addr, len).filter(|_| addr.region.generation == ALIVE)?;
         let rank = addr.rank.index();
         let live = NonNull::from(self.slot_word(rank, layout::LIVE));
         let bell = NonNull::from(self.bell(rank));
-        // SAFETY: the anchor keeps the mapping, in which all of these are; the bytes are valid
-        // whatever `live` holds, and accessed through `access` only.
+        // SAFETY: the anchor keeps alive the mapping, which contains all of these; the bytes are
+        // valid for every value of `live`, and accessed through `access` only.
         Some(unsafe { Place::mapped(start, len, live, bell, addr, anchor.clone()) })
     }
 
-    /// Copies bytes of the lock's parts out. Returns false if they are not there.
+    /// Copies bytes out of the lock's parts. Returns false if the range is not inside a part.
     pub(crate) fn copy_out(&self, from: RemoteAddr, to: &mut [u8]) -> bool {
         let Some(start) = self.part(from, to.len()) else { return false };
-        // SAFETY: as many bytes of a part.
+        // SAFETY: the range has `to.len()` bytes of a part.
         unsafe { access::copy_out(to.as_mut_ptr(), start.as_ptr(), to.len()) };
         true
     }
 
-    /// Copies bytes into the lock's parts. Returns false if they are not there.
+    /// Copies bytes into the lock's parts. Returns false if the range is not inside a part.
     pub(crate) fn copy_in(&self, to: RemoteAddr, from: &[u8]) -> bool {
         let Some(start) = self.part(to, from.len()) else { return false };
-        // SAFETY: as many bytes of a part.
+        // SAFETY: the range has `from.len()` bytes of a part.
         unsafe { access::copy_in(start.as_ptr(), from.as_ptr(), from.len()) };
         true
     }
 
-    /// Changes a word of 8 bytes of the lock's parts; `None` if there is none.
+    /// Modifies an 8-byte word of the lock's parts; returns `None` if there is none at the address.
     pub(crate) fn modify(&self, word: RemoteAddr, amo: Amo<u64>) -> Option<u64> {
         let start = self.part(word, 8).filter(|start| start.addr().get().is_multiple_of(8))?;
         // SAFETY: 8 aligned bytes of a part.
@@ -136,18 +134,10 @@ impl Mapping {
 
 #[cfg(test)]
 impl Mapping {
-    /// Maps a new file of zeros, as long as a lock's.
+    /// Maps a new file of zeros with the length of a lock's file.
     pub(crate) fn blank() -> Arc<Self> {
         let file = tempfile::tempfile().expect("a file");
         file.set_len(layout::file_bytes() as u64).expect("long enough");
         Mapping::new(&file.into(), Path::new("blank")).expect("mapped")
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: `new` mapped these bytes, and nobody has a reference to them any more.
-        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
-        debug_assert_eq!(unmapped, Ok(()));
     }
 }

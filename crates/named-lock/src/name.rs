@@ -1,4 +1,5 @@
-//! From a name to a path: which directory, and that nobody else can put files there.
+//! Resolves a name to a path: selects the directory, and ensures that no other user can put files
+//! there.
 
 use crate::{Error, Result, descriptor};
 use rustix::{
@@ -14,15 +15,15 @@ use std::{
 
 /// The longest name, in bytes.
 const LONGEST: usize = 100;
-/// The beginning of the name of a user's directory for locks.
+/// The prefix of the name of a user's lock directory.
 const FOLDER: &str = "onesided-locks";
-/// Names another directory.
+/// The environment variable that names another directory.
 const VARIABLE: &str = "ONESIDED_LOCK_DIR";
 
 /// Returns the path of the lock called `name`.
 ///
 /// # Errors
-/// [`Error::Name`]; [`Error::Foreign`] if somebody else could change the directory.
+/// [`Error::Name`]; [`Error::Foreign`] if another user could change the directory.
 pub(crate) fn path_of(name: &str) -> Result<PathBuf> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if name.is_empty() || name.len() > LONGEST || name.starts_with('.') || !name.bytes().all(allowed) {
@@ -31,14 +32,14 @@ pub(crate) fn path_of(name: &str) -> Result<PathBuf> {
     Ok(folder()?.join(format!("{name}.lock")))
 }
 
-/// Returns the user's directory for locks, which exists: what [`VARIABLE`] says, or
+/// Returns the user's lock directory, and makes sure that it exists: the value of [`VARIABLE`], or
 /// `/tmp/onesided-locks-<user>`.
 ///
-/// All processes of a user must find the same directory, and no system may clean it while locks are
-/// in use. `$XDG_RUNTIME_DIR` is removed at logout, even if processes go on, and is not set for all
-/// processes of a user; `logind` removes a user's files in `/dev/shm` at logout as well. Files in
-/// `/tmp` are removed for their age only, and those of locks are protected from that
-/// ([`crate::file`]).
+/// All processes of a user must find the same directory, and the system must not clean it while
+/// locks are in use. `$XDG_RUNTIME_DIR` is removed at logout, even if processes continue, and is
+/// not set for all processes of a user; `logind` removes a user's files in `/dev/shm` at logout as
+/// well. Files in `/tmp` are removed only because of their age, and those of locks are protected
+/// from that ([`crate::file`]).
 fn folder() -> Result<PathBuf> {
     let given = env::var_os(VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let folder = match &given {
@@ -52,7 +53,8 @@ fn folder() -> Result<PathBuf> {
         Err(errno) => return Err(Error::refused("mkdir", &folder)(errno)),
     };
     let directory = owned_directory(&folder)?;
-    // Whatever the umask has taken away, here or in a process that was killed in between.
+    // Restores permissions that the umask has removed, here or in a process that was killed in
+    // between.
     if made || given.is_none() {
         let stat = fstat(&directory).map_err(Error::refused("fstat", &folder))?;
         if stat.st_mode & Mode::RWXU.as_raw_mode() != Mode::RWXU.as_raw_mode() {
@@ -63,8 +65,8 @@ fn folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Opens a directory without access to its contents, and checks that it is this user's, and that only
-/// this user can change it.
+/// Opens a directory without access to its contents, and checks that it belongs to this user and
+/// that only this user can change it.
 fn owned_directory(path: &Path) -> Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
     let directory = match descriptor::open(path, flags, Mode::empty()) {

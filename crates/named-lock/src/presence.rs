@@ -1,12 +1,12 @@
-//! Noticing that a lock's file is not at its path any more, so that processes that open the lock now
+//! Detects that a lock's file is no longer at its path, so that processes that open the lock now
 //! use another file.
 //!
 //! Each acquisition calls `fstat`, which shows that the file has lost its name, by a removal or by
 //! another file that was renamed to it. A file that was moved keeps its link count, but its change
-//! time changes. A directory above that was moved, or covered by a mount, leaves no trace in the file;
-//! so the path is looked up again every [`LAPSE`], and a process that finds no file waits for longer
-//! than that ([`BEFORE_FOUNDING`]) before it makes one: what a member has not noticed by then is
-//! noticed by its next acquisition before another file can be used.
+//! time changes. If a directory above was moved, or covered by a mount, the file itself shows no
+//! change. Therefore the path is looked up again every [`LAPSE`], and a process that finds no file
+//! waits longer than that ([`BEFORE_FOUNDING`]) before it makes one: a member that has not detected
+//! the change by then detects it in its next acquisition, before another file can be used.
 
 use crate::{Error, Result};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -21,30 +21,30 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long the path of a file is trusted that shows no change.
+/// How long the path of a file that shows no change is trusted.
 const LAPSE: Duration = Duration::from_millis(10);
 /// How long a process waits before it makes a file for a lock that has none.
 pub(crate) const BEFORE_FOUNDING: Duration = Duration::from_millis(25);
-/// Change times are in steps of at most this: two changes within one step look the same.
+/// The largest step of change times: two changes within one step look the same.
 const STEP: i128 = 20_000_000;
 
-/// What was known of a file when its path was looked up last.
+/// The state of a file when its path was last looked up.
 #[derive(Debug)]
 pub(crate) struct Presence {
     device: u64,
     number: u64,
     begun: Instant,
-    /// When, in ns since `begun`.
+    /// The time of that lookup, in ns since `begun`.
     looked: AtomicU64,
-    /// Its change time before that, or [`UNTRUSTED`].
+    /// The change time before that lookup, or [`UNTRUSTED`].
     changed: AtomicU64,
 }
 
-/// No change time.
+/// Not a valid change time.
 const UNTRUSTED: u64 = u64::MAX;
 
 impl Presence {
-    /// Remembers which file this is. The path is looked up at the first check.
+    /// Records the identity of the file. The path is looked up at the first check.
     pub(crate) fn new(file: &OwnedFd, path: &Path) -> Result<Self> {
         let stat = fstat(file).map_err(Error::refused("fstat", path))?;
         let (looked, changed) = (AtomicU64::new(0), AtomicU64::new(UNTRUSTED));
@@ -54,10 +54,11 @@ impl Presence {
     /// Checks that the file is at `path`.
     ///
     /// # Errors
-    /// [`Error::Removed`], [`Error::Replaced`]; [`Error::System`] if that can't be found out.
+    /// [`Error::Removed`], [`Error::Replaced`]; [`Error::System`] if the check itself fails.
     #[inline]
     pub(crate) fn check(&self, file: &OwnedFd, path: &Path) -> Result<()> {
-        // A program that closes all descriptors may have closed this one, or have another file there.
+        // A program that closes all descriptors may have closed this one, or may have reused its
+        // number for another file.
         let stat = fstat(file).ok().filter(|stat| self.is(stat));
         let now = self.begun.elapsed().as_nanos() as u64;
         if let Some(stat) = &stat
@@ -83,7 +84,7 @@ impl Presence {
             let clock = clock_gettime(ClockId::RealtimeCoarse);
             nanoseconds(clock.tv_sec, clock.tv_nsec) - nanoseconds(stat.st_ctime, stat.st_ctime_nsec as i64) > STEP
         });
-        // Both were read before the path was looked up.
+        // Both values were read before the path was looked up.
         self.changed.store(settled.map_or(UNTRUSTED, changed), Relaxed);
         self.looked.store(now, Relaxed);
         Ok(())
@@ -98,7 +99,7 @@ fn nanoseconds(seconds: i64, nanoseconds: i64) -> i128 {
     i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
 }
 
-/// Returns the change time in ns, which wraps.
+/// Returns the change time in ns; wraps.
 fn changed(stat: &Stat) -> u64 {
     nanoseconds(stat.st_ctime, stat.st_ctime_nsec as i64) as u64
 }

@@ -1,9 +1,9 @@
-//! Which process this is, and whether another one lives.
+//! Identifies this process, and determines whether another one is alive.
 //!
-//! A process has ended if its pidfd says so, or if its number belongs to a process that was started at
-//! another time, to a thread, or to none. Where pidfds are refused (a filter of system calls, an old
-//! kernel), `/proc` alone decides. A probe that fails proves neither that a process lives nor that it
-//! has ended: it is an error, [`Unknown`].
+//! A process has ended if its pidfd says so, or if its number belongs to a process that was started
+//! at another time, to a thread, or to no process. Where pidfds are refused (by a filter of system
+//! calls, or an old kernel), `/proc` alone decides. A failed probe proves neither that a process is
+//! alive nor that it has ended: it is an error, [`Unknown`].
 
 use crate::{Error, Result, descriptor};
 use rustix::{
@@ -17,24 +17,24 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What distinguishes a process from all others of its machine.
+/// The identity of a process among all processes of its machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) number: u32,
-    /// When it was started, in the system's ticks: numbers are used again.
+    /// Its start time in the system's ticks; needed because numbers are reused.
     pub(crate) started: u64,
 }
 
-/// What processes must have in common to know each other by their numbers.
+/// The properties that processes must share in order to identify each other by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
-    /// The name space of processes' numbers.
+    /// The PID namespace.
     pub(crate) namespace: u64,
-    /// This start of the machine.
+    /// The identifier of the current boot.
     pub(crate) boot: [u64; 2],
 }
 
-/// The probes of a process have failed.
+/// All probes of a process failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unknown {
     pub(crate) process: u32,
@@ -45,7 +45,7 @@ impl Process {
     /// Returns this process.
     ///
     /// # Errors
-    /// [`Error::System`] if there is no `/proc`; [`Error::Probe`] if processes can't be probed.
+    /// [`Error::System`] if there is no `/proc`; [`Error::Probe`] if processes cannot be probed.
     pub(crate) fn this(path: &Path) -> Result<Self> {
         let number = std::process::id();
         let stat = Stat::of(number).map_err(Error::refused("read", Path::new("/proc/self/stat")))?;
@@ -57,17 +57,17 @@ impl Process {
         }
     }
 
-    /// Returns whether the process has ended; both answers are proven. A process whose parent has not
-    /// yet waited for it has ended as well.
+    /// Returns whether the process has ended; both answers are proven. A process whose parent has
+    /// not yet waited for it counts as ended.
     pub(crate) fn has_ended(self) -> Result<bool, Unknown> {
         let unknown = |cause| Unknown { process: self.number, cause };
         let Some(number) = i32::try_from(self.number).ok().and_then(Pid::from_raw) else { return Ok(true) };
-        // Opened before the start is compared: what the number means now, it means as long as the
-        // descriptor is open and the process has not ended.
+        // Opened before the start times are compared: while the descriptor is open and the process
+        // has not ended, the number keeps its meaning.
         let pidfd = match pidfd_open(number, PidfdFlags::empty()).and_then(descriptor::above) {
             Ok(pidfd) => Some(pidfd),
             Err(Errno::SRCH) => return Ok(true),
-            // Refused, not known to the kernel, or the number is a thread's.
+            // Refused, not supported by the kernel, or the number belongs to a thread.
             Err(_) => None,
         };
         let stat = Stat::of(self.number);
@@ -85,7 +85,7 @@ impl Process {
         match stat {
             _ if ended => Ok(true),
             Ok(_) => Ok(false),
-            // It may have ended meanwhile, or `/proc` hides it.
+            // It may have ended in the meantime, or `/proc` hides it.
             Err(cause) => match test_kill_process(number) {
                 Err(Errno::SRCH) => Ok(true),
                 _ => Err(unknown(cause)),
@@ -94,11 +94,11 @@ impl Process {
     }
 }
 
-/// What `/proc` says of a process or thread.
+/// The status of a process or thread in `/proc`.
 #[derive(Clone, Copy, Debug)]
 struct Stat {
     started: u64,
-    /// It is a zombie without other threads.
+    /// Whether it is a zombie without other threads.
     has_ended: bool,
 }
 
@@ -107,8 +107,8 @@ impl Stat {
         Stat::parse(&proc(number, "stat")?).ok_or(Errno::PROTO)
     }
 
-    /// Reads fields 3, 20 and 22 (`proc_pid_stat(5)`), which follow the command in parentheses; that
-    /// may hold any characters.
+    /// Parses fields 3, 20 and 22 (`proc_pid_stat(5)`), which follow the command in parentheses;
+    /// the command may contain any characters.
     fn parse(stat: &[u8]) -> Option<Self> {
         let after = stat.iter().rposition(|&byte| byte == b')')? + 1;
         let fields: Vec<&str> = str::from_utf8(&stat[after..]).ok()?.split_ascii_whitespace().collect();
@@ -119,7 +119,7 @@ impl Stat {
     }
 }
 
-/// Returns whether the number is that of a thread that is not its process's first.
+/// Returns whether the number belongs to a thread other than its process's first.
 fn is_thread(number: u32) -> Result<bool, Errno> {
     let status = proc(number, "status")?;
     let line = status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"Tgid:"));
@@ -133,7 +133,7 @@ fn proc(number: u32, file: &str) -> Result<Vec<u8>, Errno> {
 }
 
 impl Machine {
-    /// Returns where this process runs.
+    /// Returns the machine of this process.
     ///
     /// # Errors
     /// [`Error::System`] if there is no `/proc`.
@@ -182,7 +182,7 @@ mod tests {
         }
         assert_eq!(process.has_ended(), Ok(true));
         assert!(Stat::of(child.id()).expect("its parent has not waited").has_ended, "without a pidfd, too");
-        // Also afterwards, when its number is free.
+        // Also after the wait, when its number is free.
         child.wait().expect("its parent");
         assert_eq!(process.has_ended(), Ok(true));
     }
@@ -214,7 +214,7 @@ mod tests {
         let stat = |line: String| Stat::parse(line.as_bytes()).map(|stat| (stat.started, stat.has_ended));
         assert_eq!(stat(line("S", 1)), Some((4711, false)));
         assert_eq!(stat(line("Z", 1)), Some((4711, true)));
-        // The first thread has ended, and others go on.
+        // The first thread has ended, and other threads are still running.
         assert_eq!(stat(line("Z", 3)), Some((4711, false)));
         assert_eq!(stat("7 (a) S 1".into()), None);
         assert_eq!(stat(String::new()), None);

@@ -1,9 +1,9 @@
-//! A lock's file as the fabric of one process: the smallest provider over which the lock's protocol
+//! A lock's file as the fabric of one process: the minimal provider on which the lock's protocol
 //! runs.
 //!
-//! Each rank has one region, its part of the file, under the same key. Operations are done at once by
-//! the caller, in mapped memory; what comes here are long copies, and what concerns the dead. There
-//! are no notices, queues or allocations.
+//! Each rank has one region, its part of the file, with the same key. The caller executes
+//! operations immediately in mapped memory; the provider handles only long copies and accesses to
+//! dead ranks. Notices, queues and allocations are not supported.
 
 use crate::{
     bell,
@@ -37,7 +37,7 @@ pub(crate) struct Seat {
 /// Returns the fabric of `me`, whose clock starts at `start`.
 pub(crate) fn fabric(map: &Arc<Mapping>, me: Rank, start: Instant) -> Fabric {
     let mut caps = Caps::weakest();
-    // Operations are over when they are posted, in the order in which a processor makes them.
+    // Operations complete when they are posted, in the order in which a processor executes them.
     caps.put_order = PutOrder::AllTargets;
     caps.puts_in_order = access::STORES_IN_ORDER;
     caps.coherent_atomics = true;
@@ -53,7 +53,7 @@ fn unsupported(feature: Literal) -> FabricError {
 }
 
 impl Seat {
-    /// Returns why an access that can't be made directly is refused, if it is.
+    /// Returns an error if an access that cannot be made directly is refused.
     fn refusal(&self, addr: RemoteAddr) -> Result<()> {
         if addr.rank.index() >= RANKS {
             return Err(FabricError::NoSuchRank { rank: addr.rank, ranks: RANKS });
@@ -67,7 +67,7 @@ impl Seat {
         Ok(())
     }
 
-    /// Returns the outcome of an operation at `addr`, done if it is not refused.
+    /// Executes an operation at `addr` unless it is refused, and returns its result.
     fn done<T>(&self, addr: RemoteAddr, act: impl FnOnce(&Mapping) -> Option<T>) -> Result<T> {
         self.refusal(addr)?;
         act(&self.map).ok_or_else(|| FabricError::out_of_bounds(addr, 0, layout::part_bytes() as u64))
@@ -77,7 +77,7 @@ impl Seat {
         outcome.map_or_else(Posted::failed, Posted::Over)
     }
 
-    /// Copies between two parts, by way of this process.
+    /// Copies between two parts through this process.
     fn copied(&self, to: RemoteAddr, from: RemoteAddr, len: usize) -> Result<()> {
         let mut bytes = vec![0; len];
         self.done(from, |map| map.copy_out(from, &mut bytes).then_some(()))?;
@@ -86,8 +86,8 @@ impl Seat {
         Ok(())
     }
 
-    /// Checks that a wait for `deps` can still succeed. A process that has left ends only waits for it
-    /// alone: others come.
+    /// Checks that a wait for `deps` can still succeed. A process that has left ends only waits for
+    /// that process alone: other processes may still join.
     fn outlook(&self, deps: &Deps<'_>) -> Result<()> {
         let lost = |rank: &Rank| rank.index() < RANKS && slots::is_dead(&self.map, rank.index());
         let lost = match *deps {
@@ -115,7 +115,7 @@ impl Provider for Seat {
         Err(unsupported(&"memory beside a lock's own"))
     }
 
-    /// Returns this rank's part, whoever has it already: the file is one lock's.
+    /// Returns this rank's part, even if it was returned before: the file belongs to a single lock.
     fn alloc_symmetric(&self, bytes: usize) -> Boxed<'_, Result<Region>> {
         let fits = bytes <= layout::part_bytes();
         let region = if fits { Ok(Region::new(PART, bytes, None, ())) } else { self.alloc(bytes) };
@@ -185,8 +185,8 @@ impl Provider for Seat {
         Err(unsupported(&"notices"))
     }
 
-    /// Polls a wait, which [`crate::block_on`] polls again. The slot remembers how many dead there
-    /// were at the last look.
+    /// Polls a wait, which [`crate::block_on`] polls again. The slot stores the number of deaths at
+    /// the last check.
     fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, _: &mut Context<'_>) -> Poll<Result<()>> {
         match goal {
             Goal::Word(_, deps) => {
@@ -217,7 +217,7 @@ impl Provider for Seat {
         Time::ZERO + self.start.elapsed()
     }
 
-    /// Operations are over when they are posted, so what is left waits for nobody.
+    /// Operations complete when they are posted, so the remaining work never waits.
     fn detach(&self, rest: Leftover<'_>) {
         let over = rest.poll_once(&mut Context::from_waker(Waker::noop()));
         debug_assert!(over.is_ready() || std::thread::panicking(), "{} left a future that waits for others", self.me);

@@ -1,4 +1,4 @@
-//! A process as a member of one generation of a lock, which is one file.
+//! The membership of a process in one generation of a lock, which is one file.
 
 use crate::{
     Error, Result, bell, block_on,
@@ -20,17 +20,18 @@ use std::{
     time::Instant,
 };
 
-/// The rank that is nobody and holds the lock's own words.
+/// The rank that is not a process and holds the lock's own words.
 pub(crate) const HOME: Rank = Rank::new(0);
 
 /// Whether a generation of the lock may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gate {
-    /// It may.
+    /// The generation may be used.
     Open,
-    /// Somebody, who has locked the file, waits until nobody holds the lock.
+    /// A process that has locked the file waits until no process holds the lock.
     Closing,
-    /// It is over: nobody holds the lock nor ever will. There is another file, or will be.
+    /// The generation has ended: no process holds the lock in it or ever will. Another file exists,
+    /// or is about to be made.
     Over,
 }
 
@@ -49,7 +50,7 @@ impl Gate {
     }
 }
 
-/// A lock's file, and the lock in it, as a rank sees it.
+/// A lock's file and the lock in it, from the view of one rank.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) path: PathBuf,
@@ -61,7 +62,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Makes the lock of `rank` in a file.
+    /// Opens the lock in a file as `rank`.
     pub(crate) fn new(path: &Path, file: OwnedFd, map: Arc<Mapping>, rank: usize) -> Result<Self> {
         let (me, start) = (Rank::new(rank as u32), Instant::now());
         let fabric = provider::fabric(&map, me, start);
@@ -83,13 +84,13 @@ impl View {
         Ok(block_on::block_on(&self.map, self.rank, deadline, call)??)
     }
 
-    /// Returns a moment on the fabric's clock.
+    /// Converts a time to the fabric's clock.
     pub(crate) fn time(&self, at: Option<Instant>) -> Time {
         at.map_or(Time::MAX, |at| Time::ZERO + at.saturating_duration_since(self.start))
     }
 }
 
-/// The membership of this process: it has a rank until it is dropped.
+/// The membership of this process: it occupies a rank until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) view: View,
@@ -97,12 +98,12 @@ pub(crate) struct Session {
     /// Keeps the file's directory from being cleaned.
     _folder: Option<OwnedFd>,
     pub(crate) process: u32,
-    /// What the slot says as long as this process has it.
+    /// The slot's state word as long as this process occupies it.
     taken: u64,
 }
 
 impl Session {
-    /// Makes this process the rank of `view`, whose slot is free. The file is locked.
+    /// Makes this process the rank of `view`, whose slot is free. The caller has locked the file.
     pub(crate) fn begin(view: View, process: Process) -> Result<Self> {
         bell::register_process();
         let presence = Presence::new(&view.file, &view.path)?;
@@ -122,18 +123,19 @@ impl Session {
         Err(Error::Forked { path: self.view.path.clone(), opened_by: self.process })
     }
 
-    /// Checks, for a call that has taken the lock, that others who take it do so in the same file.
+    /// Checks, for a call that has taken the lock, that other processes that take it use the same
+    /// file.
     #[inline]
     pub(crate) fn check_presence(&self) -> Result<()> {
         self.presence.check(&self.view.file, &self.view.path)
     }
 
-    /// Announces a call that uses the lock, until [`Session::exit`]. Returns false if the gate is not
-    /// open; then nothing is announced.
+    /// Announces a call that uses the lock, until [`Session::exit`]. Returns false if the gate is
+    /// not open; in that case the announcement is withdrawn.
     ///
-    /// Whoever closes the gate does so before it looks whether anybody has announced a call, and a
-    /// call is announced before it looks at the gate; all four accesses are SeqCst. So one of them
-    /// sees the other.
+    /// A process that closes the gate does so before it checks for announced calls, and a call is
+    /// announced before it checks the gate; all four accesses are SeqCst. So at least one of the
+    /// two observes the other.
     #[inline]
     pub(crate) fn enter(&self) -> bool {
         self.view.map.slot_word(self.view.rank, layout::HOLDS).fetch_add(1, SeqCst);
@@ -144,20 +146,21 @@ impl Session {
         is_open
     }
 
-    /// Ends what [`Session::enter`] announced: the call is over, or what it holds is released.
+    /// Withdraws the announcement of [`Session::enter`]: the call has ended, or its hold was
+    /// released.
     #[inline]
     pub(crate) fn exit(&self) {
         self.view.map.slot_word(self.view.rank, layout::HOLDS).fetch_sub(1, SeqCst);
     }
 
-    /// Says whether what the lock protects may be half-written by this process from now on.
+    /// Records whether this process may leave the protected data half-written from now on.
     #[inline]
     pub(crate) fn set_writes(&self, writes: bool) {
         self.view.map.slot_word(self.view.rank, layout::WRITES).store(writes.into(), SeqCst);
     }
 
-    /// Opens the next epoch in this generation, in which ranks that were left can be used again, by
-    /// letting a ghost die. Does nothing if there is no ghost. The file is locked.
+    /// Opens the next epoch in this generation by letting a ghost die, so that ranks that were left
+    /// can be reused. Does nothing if there is no ghost. The caller has locked the file.
     pub(crate) fn open_epoch(&self, patience: Duration) -> Result<(), Failed> {
         let map = &self.view.map;
         let Some(ghost) = slots::GHOSTS.clone().find(|&ghost| !slots::is_dead(map, ghost)) else { return Ok(()) };
@@ -176,7 +179,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Leaves, unless this is a child of the process that is the member, or a guard was forgotten.
+    /// Leaves the lock, unless this is a forked child of the member, or a guard was forgotten.
     fn drop(&mut self) {
         let View { map, rank, lock, .. } = &self.view;
         if fork::this_process() == self.process && !slots::is_in_use(map, *rank) {

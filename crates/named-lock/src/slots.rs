@@ -1,4 +1,4 @@
-//! The slots of a lock's file: which process is which rank, and which ranks are dead.
+//! The slots of a lock's file: the process of each rank, and the ranks that are dead.
 
 use crate::{
     bell,
@@ -16,21 +16,21 @@ use core::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-/// The ranks that processes can be.
+/// The ranks that processes can occupy.
 pub(crate) const MEMBERS: Range<usize> = 1..1 + PROCESSES;
-/// The ranks that only die.
+/// The ranks that exist only to die.
 pub(crate) const GHOSTS: Range<usize> = FIRST_GHOST..RANKS;
 
-/// What a slot's first word says: `kind:2 | turn:30 | number:32`. The turn counts the processes that
-/// have been the rank, so that a comparison never takes one for another.
+/// The first word of a slot: `kind:2 | turn:30 | number:32`. The turn counts the processes that
+/// have occupied the rank, so that a comparison never confuses two of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nobody is the rank. The lock's words of this rank are untouched from this epoch on.
+    /// The rank is free. The lock's words of this rank are untouched from this epoch on.
     Free { untouched_from: u32 },
-    /// This process is the rank.
+    /// This process occupies the rank.
     Taken { number: u32 },
-    /// The process that was the rank died while it held the lock or was about to: nobody becomes the
-    /// rank any more.
+    /// The process that occupied the rank died while it held the lock or was about to: the rank is
+    /// not used again.
     Dead { number: u32 },
 }
 
@@ -41,19 +41,19 @@ const TURNS: u64 = (1 << (KIND - TURN)) - 1;
 impl State {
     /// Returns the state, and the whole word for comparisons.
     pub(crate) fn of(map: &Mapping, rank: usize) -> (Self, u64) {
-        // Acquire: pairs with the release of whoever wrote it, for `STARTED`.
+        // Acquire: pairs with the release of the process that wrote it, for `STARTED`.
         let bits = map.slot_word(rank, layout::STATE).load(SeqCst);
         let number = bits as u32;
         let state = match bits >> KIND {
             0 => State::Free { untouched_from: number },
             1 => State::Taken { number },
-            // Unknown kinds are nobody's, too.
+            // Slots of unknown kinds are not used, either.
             _ => State::Dead { number },
         };
         (state, bits)
     }
 
-    /// Returns the word for this state after `before`, another process's turn if it is taken.
+    /// Returns the word for this state after `before`; a taken state starts the next turn.
     fn bits(self, before: u64) -> u64 {
         let turn = before >> TURN & TURNS;
         let (kind, turn, number) = match self {
@@ -65,15 +65,15 @@ impl State {
     }
 }
 
-/// Writes the slots of a new file, in which nobody is.
+/// Initialises the slots of a new file, all of which are free.
 pub(crate) fn lay_out(map: &Mapping) {
     for rank in 0..RANKS {
         map.slot_word(rank, layout::LIVE).store(ALIVE.into(), Relaxed);
     }
 }
 
-/// Makes `process` a rank that is free. Only one process takes ranks at a time: it has the file
-/// locked. Returns the word that says so.
+/// Makes `process` a rank that is free. The caller has locked the file, so only one process takes
+/// ranks at a time. Returns the slot's new state word.
 pub(crate) fn take(map: &Mapping, rank: usize, process: Process) -> u64 {
     let (_, before) = State::of(map, rank);
     for word in [layout::HOLDS, layout::WRITES] {
@@ -86,14 +86,15 @@ pub(crate) fn take(map: &Mapping, rank: usize, process: Process) -> u64 {
     taken
 }
 
-/// Gives a rank back whose process does not use the lock, if the slot is still as `taken` says.
+/// Frees the rank of a process that does not use the lock, if the slot's state word is still
+/// `taken`.
 pub(crate) fn leave(map: &Mapping, rank: usize, taken: u64, untouched_from: usize) {
     let free = State::Free { untouched_from: u32::try_from(untouched_from).unwrap_or(u32::MAX) }.bits(taken);
-    // Release: what the process did comes before.
+    // Release: the earlier accesses of the process precede this.
     let _ = map.slot_word(rank, layout::STATE).compare_exchange(taken, free, AcqRel, Relaxed);
 }
 
-/// Returns the process that is the rank, by what the slot says.
+/// Returns the process that occupies the rank according to the slot, and the slot's state word.
 pub(crate) fn process(map: &Mapping, rank: usize) -> Option<(Process, u64)> {
     match State::of(map, rank) {
         (State::Taken { number }, bits) => {
@@ -103,13 +104,13 @@ pub(crate) fn process(map: &Mapping, rank: usize) -> Option<(Process, u64)> {
     }
 }
 
-/// Returns whether some call of the rank's process holds the lock, or is about to.
+/// Returns whether a call of the rank's process holds the lock, or is about to.
 pub(crate) fn is_in_use(map: &Mapping, rank: usize) -> bool {
     // SeqCst: see `Session::enter`.
     map.slot_word(rank, layout::HOLDS).load(SeqCst) != 0
 }
 
-/// Returns how many ranks hold the lock, or are about to.
+/// Returns the number of ranks that hold the lock, or are about to.
 pub(crate) fn in_use(map: &Mapping) -> usize {
     MEMBERS.filter(|&rank| is_in_use(map, rank)).count()
 }
@@ -120,15 +121,15 @@ pub(crate) fn is_dead(map: &Mapping, rank: usize) -> bool {
     matches!(State::of(map, rank).0, State::Dead { .. })
 }
 
-/// Returns the number of ranks that are dead, as far as it was counted.
+/// Returns the number of dead ranks that have been counted.
 #[inline]
 pub(crate) fn deaths(map: &Mapping) -> u64 {
     // Acquire: pairs with the release in `count_deaths`, for the states.
     map.word(layout::DEATHS).load(Acquire)
 }
 
-/// Publishes that a rank is dead, if its slot is still as `seen` says: from now on its memory is
-/// refused, and waits for it end.
+/// Publishes that a rank is dead, if its slot's state word is still `seen`: from now on accesses to
+/// its memory are refused, and waits for it end.
 pub(crate) fn bury(map: &Mapping, rank: usize, seen: u64) {
     let dead = State::Dead { number: seen as u32 }.bits(seen);
     if map.slot_word(rank, layout::STATE).compare_exchange(seen, dead, SeqCst, Relaxed).is_ok() {
@@ -136,8 +137,8 @@ pub(crate) fn bury(map: &Mapping, rank: usize, seen: u64) {
     }
 }
 
-/// Counts the dead, does what remains to be done for each, and wakes everybody if there are more than
-/// were known. Whoever has published a death may have died before doing so.
+/// Counts the dead ranks, completes the remaining steps for each of them, and wakes all ranks if
+/// the count has grown. The process that published a death may have died before it did so.
 fn count_deaths(map: &Mapping) {
     let dead = MEMBERS.chain(GHOSTS).filter(|&rank| is_dead(map, rank));
     let dead = dead.inspect(|&rank| map.slot_word(rank, layout::LIVE).store(0, SeqCst)).count() as u64;
@@ -148,11 +149,12 @@ fn count_deaths(map: &Mapping) {
     }
 }
 
-/// Looks whether the processes live that hold the lock or are about to, `me` excepted, and publishes
-/// the deaths of those that don't: unless somebody has looked within `pause`.
+/// Checks whether the processes that hold the lock or are about to are alive, except for `me`, and
+/// publishes the deaths of those that are not. Does nothing if a process has checked within
+/// `pause`.
 ///
 /// # Errors
-/// [`Unknown`] for a process that can't be probed; the others were looked at.
+/// [`Unknown`] for a process that cannot be probed; the other processes were checked.
 pub(crate) fn look(map: &Mapping, me: usize, pause: Duration) -> Result<(), Unknown> {
     let now = clock_gettime(ClockId::Monotonic);
     let now = now.tv_sec.unsigned_abs().saturating_mul(1_000_000_000).saturating_add(now.tv_nsec.unsigned_abs());
@@ -172,12 +174,12 @@ pub(crate) fn look(map: &Mapping, me: usize, pause: Duration) -> Result<(), Unkn
             }
         }
     }
-    // Whoever published a death may have died before counting it.
+    // A process that published a death may have died before it counted the death.
     count_deaths(map);
     looked
 }
 
-/// Returns the ranks whose processes have ended, each with what its slot says.
+/// Returns the ranks whose processes have ended, each with its slot's state word.
 pub(crate) fn ended(map: &Mapping) -> Result<Vec<(usize, u64)>, Unknown> {
     let mut ended = Vec::new();
     for rank in MEMBERS {
@@ -191,8 +193,8 @@ pub(crate) fn ended(map: &Mapping) -> Result<Vec<(usize, u64)>, Unknown> {
 }
 
 /// Frees ranks whose processes have ended without holding the lock or waiting for it, and publishes
-/// the deaths of the others. Nobody but the caller takes ranks meanwhile. `epoch` is the one that was
-/// open last, at a time when all of them had ended.
+/// the deaths of the others. Only the caller takes ranks during this call. `epoch` is the last open
+/// epoch, read at a time when all of these processes had ended.
 pub(crate) fn reap(map: &Mapping, ended: &[(usize, u64)], epoch: usize) {
     for &(rank, seen) in ended {
         if is_in_use(map, rank) {
@@ -211,7 +213,7 @@ mod tests {
     const THIS: usize = 3;
     const OTHER: usize = 5;
 
-    /// A file in which `OTHER` is a process that has ended, and that holds the lock.
+    /// Returns a file in which `OTHER` is a process that has ended while holding the lock.
     fn with_a_dead_holder() -> Arc<Mapping> {
         let map = Mapping::blank();
         lay_out(&map);
@@ -230,8 +232,9 @@ mod tests {
         deaths(map) == 1 && map.slot_word(OTHER, layout::LIVE).load(SeqCst) == 0 && is_dead(map, OTHER)
     }
 
-    /// `bury` publishes a death, refuses the memory of the dead, counts, and wakes: killed before the
-    /// first step, or after any of them, a process leaves the rest to the next one that looks.
+    /// `bury` publishes a death, refuses the memory of the dead rank, counts, and wakes. A process
+    /// that is killed before the first step, or after any of them, leaves the remaining steps to
+    /// the next process that checks.
     #[test]
     fn a_death_is_counted_whatever_step_its_publisher_was_killed_after() {
         for done in 0..4 {
@@ -265,7 +268,7 @@ mod tests {
             look(&map, OTHER + 1, Duration::ZERO).expect("it can be probed");
             waits.join().expect("no panic");
         });
-        // The word that it parks on has changed, so that it does not park again.
+        // The word that it parks on has changed, so it does not park again.
         let began = Instant::now();
         bell::park(&map, THIS, ticket, bell::LONGEST);
         assert!(began.elapsed() < bell::LONGEST, "it parked on");

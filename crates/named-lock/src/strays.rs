@@ -1,4 +1,4 @@
-//! Files of a lock that were removed while processes have them open: `/proc` still leads to them.
+//! Files of a lock that were removed while processes have them open: `/proc` still links to them.
 
 use crate::{
     Error, Result, descriptor,
@@ -11,13 +11,13 @@ use rustix::{
 };
 use std::{fs, os::fd::OwnedFd, path::Path};
 
-/// Opens the files that were at `path` and have no name any more, in the order of their numbers, in
-/// which processes lock them. Other users' processes can't have them open; those of this user that
-/// can't be looked into are left out.
+/// Opens the files that were at `path` and have no name any more, in the order of their inode
+/// numbers, which is the order in which processes lock them. Processes of other users cannot have
+/// them open; processes of this user that cannot be examined are skipped.
 ///
 /// # Errors
-/// [`Error::System`] if a probe fails for another reason, such as a lack of descriptors: then it is not
-/// known that there is no such file.
+/// [`Error::System`] if a probe fails for another reason, such as a lack of descriptors: it is then
+/// not known whether such a file exists.
 pub(crate) fn removed(path: &Path) -> Result<Vec<OwnedFd>> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(Vec::new()) };
     let folder =
@@ -35,7 +35,7 @@ pub(crate) fn removed(path: &Path) -> Result<Vec<OwnedFd>> {
     Ok(found.into_iter().map(|(_, file)| file).collect())
 }
 
-/// Adds the files to which `link` leads that a process has open, unless they were found already.
+/// Adds the files that a process has open through `link`, unless they were already found.
 fn of_process(descriptors: &Path, link: &[u8], found: &mut Vec<Identified>) -> Result<(), Errno> {
     let opened = descriptor::open(descriptors, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
     if fstat(&opened)?.st_uid != geteuid().as_raw() {
@@ -55,7 +55,8 @@ fn of_process(descriptors: &Path, link: &[u8], found: &mut Vec<Identified>) -> R
     Ok(())
 }
 
-/// Returns `None` for what has ended or was closed meanwhile, or may not be looked into.
+/// Returns `None` for a process or file that has ended or was closed in the meantime, or cannot be
+/// examined.
 fn seen<T>(probe: Result<T, Errno>) -> Result<Option<T>, Errno> {
     match probe {
         Ok(there) => Ok(Some(there)),

@@ -1,4 +1,4 @@
-//! Taking the lock in whichever generation is in use, as often as it takes.
+//! Takes the lock in the generation that is in use, with as many attempts as necessary.
 
 use crate::{
     Error, NamedLock, Result, bell,
@@ -19,26 +19,27 @@ use std::{
 
 /// How long a call waits for a place in the lock, unless it has a deadline.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-/// The same for a try, which otherwise waits for nobody.
+/// The same for a try, which does not wait for holders.
 const SHORTLY: Duration = Duration::from_secs(1);
-/// How long a try may wait for others that recover from a death, or does so itself.
+/// How long a try may wait for others that recover from a death, or may itself spend on recovery.
 const RECOVERING: Duration = Duration::from_millis(100);
-/// How often tries look whether those live that hold the lock.
+/// The interval at which tries check whether the holders of the lock are alive.
 const A_MOMENT: Duration = Duration::from_millis(1);
-/// Pause before an acquisition that no more could wait for is tried again.
+/// The pause before an acquisition is repeated that failed because the largest number of waiters
+/// was reached.
 const PAUSE: Duration = Duration::from_micros(500);
 
-/// How long a call may wait.
+/// The wait limit of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wait {
-    /// Not for others to release the lock.
+    /// Does not wait for others to release the lock.
     Not,
-    /// Until then; `None` means for ever.
+    /// Waits until this time; `None` means for ever.
     Until(Option<Instant>),
 }
 
 impl Wait {
-    /// Waits so long from now on.
+    /// Waits for `time` from now on.
     pub(crate) fn within(time: Duration) -> Self {
         Wait::Until(Instant::now().checked_add(time))
     }
@@ -50,7 +51,7 @@ impl Wait {
         }
     }
 
-    /// Returns when to stop waiting for a place in the lock.
+    /// Returns the deadline of waiting for a place in the lock.
     fn for_room(self) -> Instant {
         match self {
             Wait::Not => Instant::now() + SHORTLY,
@@ -60,8 +61,8 @@ impl Wait {
 }
 
 impl NamedLock {
-    /// Takes the lock by `attempt`, in the generation that is in use, as often as it takes. The
-    /// session that is returned with a hold has been entered.
+    /// Takes the lock by `attempt` in the generation that is in use, with as many attempts as
+    /// necessary. If a hold is returned, the returned session has been entered.
     #[inline]
     pub(crate) fn take<K>(
         &self,
@@ -102,15 +103,15 @@ impl NamedLock {
     /// Returns the membership of this process.
     #[inline]
     fn session(&self) -> Result<Arc<Session>> {
-        // Before the mutex, which may have been locked by another thread when this child was forked.
+        // This precedes the mutex, which another thread may have locked when this child was forked.
         if fork::this_process() != self.process {
             return Err(Error::Forked { path: self.path.clone(), opened_by: self.process });
         }
         Ok(self.session.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    /// Waits until the lock may be used again, in another generation if need be. Returns false if a
-    /// try should not wait for it.
+    /// Waits until the lock may be used again, in another generation if necessary. Returns false if
+    /// a try should not wait for that.
     #[cold]
     fn wait_at_gate(&self, session: &Arc<Session>, wait: Wait) -> Result<bool> {
         let View { path, file, map, .. } = &session.view;
@@ -132,7 +133,7 @@ impl NamedLock {
                         Err(TryLockError::WouldBlock) => None,
                     };
                     if turn.is_some() {
-                        // Another thread may have done it.
+                        // Another thread may have joined already.
                         if Arc::ptr_eq(&self.session()?, session) {
                             let joined = Arc::new(joining::join(path, wait.for_room())?);
                             *self.session.lock().unwrap_or_else(PoisonError::into_inner) = joined;
@@ -161,13 +162,13 @@ impl NamedLock {
             Err(failed) => return Err(Error::lock(&self.path)(failed)),
         };
         match outcome {
-            // A try found the lock taken, perhaps by one that has died.
+            // A try found the lock taken, perhaps by a process that has died.
             Ok(()) => {
                 *tries += 1;
                 Ok(*tries <= 3 && Self::recovers(view, A_MOMENT).map_err(Error::lock(&self.path))?)
             }
             Err(LockError::TimedOut) => {
-                // A deadline that has passed already leaves no time to look.
+                // If the deadline had already passed, the wait had no time for this check.
                 slots::look(&view.map, view.rank, bell::LONGEST).map_err(Error::probe(&self.path))?;
                 Err(Error::timed_out(&self.path))
             }
@@ -180,7 +181,7 @@ impl NamedLock {
                     Ok(*tries <= 3 && Self::recovers(view, A_MOMENT).map_err(Error::lock(&self.path))?)
                 }
                 Wait::Until(Some(at)) if Instant::now() >= at => Err(Error::timed_out(&self.path)),
-                // Nothing of this process waits in the queue, so nothing there notices a death.
+                // This process has no waiter in the queue, so no wait of it detects a death.
                 Wait::Until(_) => {
                     if !Self::recovers(view, bell::LONGEST).map_err(Error::lock(&self.path))? {
                         thread::sleep(PAUSE);
@@ -193,8 +194,8 @@ impl NamedLock {
         }
     }
 
-    /// Recovers from a death that nobody has recovered from yet, if there is one.
-    /// Looks for deaths, unless somebody has within `pause`.
+    /// Recovers from a death that no process has recovered from yet, if there is one. Checks for
+    /// deaths first, unless a process has done so within `pause`.
     fn recovers(view: &View, pause: Duration) -> Result<bool, Failed> {
         slots::look(&view.map, view.rank, pause)?;
         let known = RECOVERY.deaths - view.run(None, view.lock.room())?.deaths;
@@ -203,19 +204,20 @@ impl NamedLock {
         }
         let until = Some(Instant::now() + RECOVERING);
         match view.run(until, view.lock.recover_from(view.lock.epoch(), view.time(until))) {
-            // What can't be recovered from ends the generation.
+            // A death that cannot be recovered from ends the generation.
             Ok(()) | Err(Failed::Lock(LockError::Unrecoverable { .. })) => Ok(true),
             Err(Failed::Lock(LockError::TimedOut)) => Ok(false),
             Err(failed) => Err(failed),
         }
     }
 
-    /// Returns whether nobody can acquire the lock in this generation any more.
+    /// Returns whether the lock can no longer be acquired in this generation.
     fn is_over(session: &Session) -> bool {
         session.view.run(None, session.view.lock.room()).is_ok_and(|room| room.epochs == 0)
     }
 
-    /// Replaces the generation of a session, which is over, as soon as nobody holds the lock there.
+    /// Replaces the generation of a session, which has ended, as soon as no process holds the lock
+    /// in it.
     #[cold]
     fn replace(&self, session: &Arc<Session>, wait: Wait) -> Result<()> {
         let View { path, file, map, .. } = &session.view;

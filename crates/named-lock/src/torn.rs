@@ -1,8 +1,8 @@
-//! Which process tore what a lock protects, across the generations of the lock.
+//! Tracks the process that tore the protected data across the generations of the lock.
 //!
-//! The lock's own protocol says who tore the data by a *rank* of one generation. Beside it, each
-//! process says in its slot whether it may be writing; a word in the header names a process that is
-//! in no slot any more. Together they tell the next generation what to begin with.
+//! The lock's own protocol identifies that process by its *rank* in one generation. In addition,
+//! each process records in its slot whether it may be writing; a word in the header names a process
+//! that is no longer in a slot. From these, the initial state of the next generation is derived.
 
 use crate::{
     layout,
@@ -13,7 +13,7 @@ use crate::{
 use core::sync::atomic::Ordering::SeqCst;
 use rdma_fabric::Rank;
 
-/// Returns the process that `by`, of the lock's protocol, is or was.
+/// Returns the process that `by`, a rank of the lock's protocol, is or was.
 pub(crate) fn process_of(map: &Mapping, by: Rank) -> u32 {
     match map.word(layout::TORN_BY).load(SeqCst) {
         0 if slots::MEMBERS.contains(&by.index()) => match State::of(map, by.index()).0 {
@@ -24,12 +24,12 @@ pub(crate) fn process_of(map: &Mapping, by: Rank) -> u32 {
     }
 }
 
-/// Records that a process that lives has left the data half-written.
+/// Records that a live process has left the data half-written.
 pub(crate) fn say(map: &Mapping, number: u32) {
     map.word(layout::TORN_BY).store(number.into(), SeqCst);
 }
 
-/// Records that the data are whole. The caller is inside, exclusively.
+/// Records that the data are whole. The caller holds the lock exclusively.
 pub(crate) fn clear(map: &Mapping) {
     map.word(layout::TORN_BY).store(0, SeqCst);
     for rank in slots::MEMBERS.filter(|&rank| slots::is_dead(map, rank)) {
@@ -37,8 +37,9 @@ pub(crate) fn clear(map: &Mapping) {
     }
 }
 
-/// Returns the process that left the data half-written, in a generation in which nobody holds the
-/// lock. `all_ended` says that no process in the slots lives, whatever its number means now.
+/// Returns the process that left the data half-written, in a generation in which no process holds
+/// the lock. `all_ended` means that none of the processes in the slots is alive, even if a live
+/// process has the same number now.
 pub(crate) fn left_by(map: &Mapping, all_ended: bool) -> Result<Option<u32>, Unknown> {
     let named = map.word(layout::TORN_BY).load(SeqCst) as u32;
     if named != 0 {
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
     use crate::process::Process;
 
-    /// No processes have these numbers.
+    /// No process has these numbers.
     const READER: u32 = 1 << 30;
     const WRITER: u32 = READER + 1;
 
@@ -97,7 +98,7 @@ mod tests {
         for is_buried in [false, true] {
             let map = Mapping::blank();
             assert_eq!(left(&map), None);
-            // A dead reader before it, and a writer that lives.
+            // Before it a dead reader, and a writer that is alive.
             enter(&map, 2, dead(READER), false);
             enter(&map, 3, this, true);
             assert_eq!(left(&map), None, "readers tear nothing, nor do those that live");

@@ -118,7 +118,7 @@ impl WaitKind {
     }
 }
 
-/// Counters of what one rank did, to one peer or altogether.
+/// Counters of one rank's operations, to one peer or altogether.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Puts posted.

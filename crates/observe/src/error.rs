@@ -11,9 +11,9 @@ pub enum ObserveError {
     File {
         /// The file or directory.
         path: PathBuf,
-        /// What was being done with it.
+        /// The operation on it.
         done: &'static str,
-        /// What the system says.
+        /// The error that the system reported.
         error: io::Error,
     },
     /// A rank's record holds something that no rank writes.
@@ -21,10 +21,10 @@ pub enum ObserveError {
     Record {
         /// The record's file.
         path: PathBuf,
-        /// What is wrong.
+        /// The defect.
         error: serde_json::Error,
     },
-    /// The environment variable that tells ranks where to write their records is malformed.
+    /// The environment variable with the location for the ranks' records is malformed.
     #[error("setting {name}: {value:?} is not `stats:DIRECTORY` or `trace:DIRECTORY`")]
     Variable {
         /// Its name.

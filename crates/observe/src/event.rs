@@ -1,4 +1,4 @@
-//! Events: what happened, in the order in which it ended.
+//! Events: operations and waits, in the order in which they ended.
 
 use crate::counts::WaitKind;
 use rdma_fabric::{Amo, Notice, RemoteAddr};
@@ -105,7 +105,7 @@ impl EventKind {
         }
     }
 
-    /// Returns the kind of event that a wait is, if it is one.
+    /// Returns the kind of event of a wait, if it has one.
     pub(crate) fn of_wait(kind: WaitKind) -> Option<EventKind> {
         Some(match kind {
             WaitKind::Word => EventKind::WaitWord,
@@ -129,7 +129,7 @@ pub struct Event {
     pub peer: Option<u32>,
     /// When it was posted or began, in picoseconds of the job's time.
     pub begin_ps: u64,
-    /// When the program learned that it was over, in picoseconds of the job's time.
+    /// When the program observed its completion, in picoseconds of the job's time.
     pub end_ps: u64,
     /// Bytes moved.
     pub bytes: u64,
@@ -147,7 +147,7 @@ impl Event {
         Event { kind, peer, begin_ps, end_ps: begin_ps, bytes: 0, region: None, offset: None, notice: None }
     }
 
-    /// Adds that the event concerns `bytes` bytes at `addr`.
+    /// Adds the address: the event concerns `bytes` bytes at `addr`.
     pub(crate) fn at(self, addr: RemoteAddr, bytes: usize) -> Self {
         Event { bytes: bytes as u64, region: Some(addr.region.to_bits()), offset: Some(addr.offset), ..self }
     }

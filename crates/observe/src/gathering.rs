@@ -14,7 +14,7 @@ const EVENTS_OF_A_RANK: usize = 100_000;
 const EVENTS_OF_A_PROCESS: usize = 4_000_000;
 const EVENTS_AT_LEAST: usize = 16;
 
-/// How much of a job is recorded.
+/// The level of detail of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Counters.
@@ -52,7 +52,7 @@ impl Gathering {
     }
 
     /// Returns the records of all ranks that began, as they are now, in rank order, whether or not
-    /// the ranks ended well.
+    /// the ranks succeeded.
     pub fn records(&self) -> Vec<RankRecord> {
         let mut records: Vec<_> = self.lock().iter().map(Recorder::record).collect();
         records.sort_by_key(|record| record.rank);

@@ -69,7 +69,7 @@ impl Observation {
         total
     }
 
-    /// Returns how many events were dropped for lack of room.
+    /// Returns the number of events that were dropped for lack of room.
     pub fn dropped(&self) -> u64 {
         self.records.iter().filter_map(|record| record.events.as_ref()).map(|events| events.dropped()).sum()
     }

@@ -36,7 +36,7 @@ impl Output {
         Ok(Output { path: path.to_owned(), file, empty })
     }
 
-    /// Replaces the file's contents with what `content` writes. `content` flushes its own buffers.
+    /// Replaces the file's contents with the output of `content`, which flushes its own buffers.
     ///
     /// # Errors
     /// [`ObserveError::File`].

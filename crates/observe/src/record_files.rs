@@ -18,7 +18,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// The environment variable that tells a rank's process what to record, and where:
+/// The environment variable that configures the records of a rank's process, and their directory:
 /// `stats:DIRECTORY` or `trace:DIRECTORY`.
 pub const RECORDS_VARIABLE: &str = "ONESIDED_OBSERVE";
 
@@ -74,10 +74,10 @@ impl RecordDirectory {
     }
 }
 
-/// What a rank's process is to record, and where.
+/// The configuration of the records of a rank's process, and their location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordWriter {
-    /// How much to record.
+    /// The level of detail.
     pub detail: Detail,
     directory: PathBuf,
 }

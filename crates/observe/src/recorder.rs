@@ -8,7 +8,7 @@ use rdma_fabric::{Deps, Notice, Rank};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A record of what one rank did.
+/// The record of one rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankRecord {
     /// The rank.

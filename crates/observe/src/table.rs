@@ -12,7 +12,7 @@ const RULED_HEADER: TableStyle = TableStyle::new().header_separator(LineStyle::n
 /// The most lines of a table; the rest is only counted.
 const LINES: usize = 64;
 
-/// Renders a table of ranks, a table of pairs, and what is missing, ending with a newline.
+/// Renders a table of ranks, a table of pairs, and the missing records, ending with a newline.
 pub(crate) fn render(observation: &Observation) -> String {
     let mut out = String::new();
     let records = observation.records();
@@ -44,7 +44,7 @@ pub(crate) fn render(observation: &Observation) -> String {
     out
 }
 
-/// Says which ranks left no record.
+/// Lists the ranks that left no record.
 fn absent(missing: &[u32], ranks: usize) -> String {
     if missing.len() == ranks {
         return "no rank left a record: only programs started by `onesided::launch` are observed".into();

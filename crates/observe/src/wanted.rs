@@ -24,7 +24,7 @@ pub struct WantedReport {
 }
 
 impl WantedReport {
-    /// Returns how much has to be recorded; `None` if no report is wanted.
+    /// Returns the level of detail to record; `None` if no report is wanted.
     pub fn detail(&self) -> Option<Detail> {
         match self {
             WantedReport { trace: Some(_), .. } => Some(Detail::Trace),

@@ -1,11 +1,11 @@
-//! What this layer's software costs, charged where the code passes: names in the platforms' tables,
-//! which have the times. On wall clock all of it is free.
+//! The software costs of this layer, charged at the point in the code where they arise. The names
+//! refer to the platforms' tables, which contain the times. On wall clock, nothing is charged.
 
 /// The start of a request or an exchange.
 pub(crate) const START: &str = "prdma.start";
 /// A queue that releases its own data.
 pub(crate) const CHAIN: &str = "prdma.chain";
-/// Packing or unpacking blocks, for each byte.
+/// Packing or unpacking blocks, per byte.
 pub(crate) const PACK: &str = "pack";
-/// Copying or folding whole blocks, for each byte.
+/// Copying or folding whole blocks, per byte.
 pub(crate) const COPY: &str = "copy";

@@ -1,18 +1,18 @@
-//! Why a call failed.
+//! The errors of calls.
 
 use crate::{layout::LayoutError, topology::Side};
 use core::fmt;
 use rdma_fabric::{FabricError, Rank, control_queue::QueueError};
 
-/// A call that did not do what it was asked to.
+/// The error of a call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrdmaError {
-    /// The fabric failed underneath. A lost neighbour is reported here as
+    /// The underlying fabric failed. A lost neighbour is reported here as
     /// [`FabricError::PeerLost`].
     #[error("{0}")]
     Fabric(#[source] FabricError),
-    /// A block that no memory can hold.
+    /// A block that exceeds any memory.
     #[error("{0}")]
     Layout(#[from] LayoutError),
     /// The number of blocks given differs from the number of slots.
@@ -37,8 +37,8 @@ pub enum PrdmaError {
         /// Bytes of the buffer.
         len: u64,
     },
-    /// Two blocks share bytes, and one of them is received: what they would hold would depend on
-    /// the order of arrival.
+    /// Two blocks share bytes, and one of them is received: their content would depend on the order
+    /// of arrival.
     #[error("the block of receive slot {slot} shares bytes with that of {side} slot {other}")]
     Overlap {
         /// The slot of the block that is received.
@@ -61,13 +61,13 @@ pub enum PrdmaError {
     /// The two ends of an edge have different sizes.
     #[error("{side} slot {slot} has {mine} bytes, the other end at member {member} {theirs}")]
     Size {
-        /// The side of the own block.
+        /// The side of this member's block.
         side: Side,
-        /// The slot of the own block.
+        /// The slot of this member's block.
         slot: usize,
         /// The member at the other end.
         member: usize,
-        /// Bytes of the own block.
+        /// Bytes of this member's block.
         mine: u64,
         /// Bytes of the block at the other end.
         theirs: u64,
@@ -75,17 +75,17 @@ pub enum PrdmaError {
     /// A collective call failed at another member; no member has made the request.
     #[error("the call failed at another member, which knows why; nothing was made anywhere")]
     ElsewhereFailed,
-    /// Members asked for different things in one collective call; no member has made the request.
+    /// Members passed different arguments in one collective call; no member has made the request.
     #[error("members gave different {what}: from {least} to {most}")]
     Disagreement {
         /// The value that must be the same.
         what: &'static str,
-        /// The least value that a member gave.
+        /// The least value of a member.
         least: u64,
-        /// The greatest value that a member gave.
+        /// The greatest value of a member.
         most: u64,
     },
-    /// A member published something that no member of this version publishes.
+    /// A member published records that no member of this version publishes.
     #[error("member {member} published damaged records")]
     Damaged {
         /// The member that published it.
@@ -97,7 +97,7 @@ pub enum PrdmaError {
         /// The iteration, counted from 1.
         iteration: u64,
     },
-    /// An access, a view or a start touches bytes of a buffer that something else uses in a way that
+    /// An access, a view or a start involves bytes of a buffer that are already in a use that
     /// excludes it.
     #[error("bytes {start} to {end} of the buffer are in use: {holder}")]
     InUse {
@@ -105,21 +105,22 @@ pub enum PrdmaError {
         start: u64,
         /// The byte after its last one.
         end: u64,
-        /// What uses some of them.
+        /// The holder of some of these bytes.
         holder: Holder,
     },
     /// A view's rows are not made of whole elements, or are not aligned to them.
     #[error("rows that start at byte {offset} don't consist of elements of {size} bytes")]
     NoElements {
-        /// Where the first row starts, in bytes from the buffer's start.
+        /// The start of the first row, in bytes from the buffer's start.
         offset: u64,
         /// Bytes of an element.
         size: usize,
     },
-    /// Memory that is lent in place was given to something that lets others write to it unguarded.
+    /// Memory that is lent in place was passed to an operation that lets other ranks write to it
+    /// unguarded.
     #[error("a buffer that lends its memory in place can't be used in {what}")]
     InPlace {
-        /// What it was given to.
+        /// The operation.
         what: &'static str,
     },
     /// A block can't be cut into partitions of equal size.
@@ -131,7 +132,7 @@ pub enum PrdmaError {
         side: Side,
         /// The slot of the block.
         slot: usize,
-        /// The number of partitions asked for.
+        /// The requested number of partitions.
         partitions: usize,
         /// The number of units available: elements of a contiguous block, or counts of the
         /// outermost distance of any other block.
@@ -142,11 +143,11 @@ pub enum PrdmaError {
     NoPartition {
         /// The side of the slot.
         side: Side,
-        /// The slot asked for.
+        /// The requested slot.
         slot: usize,
-        /// The first partition asked for.
+        /// The first requested partition.
         first: usize,
-        /// The partition after the last one asked for.
+        /// The partition after the last requested one.
         end: usize,
         /// The number of slots.
         slots: usize,
@@ -200,7 +201,8 @@ pub enum PrdmaError {
     /// are closed, and its neighbours have been notified.
     #[error("an earlier exchange of the neighbourhood was dropped half-way: there are no more")]
     Dropped,
-    /// A notice belongs to an iteration other than the current one: a neighbour broke the protocol.
+    /// A notice belongs to an iteration other than the current one: a neighbour violated the
+    /// protocol.
     #[error("{rank} announced data of iteration {got} (modulo 256) in iteration {iteration}")]
     WrongIteration {
         /// The rank that sent the data.
@@ -210,7 +212,7 @@ pub enum PrdmaError {
         /// This member's iteration.
         iteration: u64,
     },
-    /// A call needs more of something than there is.
+    /// A call needs more of a resource than is available.
     #[error("{what}: {value} is above the limit of {limit}")]
     Limit {
         /// The resource.
@@ -222,7 +224,7 @@ pub enum PrdmaError {
     },
 }
 
-/// What uses bytes of a buffer: see [`PrdmaError::InUse`].
+/// The holder of bytes of a buffer: see [`PrdmaError::InUse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Holder {
@@ -252,8 +254,8 @@ impl fmt::Display for Holder {
 
 impl PrdmaError {
     /// Returns the rank that is gone according to this error, along with its memory or its queues:
-    /// it was lost, has ended, or has dropped what was addressed. Like [`FabricError::gone`]; also
-    /// covers a request that the loss has [broken](PrdmaError::Broken).
+    /// it was lost, has ended, or has dropped the addressed object. Like [`FabricError::gone`];
+    /// also covers a request that the loss has [broken](PrdmaError::Broken).
     pub fn gone(&self) -> Option<Rank> {
         match self {
             PrdmaError::Fabric(FabricError::Queue(error)) => match **error {
@@ -274,7 +276,7 @@ pub type Result<T, E = PrdmaError> = core::result::Result<T, E>;
 
 impl From<FabricError> for PrdmaError {
     fn from(error: FabricError) -> Self {
-        // The same error, whether a wait or the answer of a command notices it first.
+        // The error is the same, whether a wait or the completion of a command reports it first.
         match error {
             FabricError::Queue(error) => (*error).into(),
             other => PrdmaError::Fabric(other),

@@ -1,31 +1,31 @@
-//! Who carries out an iteration, and with how many control queues.
+//! The forms of a request: the executor of its iterations, and the number of control queues.
 
 use crate::Aggregation;
 use core::fmt;
 use rdma_fabric::Caps;
 
-/// How the iterations of a request are carried out. All members of a request have the same form;
-/// they agree on it when the request is made.
+/// The way in which the iterations of a request are executed. All members of a request have the
+/// same form; they agree on it when the request is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// A session queue for each neighbour, spread over the engines: whatever a neighbour's READY
-    /// releases leaves at once (PRDMA-SMCQ-FAST).
+    /// A session queue for each neighbour, spread over the engines: the data that a neighbour's
+    /// READY releases leave at once (PRDMA-SMCQ-FAST).
     Fast,
-    /// At most this many session queues per member, 2 or more, with neighbours dealt out among
+    /// At most this many session queues per member, 2 or more, with neighbours distributed over
     /// them. A queue with several neighbours works as under [`Form::Mrc`], a queue with one as
     /// under [`Form::Fast`].
     Queues(u32),
     /// One session queue for all neighbours: no data leaves before all are ready (PRDMA-SMCQ-MRC,
     /// *minimal resource consumption*).
     Mrc,
-    /// No control queue. The CPU looks for READYs, and puts the data and END behind it. Data move
-    /// only in calls, in whatever this rank waits for next, be it another request or a collective
-    /// of a group ([`rdma_fabric::triggered`]).
+    /// No control queue. The CPU checks for READYs, and puts the data followed by END. Data move
+    /// only in calls, in any wait of this rank, be it for another request or in a collective of a
+    /// group ([`rdma_fabric::triggered`]).
     Cpu,
 }
 
 impl Form {
-    /// Returns how many session queues a member with this many neighbours to send to needs.
+    /// Returns the number of session queues that a member needs to send to this many neighbours.
     pub fn queues(self, neighbours: u32) -> u32 {
         match self {
             Form::Fast => neighbours,
@@ -35,7 +35,7 @@ impl Form {
         }
     }
 
-    /// Returns how many session queues a member may have.
+    /// Returns the maximum number of session queues of a member.
     pub(crate) fn most(self) -> u32 {
         match self {
             Form::Fast => u32::MAX,
@@ -56,7 +56,7 @@ impl Form {
         }
     }
 
-    /// Returns the next thriftier form; [`Form::Cpu`] is the last.
+    /// Returns the next form with fewer queues; [`Form::Cpu`] is the last.
     pub(crate) fn thriftier(self, degree: u32) -> Form {
         Form::with_most(self.most().min(degree.max(1)) / 2, u32::MAX)
     }
@@ -73,22 +73,25 @@ impl fmt::Display for Form {
     }
 }
 
-/// What a member asks for when a request is made. The thriftiest options of all members apply.
+/// A member's options for making a request. Where members differ, the most restrictive options
+/// apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The form to begin with; if queues run out at any member, all fall back to the next thriftier
-    /// form.
+    /// The first form to try; if any member runs out of queues, all fall back to the next form with
+    /// fewer queues.
     pub form: Form,
-    /// How many control queues this member is willing to spend on the request, whatever its form.
+    /// The maximum number of control queues that this member spends on the request, whatever its
+    /// form.
     pub budget: u32,
-    /// How many blocks an edge may have for the network to gather and scatter them itself. If there
-    /// are more, the CPU packs them at start and unpacks them at wait.
+    /// The maximum number of blocks of an edge for the network to gather and scatter them itself.
+    /// With more blocks, the CPU packs them at start and unpacks them at wait.
     pub direct_blocks: u32,
-    /// How many bytes blocks must have, on average, to go one by one, however many there are: a block
-    /// costs a command, and packing costs time for each byte. No blocks do by default.
+    /// The average number of bytes from which blocks are sent one by one, regardless of their
+    /// number: a block costs a command, and packing costs time for each byte. By default, this
+    /// never applies.
     pub direct_bytes: u32,
     /// Whether blocks between the same two nodes travel together. Only exchanges of a neighbourhood
-    /// aggregate; points, partitions and collectives travel by themselves.
+    /// aggregate; points, partitions and collectives do not.
     pub aggregation: Aggregation,
 }
 
@@ -109,19 +112,19 @@ impl Default for Options {
 impl Options {
     /// Returns the options that are fastest on a provider: [`Form::Fast`] where the network
     /// interface runs session queues; [`Form::Cpu`] where CPUs would have to run them (shared
-    /// memory), because a queue's command then costs many times what it does. Data then move only
-    /// in calls: a program that computes for long between start and wait, and wants its neighbours
-    /// served meanwhile, asks for [`Form::Fast`].
+    /// memory), because a queue's command then costs many times the work that it does. Data then
+    /// move only in calls: a program that computes for long between start and wait, and whose
+    /// neighbours should make progress meanwhile, should use [`Form::Fast`].
     pub fn auto(caps: &Caps) -> Self {
         Options::form(if caps.session_queues { Form::Fast } else { Form::Cpu })
     }
 
-    /// Returns whether `blocks` blocks of `bytes` bytes in all are packed.
+    /// Returns whether `blocks` blocks with a total of `bytes` bytes are packed.
     pub fn packs(&self, blocks: u64, bytes: u64) -> bool {
         blocks > u64::from(self.direct_blocks.max(1)) && bytes / blocks < u64::from(self.direct_bytes)
     }
 
-    /// Returns options that begin with `form` and are otherwise the default.
+    /// Returns options that start with `form` and are otherwise the default.
     pub fn form(form: Form) -> Self {
         Options { form, ..Options::default() }
     }

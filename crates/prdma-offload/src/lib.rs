@@ -1,25 +1,25 @@
 //! Persistent communication with neighbours that the network runs by itself.
 //!
 //! The problem: a stencil code exchanges the same borders with the same neighbours thousands of
-//! times. Each time a receiver must be ready before its neighbour's data may overwrite the border
-//! of the previous step; if a CPU has to look for that, either it waits or the data do. Here the
-//! exchange is described once. At each start its commands go into control queues of the network
-//! interface, where they wait for the neighbours' READYs: what a READY releases leaves without any
-//! CPU, while both sides compute.
+//! times. Each time, a receiver must be ready before its neighbour's data may overwrite the border
+//! of the previous step; if a CPU has to check for that, either the CPU or the data have to wait.
+//! Here the exchange is described once. At each start, its commands go into control queues of the
+//! network interface, where they wait for the neighbours' READYs: a READY releases the data without
+//! any CPU, while both sides compute.
 //!
 //! # Start
 //! A [`Neighbourhood`] is a group whose members have a [`Topology`];
 //! [`Neighbourhood::alltoallw_init`] makes a [`Request`], which is [started](Request::start) and
-//! [waited for](Request::wait) once for each step. Its [`Form`] says how many queues it uses.
+//! [waited for](Request::wait) once for each step. Its [`Form`] determines the number of queues.
 //!
 //! [`Collectives`] makes barriers, broadcasts and allreduces of a whole group in the same way.
-//! [`Neighbourhood::alltoallw`] exchanges once, with nothing made beforehand: the baseline that all
-//! this has to beat.
+//! [`Neighbourhood::alltoallw`] exchanges once, with nothing made beforehand: the baseline that
+//! persistent requests have to beat.
 //!
 //! # Views
-//! A buffer lends its elements ([`Buffer::view`]): where it was made [in place](Buffer::in_place), the
-//! memory itself. What would make a reference wrong at run time is [`PrdmaError::InUse`]; the rest the
-//! types refuse. A view does not outlive its buffer:
+//! A buffer lends its elements ([`Buffer::view`]): where it was made [in place](Buffer::in_place),
+//! the memory itself. Uses that would invalidate a reference at run time return
+//! [`PrdmaError::InUse`]; the types rule out the others. A view does not outlive its buffer:
 //! ```compile_fail,E0597
 //! # use prdma_offload::Buffer;
 //! # fn program(fabric: &rdma_fabric::Fabric) {

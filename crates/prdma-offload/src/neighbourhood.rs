@@ -1,4 +1,4 @@
-//! A group whose members know their neighbours, and its persistent exchanges: the general one and
+//! A group whose members know their neighbours, and its persistent exchanges: the general one, and
 //! those built on it.
 
 use crate::{
@@ -47,7 +47,7 @@ pub struct Neighbourhood {
     pub(crate) group: Group,
     pub(crate) topology: Topology,
     pub(crate) channels: Vec<Channel>,
-    /// Where members publish tables to each other.
+    /// The memory through which members publish tables to each other.
     pub(crate) headers: GroupMemory,
     /// Mailboxes of exchanges that are not persistent; created by the first such exchange.
     pub(crate) mailboxes: Option<Mailboxes>,
@@ -63,7 +63,8 @@ impl Neighbourhood {
     /// Gives each member of `group` the neighbours that it names. Collective.
     ///
     /// # Errors
-    /// As [`Group::memory`]; [`rdma_fabric::FabricError::NoSuchRank`] for an edge to nobody.
+    /// As [`Group::memory`]; [`rdma_fabric::FabricError::NoSuchRank`] for an edge to a missing
+    /// member.
     pub fn new(mut group: Group, topology: Topology) -> impl Future<Output = Result<Self>> {
         compiled_here(async move {
             let headers = group.memory(TableHeader::BYTES).await?;
@@ -88,10 +89,10 @@ impl Neighbourhood {
     }
 
     /// Makes a persistent exchange, in its general form: block `j` of `sends` goes along
-    /// destination slot `j`, and what comes along source slot `i` is stored as block `i` of
+    /// destination slot `j`, and the block received along source slot `i` is stored as block `i` of
     /// `receives` (`MPI_Neighbor_alltoallw_init`). Blocks of slots without a neighbour are ignored.
     ///
-    /// Both buffers may be the same one. Collective; sizes are compared. Nothing is sent yet.
+    /// Both buffers may be the same. Collective; sizes are compared. Nothing is sent yet.
     ///
     /// # Errors
     /// [`crate::PrdmaError::Slots`], [`crate::PrdmaError::OutOfBounds`],
@@ -142,8 +143,8 @@ impl Neighbourhood {
     }
 
     /// Makes a persistent exchange in which the same `count` elements of the send buffer, starting
-    /// at `start`, go to every destination, and what comes from source slot `i` starts at element
-    /// `i * count` (`MPI_Neighbor_allgather_init`). Collective.
+    /// at `start`, go to every destination, and the block from slot `i` is stored from element `i *
+    /// count` on (`MPI_Neighbor_allgather_init`). Collective.
     ///
     /// # Errors
     /// As [`Neighbourhood::alltoallw_init`].
@@ -160,8 +161,8 @@ impl Neighbourhood {
     }
 
     /// Makes a persistent exchange in which the same elements (given by the first and their number)
-    /// go to every destination, and what comes along each source slot is stored at the elements
-    /// given for it (`MPI_Neighbor_allgatherv_init`). Collective.
+    /// go to every destination, and the block from each source slot is stored at the elements given
+    /// for it (`MPI_Neighbor_allgatherv_init`). Collective.
     ///
     /// # Errors
     /// As [`Neighbourhood::alltoallw_init`].
@@ -177,7 +178,7 @@ impl Neighbourhood {
         self.alltoallv_init(send, &sends, receive, receives, options).await
     }
 
-    /// Makes an exchange, each side given by its memory and layouts. If these are impossible, all
+    /// Makes an exchange, each side given by its memory and layouts. If these are invalid, all
     /// members get an error. Collective.
     fn exchange<'a>(
         &'a mut self,

@@ -1,4 +1,4 @@
-//! Which members share a node.
+//! The distribution of members over nodes.
 
 use rdma_fabric::{Group, Result};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Persistent point-to-point communication.
 //!
-//! Each edge is a request of its own that is started and waited for by itself. The sender's data
-//! wait in a session queue; the receiver's READY comes from a normal queue and, early or late,
-//! meets them there. Without queues this is PRDMA by the CPU.
+//! Each edge is a separate request that is started and waited for by itself. The sender's data wait
+//! in a session queue; the receiver's READY leaves from a normal queue and, whether it is early or
+//! late, releases them there. Without queues, this is PRDMA by the CPU.
 //!
 //! # Source
 //! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.2
@@ -18,7 +18,7 @@ use crate::{
 use core::fmt;
 use rdma_fabric::{Group, Pod};
 
-/// One message that is sent again and again between two members.
+/// One message that is sent repeatedly between two members.
 pub struct Point {
     edge: Edge,
     block: Block,
@@ -38,29 +38,29 @@ impl Point {
     }
 }
 
-/// The bytes of points that a protocol of the program's own moves: as long as it does, they are in
-/// use, like those of an active [`Request`].
+/// The bytes of points that a protocol of the program moves: meanwhile they are in use, like those
+/// of an active [`Request`].
 #[derive(Debug)]
 pub struct Claims(ClaimSet);
 
 impl Claims {
-    /// Makes claims of what is sent, and of what is received.
+    /// Makes claims of sent points, and of received points.
     pub fn new(sends: &[Point], receives: &[Point]) -> Self {
         let sends = sends.iter().map(|point| (Use::Send, &point.block));
         Claims(ClaimSet::of(sends.chain(receives.iter().map(|point| (Use::Receive, &point.block)))))
     }
 
-    /// Takes the bytes. [`Claims::end`] gives them back.
+    /// Takes the bytes. [`Claims::end`] releases them.
     ///
     /// # Errors
-    /// [`crate::PrdmaError::InUse`] if a view of them is out that their use excludes.
+    /// [`crate::PrdmaError::InUse`] if there is a view of them that their use excludes.
     pub fn begin(&self) -> Result<()> {
         self.0.begin()?;
         self.0.activate();
         Ok(())
     }
 
-    /// Gives the bytes back.
+    /// Releases the bytes.
     pub fn end(&self) {
         self.0.end(false);
     }
@@ -70,11 +70,11 @@ impl Claims {
 /// `MPI_Recv_init`), in the order given.
 ///
 /// Collective over the group, because sizes and tags are compared here. The requests themselves are
-/// not collective: its two members start each when they like, and each drops it when both have
+/// not collective: their two members may start each of them at any time, and drop it when both have
 /// waited.
 ///
 /// # Errors
-/// As [`crate::Neighbourhood::alltoallw_init`]; slots are places in the two lists.
+/// As [`crate::Neighbourhood::alltoallw_init`]; slots are indices of the two lists.
 pub fn points_init<'a>(
     group: &'a mut Group,
     sends: Vec<Point>,
@@ -106,13 +106,13 @@ pub fn points_init<'a>(
 }
 
 /// Makes one request of all of `sends` and `receives`: an exchange whose blocks may be in different
-/// buffers. Collective over the group; every member takes part, if only with no points.
+/// buffers. Collective over the group; every member participates, possibly without points.
 ///
-/// It is what [`crate::Neighbourhood::alltoallw_init`] makes, for a program that has one group and
-/// many exchanges.
+/// It is equivalent to [`crate::Neighbourhood::alltoallw_init`], for a program that has one group
+/// and many exchanges.
 ///
 /// # Errors
-/// As [`crate::Neighbourhood::alltoallw_init`]; slots are places in the two lists.
+/// As [`crate::Neighbourhood::alltoallw_init`]; slots are indices of the two lists.
 pub fn exchange_init<'a>(
     group: &'a mut Group,
     sends: Vec<Point>,

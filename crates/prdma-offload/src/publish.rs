@@ -1,25 +1,25 @@
 //! Tables that members of a group read from each other.
 //!
-//! Each member registers its table, writes its location into a header that all can reach, and waits
-//! for the others. Then it reads the tables it asks for, and waits again before the next table may
-//! take this one's place. A member holds only the tables that it asked for.
+//! Each member registers its table, writes its location into a header that all can access, and
+//! waits for the others. Then it reads the tables it needs, and waits again before the next table
+//! may replace this one. A member holds only the tables that it has read.
 //!
-//! A member that cannot publish or read still meets the others twice, so that its error stops
-//! nobody. A future that is dropped half-way leaves the group where a dropped collective does, and
-//! takes the table away: others may then find [`FabricError::StaleRegion`].
+//! A member that cannot publish or read still takes part in both waits, so its error does not block
+//! any other member. A future that is dropped half-way leaves the group in the state of a dropped
+//! collective, and frees the table: others may then find [`FabricError::StaleRegion`].
 
 use crate::init::Seal;
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Rank, Region, RegionKey, RemoteAddr, Result, join};
 
-/// The content of a header: where a member's table is.
+/// The content of a header: the location of a member's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct TableHeader {
     /// The region with the table; [`NOWHERE`] if there is none because it could not be registered.
     /// Meaningless if the table is empty.
     pub(crate) key: u64,
-    /// Elements of the table.
+    /// The number of elements of the table.
     pub(crate) elements: u64,
 }
 
@@ -31,11 +31,11 @@ const FRONT: usize = 16;
 pub(crate) const NOWHERE: u64 = u64::MAX;
 
 impl TableHeader {
-    /// Bytes of a header: what `headers` of [`publish`] has at each member.
+    /// The size of a header: `headers` of [`publish`] has as many bytes at each member.
     pub(crate) const BYTES: usize = size_of::<TableHeader>();
 
-    /// Registers `records` and returns a header that says where they are. The caller must keep the
-    /// region until nobody reads it any more.
+    /// Registers `records` and returns a header with their location. The caller must keep the
+    /// region until no member reads it any more.
     pub(crate) fn register<T: Pod>(fabric: &Fabric, records: &[T]) -> Result<(TableHeader, Option<Region>)> {
         let elements = records.len() as u64;
         if size_of_val(records) == 0 {
@@ -52,12 +52,12 @@ impl TableHeader {
         let region = fabric.alloc((FRONT + size_of_val(records)).next_multiple_of(8))?;
         fabric.write(&region.span::<T>(fabric, FRONT, records.len())?, records)?;
         fabric.store(&region.word(fabric, 8)?, elements)?;
-        // After the rest (release).
+        // After all other words (release).
         fabric.store(&region.word(fabric, 0)?, seal.kind)?;
         Ok((TableHeader { key: region.key().to_bits(), elements }, Some(region)))
     }
 
-    /// Writes the header to where the other members read it.
+    /// Writes the header to the location where the other members read it.
     fn write(self, headers: &GroupMemory, fabric: &Fabric) -> Result<()> {
         for (place, value) in [(0, self.key), (8, self.elements)] {
             fabric.store(&fabric.local_word(headers.at(fabric.rank(), place)?)?, value)?;
@@ -67,16 +67,16 @@ impl TableHeader {
 }
 
 /// Publishes `records`, and reads the tables of `members` (numbers in the group, returned in their
-/// order; a member may be named again). Collective over the group; members may publish different
+/// order; a member may be repeated). Collective over the group; members may publish different
 /// lengths, and read different tables.
 ///
-/// `headers` has at least [`TableHeader::BYTES`] bytes at each member of `group`, which nothing
-/// else uses meanwhile. It can be reused at once.
+/// `headers` has at least [`TableHeader::BYTES`] bytes at each member of `group`, which must not be
+/// used otherwise meanwhile. It can be reused at once.
 ///
 /// # Errors
-/// As [`Fabric::alloc`] here, and [`FabricError::NoSuchRegion`] at members that read a member that
-/// had that error; [`FabricError::NoSuchRank`] for a number that no member has; as
-/// [`Group::barrier`]. The first error is returned after all members have met.
+/// As [`Fabric::alloc`] here, and [`FabricError::NoSuchRegion`] at members that read from a member
+/// with that error; [`FabricError::NoSuchRank`] for a number that no member has; as
+/// [`Group::barrier`]. The first error is returned after all members have completed both waits.
 pub(crate) async fn publish<T: Pod + Unpin>(
     group: &mut Group,
     headers: &GroupMemory,
@@ -87,9 +87,9 @@ pub(crate) async fn publish<T: Pod + Unpin>(
     Ok(published.tables.into_iter().map(|(_, table)| table).collect())
 }
 
-/// What a member and those it asked for have published.
+/// The table of a member, and the tables that it has read.
 pub(crate) struct Published<T> {
-    /// The key of the own table.
+    /// The key of this member's table.
     pub(crate) mine: u64,
     /// The others' tables, each with its key.
     pub(crate) tables: Vec<(u64, Vec<T>)>,
@@ -186,13 +186,13 @@ mod tests {
         for round in 0..3 {
             let tables = publish(&mut group, &headers, &table(me, round), &asked).await?;
             assert_eq!(tables, asked.map(|member| table(member, round)), "round {round}");
-            // Reading nobody requires nobody else.
+            // A call that reads no tables does not depend on other members' tables.
             assert!(publish::<u64>(&mut group, &headers, &[], &[]).await?.is_empty());
         }
         Ok(())
     }
 
-    /// Publishes, at member 1, more than it can register, and reads a member that is none.
+    /// Publishes, at member 1, more than it can register, and reads from a nonexistent member.
     async fn failing(fabric: Fabric) -> ProgramResult<String> {
         let mut group = Group::world(&fabric).await?;
         let headers = group.memory(TableHeader::BYTES).await?;

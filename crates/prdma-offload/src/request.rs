@@ -11,21 +11,21 @@ use crate::{
 use core::fmt;
 use rdma_fabric::join;
 
-/// A persistent exchange: made once, started and waited for again and again (MPI-4, section 6.13).
+/// A persistent exchange: made once, then started and waited for repeatedly (MPI-4, section 6.13).
 ///
 /// ```text
 /// made -> inactive --start--> active --wait, or test that says so--> inactive -> dropped
 /// ```
 /// Iteration `k` of a member corresponds to iteration `k` of its neighbours; requests of one
-/// neighbourhood may be started in different orders on different members. Waiting concerns only the
-/// own blocks: a neighbour may still be an iteration behind, or one ahead.
+/// neighbourhood may be started in different orders on different members. A wait concerns only this
+/// member's blocks: a neighbour may still be one iteration behind, or one ahead.
 ///
-/// Dropping it gives its queues back, even while it is active. Whatever neighbours then send to it
-/// fails, so drop it only when they have waited as well.
+/// Dropping it frees its queues, even while it is active. Data that neighbours then send to it
+/// fail, so drop it only after they have waited as well.
 pub struct Request {
     made: Made,
     claims: ClaimSet,
-    /// The part that is left to the CPU.
+    /// The part that is executed by the CPU.
     reduction: Option<Reduction>,
     state: State,
     /// The last iteration that was started, from 1.
@@ -37,7 +37,7 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     Inactive,
-    /// A start is under way, or was dropped half-way.
+    /// A start is in progress, or was dropped half-way.
     HalfStarted,
     Active,
     Broken(Box<PrdmaError>),
@@ -54,30 +54,30 @@ impl Request {
         Request::of(made, ClaimSet::of_channels(channels, blocks), None)
     }
 
-    /// Makes a request; of an allreduce if there is a reduction.
+    /// Makes a request; with a reduction, that of an allreduce.
     pub(crate) fn of(made: Made, claims: ClaimSet, reduction: Option<Reduction>) -> Self {
         let claims = claims.guarded(made.guarded.is_some());
         Request { made, claims, state: State::Inactive, reduction, iteration: 0, scratch: Vec::new() }
     }
 
-    /// Returns the form in which iterations are carried out; the same at all members.
+    /// Returns the form in which iterations are executed; the same at all members.
     pub fn form(&self) -> Form {
         self.made.form
     }
 
     /// Returns whether blocks travel together; the same at all members. Returns
-    /// [`Aggregation::None`] even where aggregation was asked for, if no two blocks go the same way
-    /// or there are too few queues for it.
+    /// [`Aggregation::None`] even where aggregation was requested, if no two blocks have the same
+    /// route or there are too few queues for it.
     pub fn aggregation(&self) -> Aggregation {
         self.made.aggregation
     }
 
-    /// Returns why the form is thriftier than members asked for: the first obstacle that kept this
-    /// member from having the queues it wanted. It is
+    /// Returns why the form has fewer queues than members requested: the first obstacle that kept
+    /// this member from having the queues it wanted. It is
     /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) where the fabric has no
     /// control queues, [`PrdmaError::Limit`] where too few are free or an iteration needs a deeper
     /// one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`]
-    /// where only another member could not have its own. `None` if options alone determined the
+    /// where only another member could not have its queues. `None` if options alone determined the
     /// form.
     pub fn obstacle(&self) -> Option<&PrdmaError> {
         self.made.obstacle.as_ref()
@@ -88,21 +88,22 @@ impl Request {
         self.state == State::Active
     }
 
-    /// Returns how many iterations have been started so far.
+    /// Returns the number of iterations started so far.
     pub fn iterations(&self) -> u64 {
         self.iteration
     }
 
-    /// Begins an iteration (`MPI_Start`). Waits for nobody; it is a future only because posting
-    /// takes CPU time.
+    /// Starts an iteration (`MPI_Start`). Does not wait for other members; it is a future only
+    /// because posting takes CPU time.
     ///
-    /// What was written to the buffers before is sent. Until the request has been waited for, the
-    /// program must neither write what is sent nor touch what is received: [`PrdmaError::InUse`].
+    /// All earlier writes to the buffers are sent. Until the request has been waited for, the
+    /// program must neither write the sent blocks nor access the received blocks:
+    /// [`PrdmaError::InUse`].
     ///
     /// # Errors
-    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; [`PrdmaError::InUse`] if a view is out that
-    /// reads what would be received, or writes any of it: then nothing was started. An error of the
-    /// fabric breaks the request, as does a start that is dropped half-way
+    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; [`PrdmaError::InUse`] if there is a view
+    /// that reads a block to be received, or writes any block: then nothing was started. An error
+    /// of the fabric breaks the request, as does a start that is dropped half-way
     /// ([`PrdmaError::HalfStarted`]).
     pub async fn start(&mut self) -> Result<()> {
         Ok(self.started().await?)
@@ -146,7 +147,7 @@ impl Request {
         self.made.engine.start(self.number()).await
     }
 
-    /// Breaks the request; returns the error, by its best name.
+    /// Breaks the request; returns the most specific error.
     #[cold]
     fn broken(&mut self, error: PrdmaError) -> Box<PrdmaError> {
         let error = Box::new(self.made.wires.name_loss(&self.made.fabric, error));
@@ -154,9 +155,9 @@ impl Request {
         error
     }
 
-    /// Waits for the end of the iteration (`MPI_Wait`): what was to be received is here (acquire),
-    /// and what was sent may be written again. Returns at once if the request is inactive. May be
-    /// dropped and called again.
+    /// Waits for the end of the iteration (`MPI_Wait`): all blocks to be received have arrived
+    /// (acquire), and sent blocks may be written again. Returns at once if the request is inactive.
+    /// May be dropped and called again.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::PeerLost`] if a neighbour is lost,
@@ -187,7 +188,7 @@ impl Request {
         Ok(true)
     }
 
-    /// Returns the number that words get in this iteration.
+    /// Returns the number of this iteration in words.
     fn number(&self) -> u64 {
         self.made.guarded.unwrap_or(0) + self.iteration
     }
@@ -206,8 +207,8 @@ impl Request {
         PrdmaError::HalfStarted { iteration: self.iteration }
     }
 
-    /// Ends the iteration, which is over even if the caller does not wait for the time of its copies to
-    /// pass.
+    /// Ends the iteration, which has ended even if the caller does not wait for the time of its
+    /// copies to pass.
     async fn end_in_time(&mut self, ended: engine::Result<()>) -> engine::Result<()> {
         let ended = self.end(ended);
         if ended.is_ok() && self.copies() {
@@ -216,14 +217,13 @@ impl Request {
         ended
     }
 
-    /// Returns whether the CPU copies anything.
+    /// Returns whether the CPU copies any data.
     fn copies(&self) -> bool {
         let wires = &self.made.wires;
         !wires.packs.is_empty() || !wires.unpacks.is_empty() || self.reduction.is_some()
     }
 
-    /// Takes the time that copying takes. In a box, so that a request that copies nothing has small
-    /// futures.
+    /// Charges the time of copying. Boxed, so that a request that copies nothing has small futures.
     async fn copied(&self, blocks: &[Staged], of_reduction: impl Fn(&Reduction) -> usize) {
         Staged::charge(&self.made.fabric, blocks).await;
         if let Some(reduction) = &self.reduction {
@@ -243,7 +243,7 @@ impl Request {
         ended
     }
 
-    /// Brings what has arrived to where it belongs.
+    /// Moves the received data to their destinations.
     fn unpack(&mut self) -> engine::Result<()> {
         self.made.wires.unpack().map_err(Box::new)?;
         if let Some(reduction) = &self.reduction {
@@ -256,7 +256,7 @@ impl Request {
 /// Starts several requests (`MPI_Startall`).
 ///
 /// # Errors
-/// The error of the first request that can't be started; those before it are active.
+/// The error of the first request that cannot be started; those before it are active.
 pub async fn start_all(requests: &mut [Request]) -> Result<()> {
     for request in requests {
         request.start().await?;
@@ -264,7 +264,7 @@ pub async fn start_all(requests: &mut [Request]) -> Result<()> {
     Ok(())
 }
 
-/// Waits for several requests together (`MPI_Waitall`): none waits behind another.
+/// Waits for several requests together (`MPI_Waitall`): none delays another.
 ///
 /// # Errors
 /// The first error in order; all requests have ended or are broken.

@@ -1,12 +1,12 @@
-//! Session queues of small jobs, and a network that does as it likes within the contract.
+//! Session queues of small jobs, and a network with any behaviour that the contract allows.
 //!
 //! A model consists of members that start and end iterations, and their queues, filled with the
 //! same slots in each. A queue starts its next slot as soon as it is released, or later; puts from
-//! one queue to another arrive in order, everything else in any order; members start and end when
-//! they please. What puts do besides releasing slots is up to the model: it has a state of its own,
-//! which it changes and examines with every event.
+//! one queue to another arrive in order, all other events occur in any order; members start and end
+//! at any time. The effects of puts, besides releasing slots, are defined by the model: it has its
+//! own state, which it changes and checks with every event.
 //!
-//! [`explore`] goes through all orders of events, [`walk`] through one at random.
+//! [`explore`] explores all orders of events, [`walk`] one random order.
 
 use core::{hash::Hash, ops::Range};
 use std::collections::HashSet;
@@ -27,11 +27,11 @@ pub(crate) struct Queue {
     pub(crate) member: usize,
     /// The slots of an iteration; a command of several blocks is several slots.
     pub(crate) slots: Vec<Slot>,
-    /// The number of slots that need no credit; `None` if none ever does, in a normal queue.
+    /// The number of slots that need no credit; `None` if no slot does, in a normal queue.
     pub(crate) ahead: Option<u32>,
-    /// Credit that is left when all is over.
+    /// The remaining credit after the last event.
     pub(crate) left: u32,
-    /// The bound below which credit must stay.
+    /// The limit that credit must not reach.
     pub(crate) depth: u32,
     /// Notices of an iteration.
     pub(crate) notices: usize,
@@ -39,11 +39,11 @@ pub(crate) struct Queue {
     pub(crate) early: usize,
 }
 
-/// What members, queues and puts do.
+/// The behaviour of members, queues and puts.
 pub(crate) trait Model {
     /// The observable state besides queues.
     type Memory: Clone + Eq + Hash;
-    /// What a put carries.
+    /// The data of a put.
     type Data: Clone + Eq + Hash;
 
     fn queues(&self) -> &[Queue];
@@ -51,35 +51,35 @@ pub(crate) trait Model {
     fn iterations(&self) -> u8;
     fn memory(&self) -> Self::Memory;
 
-    /// Returns whether queues start what they may immediately, and never later: then
-    /// [`Model::leave`] must see what a later start could see.
+    /// Returns whether queues start all released slots immediately, and never later: then
+    /// [`Model::leave`] must see all that a later start could see.
     fn prompt(&self) -> bool {
         false
     }
 
-    /// Returns whether events at `member` may be late. At other members they happen as soon as they
-    /// can.
+    /// Returns whether events at `member` may be late. At other members, they occur as soon as
+    /// possible.
     fn slow(&self, member: usize) -> bool {
         let _ = member;
         true
     }
 
-    /// Changes memory as `member` does when it starts iteration `k`.
+    /// The effect on memory when `member` starts iteration `k`.
     fn start(&self, memory: &mut Self::Memory, member: usize, k: u8) -> Result<(), Wrong> {
         let _ = (memory, member, k);
         Ok(())
     }
 
-    /// Starts a put of iteration `k`, slot `of.1` of queue `of.0`, and returns what it carries.
+    /// Starts a put of iteration `k`, slot `of.1` of queue `of.0`, and returns its data.
     fn leave(&self, memory: &mut Self::Memory, of: (usize, usize), k: u8) -> Result<Self::Data, Wrong>;
 
-    /// Changes memory as a put does when it arrives.
+    /// The effect on memory when a put arrives.
     fn arrive(&self, memory: &mut Self::Memory, rounds: &[Rounds], put: Arrival<'_, Self::Data>) -> Result<(), Wrong> {
         let _ = (memory, rounds, put);
         Ok(())
     }
 
-    /// Examines memory as `member` does when it ends iteration `k`.
+    /// Checks memory when `member` ends iteration `k`.
     fn end(&self, memory: &mut Self::Memory, rounds: &[Rounds], member: usize, k: u8) -> Result<(), Wrong> {
         let _ = (memory, rounds, member, k);
         Ok(())
@@ -96,16 +96,16 @@ pub(crate) struct Arrival<'a, D> {
     pub(crate) data: &'a D,
 }
 
-/// What went wrong.
+/// The kind of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// The model's own finding.
+    /// An error found by the model.
     Memory(String),
-    /// Nothing more can happen, and a member has not ended.
+    /// No further event is possible, and a member has not ended.
     Stuck { member: usize },
-    /// Credit got a whole ring ahead, or the amount left over is wrong.
+    /// Credit was a whole ring ahead, or the remaining amount is wrong.
     Credit { queue: usize },
-    /// A notice of another iteration, or more notices than there should be.
+    /// A notice of another iteration, or too many notices.
     Notices { queue: usize },
 }
 
@@ -145,7 +145,7 @@ struct State<M, D> {
     memory: M,
 }
 
-/// What may happen next.
+/// A possible next event.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// A member starts an iteration.
@@ -179,7 +179,7 @@ impl<M, D> State<M, D> {
         before(queue)..before(queue + 1)
     }
 
-    /// Returns the events that may happen.
+    /// Returns the possible events.
     fn events<T: Model<Memory = M, Data = D>>(&self, model: &T) -> Vec<Event> {
         let queues = || self.queues.iter().zip(model.queues());
         let may = |(pointers, queue): (&Pointers, &Queue)| {
@@ -217,7 +217,7 @@ impl<M, D> State<M, D> {
         }
     }
 
-    /// Makes `event` happen.
+    /// Executes `event`.
     fn happen<T: Model<Memory = M, Data = D>>(&mut self, model: &T, event: Event) -> Result<(), Wrong> {
         match event {
             Event::Start(member) => {
@@ -273,7 +273,7 @@ impl<M, D> State<M, D> {
         }
     }
 
-    /// Checks a state in which nothing more can happen.
+    /// Checks a state in which no further event is possible.
     fn rest<T: Model<Memory = M, Data = D>>(&self, model: &T) -> Result<(), Wrong> {
         if let Some(member) = self.rounds.iter().position(|rounds| rounds.ended < model.iterations()) {
             return Err(Wrong::Stuck { member });
@@ -290,7 +290,7 @@ impl<M, D> State<M, D> {
     }
 }
 
-/// Goes through all orders of events; returns how many states there are.
+/// Explores all orders of events; returns the number of states.
 pub(crate) fn explore<T: Model>(model: &T) -> Result<usize, Wrong> {
     let start = start(model);
     let (mut seen, mut open): (HashSet<StateOf<T>>, Vec<StateOf<T>>) = (HashSet::from([start.clone()]), vec![start]);
@@ -311,7 +311,7 @@ pub(crate) fn explore<T: Model>(model: &T) -> Result<usize, Wrong> {
     Ok(seen.len())
 }
 
-/// Random numbers that a seed reproduces.
+/// Random numbers that are reproducible by a seed.
 struct Chance(u64);
 
 impl Chance {
@@ -322,8 +322,7 @@ impl Chance {
     }
 }
 
-/// Goes through one random order of events, in which one member is slow, as is whatever one queue
-/// sends.
+/// Executes one random order of events, in which one member is slow, as are the puts of one queue.
 pub(crate) fn walk<T: Model>(model: &T, seed: u64) -> Result<(), Wrong> {
     let mut chance = Chance(seed);
     let (slow, lame) = (chance.below(model.members()), chance.below(model.queues().len().max(1)) as u16);

@@ -36,16 +36,16 @@ struct InFlight<T: 'static> {
     returns: &'static ReturnedValue<T>,
 }
 
-/// How a handle's value becomes the operation's result.
+/// The conversion of a handle's value to the operation's result.
 pub(crate) struct ReturnedValue<T: 'static> {
-    /// Where the bytes of a get go.
+    /// The destination of a get.
     pub(crate) sink: fn(&mut T) -> Sink<'_>,
-    /// How an atomic's result is set from the word's previous value.
+    /// Sets an atomic's result from the word's previous value.
     pub(crate) patch: fn(&mut T, u64),
 }
 
 impl<T> ReturnedValue<T> {
-    /// For an operation that gives back what it was given.
+    /// For an operation that gives its buffer back.
     pub(crate) const UNCHANGED: &'static Self = &ReturnedValue { sink: |_| Sink::none(), patch: |_, _| () };
 }
 

@@ -1,9 +1,9 @@
-//! A job as its ranks see it: where they run, and what the provider guarantees beyond the contract.
+//! The facts of a job: the nodes of its ranks, and the provider's guarantees beyond the contract.
 
 use crate::LockedMemory;
 use std::sync::Arc;
 
-/// Which later atomics a put is ordered before *without* a flush.
+/// The later atomics that a put is ordered before *without* a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PutOrder {
     /// No atomics: flush first.
@@ -14,21 +14,22 @@ pub enum PutOrder {
     AllTargets,
 }
 
-/// Who carries out atomics.
+/// The agent that executes atomics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Atomics {
-    /// Nobody: every atomic is refused with [`crate::FabricError::NoAtomics`].
+    /// None: every atomic is refused with [`crate::FabricError::NoAtomics`].
     None,
-    /// A service in software at the target, such as a lock service: slow, but atomic like any.
+    /// A service in software at the target, such as a lock service: slow, but as atomic as any
+    /// other.
     Software,
     /// The hardware: the target's network interface, or the processors where memory is mapped.
     Hardware,
 }
 
-/// Who carries out [multicasts](crate::Fabric::multicast).
+/// The agent that executes [multicasts](crate::Fabric::multicast).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Multicasts {
-    /// Nobody: they are [`crate::FabricError::Unsupported`].
+    /// None: they are [`crate::FabricError::Unsupported`].
     None,
     /// The poster's CPU, as a put to each member: no faster than such puts, and for any members.
     Software,
@@ -37,7 +38,7 @@ pub enum Multicasts {
     Hardware,
 }
 
-/// How memory that a program already has is reached once it is
+/// The way in which memory that a program already has is reached once it is
 /// [registered](crate::Fabric::register).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Existing {
@@ -60,39 +61,40 @@ pub enum Existing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Caps {
-    /// Which later atomics a put is ordered before without a flush.
+    /// The later atomics that a put is ordered before without a flush.
     pub put_order: PutOrder,
     /// Whether two puts of one poster to one target become visible in the order posted *without* a
-    /// flush between them: whoever sees any byte of the later one sees all of the earlier one.
+    /// flush between them: a rank that sees any byte of the later one sees all of the earlier one.
     pub puts_in_order: bool,
     /// Whether [`crate::Fabric::copy`] can copy between two other ranks' memory.
     pub third_party_copy: bool,
-    /// Who carries out [`crate::Fabric::multicast`]. A protocol that has another way chooses by this.
+    /// The agent that executes [`crate::Fabric::multicast`]. A protocol with an alternative can
+    /// choose by this.
     pub multicasts: Multicasts,
     /// Whether own-memory [`crate::Fabric::store`] and [`crate::Fabric::load`], and puts, are
     /// coherent with atomics on the same word. Where they are not, a store or put that falls
     /// between an atomic's read and its write is lost.
     pub coherent_atomics: bool,
-    /// Who carries out atomics. A protocol that has another way chooses by this.
+    /// The agent that executes atomics. A protocol with an alternative can choose by this.
     pub atomics: Atomics,
     /// Width of a notice's data in bits.
     pub notice_bits: u32,
     /// Whether session-mode queues exist in hardware.
     pub session_queues: bool,
     /// Whether the [barrier unit](crate::barrier), if there is one, is hardware: barriers and
-    /// reductions then need nobody's CPU. A protocol that has another way chooses by this.
+    /// reductions then need no CPU. A protocol with an alternative can choose by this.
     pub hardware_gates: bool,
     /// Whether operations complete at a target that computes without calling the fabric.
     pub strong_progress: bool,
     /// The best way in which memory that already exists can be registered;
-    /// [`crate::Registered::way`] tells which way a registration took.
+    /// [`crate::Registered::way`] returns the way of one registration.
     pub register_existing: Existing,
     /// Whether there is memory [without a key](crate::Fabric::keyless), and whether it is mapped.
     pub locked_memory: LockedMemory,
     /// Whether a rank may have [helpers](crate::Fabric::helper).
     pub helpers: bool,
-    /// Whether operations tend to be over when they are posted, so that a rank may do several while
-    /// another one is being woken. A protocol that passes something on chooses by this.
+    /// Whether operations tend to complete when they are posted, so that a rank may execute several
+    /// while another one is being woken. A protocol that forwards data can choose by this.
     pub immediate: bool,
     /// Whether [`crate::Handle::wait`] may block the calling thread.
     pub blocking_wait: bool,
@@ -102,7 +104,7 @@ pub struct Caps {
 
 impl Caps {
     /// Returns the capabilities of the weakest provider: nothing is guaranteed beyond the contract.
-    /// That includes atomics, by software; a provider that has none says so.
+    /// That includes atomics, by software; a provider without atomics reports this.
     pub const fn weakest() -> Self {
         Caps {
             put_order: PutOrder::None,
@@ -137,18 +139,18 @@ impl Caps {
     }
 }
 
-/// A job as all its ranks see it. It never changes.
+/// The facts of a job, which never change.
 #[derive(Clone, Debug)]
 pub struct JobFacts {
     /// Number of ranks.
     pub ranks: usize,
-    /// Where the ranks run.
+    /// The nodes of the ranks.
     pub nodes: Nodes,
-    /// What the provider guarantees.
+    /// The guarantees of the provider.
     pub caps: Caps,
 }
 
-/// Which node each rank runs on.
+/// The node of each rank.
 #[derive(Clone, Debug)]
 pub enum Nodes {
     /// This many ranks per node, in order; at least 1.

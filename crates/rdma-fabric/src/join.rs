@@ -56,7 +56,7 @@ pub async fn join_all<T: Future>(futures: impl IntoIterator<Item = T>) -> Vec<T:
     done.into_iter().map(|out| out.expect("polled to the end")).collect()
 }
 
-/// The output of whichever of two futures finished first.
+/// The output of the one of two futures that finished first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Either<A, B> {
     /// The first argument finished.

@@ -19,19 +19,22 @@
 //! * A [multicast](Fabric::multicast) is one put to several ranks, where a network has such a thing.
 //! * A rank waits only for its own memory or queues: [`Fabric::wait_until`],
 //!   [`Fabric::next_notice`].
-//! * A [provider] is what a fabric runs on. A wrapper that counts, delays or breaks operations is a
-//!   provider too: it sits in between and [forwards](forward) everything that it does not change.
-//! * A [`Program`] is what every rank runs. A provider's launcher starts it; this crate has none.
-//! * A network interface can do some things by itself: a [control queue](control_queue) holds
-//!   commands that peers' arrivals release, and a [barrier unit](barrier) combines signals. A
-//!   [triggered] put leaves when words of its own rank say so; without queues it leaves in the next
-//!   call in which its rank waits.
+//! * A [provider] implements a fabric on a network. A wrapper that counts, delays or breaks
+//!   operations is a provider too: it is placed between and [forwards](forward) everything that it
+//!   does not change.
+//! * A [`Program`] is the code that every rank runs. A provider's launcher starts it; this crate
+//!   has none.
+//! * A network interface can work without a CPU: a [control queue](control_queue) holds commands
+//!   that peers' arrivals release, and a [barrier unit](barrier) combines signals. A [triggered]
+//!   put is issued when words of its own rank reach a number; without queues it is issued in the
+//!   next call in which its rank waits.
 //!
 //! # Safety
-//! Everything is safe to call, except for what creates or uses a [`Pact`] that allows references.
-//! Memory that others may write is never handed out as a slice: it is read and written by copying.
-//! References exist only to memory [without a key](Fabric::keyless), under a lock's guard. A peer
-//! that breaks the rules can only write wrong *values* into memory that was registered for it.
+//! Everything is safe to call, except for the functions that create or use a [`Pact`] that allows
+//! references. Memory that others may write is never handed out as a slice: it is read and written
+//! by copying. References exist only to memory [without a key](Fabric::keyless), under a lock's
+//! guard. A peer that breaks the rules can only write wrong *values* into memory that was
+//! registered for it.
 //!
 //! # Reading order
 //! The core in an hour, about 3000 lines with their documentation:
@@ -39,9 +42,9 @@
 //!    operations as values.
 //! 2. `fabric/`: `mod.rs`, `memory.rs`, `operations.rs`, `waits.rs` (850): every method of
 //!    [`Fabric`], with its contract.
-//! 3. `handle.rs`, `fabric/direct.rs` (450): how an operation is done in a few instructions, or
-//!    becomes a handle.
-//! 4. `provider/mod.rs`, `job.rs` (450): what a provider implements, and what it guarantees.
+//! 3. `handle.rs`, `fabric/direct.rs` (450): the execution of an operation in a few instructions,
+//!    or its conversion to a handle.
+//! 4. `provider/mod.rs`, `job.rs` (450): the interface and the guarantees of a provider.
 //! 5. `memory/`: `region.rs`, `place.rs` (500): keys, addresses, and the one comparison that each
 //!    access makes.
 //! 6. `error/mod.rs` (300), for reference.

@@ -47,8 +47,8 @@ pub trait PutSource<T: Pod>: Unpin + 'static {
     fn view(&self) -> Source<'_>;
 }
 
-/// A destination of a get: a `Vec<T>`, a `Box<[T]>`, an array, or a [`LocalSpan`]. The number of
-/// elements in it determines how much to get.
+/// A destination of a get: a `Vec<T>`, a `Box<[T]>`, an array, or a [`LocalSpan`]. Its number of
+/// elements is the number of elements to get.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be where a get of `{T}` arrives",
     label = "not owned, or not made of `{T}`",
@@ -107,7 +107,7 @@ impl<T: Pod> GetSink<T> for LocalSpan<T> {
     note = "operations are `op::Put`, `op::Get`, `op::Copy`, `op::Atomic` and `op::Nop`; the methods of `Fabric` post and wait in one step"
 )]
 pub trait Operation: Sized + Unpin {
-    /// What the operation's handle yields.
+    /// The output of the operation's handle.
     type Output: Unpin + 'static;
 
     /// Posts the operation through `fabric`, or gives it back.
@@ -123,7 +123,7 @@ pub trait Operation: Sized + Unpin {
     }
 }
 
-/// An operation that was not posted. Nothing is lost: it comes back to the caller.
+/// An operation that was not posted. Nothing is lost: it is given back to the caller.
 #[derive(Debug)]
 pub enum Refused<Op> {
     /// The queue, or the target's notice queue, has no room now. Post again later.
@@ -272,8 +272,8 @@ impl Blocks {
     /// A single block, as an ordinary operation has it.
     pub const ONE: Blocks = Blocks { count: 1, stride: 0 };
 
-    /// Returns how many bytes there are from the first byte of the first block to the last byte of
-    /// the last, in blocks of `len` bytes; `None` if there is no block, or if it is too many.
+    /// Returns the number of bytes from the first byte of the first block to the last byte of the
+    /// last, in blocks of `len` bytes; `None` if there is no block, or if the number overflows.
     #[inline]
     pub fn extent(self, len: usize) -> Option<usize> {
         let last = u64::from(self.count.checked_sub(1)?).checked_mul(self.stride)?;

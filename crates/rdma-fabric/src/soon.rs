@@ -1,4 +1,4 @@
-//! Calls that are mostly over when they are first polled: for the protocols above, whose fast paths
+//! Calls that mostly complete when they are first polled: for the protocols above, whose fast paths
 //! are compiled into their callers.
 
 use crate::provider::Boxed;
@@ -12,18 +12,18 @@ use core::{
 
 /// A call that mostly takes effect at once.
 ///
-/// A trait instead of two closures, which the compiler may leave out of line: whatever they return
-/// would then go through memory.
+/// A trait instead of two closures, which the compiler may leave out of line: their results would
+/// then go through memory.
 pub trait Call<'a>: Sized {
-    /// What it returns.
+    /// The result of the call.
     type Out;
-    /// Why it fails.
+    /// The error of the call.
     type Error;
-    /// Does at once what is asked for; `None` if it can't be completed at once. What was done until
-    /// then is noted in `self`, and [`Call::later`] goes on from there. It has no errors: one beside
-    /// the result would take the result out of registers.
+    /// Executes the call at once; `None` if it can't be completed at once. The progress until then
+    /// is recorded in `self`, and [`Call::later`] continues from there. It has no errors: an error
+    /// in the return type would move the result out of registers.
     fn now(&mut self) -> Option<Self::Out>;
-    /// Does what is asked for, or what is left of it, or says why it can't be done.
+    /// Executes the call, or the rest of it, or returns the error.
     fn later(self) -> Boxed<'a, Result<Self::Out, Self::Error>>;
 }
 
@@ -70,7 +70,7 @@ impl<'a, C: Call<'a>> Future for Soon<'a, C> {
             Stage::Rest(rest) => rest,
             Stage::Over => again(),
         };
-        // Taken apart, so that what is returned at once stays in registers.
+        // Destructured and rebuilt, so that a result that is ready at once stays in registers.
         match poll_rest(rest, &mut self, cx) {
             Poll::Ready(Ok(out)) => Poll::Ready(Ok(out)),
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
@@ -91,7 +91,7 @@ fn again() -> ! {
     panic!("a future is not polled after its end")
 }
 
-/// Polls the rest, and keeps it if it is not over.
+/// Polls the rest, and keeps it if it is pending.
 #[inline(never)]
 fn poll_rest<'a, C: Call<'a>>(
     mut rest: Boxed<'a, Result<C::Out, C::Error>>,

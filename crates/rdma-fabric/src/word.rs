@@ -13,7 +13,7 @@ mod sealed {
 ///
 /// Providers see the bits zero-extended to 64; arithmetic wraps at the word's own width, so adding
 /// `n.wrapping_neg()` subtracts. Signed integers are not words: a bare `1` would be an `i32`, and a
-/// word whose width nobody has named would silently have 4 bytes. As it is, this is an error:
+/// word without an explicit width would silently have 4 bytes. As it is, this is an error:
 ///
 /// ```compile_fail,E0277
 /// # use rdma_fabric::{Fabric, RemoteAddr, Result};
@@ -63,8 +63,8 @@ atomic_word!(u32, u64);
 
 /// A read-modify-write on one word. Every kind returns the previous value.
 ///
-/// The set is what the Tofu2 NIC offers as ARMW (Hatanaka et al., section 4.1) plus the exclusive
-/// or of its programming interface.
+/// The operations are the ARMW operations of the Tofu2 NIC (Hatanaka et al., section 4.1) plus the
+/// exclusive or of its programming interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Amo<W> {
     /// Add, wrapping.

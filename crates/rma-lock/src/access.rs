@@ -1,10 +1,10 @@
-//! Locks of many ranks' memory: of one rank's memory, or of all ranks' memory together.
+//! Locks for the memory of many ranks: for one rank's memory, or for all ranks' memory together.
 
 use crate::{Guard, Lock, Result, RmaLock};
 use core::future::Future;
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
 
-/// The memory of a window that is accessed, and how.
+/// The accessed memory of a window, and the mode of access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// All ranks' memory, shared (MPI's `lock_all`).
@@ -15,18 +15,17 @@ pub enum Access {
     Exclusive(Rank),
 }
 
-/// Any lock under which a window's memory can be accessed. Two accesses are kept apart if one of
-/// them is exclusive to memory that the other accesses as well; a lock may keep more apart than
-/// that.
+/// Any lock that protects a window's memory. Two accesses exclude each other if one of them is
+/// exclusive to memory that the other accesses as well; a lock may exclude more than that.
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. The
-/// promises in the crate's documentation hold.
+/// guarantees in the crate's documentation hold.
 pub trait AccessLock: Lock {
     /// Proof of access.
     type Guard<'a>: Guard;
 
-    /// Takes the lock for `access`, or gives up at `deadline`. What earlier holders put is visible
-    /// to gets posted afterwards. Dropping the future undoes what it has done.
+    /// Takes the lock for `access`, or gives up at `deadline`. The puts of earlier holders are
+    /// visible to gets posted afterwards. Dropping the future undoes its effects.
     ///
     /// # Errors
     /// [`crate::LockError::TimedOut`]; [`crate::LockError::Fabric`]; [`crate::LockError::Broken`]
@@ -42,7 +41,7 @@ pub trait AccessLock: Lock {
         self.lock_before(access, Time::MAX)
     }
 
-    /// Takes the lock for `access` if that needs no wait.
+    /// Takes the lock for `access` if that does not require waiting.
     ///
     /// # Errors
     /// As [`AccessLock::lock`].

@@ -1,4 +1,4 @@
-//! Futures that are boxed only if they do not complete at once.
+//! Futures that are boxed only if they do not complete immediately.
 
 use crate::{
     Result,
@@ -12,14 +12,14 @@ use core::{
 };
 use rdma_fabric::provider::Boxed;
 
-/// A future whose success is wrapped into something else, as when a hold becomes a guard.
+/// A future whose success is converted, for example from a hold to a guard.
 pub(crate) struct Wrapped<F, Wrap> {
     future: F,
-    /// `None` when it has ended.
+    /// `None` after it has completed.
     wrap: Option<Wrap>,
 }
 
-/// Wraps the success of `future` by `wrap`.
+/// Converts the success of `future` by `wrap`.
 #[inline(always)]
 pub(crate) fn wrapped<T, Out, F, Wrap>(future: F, wrap: Wrap) -> Wrapped<F, Wrap>
 where
@@ -29,7 +29,7 @@ where
     Wrapped { future, wrap: Some(wrap) }
 }
 
-// The wrap is never pinned.
+// The conversion is never pinned.
 impl<F: Unpin, Wrap> Unpin for Wrapped<F, Wrap> {}
 
 impl<T, Out, F, Wrap> Future for Wrapped<F, Wrap>
@@ -47,7 +47,8 @@ where
     }
 }
 
-/// A short path that polls one of several futures, and boxes it if it does not complete at once.
+/// A short path that polls one of several futures, and boxes it if it does not complete
+/// immediately.
 pub(crate) struct PollOnce<First, Out>(First, PhantomData<fn() -> Out>);
 
 impl<'a, Out, First> FastPath for PollOnce<First, Out>
@@ -64,7 +65,7 @@ where
     }
 }
 
-/// Tries `first`, which is [`poll_or_box`] of one future or another, and awaits the box that it
+/// Tries `first`, which calls [`poll_or_box`] on one of several futures, and awaits the box that it
 /// returns.
 #[inline(always)]
 pub(crate) fn poll_once<'a, Out, First>(first: First) -> impl Future<Output = Out> + Unpin
@@ -87,16 +88,16 @@ where
     }
 }
 
-/// Boxes a future that is not over at once.
+/// Boxes a future that does not complete immediately.
 #[cold]
 #[inline(never)]
 pub(crate) fn boxed<'a, F: Future + Send + 'a>(future: F) -> Boxed<'a, F::Output> {
     Box::pin(future)
 }
 
-/// A value that is already there, or the boxed future of it.
+/// A value that is already available, or a boxed future of it.
 pub(crate) enum Soon<'a, T> {
-    /// `None` when it has been taken.
+    /// `None` after it has been taken.
     Now(Option<T>),
     Later(Boxed<'a, T>),
 }

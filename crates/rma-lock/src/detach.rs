@@ -1,8 +1,9 @@
 //! Futures that are detached when they are dropped, because other ranks depend on their completion.
 //!
-//! An operation that was posted takes effect, whether or not anybody awaits it, and a node in a
-//! queue will be woken. So dropping a future undoes nothing: whatever is in flight is
-//! [detached](Fabric::detach), learns its results, and ends where nobody depends on it any more.
+//! An operation that was posted takes effect even if its future was dropped, and a node in a queue
+//! will be woken. So dropping a future undoes nothing: operations in flight are
+//! [detached](Fabric::detach), their results are processed in the background, and the work ends as
+//! soon as no other rank depends on it.
 
 use crate::{LockError, Result, error::Stopped};
 use core::{
@@ -14,23 +15,23 @@ use core::{
 use rdma_fabric::{Fabric, Time};
 use std::sync::{Arc, OnceLock};
 
-/// A rank's side of a lock.
+/// The part of a lock at one rank.
 pub(crate) trait HasFabric {
     fn fabric(&self) -> &Fabric;
 }
 
-/// Notifies a part of a protocol that nobody awaits it any more.
+/// Notifies a part of a protocol that its future was dropped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cancelled(Arc<AtomicBool>);
 
 impl Cancelled {
-    /// Returns whether it was cancelled. It is set and read by one thread at a time: the one that
-    /// drops and detaches.
+    /// Returns whether the future was dropped. Only one thread at a time sets and reads this: the
+    /// one that drops and detaches.
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Relaxed)
     }
 
-    /// The result of a call that nobody awaits.
+    /// The result of a call whose future was dropped.
     pub(crate) const REASON: LockError = LockError::TimedOut;
 }
 
@@ -39,7 +40,7 @@ impl Cancelled {
 pub(crate) struct DetachOnDrop<'a, S: HasFabric, Rest: Future + 'static> {
     side: &'a Arc<S>,
     cancelled: Cancelled,
-    /// `None` when it has ended.
+    /// `None` after it has completed.
     rest: Option<Pin<Box<Rest>>>,
 }
 
@@ -71,7 +72,7 @@ impl<S: HasFabric, Rest: Future + 'static> Drop for DetachOnDrop<'_, S, Rest> {
     }
 }
 
-/// Remembers a failure between two steps of a protocol: what it left in the lock's words is
+/// Records a failure between two steps of a protocol: the state of the lock's words is then
 /// unknown, and later calls of this rank report that.
 #[derive(Debug, Default)]
 pub(crate) struct Broken(OnceLock<LockError>);
@@ -81,13 +82,13 @@ impl Broken {
         self.0.get()
     }
 
-    /// Returns whether the state left by this rank's earlier calls is known.
+    /// Returns whether this rank's earlier calls have left the words in a known state.
     #[inline(always)]
     pub(crate) fn is_whole(&self) -> bool {
         self.0.get().is_none()
     }
 
-    /// Refuses an acquisition once something has failed.
+    /// Refuses an acquisition after a failure.
     #[inline(always)]
     pub(crate) fn check(&self) -> Result<()> {
         match self.0.get() {
@@ -96,14 +97,14 @@ impl Broken {
         }
     }
 
-    /// Remembers `error`, which occurred between two steps.
+    /// Records `error`, which occurred between two steps.
     #[cold]
     pub(crate) fn by(&self, error: LockError) -> LockError {
         self.0.get_or_init(|| error.clone());
         error
     }
 
-    /// Returns the result of a call.
+    /// Converts the outcome of a call to its result.
     pub(crate) fn answer<T>(&self, outcome: Result<T, Stopped>) -> Result<T> {
         match outcome {
             Ok(out) => Ok(out),

@@ -2,25 +2,25 @@
 
 use rdma_fabric::{FabricError, Rank};
 
-/// A lock call that did not do what it was asked to.
+/// The failure of a lock call.
 ///
 /// Two words: a larger error would cost every call that succeeds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// The fabric failed underneath.
+    /// The underlying fabric failed.
     #[error("{0}")]
     Fabric(#[source] FabricError),
-    /// The deadline came first. The lock is not held, and nothing is left to undo.
+    /// The deadline passed first. The lock is not held, and no cleanup is needed.
     #[error("the deadline came before the lock")]
     TimedOut,
-    /// An earlier operation of this rank on this lock failed between two steps of the protocol;
-    /// what it left in the lock's words is unknown. Guards still held can be released.
+    /// An earlier operation of this rank on this lock failed between two steps of the protocol; the
+    /// state of the lock's words is unknown. Guards still held can be released.
     #[error("an earlier operation of this lock failed half-way: {0}")]
     Broken(Box<LockError>),
     /// All queue nodes that a rank has for this lock are held by acquisitions that wait or were
-    /// given up: an acquisition that was given up keeps its node until the lock would have come to
-    /// it. Await or drop some, and try again when it has. Nothing is left to undo.
+    /// given up: an acquisition that was given up keeps its node until the lock would have reached
+    /// it. Await or drop some, and try again when it has. No cleanup is needed.
     #[error(
         "all {nodes} queue nodes of {rank} are held by acquisitions that wait or were given up: await or drop some, and try \
          again when the lock has come to them"
@@ -28,64 +28,64 @@ pub enum LockError {
     TooManyWaiting {
         /// The rank.
         rank: Rank,
-        /// The number of queue nodes it has per lock.
+        /// The number of its queue nodes per lock.
         nodes: u32,
     },
-    /// So many guards, live or [forgotten](core::mem::forget), hold the lock that one more is
-    /// refused, long before its count could overflow. Nothing is left to undo. Forgotten guards
-    /// stay counted for ever.
+    /// The number of guards, live or [forgotten](core::mem::forget), that hold the lock has reached
+    /// the holder limit, which is far below an overflow of the count. No cleanup is needed.
+    /// Forgotten guards stay counted for ever.
     #[error(
         "the lock is held {most} times already, guards that were forgotten included, and counts no more: release some"
     )]
     TooManyHolders {
-        /// The number of holders at which more are refused.
+        /// The holder limit.
         most: u32,
     },
-    /// The job has more ranks than a lock with queues can name in half a word.
+    /// The job has more ranks than a queue-based lock can name in half a word.
     #[error("a lock with queues serves jobs of up to {most} ranks, not {ranks}")]
     TooManyRanks {
-        /// Ranks of the job.
+        /// The number of ranks of the job.
         ranks: u32,
         /// The largest number of ranks supported.
         most: u32,
     },
-    /// The lock was taken at every attempt that its [back-off](crate::locks::BackOff) allows.
-    /// Nothing is left to undo.
+    /// The lock was taken at every attempt that its [back-off](crate::locks::BackOff) allows. No
+    /// cleanup is needed.
     #[error("the lock was taken at all {attempts} attempts that its back-off allows")]
     Contended {
-        /// Attempts made.
+        /// The number of attempts.
         attempts: u32,
     },
-    /// What the lock protects may be half-written: its writer died, panicked or is suspected to
-    /// have. The lock is not held. [`crate::locks::RecoverableLock::mend`] takes it nevertheless;
-    /// [`crate::locks::RecoverableWriteGuard::clear_torn`] ends this state.
+    /// The data that the lock protects may be half-written: its writer died, panicked or is
+    /// suspected to have. The lock is not held. [`crate::locks::RecoverableLock::mend`] takes it
+    /// nevertheless; [`crate::locks::RecoverableWriteGuard::clear_torn`] ends this state.
     #[error(
         "what the lock protects may be torn: {by} died or panicked while it wrote, or is suspected of it; take the lock by \
          `mend`, repair what it protects, and say so by `clear_torn`"
     )]
     Torn {
-        /// The rank that wrote.
+        /// The rank that was writing.
         by: Rank,
     },
-    /// More ranks have died, or in more epochs, than the lock was made to survive
+    /// More ranks have died, or in more epochs, than the lock can survive by its options
     /// ([`crate::locks::Recovery`]).
     #[error("the lock was made to survive {deaths} deaths in {epochs} epochs, and that was not enough")]
     Unrecoverable {
-        /// The number of epochs the lock could have.
+        /// The number of epochs of the lock.
         epochs: u32,
-        /// The number of deaths the lock could record.
+        /// The number of deaths that the lock can record.
         deaths: u32,
     },
-    /// A lock was asked to survive more than it can, or to have no epoch
-    /// ([`crate::locks::Recovery`]). It was not created.
+    /// The options of a lock exceed the limits, or give it no epoch ([`crate::locks::Recovery`]).
+    /// It was not created.
     #[error("a lock can survive up to 4095 deaths, in 1 to 256 epochs; {deaths} in {epochs} were asked for")]
     RecoveryLimits {
-        /// Epochs asked for.
+        /// The requested number of epochs.
         epochs: u32,
-        /// Deaths asked for.
+        /// The requested number of deaths.
         deaths: u32,
     },
-    /// A rank panicked while it wrote what the lock guards; the lock was released again.
+    /// A rank panicked while it wrote the protected data; the lock was released.
     /// [`crate::AcquireError::into_inner`] returns the guard nevertheless;
     /// [`crate::LockedWriteGuard::clear_poison`] ends this state. See [`crate::PoisonError`].
     #[error(
@@ -103,7 +103,7 @@ pub enum LockError {
 
 const _: () = assert!(size_of::<LockError>() <= 16);
 
-/// A lock word and what it holds.
+/// A lock word and its value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{word} of the lock holds {value:#x}")]
 #[non_exhaustive]
@@ -115,8 +115,8 @@ pub struct CorruptWord {
 }
 
 impl LockError {
-    /// Reports to [`crate::locks::RecoverableLock`] that its home word keeps everybody out; nothing
-    /// is left to undo. No caller of this crate ever sees it: every lock admits more than 0
+    /// Reports to [`crate::locks::RecoverableLock`] that its home word keeps all ranks out; no
+    /// cleanup is needed. Callers of this crate never receive it: every lock admits more than 0
     /// holders.
     pub(crate) const KEPT_OUT: LockError = LockError::TooManyHolders { most: 0 };
 
@@ -136,12 +136,12 @@ impl From<FabricError> for LockError {
 /// The result of a lock call.
 pub type Result<T, E = LockError> = core::result::Result<T, E>;
 
-/// The reason a protocol stopped half-way.
+/// The reason why a protocol stopped before its end.
 #[derive(Debug)]
 pub(crate) enum Stopped {
-    /// It stopped in an orderly way: nothing is left to undo.
+    /// It stopped in an orderly way: no cleanup is needed.
     GaveUp(LockError),
-    /// It stopped between two steps: what the lock's words hold is unknown.
+    /// It stopped between two steps: the state of the lock's words is unknown.
     Broken(LockError),
 }
 

@@ -1,17 +1,17 @@
-//! How many holders a lock counts in one word.
+//! The number of holders that a lock counts in one word.
 //!
 //! A forgotten guard stays counted for ever, so safe code could drive an unlimited count past the
-//! end of its field, and the word would then say that nobody is inside. So each counted acquisition
-//! checks, in the word that it found, the bits from [`MAX_HOLDERS`] up: if one is set, the
-//! acquisition undoes itself, exactly as a holder leaves, and is [refused](refusal).
+//! end of its field, and the word would then show that no rank is inside. So each counted
+//! acquisition checks the bits from [`MAX_HOLDERS`] up in the word that it found: if one is set,
+//! the acquisition undoes itself, exactly as a holder leaves, and is [refused](refusal).
 //!
-//! So only acquisitions between those two atomics are counted above [`MAX_HOLDERS`]. They get room
-//! for that: at least three quarters of the field. `docs/contract/soundness.md` has the arithmetic.
+//! So only acquisitions between those two atomics are counted above [`MAX_HOLDERS`]. There is room
+//! for them: at least three quarters of the field. `docs/contract/soundness.md` has the arithmetic.
 
 use crate::LockError;
 
-/// The most holders that a word counts: as many as there can be ranks in a lock with queues, and a
-/// quarter of the narrowest field.
+/// The largest number of holders that a word counts: the largest number of ranks in a queue-based
+/// lock, and a quarter of the narrowest field.
 pub(crate) const MAX_HOLDERS: u64 = 1 << 26;
 
 /// Returns the bits of a field in which each holder counts as `one`; at least one of them is set
@@ -20,8 +20,7 @@ pub(crate) const fn limit_bits(field: u64, one: u64) -> u64 {
     limit_bits_of(MAX_HOLDERS, field, one)
 }
 
-/// Returns the [`limit_bits`] of a field that should count no more than `most` holders, a power of
-/// two.
+/// Returns the [`limit_bits`] of a field that should count at most `most` holders, a power of two.
 pub(crate) const fn limit_bits_of(most: u64, field: u64, one: u64) -> u64 {
     assert!(
         most.is_power_of_two() && most <= MAX_HOLDERS && field / one >= 4 * most - 1,

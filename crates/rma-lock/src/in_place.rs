@@ -1,10 +1,10 @@
-//! Short paths: a call that completes at once costs no box, and its first poll is inlined into its
-//! caller.
+//! Short paths: a call that completes immediately is not boxed, and its first poll is inlined into
+//! its caller.
 //!
-//! [`in_place`] is an `async` block that tries something, awaits the operation it posted, and then
-//! the rest if that is not enough. It differs in two ways, because calling a function and moving a
-//! large value cost more than a lock: the first poll is certain to be inlined into its caller, and
-//! the rest is created only when needed.
+//! [`in_place`] is like an `async` block that tries the short path, awaits the operation that it
+//! has posted, and then the rest if that is not enough. It differs in two ways, because calling a
+//! function and moving a large value cost more than a lock: the first poll is guaranteed to be
+//! inlined into its caller, and the rest is created only when needed.
 //!
 //! [`atomic_now`] posts the atomics that such paths consist of.
 
@@ -19,26 +19,26 @@ use rdma_fabric::{Amo, Fabric, FabricError, Handle, RemoteWord};
 /// The short path, which is tried first.
 pub(crate) trait FastPath {
     type Out;
-    /// What the rest needs to know.
+    /// The input of the rest.
     type Stage;
 
-    /// Tries it; must be marked `#[inline(always)]`, which closures can't be.
+    /// Tries it; must be marked `#[inline(always)]`, which closures cannot be.
     fn now(self, cx: &mut Context<'_>) -> Result<Self::Out, Self::Stage>;
 }
 
 pub(crate) struct InPlace<Fast, Slow, Rest> {
     /// `None` after the first poll.
     fast: ManuallyDrop<Option<Fast>>,
-    /// `None` once the rest has been made from it.
+    /// `None` after the rest has been created from it.
     slow: Option<Slow>,
-    /// What is being awaited; `None` before the first poll, and after the end.
+    /// The awaited future; `None` before the first poll, and after completion.
     rest: ManuallyDrop<Option<Rest>>,
 }
 
 // Nothing is ever pinned.
 impl<Fast, Slow, Rest> Unpin for InPlace<Fast, Slow, Rest> {}
 
-/// Tries `fast`, and awaits what `slow` makes of the stage that it has reached.
+/// Tries `fast`, and awaits the future that `slow` creates from the stage that it has reached.
 #[inline(always)]
 pub(crate) fn in_place<Fast, Slow, Rest>(fast: Fast, slow: Slow) -> InPlace<Fast, Slow, Rest>
 where
@@ -56,7 +56,7 @@ fn dropped<T>(value: T) {
     drop(value);
 }
 
-/// Dropping a completed one costs only comparisons.
+/// Dropping a completed future costs only comparisons.
 impl<Fast, Slow, Rest> Drop for InPlace<Fast, Slow, Rest> {
     #[inline(always)]
     fn drop(&mut self) {
@@ -99,7 +99,7 @@ where
     Slow: FnOnce(Fast::Stage) -> Rest,
     Rest: Future<Output = Fast::Out> + Unpin,
 {
-    /// Polls the rest. The result is boxed, so that only this path has it in memory.
+    /// Polls the rest. The result is boxed, so that only this path stores it in memory.
     #[cold]
     #[inline(never)]
     fn go_on(&mut self, stage: Option<Fast::Stage>, cx: &mut Context<'_>) -> Option<Box<Fast::Out>> {
@@ -130,8 +130,8 @@ impl Posting {
     }
 }
 
-/// Why there is no result yet; `None` if the atomic was not posted, and may be tried again. Boxed,
-/// because moving such a large result costs more than taking a lock.
+/// The state of an atomic without a result; `None` if it was not posted, and may be tried again.
+/// Boxed, because moving such a large result costs more than taking a lock.
 pub(crate) type NotOver = Option<Box<Posting>>;
 
 #[cold]
@@ -140,10 +140,10 @@ fn not_over(posting: Posting) -> NotOver {
     Some(Box::new(posting))
 }
 
-/// Does an atomic that completes at once.
+/// Executes an atomic that completes immediately.
 ///
-/// The out-of-line call gets a copy of `amo`: if the original's address were passed, it would be
-/// kept in memory on the short path too.
+/// The out-of-line call gets a copy of `amo`: if the original's address were passed, the original
+/// would be kept in memory on the short path, too.
 #[inline(always)]
 pub(crate) fn atomic_now(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, NotOver> {
     match fabric.atomic_now(word, amo) {

@@ -1,14 +1,14 @@
 //! Readers-writer locks on remote atomics, and windows with the epochs of MPI-3 on top of them.
 //!
-//! The problem: many ranks want to enter a shared or exclusive section whose lock words live in one
-//! rank's memory, and that rank's CPU must not be involved. A reader should pay one remote atomic
-//! to enter and one to leave; a rank that has to wait must wait on *its own* memory or sleep, never
-//! spin on the lock.
+//! The problem: many ranks want to enter a shared or exclusive section whose lock words are in one
+//! rank's memory, without involving that rank's CPU. A reader should pay one remote atomic to enter
+//! and one to leave; a rank that has to wait must wait on *its own* memory or sleep, never spin on
+//! the lock.
 //!
-//! [`RwLock`] is what most programs need. Its [`Policy`] decides who gets in first, whether it
-//! takes nodes into account, and whether it survives the deaths of ranks. The locks it is built
-//! from, and others, are in [`locks`] under their names in the literature; [`RmaLock`] is the
-//! interface they share.
+//! Most programs need [`RwLock`]. Its [`Policy`] decides which rank enters first, whether the lock
+//! takes nodes into account, and whether it survives the deaths of ranks. The locks that it is
+//! built from, and others, are in [`locks`] under their names in the literature; [`RmaLock`] is
+//! their common interface.
 //!
 //! ```
 //! use rma_lock::RwLock;
@@ -26,24 +26,24 @@
 //! # checks::documented::run(4, &enter);
 //! ```
 //!
-//! [`Locked`] is the memory of all ranks together with its lock: guards lend slices of it where the
-//! fabric allows, and only guards can reach it.
+//! [`Locked`] is the memory of all ranks together with its lock: guards provide slices of it where
+//! the fabric allows, and it is accessible only through guards.
 //!
-//! [`Window`] is memory of many ranks that is reached in epochs: under one of these locks, between
+//! [`Window`] is memory of many ranks that is accessed in epochs: under one of these locks, between
 //! fences, or between post and start (`docs/systems/windows.md`).
 //!
-//! # What a lock promises
-//! * Exclusion: a writer excludes everyone else. Readers share.
-//! * Data: puts that a holder posted, to any target, are visible before the lock passes on: a
-//!   release flushes first, unless the provider orders puts before atomics by itself.
+//! # Guarantees of a lock
+//! * Exclusion: a writer excludes all other holders. Readers share.
+//! * Data: puts that a holder posted, to any target, are visible before the lock is passed on: a
+//!   release flushes first, unless the provider itself orders puts before atomics.
 //! * [`Lock::FAIRNESS`]. With reader preference, readers cannot starve; writers can, under a steady
 //!   stream of readers.
-//! * Any future may be dropped at any moment: an acquisition ends not holding the lock, a release
-//!   ends having released it. A guard that is dropped is released in the background;
-//!   [`Guard::release`] waits until that is done, and reports whether it could be.
+//! * Any future may be dropped at any moment: an acquisition ends without holding the lock, a
+//!   release ends having released it. A guard that is dropped is released in the background;
+//!   [`Guard::release`] waits until that is done, and reports whether it succeeded.
 //! * A lost home is [`rdma_fabric::FabricError::PeerLost`], as is the loss of any rank while a rank
-//!   waits in a lock's queue. A lost holder of a lock that backs off can't be told from a slow one:
-//!   only a deadline ends the wait for it.
+//!   waits in a lock's queue. A lost holder of a lock that backs off cannot be distinguished from a
+//!   slow one: only a deadline ends the wait for it.
 
 mod access;
 mod back_off;

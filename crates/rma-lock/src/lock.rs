@@ -1,31 +1,30 @@
-//! The interface that all locks of this crate share.
+//! The common interface of all locks of this crate.
 
 use crate::Result;
 use core::{fmt, future::Future};
 use rdma_fabric::{Fabric, Group, GroupMemory, Rank, Time, provider::Boxed};
 
-/// How any lock is made, and what it declares about itself. [`RmaLock`] and [`crate::AccessLock`]
-/// add the operations.
+/// Construction and properties of a lock. [`RmaLock`] and [`crate::AccessLock`] add the operations.
 pub trait Lock: Clone + fmt::Debug + 'static {
-    /// The options that a lock is made with; the same on all ranks, unless the lock says otherwise.
+    /// The options of a lock; the same on all ranks, unless the lock says otherwise.
     type Options: Clone + fmt::Debug + Default;
     /// The lock's name in tables.
     const NAME: &'static str;
-    /// The order in which ranks that want the lock get it.
+    /// The order in which ranks that want the lock take it.
     const FAIRNESS: Fairness;
-    /// Words of 8 bytes at the home.
+    /// The number of 8-byte words at the home.
     const HOME_WORDS: usize;
 
-    /// Returns the bytes that the lock needs at each of `members` ranks.
+    /// Returns the number of bytes that the lock needs at each of `members` ranks.
     fn bytes(options: &Self::Options, members: usize) -> usize;
 
     /// Makes a lock homed at `home`, in [`Lock::bytes`] of zeroed memory that all its ranks have
-    /// and use for nothing else. All of them make it, with the same home and options.
+    /// and use for nothing else. All of them call this, with the same home and options.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::NoSuchRank`] for the
-    /// home; [`rdma_fabric::FabricError::OutOfBounds`] where memory is too short;
-    /// [`crate::LockError::TooManyRanks`] for a lock with queues.
+    /// home; [`rdma_fabric::FabricError::OutOfBounds`] if the memory is too short;
+    /// [`crate::LockError::TooManyRanks`] for a queue-based lock.
     fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, options: Self::Options) -> Result<Self>;
 
     /// Makes a lock of the whole job, homed at `home`. Collective over the job: all ranks call it
@@ -65,16 +64,16 @@ pub trait Lock: Clone + fmt::Debug + 'static {
     /// Returns the rank whose memory holds the lock words.
     fn home(&self) -> Rank;
 
-    /// Returns the fabric the lock lives on.
+    /// Returns the fabric of the lock.
     fn fabric(&self) -> &Fabric;
 }
 
 /// Any readers-writer lock in a rank's memory, for programs and tests that work with all of them.
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. The
-/// promises in the crate's documentation hold for all: exclusion, puts of a holder visible before
-/// the lock passes on, futures that may be dropped at any moment. Locks differ in what they declare
-/// here, and in what they cost (`docs/systems/locks.md`).
+/// guarantees in the crate's documentation hold for all: exclusion, visibility of a holder's puts
+/// before the lock is passed on, futures that may be dropped at any moment. Locks differ in the
+/// properties that they declare here, and in their cost (`docs/systems/locks.md`).
 ///
 /// ```
 /// use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
@@ -100,8 +99,8 @@ pub trait RmaLock: Lock {
     /// Proof of exclusive access.
     type Exclusive<'a>: Guard;
 
-    /// Takes the lock shared, or gives up at `deadline`. What earlier holders put is visible to
-    /// gets posted afterwards. Dropping the future undoes what it has done.
+    /// Takes the lock shared, or gives up at `deadline`. The puts of earlier holders are visible to
+    /// gets posted afterwards. Dropping the future undoes its effects.
     ///
     /// # Errors
     /// [`crate::LockError::TimedOut`]; [`crate::LockError::TooManyHolders`];
@@ -117,14 +116,14 @@ pub trait RmaLock: Lock {
         self.read_before(Time::MAX)
     }
 
-    /// Takes the lock shared if that needs no wait.
+    /// Takes the lock shared if that does not require waiting.
     ///
     /// # Errors
     /// As [`RmaLock::read`].
     fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>>;
 
-    /// Takes the lock exclusively, or gives up at `deadline`. What earlier holders put is visible
-    /// to gets posted afterwards. Dropping the future undoes what it has done.
+    /// Takes the lock exclusively, or gives up at `deadline`. The puts of earlier holders are
+    /// visible to gets posted afterwards. Dropping the future undoes its effects.
     ///
     /// # Errors
     /// As [`RmaLock::read_before`].
@@ -138,27 +137,28 @@ pub trait RmaLock: Lock {
         self.write_before(Time::MAX)
     }
 
-    /// Takes the lock exclusively if that needs no wait.
+    /// Takes the lock exclusively if that does not require waiting.
     ///
     /// # Errors
     /// As [`RmaLock::read`].
     fn try_write(&self) -> impl Future<Output = Result<Option<Self::Exclusive<'_>>>>;
 }
 
-/// Proof of holding a lock. Dropping it releases the lock in the background and reports no errors.
+/// Proof of holding a lock. Dropping it releases the lock in the background, without reporting
+/// errors.
 pub trait Guard: fmt::Debug {
     /// Makes every put of this rank visible, then releases the lock. If the future is dropped
-    /// half-way, the rest is done in the background.
+    /// before it is complete, the rest is done in the background.
     ///
     /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, in which case the lock is still
-    /// released; or what the release itself met.
+    /// [`crate::LockError::Fabric`]: the failure of a put at its target, in which case the lock is still
+    /// released; or the failure of the release itself.
     fn release(self) -> impl Future<Output = Result<()>>;
 }
 
-/// What an acquisition returns: a guard, or for a try perhaps none.
+/// The result of an acquisition: a guard or, for a try, an optional guard.
 pub(crate) trait Admitted<G> {
-    /// Whether it may be none.
+    /// Whether the result is optional.
     const TRIES: bool;
 
     fn new(guard: Option<G>) -> Self;
@@ -182,18 +182,18 @@ impl<G: Guard> Admitted<G> for Option<G> {
     }
 }
 
-/// The argument of functions that only this crate may call: no other crate can create it.
+/// The argument of functions that only this crate may call: other crates cannot create it.
 #[derive(Clone, Copy, Debug)]
 pub struct OfThisCrate(());
 
-/// The argument by which this crate calls the functions reserved to it.
+/// The argument that this crate passes to its reserved functions.
 pub(crate) const OURS: OfThisCrate = OfThisCrate(());
 
-/// A lock whose words count readers without telling them apart, so that a shared hold begun by one
-/// rank may be ended by another: what [`crate::locks::Aggregated`] needs.
+/// A lock whose words count readers without identifying them, so that one rank may end a shared
+/// hold that another rank has taken. [`crate::locks::Aggregated`] requires this.
 ///
-/// Ending a hold that nobody has would break every promise of the lock. So only the locks of this
-/// crate can be held without a guard, and only by this crate:
+/// Ending a hold that does not exist would break every guarantee of the lock. So only the locks of
+/// this crate can be held without a guard, and only by this crate:
 /// ```compile_fail,E0061
 /// # use rdma_fabric::Fabric; use rma_lock::locks::AnonymousShared;
 /// # async fn program<L: AnonymousShared>(lock: &L) {
@@ -202,11 +202,11 @@ pub(crate) const OURS: OfThisCrate = OfThisCrate(());
 /// ```
 pub trait AnonymousShared: RmaLock + Send + Sync {
     /// Takes a shared hold, which lasts until any rank [ends it](AnonymousShared::end_hold).
-    /// Dropping the future undoes what it has done; if it fails, nothing is held.
+    /// Dropping the future undoes its effects; if it fails, there is no hold.
     #[doc(hidden)]
     fn hold(&self, deadline: Time, ours: OfThisCrate) -> Boxed<'_, Result<()>>;
 
-    /// Takes a shared hold if that needs no wait; returns whether it did.
+    /// Takes a shared hold if that does not require waiting; returns whether it succeeded.
     #[doc(hidden)]
     fn try_hold(&self, ours: OfThisCrate) -> Boxed<'_, Result<bool>>;
 
@@ -218,7 +218,7 @@ pub trait AnonymousShared: RmaLock + Send + Sync {
 }
 
 /// A lock whose exclusive hold can be kept without its guard, by a protocol that holds the lock for
-/// longer than it can borrow it: what [`crate::locks::IndicatorLock`] needs.
+/// longer than it can borrow it. [`crate::locks::IndicatorLock`] requires this.
 ///
 /// As with [`AnonymousShared`], only the locks of this crate do this, and only for this crate:
 /// ```compile_fail,E0061
@@ -228,39 +228,39 @@ pub trait AnonymousShared: RmaLock + Send + Sync {
 /// # }
 /// ```
 pub trait KeptExclusive: RmaLock + Send + Sync {
-    /// Takes the lock exclusively, held by no guard; returns what its rank must remember about the
-    /// hold. Dropping the future undoes what it has done.
+    /// Takes the lock exclusively without a guard; returns the state that its rank must keep for
+    /// the hold. Dropping the future undoes its effects.
     #[doc(hidden)]
     fn keep(&self, deadline: Time, ours: OfThisCrate) -> Boxed<'_, Result<u64>>;
 
-    /// Takes the lock exclusively, held by no guard, if that needs no wait.
+    /// Takes the lock exclusively without a guard, if that does not require waiting.
     #[doc(hidden)]
     fn try_keep(&self, ours: OfThisCrate) -> Boxed<'_, Result<Option<u64>>>;
 
-    /// Ends a hold that this rank [kept](KeptExclusive::keep), once. If the future is dropped, the
-    /// rest is done in the background.
+    /// Ends a hold that this rank has [kept](KeptExclusive::keep), once. If the future is dropped,
+    /// the rest is done in the background.
     #[doc(hidden)]
     fn end_kept(&self, kept: u64, ours: OfThisCrate) -> Boxed<'_, Result<()>>;
 }
 
-/// The order in which ranks that want a lock get it.
+/// The order in which ranks that want a lock take it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fairness {
-    /// Readers never wait for a writer that is itself waiting, and cannot starve; writers get in
-    /// one at a time in order of arrival, and starve under a steady stream of readers.
+    /// Readers never wait for a writer that is itself waiting, and cannot starve; writers enter one
+    /// at a time in order of arrival, and starve under a steady stream of readers.
     ReadersFirst,
-    /// Readers get in only when no writer waits, and starve under a steady stream of writers;
-    /// writers get in one at a time in order of arrival.
+    /// Readers enter only when no writer waits, and starve under a steady stream of writers;
+    /// writers enter one at a time in order of arrival.
     WritersFirst,
-    /// Ranks get in in order of arrival; adjacent readers get in together. Nobody starves.
+    /// Ranks enter in order of arrival; adjacent readers enter together. No rank starves.
     Fifo,
     /// Readers and writers take turns as long as both want the lock. Readers that find a writer
-    /// inside get in when it leaves, before the next one; writers wait for no reader that comes
-    /// after them, and get in in the order given by the lock that keeps them apart.
+    /// inside enter when it leaves, before the next one; writers do not wait for readers that
+    /// arrive after them, and enter in the order of the lock that excludes them from each other.
     Alternating,
-    /// Any rank that comes when the lock is free gets in, however long others have waited; any rank
-    /// can starve.
+    /// Any rank that finds the lock free enters, however long others have waited; any rank can
+    /// starve.
     Barging,
 }
 

@@ -1,20 +1,21 @@
-//! The locks of the literature, each by its own name: for benchmarks, papers, and programs that
-//! know which one they want. [`crate::RwLock`] is one of them, chosen by a [`crate::Policy`].
+//! The locks of the literature, each under its own name: for benchmarks, papers, and programs that
+//! require a particular one. [`crate::RwLock`] is one of them, selected by a [`crate::Policy`].
 //!
 //! * [`RpLock`], of Hatanaka, Hori and Ishikawa (MPI RMA lock synchronisation on FX100, section
 //!   4.2): the reader-preference queue lock of Mellor-Crummey and Scott (PPoPP 1991) over remote
-//!   atomics. [`PackedLock`] is that lock with fewer operations for writers; into [`BargingLock`]
-//!   writers barge that run while others wait; [`WritersFirstLock`] prefers writers, and [`FairLock`] admits everybody in order of arrival.
+//!   atomics. [`PackedLock`] is that lock with fewer operations for writers; [`BargingLock`] allows
+//!   running writers to barge while others wait; [`WritersFirstLock`] prefers writers, and
+//!   [`FairLock`] admits all ranks in order of arrival.
 //! * [`BackOffLock`] and [`WindowLock`], those of foMPI, have no queue: a rank that finds them
-//!   taken sleeps and comes back. They cost less when free, and no rank has to run for another to
+//!   taken sleeps and tries again. They cost less when free, and no rank has to run for another to
 //!   make progress.
 //! * [`Aggregated`], [`IndicatorLock`], [`PerRankLock`] and [`EachLock`] are composed of these and
-//!   know which ranks share a node (`docs/systems/locks.md`).
+//!   take into account which ranks share a node (`docs/systems/locks.md`).
 //! * [`RecoverableLock`] continues after members have died (`docs/systems/recovery.md`).
 //!
-//! [`LockKind`] lists them; [`crate::with_lock!`] runs code for the type of one, and
-//! [`crate::RwLock`] made with a kind is one at run time. `docs/systems/locks.md` says which lock
-//! suits which purpose.
+//! [`LockKind`] lists them; [`crate::with_lock!`] runs code for the type of a kind, and a
+//! [`crate::RwLock`] made with a kind selects the lock at run time. `docs/systems/locks.md`
+//! recommends locks for each purpose.
 
 pub use crate::{
     access::{OneGuard, OneLock},

@@ -1,4 +1,4 @@
-//! Shared holds that one rank begins and another ends, under every delivery order.
+//! Shared holds that one rank takes and another ends, under every delivery order.
 
 use crate::{
     Guard,
@@ -15,7 +15,7 @@ const HEAD: u64 = 24;
 const PUBLISHED: [u64; 2] = [64, 72];
 const WRITER_INSIDE: u32 = 0;
 
-/// Rank 0 begins a hold, rank 1 ends it, rank 2 writes.
+/// Rank 0 takes a hold, rank 1 ends it, rank 2 writes.
 async fn relay<L: AnonymousShared>(fabric: Fabric, options: L::Options) -> ProgramResult<()> {
     let lock = L::symmetric_with(&fabric, HOME, options).await?;
     let region = fabric.alloc_symmetric(16).await?;

@@ -1,10 +1,10 @@
-//! The steps of the locks with queues, as plain data.
+//! The steps of the queue-based locks, as plain data.
 //!
-//! A protocol is written once, as a table: what a rank does next ([`Table::pending`]), and where
-//! what that finds leads ([`Table::resume`]). The lock drives the table over its fabric
+//! A protocol is written once, as a table: the next operation of a rank ([`Table::pending`]), and
+//! the transition for its result ([`Table::resume`]). The lock drives the table over its fabric
 //! (`queue/drive.rs`); the explicit-state models of `onesided-twin` search the same table.
 //!
-//! For those models and for tests; nothing here is part of the crate's interface.
+//! This module is for those models and for tests; it is not part of the crate's public interface.
 
 pub use crate::fair::Class;
 pub use crate::{
@@ -25,44 +25,45 @@ pub enum Word {
     Home(u8),
     /// The word on which a node's owner waits.
     Wake(NodeId),
-    /// What a node says about its neighbours.
+    /// The link of a node to its neighbours.
     Next(NodeId),
 }
 
 /// One operation of a rank, or one access to its own memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
-    /// Taking a queue node that is ready to be waited on. Finds its bits; 0 if none could be had.
+    /// Taking a queue node that is ready to be waited on. Returns its bits; 0 if there is none.
     Take,
     /// Making every put of this rank visible.
     FlushData,
     /// Making this rank's puts to the home visible.
     FlushHome,
-    /// A remote atomic. Finds the previous value.
+    /// A remote atomic. Returns the previous value.
     Atomic(Word, Amo<u64>),
     /// Getting a word; loading it if it is in this rank's node.
     Get(Word),
-    /// Getting a word of the home, after a moment.
+    /// Getting a word of the home, after a short pause.
     Look(Word),
-    /// Putting a word. Finds nothing.
+    /// Putting a word. Returns nothing.
     Put(Word, u64),
-    /// Storing into a word of this rank's node. Finds nothing.
+    /// Storing into a word of this rank's node. Returns nothing.
     Store(Word, u64),
-    /// Beginning the next turn of a node that is in no queue any more. Finds nothing.
+    /// Starting the next turn of a node that is no longer in a queue. Returns nothing.
     Retire(NodeId),
     /// [`Op::Retire`] of this rank's node, which is then free to be taken again.
     GiveBack(NodeId),
-    /// Waiting until this rank's node is woken. Finds how it was ([`Wait`]); 0 if the wait was given
-    /// up.
+    /// Waiting until this rank's node is woken. Returns the kind of wake-up ([`Wait`]); 0 if the
+    /// wait was given up.
     Wait(NodeId),
 }
 
-/// What a rank is about to do.
+/// The next operation of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pending {
     /// The operation.
     pub op: Op,
-    /// What the rank publishes before it; taken back if the operation can't be posted.
+    /// The transition that the rank publishes before it; withdrawn if the operation cannot be
+    /// posted.
     pub announced: Option<Transition>,
 }
 
@@ -73,55 +74,55 @@ impl From<Op> for Pending {
     }
 }
 
-/// How an acquisition or release ended.
+/// The result of an acquisition or release.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum End {
     /// The lock is held.
     Inside,
     /// The lock was released.
     Out,
-    /// A try found somebody in the way.
+    /// A try would have had to wait.
     NotNow,
-    /// The acquisition was given up, and nothing is left to undo.
+    /// The acquisition was given up; no cleanup is needed.
     GaveUp(Reason),
     /// An operation failed between two steps.
     Broken,
 }
 
-/// Why an acquisition was given up.
+/// The reason why an acquisition was given up.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reason {
-    /// The wait that ended says why.
+    /// The wait that ended determines the reason.
     Told,
-    /// Nobody awaits it any more.
+    /// Its future was dropped.
     Dropped,
-    /// Too many hold the lock.
+    /// The holder limit is reached.
     Refused,
-    /// The home word keeps everybody out.
+    /// The home word keeps all ranks out.
     KeptOut,
 }
 
-/// What becomes of the queue node of an acquisition or release that has ended.
+/// The state of the queue node of an acquisition or release that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Node {
-    /// It stays taken: by the holder, or by a queue from which nobody takes it.
+    /// It stays in use: by the holder, or in a queue from which no rank takes it.
     Kept,
-    /// It is given back as it was: nobody else has known it.
+    /// It is given back unchanged: no other rank has known it.
     Fresh,
-    /// It is given back, and its words say whether it is out of its queue.
+    /// It is given back, and its words show whether it has left its queue.
     Worn,
 }
 
 /// A lock's protocol.
 pub trait Table {
-    /// The position of an acquisition or release, and what it remembers.
+    /// The position of an acquisition or release, with its local variables.
     type Steps: Copy + fmt::Debug + Send + Sync + 'static;
 
-    /// Returns what is done next; `None` if `steps` have ended.
+    /// Returns the next operation; `None` if `steps` have ended.
     fn pending(&self, steps: &Self::Steps) -> Option<Pending>;
 
-    /// Continues after the pending operation has found `found`. Returns what the rank publishes
-    /// then.
+    /// Continues after the pending operation has returned `found`. Returns the transition that the
+    /// rank then publishes, if any.
     ///
     /// # Errors
     /// [`crate::LockError::Corrupt`].

@@ -1,14 +1,15 @@
-//! What this machine has left for this process: memory, address space, processes, descriptors.
+//! The resources that are left on this machine for this process: memory, address space, processes,
+//! descriptors.
 //!
-//! A job, an allocation and a simulation compare what they need with it before they take anything,
-//! because the system promises more memory than it has and kills a process when the promise falls
-//! due. The answer is an estimate: other processes take and free memory meanwhile. Each amount
+//! A job, an allocation and a simulation compare their needs with it before they take anything,
+//! because the system promises more memory than it has and kills a process when it cannot keep the
+//! promise. The answer is an estimate: other processes take and free memory meanwhile. Each amount
 //! comes with the name of the limit that sets it.
 //!
-//! Every probe has an answer. Where `/proc/meminfo` cannot be read, the free memory of `sysinfo(2)`
-//! counts. A control group whose hierarchy is not mounted is invisible to its processes and sets no
-//! limit here. A limit whose file exists but cannot be read leaves nothing. Systems other than Linux
-//! are not asked.
+//! Every probe has an answer. If `/proc/meminfo` cannot be read, it is the free memory of
+//! `sysinfo(2)`. A control group whose hierarchy is not mounted is invisible to its processes and
+//! sets no limit here. A limit whose file exists but cannot be read leaves nothing. On systems
+//! other than Linux, nothing is checked.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod control_groups;
@@ -20,8 +21,8 @@ pub(crate) use system::System;
 
 use std::borrow::Cow;
 
-/// Memory is compared with what is available each time that a rank, or a simulation, has taken this
-/// many bytes more.
+/// Memory is compared with the available amount each time that a rank, or a simulation, has taken
+/// this many more bytes.
 pub(crate) const STEP: usize = 1 << 20;
 
 /// An amount that a limit leaves.
@@ -32,7 +33,7 @@ pub(crate) struct Left {
     pub(crate) limit: Cow<'static, str>,
 }
 
-/// Returns how many bytes of memory are left: on the machine and in this process's control groups.
+/// Returns the number of bytes of memory left: on the machine and in this process's control groups.
 pub(crate) fn memory() -> Left {
     #[cfg(all(target_os = "linux", not(miri)))]
     return System::here().memory();
@@ -40,7 +41,7 @@ pub(crate) fn memory() -> Left {
     Left { amount: u64::MAX, limit: "a system that is not asked".into() }
 }
 
-/// Returns how many bytes are left that this process can map and touch by itself: those of
+/// Returns the number of bytes left that this process can map and touch by itself: those of
 /// [`memory`], within the process's own limits.
 pub(crate) fn private_memory() -> Left {
     #[cfg(all(target_os = "linux", not(miri)))]

@@ -1,8 +1,8 @@
-//! How the ranks of a job ended, in words.
+//! Descriptions of how the ranks of a job ended.
 
-/// Returns a line for each way in which ranks ended: `rank 2: killed by signal 9 (SIGKILL)`,
-/// `ranks 0, 1 and 3: exited with 1`. `ways` is indexed by rank. The line of rank `first` comes
-/// first.
+/// Returns a line for each way in which ranks ended: `rank 2: killed by signal 9 (SIGKILL)`, `ranks
+/// 0, 1 and 3: exited with 1`. `ways` is indexed by rank. The line of rank `first` precedes the
+/// others.
 pub fn ends_in_words(ways: &[impl AsRef<str>], first: Option<usize>) -> Vec<String> {
     let mut order: Vec<usize> = (0..ways.len()).collect();
     order.sort_by_key(|&rank| first != Some(rank));

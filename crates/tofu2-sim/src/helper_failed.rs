@@ -11,11 +11,11 @@ use std::error::Error;
 pub struct HelperFailed {
     /// The helper's name.
     pub name: &'static str,
-    /// What it returned.
+    /// The error that it returned.
     pub error: Box<dyn Error + Send + Sync>,
 }
 
-/// How a helper ended that did not end well.
+/// The failure of a helper.
 #[derive(Debug)]
 pub(crate) enum HelperEnd {
     Failed(HelperFailed),
@@ -34,7 +34,7 @@ impl HelperEnd {
     }
 }
 
-/// Returns whether a program's error says that a helper of its rank had failed.
+/// Returns whether a program's error was caused by a failed helper of its rank.
 pub(crate) fn is_told_by(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {

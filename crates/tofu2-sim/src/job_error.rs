@@ -1,4 +1,5 @@
-//! Why a job ended without a result and, if it was deadlocked, what its ranks were waiting for.
+//! The reasons why a job ended without a result, including the waits of the ranks of a deadlocked
+//! job.
 
 use crate::virt::BadFault;
 use core::fmt;
@@ -34,30 +35,30 @@ pub enum JobError {
         waiting: usize,
         /// The lowest-numbered waiting rank.
         first: Rank,
-        /// What the first sixteen of them are waiting for, in rank order.
+        /// The waits of the first sixteen of them, in rank order.
         stuck: Vec<Stuck>,
     },
-    /// A rank ended the job ([`Fabric::abort`](rdma_fabric::Fabric::abort)).
+    /// A rank aborted the job ([`Fabric::abort`](rdma_fabric::Fabric::abort)).
     #[error("{rank} aborted the job with code {code}: {text}")]
     Aborted {
         /// The rank.
         rank: Rank,
-        /// What it said; over shared memory the first 1024 bytes of it.
+        /// Its message; over shared memory the first 1024 bytes of it.
         text: String,
-        /// The exit code that it gave; not 0.
+        /// Its exit code; not 0.
         code: i32,
     },
     /// This machine has too little memory for the simulation. (When a *simulated* machine runs out
     /// of memory, the error is [`FabricError::OutOfMemory`].)
     #[error("too little memory for {what}: {needed} bytes are needed, and {limit} leaves {available}")]
     TooLittleMemory {
-        /// What the memory is needed for.
+        /// The purpose of the memory.
         what: String,
         /// Bytes needed: an estimated lower bound.
         needed: u64,
         /// Bytes that are available.
         available: u64,
-        /// The limit that leaves these.
+        /// The limit that leaves this amount.
         limit: Cow<'static, str>,
     },
     /// The job has more ranks than this machine, or a limit of this process, has room for. Nothing
@@ -69,13 +70,13 @@ pub enum JobError {
     TooManyRanks {
         /// The number of ranks.
         ranks: usize,
-        /// What they need, in the plural: `bytes of memory`, `file descriptors`, ….
+        /// The resource that they need, in the plural: `bytes of memory`, `file descriptors`, ….
         what: &'static str,
         /// The amount needed: an estimated lower bound.
         needed: u64,
         /// The amount available.
         available: u64,
-        /// The limit that leaves it.
+        /// The limit that leaves this amount.
         limit: Cow<'static, str>,
     },
     /// A fault names a node, rank or queue that the job does not have.
@@ -97,13 +98,13 @@ impl JobError {
     }
 }
 
-/// A rank that nobody will wake, and what it is waiting for.
+/// A rank that waits forever, and the event it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stuck {
     /// The rank.
     pub rank: Rank,
-    /// What it is waiting for.
+    /// The event that it waits for.
     pub awaited: Awaited,
     /// The number of the rank's other waits: those begun by futures that it polls together with
     /// this one.
@@ -112,7 +113,7 @@ pub struct Stuck {
     pub whom: Option<Whom>,
 }
 
-/// What a wait is for.
+/// The event that a wait waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Awaited {
@@ -145,7 +146,8 @@ pub enum Whom {
 }
 
 impl Stuck {
-    /// The most ranks that an error lists: a job may have more than anybody would read.
+    /// The maximum number of ranks that an error lists: a complete list of a large job would be too
+    /// long to read.
     pub(crate) const TOLD: usize = 16;
 }
 

@@ -1,4 +1,4 @@
-//! The one function that runs a program's code.
+//! The only function that runs a program's code.
 
 use core::{
     future::Future,
@@ -6,8 +6,8 @@ use core::{
     task::{Context, Poll},
 };
 
-/// Polls a program. Whoever runs it does so through this function, which is never inlined: so the code of
-/// a program is compiled once, and not for each place where it may be polled.
+/// Polls a program. All executors poll through this function, which is never inlined: so the code
+/// of a program is compiled once, and not for each place where it may be polled.
 #[inline(never)]
 pub(crate) fn poll_apart<F: Future>(future: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
     future.poll(cx)

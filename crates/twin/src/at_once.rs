@@ -1,23 +1,25 @@
-//! What code does otherwise than its table of steps where operations are over when they are posted.
+//! The differences between the code and its table of steps when operations complete as they are
+//! posted.
 //!
-//! A [`Replay`](crate::Replay) of such code keeps all states in which the model may be. An access
-//! is followed from each of them as it always is, and besides:
-//! * *More looks.* Before it goes on, a short path looks whether somebody is behind its node, and a
-//!   rank that gives its node back whether it can be renewed. So a load where the model loads, or
-//!   waits for another value, may or may not be the model's step. It must find what the model's
-//!   memory holds.
-//! * *Renewing.* A node that was retired is made ready when it is given back: no next, and once
-//!   more the wake word that it has. The model does so when it takes the node again, if its next
-//!   word is not 0; if it is, the model takes the node without an access of the code. (A writer
-//!   that was woken and leaves as the last clears its next word, which is 0, before it retires its
-//!   node.)
-//! * *One look less.* Where writers hand over, one looks at its next word before X2. If X2 then
-//!   finds nobody to sweep for, its short path goes on to X4 without looking again. If somebody has
-//!   linked itself meanwhile, X4 fails, and X4's mark finds it.
-//! * *The same turn.* A writer that nobody woke, and that leaves as the last, gives its node back
-//!   as it was, without X4's store: nobody else knows the node.
+//! A [`Replay`](crate::Replay) of such code tracks the set of all states in which the model may be.
+//! From each of them, an access is followed as usual, and the following deviations are also
+//! permitted:
+//! * *Additional loads.* Before it continues, a short path checks whether its node has a successor,
+//!   and a rank that gives back its node checks whether the node can be renewed. So a load at a
+//!   point where the model loads, or waits for another value, may or may not be the model's step.
+//!   It must find the value in the model's memory.
+//! * *Renewal.* A retired node is made ready when it is given back: its next word is cleared, and
+//!   its wake word is stored again with the value that it already has. The model does so when it
+//!   takes the node again, if the node's next word is not 0; if it is 0, the model takes the node
+//!   without an access of the code. (A writer that was woken and leaves as the last clears its next
+//!   word, which is already 0, before it retires its node.)
+//! * *One load fewer.* Where writers hand over, a writer loads its next word before X2. If X2 then
+//!   finds no readers to sweep for, its short path continues to X4 without a second load. If a
+//!   successor has linked itself in the meantime, X4 fails, and X4's mark finds it.
+//! * *The same turn.* A writer that was not woken and leaves as the last gives its node back
+//!   unchanged, without X4's store: no other rank knows the node.
 //!
-//! Atomics, gets, puts and all other stores are those of the model, one to one and in order.
+//! Atomics, gets, puts and all other stores match those of the model one to one and in order.
 
 use crate::{
     model::Model,
@@ -29,10 +31,10 @@ use crate::{
 };
 use rma_lock::steps::{CountedAt as At, HandOver};
 
-/// Adds to `after` the states in which the model may be once it has followed `seen` from `state`.
+/// Adds to `after` the states in which the model may be after it has followed `seen` from `state`.
 ///
 /// # Errors
-/// Why it can't be followed exactly.
+/// The reason why the model cannot follow the access exactly.
 pub(crate) fn follow(model: &Model, state: &State, seen: Seen, after: &mut Vec<State>) -> Result<(), Refused> {
     let mut add = |state| {
         if !after.contains(&state) {
@@ -68,7 +70,7 @@ pub(crate) fn follow(model: &Model, state: &State, seen: Seen, after: &mut Vec<S
     exactly
 }
 
-/// Takes a node that is ready as it is, if `me` is about to take one.
+/// Takes a node that is ready without further steps, if `me` is about to take one.
 fn ready_node(model: &Model, state: &State, me: usize) -> Option<State> {
     let rank = &state.ranks[me];
     if rank.pc != Pc::Take(Taking::Load) || state.read(rank.next_word(me)) != 0 {
@@ -78,7 +80,7 @@ fn ready_node(model: &Model, state: &State, me: usize) -> Option<State> {
     model.take(&mut taken, Move::Step(me)).1.ok().map(|()| taken)
 }
 
-/// Returns whether a store only makes ready a node of its rank that is in no queue.
+/// Returns whether a store only renews a node of its own rank that is in no queue.
 fn renews(model: &Model, state: &State, seen: Seen) -> bool {
     let rank = &state.ranks[seen.rank];
     let held = state.read(seen.word);
@@ -95,8 +97,8 @@ fn renews(model: &Model, state: &State, seen: Seen) -> bool {
     }
 }
 
-/// Returns the wake word of the node that `me` is about to retire, if it has left its queue as the
-/// last.
+/// Returns the wake word of the node that `me` is about to retire, if `me` left the queue as its
+/// last rank.
 fn retires_as_last(model: &Model, state: &State, me: usize) -> Option<Word> {
     let Walk::Counted(steps) = &state.ranks[me].walk else { return None };
     match model.pending(state, me)?.op {
@@ -105,8 +107,8 @@ fn retires_as_last(model: &Model, state: &State, me: usize) -> Option<Word> {
     }
 }
 
-/// Goes on from `state`, to which a step of `me` has led, past a step that a short path leaves out,
-/// if one comes next.
+/// Continues from `state`, the result of a step of `me`, past the next step if a short path omits
+/// it.
 fn shortened(model: &Model, before: &State, state: &State, me: usize) -> Option<State> {
     let (Walk::Counted(from), Tables::Counted(table)) = (&before.ranks[me].walk, &model.tables) else { return None };
     let mut shorter = *state;

@@ -1,18 +1,18 @@
 //! The fingerprint of a state.
 //!
-//! Two states count as one if they differ only in something that no rank's further steps depend on:
-//! * *Names of equal ranks.* Ranks of the same role (and, if readers pass through a level, of the
-//!   same node) do the same. A permutation of them, applied to their memories, to the words that
-//!   they own and to the names in all words, turns runs into runs and preserves each property.
+//! Two states count as one if they differ only in parts that no later step of a rank depends on:
+//! * *Names of equal ranks.* Ranks with the same role (and, if readers pass through a level, on the
+//!   same node) run the same steps. A permutation of them, applied to their memories, to the words
+//!   that they own and to the names in all words, maps runs to runs and preserves each property.
 //! * *Numbers of turns.* Turns of a node are counted modulo 16; they are only incremented and
-//!   compared. Adding the same number to all mentions of one node's turn is such a renaming too.
-//!   Here they are counted from the turn in the node's wake word.
+//!   compared. Adding the same number to all occurrences of one node's turn is therefore a
+//!   renaming, too. The fingerprint counts them from the turn in the node's wake word.
 //! * *Old links.* The next word of a node in no queue is cleared before the node is used, whatever
-//!   link it holds; only the mark that a successor is on its way, *inside* and 0 are distinguished,
-//!   by its owner and by any other rank that may come there.
+//!   link it holds; its owner, and any other rank that may access it, only distinguishes the mark
+//!   that a successor is about to link itself, *inside*, and 0.
 //!
-//! The least hash over all permutations stands for all of them. Ranks are first sorted by
-//! everything that contains no names, so usually only one permutation is left. Hashes are 128-bit
+//! The least hash over all permutations represents all of them. Ranks are first sorted by
+//! everything that contains no names, so usually only one permutation remains. Hashes are 128-bit
 //! XXH3: if they behave as random, n states collide with a probability of about n² / 2^129 for each
 //! permutation that is compared, or 10^-19 for 10^9 states with 12 permutations.
 
@@ -24,7 +24,7 @@ use crate::{
 };
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Stands for an old link.
+/// Represents an old link.
 const OLD: u64 = 1 << 40;
 const WORDS: usize = 9;
 const PER_RANK: usize = 10 + NAMES;
@@ -32,7 +32,7 @@ const LENGTH: usize = WORDS + PER_RANK * MOST_RANKS;
 const HIGH: u32 = 32;
 const LOW: u64 = 0xffff_ffff;
 
-/// Returns the classes of ranks: those with the same number may be permuted.
+/// Returns the equivalence class of each rank: ranks of the same class may be permuted.
 pub(crate) fn classes(model: &Model) -> [u8; MOST_RANKS] {
     let mut classes = [0; MOST_RANKS];
     for (me, class) in classes.iter_mut().enumerate().take(model.ranks()) {
@@ -42,7 +42,7 @@ pub(crate) fn classes(model: &Model) -> [u8; MOST_RANKS] {
     classes
 }
 
-/// The position given to each rank, and the turns from which those of its nodes are counted.
+/// The position assigned to each rank, and the turns from which the turns of its nodes are counted.
 struct Names<'a> {
     model: &'a Model,
     position: [u8; MOST_RANKS],
@@ -154,7 +154,7 @@ fn hash(names: &Names<'_>, keys: &[(u8, u64, u8); MOST_RANKS], s: &State) -> u12
             let old = rank.slots[cell] == Slot::Worn && next != 0 && next != PASSED && next != INSIDE;
             if old { OLD } else { next }
         };
-        // What a rank remembers while it deals with its level names nodes of the level.
+        // While a rank is at its level, its remembered link names a node of the level.
         let of_level = levels && rank.cell == 1;
         let at = WORDS + PER_RANK * position;
         all[at] = *nameless;

@@ -1,4 +1,4 @@
-//! The level of nodes below a lock that counts readers. Steps are those of
+//! The level of nodes below a lock that counts readers. The steps are those of
 //! `docs/systems/locks.md`, except for giving up.
 
 use crate::{
@@ -29,11 +29,11 @@ pub(crate) enum AtLevel {
     N12,
 }
 
-/// Never set here, because no leader gives up.
+/// Never set in this model, because no leader gives up.
 const ORPHAN: u64 = 2;
 
 impl Model {
-    /// Returns what `me` is about to do.
+    /// Returns the pending operation of `me`.
     pub(crate) fn level(&self, at: AtLevel, s: &State, me: usize) -> Pending {
         let rank = &s.ranks[me];
         let node = self.nodes[me];

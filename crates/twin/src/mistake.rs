@@ -1,5 +1,5 @@
-//! Steps done wrong, named like the mutations of the locks' own code. The search must find what
-//! they break, and no run of the code may fit a model with one of them.
+//! Mutated steps, named like the mutations of the locks' own code. The search must find the
+//! violation that each of them causes, and no run of the code may match a mutated model.
 
 use crate::{
     level::AtLevel,
@@ -11,16 +11,16 @@ use crate::{
 use rdma_fabric::Amo;
 use rma_lock::steps::{CountedAt as At, FairAt as AtFair};
 
-/// A step of a lock done wrong.
+/// A mutation of one step of a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mistake {
-    /// R4, N9: the second look finds no reason to stop waiting.
+    /// R4, N9: the second check finds no reason to stop waiting.
     NoSecondLook,
-    /// R2, W1: the node is cleared after it is in its queue.
+    /// R2, W1: the node is cleared after it has entered its queue.
     LateInitialisation,
     /// W3, X5: the put of the head is not flushed.
     HeadNotFlushed,
-    /// Interest names no node.
+    /// The interest flag is set without naming a node.
     HeadNotNamed,
     /// X2 leaves the head in the count word.
     HeadKept,
@@ -34,25 +34,25 @@ pub enum Mistake {
     RememberedNext,
     /// X2 is merged with X6.
     LeaveMergedWithInterest,
-    /// U1 of a reader that will wait uncounted is skipped.
+    /// U1 of a reader that is about to wait uncounted is skipped.
     StaysCounted,
-    /// R4 does not say that readers wait.
+    /// R4 does not set the flag that readers wait.
     NobodyTold,
     /// X3, R5 take the stack before they clear the flag that readers wait.
     ToldTooLate,
-    /// U2 fails if readers have begun to wait meanwhile.
+    /// U2 fails if readers have begun to wait in the meantime.
     OneComparison,
     /// A release does not flush the data.
     DataNotFlushed,
-    /// U1, G3 store what they have computed instead of subtracting.
+    /// U1, G3 store a computed value instead of subtracting.
     StoreForSubtract,
     /// U1, G3, N5 are skipped.
     NotUncounted,
-    /// X3, R5, N3, N10 find nobody.
+    /// X3, R5, N3, N10 find the stack empty.
     NoSweep,
-    /// W8: a head that was passed does not look once more after it has said so.
+    /// W8: a head that was passed does not check once more after it has announced itself.
     NoLastLook,
-    /// A writer that leaves readers behind lets go before it takes their stack.
+    /// A writer that leaves readers behind releases the lock before it takes their stack.
     NoDowngrade,
     /// X4, G1: a rank that leaves assumes that it is the last.
     TailIgnored,
@@ -66,23 +66,23 @@ pub enum Mistake {
     ReadersIgnored,
     /// F3, F7, G2 do not count.
     NotCounted,
-    /// G3 does not say which writer comes next.
+    /// G3 does not name the next writer.
     NotSaid,
-    /// F5, G4 do not take the writer out of the state again.
+    /// F5, G4 do not remove the writer from the state.
     NotTakenBack,
-    /// F7 does not say that a reader is inside.
+    /// F7 does not record that a reader is inside.
     NotInside,
-    /// F2 does not see that a reader is inside.
+    /// F2 does not detect that a reader is inside.
     InsideIgnored,
-    /// F2 takes any reader for one inside.
+    /// F2 treats every reader as inside.
     BlockedTakenForInside,
-    /// Every rank that leaves a node lets go of the lock above.
+    /// Every rank that leaves a node releases the lock above.
     OthersIgnored,
     /// N6 assumes that the compare-and-swap succeeded.
     LetGoIgnored,
 }
 
-/// Where a rank is.
+/// The position of a rank.
 #[derive(Clone, Copy)]
 enum Place {
     Counted(At),
@@ -108,7 +108,7 @@ impl Place {
 const NOTHING: Amo<u64> = Amo::Or(0);
 
 impl Model {
-    /// Returns what a rank is about to do, with the step done wrong.
+    /// Returns the pending operation of a rank, with the step mutated.
     pub(crate) fn mistaken_pending(&self, rank: &Rank, right: Pending) -> Pending {
         use Mistake::*;
         let Some(mistake) = self.mistake else { return right };
@@ -160,7 +160,7 @@ impl Model {
         }
     }
 
-    /// Returns what the rank's operation appears to have found, with the step done wrong.
+    /// Returns the value that the rank's operation appears to have found, with the step mutated.
     pub(crate) fn mistaken_result(&self, rank: &Rank, op: Op, found: u64) -> u64 {
         use Mistake::*;
         let Some(mistake) = self.mistake else { return found };

@@ -1,4 +1,4 @@
-//! What is searched: a lock, what its ranks do with it, and a step that may be done wrong.
+//! The subject of a search: a lock, the roles of its ranks, and a step that may be mutated.
 
 use crate::{
     mistake::Mistake,
@@ -14,9 +14,10 @@ pub enum Lock {
     Flat,
     /// `PackedLock`.
     Packed,
-    /// `BargingLock` where operations take time: its head is handed the lock.
+    /// `BargingLock` where operations take time: a releasing writer hands the lock to the head.
     Barging,
-    /// `BargingLock` where operations are over when they are posted: its head is woken to look.
+    /// `BargingLock` where operations complete as they are posted: a releasing writer wakes the
+    /// head, which then checks the lock itself.
     Passing,
     /// `WritersFirstLock`.
     WritersFirst,
@@ -44,7 +45,7 @@ impl Lock {
     }
 }
 
-/// What a rank does: it takes the lock, looks at the data or changes it, and releases the lock.
+/// The role of a rank: it takes the lock, looks at the data or changes it, and releases the lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// Takes the lock shared.
@@ -53,23 +54,23 @@ pub enum Role {
     Write,
 }
 
-/// What can be wrong in a run of a model.
+/// A violation that a run of a model may show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Violation {
-    /// A writer is inside together with another rank.
+    /// A writer is inside at the same time as another rank.
     Exclusion,
-    /// A rank inside sees an older version of the data than the last.
+    /// A rank inside sees a version of the data that is older than the last one.
     Missed {
         /// The version that the rank sees.
         version: u64,
-        /// The number of times that the data was written.
+        /// The number of writes to the data.
         writes: u64,
     },
     /// A word holds a value that the lock reports as corrupt.
     Corrupt {
-        /// Which.
+        /// The word.
         what: &'static str,
-        /// What it holds.
+        /// Its value.
         bits: u64,
     },
     /// No move is left, and this rank has not ended.
@@ -77,15 +78,15 @@ pub enum Violation {
         /// The first such rank.
         rank: usize,
     },
-    /// All ranks have ended, and a word is not at rest.
+    /// All ranks have ended, and a word does not have its rest value.
     Residue {
-        /// Which.
+        /// The word.
         word: &'static str,
-        /// What it holds.
+        /// Its value.
         bits: u64,
     },
-    /// The model has no room for something: a third node of a rank, or a second put of a rank to
-    /// the same word.
+    /// The capacity of the model is exceeded: by a third node of a rank, or by a second put of a
+    /// rank to the same word.
     NoRoom(&'static str),
 }
 
@@ -104,7 +105,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// A lock, what its ranks do with it, and the step that is done wrong, if any.
+/// A lock, the roles of its ranks, and the mutated step, if any.
 #[derive(Clone, Debug)]
 pub struct Model {
     pub(crate) lock: Lock,
@@ -121,7 +122,7 @@ impl Model {
     /// unless [set](Model::nodes) otherwise.
     ///
     /// # Panics
-    /// If there are no ranks or more than five, or other than one or two rounds.
+    /// If there are no ranks or more than five, or if `rounds` is neither 1 nor 2.
     pub fn new(lock: Lock, roles: &[Role], rounds: usize) -> Model {
         assert!((1..=MOST_RANKS).contains(&roles.len()), "{} ranks; 1 to {MOST_RANKS} have room", roles.len());
         assert!((1..=2).contains(&rounds), "{rounds} rounds; 1 or 2 have room: a rank has two nodes here");
@@ -132,7 +133,7 @@ impl Model {
     /// Sets the node of each rank, 0 or 1.
     ///
     /// # Panics
-    /// If there is not one node per rank, or a node is neither 0 nor 1.
+    /// If the number of nodes differs from the number of ranks, or a node is neither 0 nor 1.
     #[must_use]
     pub fn nodes(mut self, nodes: &[u8]) -> Model {
         assert!(
@@ -143,15 +144,15 @@ impl Model {
         self
     }
 
-    /// Returns the model with one step done wrong.
+    /// Returns the model with one mutated step.
     #[must_use]
     pub fn mistaken(mut self, mistake: Mistake) -> Model {
         self.mistake = Some(mistake);
         self
     }
 
-    /// Returns the model with writers that look so often whether the lock is free by now, before
-    /// they queue up, if they may barge in.
+    /// Sets the number of times that a writer checks whether the lock has become free before it
+    /// queues up, if writers may barge.
     #[must_use]
     pub fn looking(mut self, looks: u8) -> Model {
         if let Tables::Counted(table) = &mut self.tables {
@@ -170,7 +171,7 @@ impl Model {
         matches!(self.lock, Lock::Barging | Lock::Passing)
     }
 
-    /// Returns whether `me` passes through the words of its node.
+    /// Returns whether `me` uses the words of its node.
     pub(crate) fn has_level(&self, me: usize) -> bool {
         self.lock == Lock::Aggregated && self.nodes.iter().filter(|node| **node == self.nodes[me]).count() > 1
     }

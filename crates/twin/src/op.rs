@@ -1,4 +1,4 @@
-//! What a rank does next, and the outcome.
+//! A rank's next operation, and its outcome.
 
 use crate::words::Word;
 use rdma_fabric::Amo;
@@ -7,7 +7,7 @@ use std::fmt;
 /// One operation, or one access of a rank to its own memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
-    /// A remote atomic; finds the word's previous value.
+    /// A remote atomic; it returns the word's previous value.
     Atomic(Word, Amo<u64>),
     /// A remote get.
     Get(Word),
@@ -17,7 +17,7 @@ pub enum Op {
     Load(Word),
     /// Writing one of the rank's own words.
     Store(Word, u64),
-    /// Waiting until one of the rank's own words has another value than this.
+    /// Waiting until one of the rank's own words differs from this value.
     Watch(Word, u64),
 }
 
@@ -32,7 +32,7 @@ pub enum Flushed {
     All,
 }
 
-/// What a rank is about to do.
+/// The pending operation of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pending {
     /// The operation.
@@ -41,23 +41,23 @@ pub struct Pending {
     pub after: Flushed,
 }
 
-/// A move of the model: what happens next.
+/// A move of the model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Move {
-    /// A rank does what it is about to do.
+    /// A rank executes its pending operation.
     Step(usize),
     /// A rank's put to the head or the data arrives.
     Arrive(usize, Word),
 }
 
-/// What happened.
+/// The outcome of a move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Done {
-    /// The rank that did it.
+    /// The rank that made the move.
     pub rank: usize,
     /// The operation; `None` if a put arrived.
     pub op: Option<Op>,
-    /// The word it happened to.
+    /// The word that was accessed.
     pub word: Word,
     /// The value that was found, or that has arrived.
     pub bits: u64,

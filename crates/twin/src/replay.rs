@@ -1,4 +1,4 @@
-//! A run of the lock's own code, followed by the model.
+//! Runs of the lock's own code, followed in the model.
 
 use crate::{
     at_once,
@@ -23,18 +23,18 @@ pub enum Access {
     Load,
     /// The word's owner wrote it.
     Store,
-    /// The word's owner, waiting for it, looked at it.
+    /// The word's owner read it while waiting on it.
     Watch,
 }
 
-/// A step of the code that the model can't follow.
+/// A step of the code that the model cannot follow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
     /// The rank that made the step.
     pub rank: usize,
-    /// What the code did.
+    /// The step of the code.
     pub seen: String,
-    /// What the model would do.
+    /// The step that the model would make instead.
     pub instead: String,
 }
 
@@ -44,11 +44,12 @@ impl fmt::Display for Refused {
     }
 }
 
-/// A run of the code, followed so far in the model.
+/// A run of the code, with the model at the same point.
 #[derive(Clone, Debug)]
 pub struct Replay<'a> {
     model: &'a Model,
-    /// Where the model may be by now: one state, unless the run is followed [`Replay::at_once`].
+    /// The states in which the model may be: one, unless the replay was started by
+    /// [`Replay::at_once`].
     states: Vec<State>,
     at_once: bool,
 }
@@ -106,8 +107,8 @@ impl Seen {
     }
 }
 
-/// Makes the model post a rank's puts as soon as it can: posting changes no memory, so it is not
-/// observed.
+/// Makes the model post a rank's puts as soon as possible: posting changes no memory, so the replay
+/// does not observe it.
 fn post(model: &Model, state: &mut State, rank: usize) -> Result<(), Violation> {
     while let Some(Op::Put(..)) = model.pending(state, rank).map(|pending| pending.op) {
         model.take(state, Move::Step(rank)).1?;
@@ -121,10 +122,10 @@ impl<'a> Replay<'a> {
         Replay { model, states: vec![model.start()], at_once: false }
     }
 
-    /// Starts a replay of code whose operations are over when they are posted, in the initial
-    /// state. Such code takes short paths, on which it looks more often than its table, and leaves
-    /// out steps that nobody can notice; the source of `at_once.rs` lists them. So the model may be
-    /// in one of several states.
+    /// Starts a replay, in the initial state, of code whose operations complete as they are posted.
+    /// Such code takes short paths, which load words more often than its table does and omit steps
+    /// that no other rank can observe; the source of `at_once.rs` lists the differences. So the
+    /// model may be in one of several states.
     pub fn at_once(model: &'a Model) -> Self {
         Replay { at_once: true, ..Replay::new(model) }
     }
@@ -133,9 +134,9 @@ impl<'a> Replay<'a> {
     /// now.
     ///
     /// # Errors
-    /// If the model can't do the same now: the same operand at the same word with the same result.
-    /// A rank's loads of its own words that are no step of the model must find what the model's
-    /// memory holds.
+    /// If the model cannot make the same access now: the same operand at the same word with the
+    /// same result. A rank's loads of its own words that are not steps of the model must find the
+    /// value in the model's memory.
     pub fn see(&mut self, rank: usize, word: Word, access: Access, bits: u64) -> Result<(), Refused> {
         let seen = Seen { rank, word, access, bits };
         if !self.at_once {
@@ -158,15 +159,15 @@ impl<'a> Replay<'a> {
         self.states.len()
     }
 
-    /// Returns whether the model could continue from here.
+    /// Returns whether the model can continue from here.
     pub fn can_go_on(&self) -> bool {
         self.states.iter().any(|state| !self.model.moves(state).is_none())
     }
 
-    /// Checks that the model has ended too, when the code has.
+    /// Checks that the model has ended when the code has ended.
     ///
     /// # Errors
-    /// If it has not ended, or not properly.
+    /// If it has not ended, or has not ended properly.
     pub fn end(&self) -> Result<(), Violation> {
         let mut ends = self.states.iter().map(|state| self.model.end(state));
         let first = ends.next().unwrap_or(Ok(()));

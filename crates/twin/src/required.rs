@@ -1,11 +1,12 @@
-//! The jobs that the locks must be searched for.
+//! The jobs for which the locks must be searched.
 
 use crate::model::{Lock, Model, Role, Role::*};
 
-/// A job: what the ranks do, on which nodes, and how often.
+/// A job: the roles and nodes of the ranks, and the number of rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// The name: R and W count readers and writers, the factor is the number of rounds.
+    /// The name: R and W are followed by the numbers of readers and writers; the factor is the
+    /// number of rounds.
     pub name: &'static str,
     roles: &'static [Role],
     nodes: &'static [u8],
@@ -17,7 +18,7 @@ const fn case(name: &'static str, roles: &'static [Role], nodes: &'static [u8], 
 }
 
 impl Case {
-    /// The jobs that must be exhausted for each lock.
+    /// The jobs whose states must be exhausted for each lock.
     pub const REQUIRED: [Case; 4] = [
         case("R3W1x1", &[Read, Read, Read, Write], &[0, 0, 1, 1], 1),
         case("R2W2x2", &[Read, Read, Write, Write], &[0, 0, 1, 1], 2),

@@ -1,4 +1,4 @@
-//! Searching all states of a model, depth first.
+//! A depth-first search of all states of a model.
 
 use crate::{
     canonical,
@@ -43,31 +43,31 @@ pub struct Progress {
     pub depth: usize,
 }
 
-/// How a search ended.
+/// The outcome of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// All states were seen.
     Exhausted,
-    /// The limit of states was reached and others are left, or the caller asked to stop.
+    /// The limit on states was reached and unexplored states remain, or the caller asked to stop.
     Stopped,
-    /// Something is wrong after these moves.
+    /// A violation, and the moves that lead to it.
     Broken(Violation, Vec<String>),
 }
 
 /// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The number of states seen, where some [count as one](crate#states-that-count-as-one).
+    /// The number of states seen; equivalent states [count as one](crate#states-that-count-as-one).
     pub states: u64,
     /// The number of moves made from them.
     pub transitions: u64,
     /// The number of moves in the longest path taken from the initial state.
     pub longest: usize,
-    /// The number of proper ends.
+    /// The number of proper end states.
     pub ends: u64,
-    /// Whether all readers were inside together in some state.
+    /// Whether all readers were inside at the same time in some state.
     pub together: bool,
-    /// How it ended.
+    /// The outcome.
     pub verdict: Verdict,
 }
 
@@ -107,7 +107,7 @@ impl fmt::Debug for Search<'_> {
 struct Frame {
     state: State,
     left: Moves,
-    /// The move that led here.
+    /// The move that led to this state.
     by: Option<Move>,
 }
 
@@ -118,36 +118,36 @@ impl<'a> Search<'a> {
         Search { model, limit: u64::MAX, at_once: true, whole: false, watch, look: Box::new(|_| ()) }
     }
 
-    /// Stops at this many states. Each takes 17 to 34 bytes, and up to 51 while the set grows.
+    /// Stops at this number of states. Each takes 17 to 34 bytes, and up to 51 while the set grows.
     #[must_use]
     pub fn limit(mut self, states: u64) -> Self {
         self.limit = states;
         self
     }
 
-    /// Makes no move [at once](crate#what-happens-at-once): each becomes a transition of its own.
+    /// Makes no moves [at once](crate#what-happens-at-once): each becomes a separate transition.
     #[must_use]
     pub fn apart(mut self) -> Self {
         self.at_once = false;
         self
     }
 
-    /// Treats no two states [as one](crate#states-that-count-as-one). They are kept whole, in some
-    /// 500 bytes each.
+    /// Does not treat any two states [as one](crate#states-that-count-as-one). The set then stores
+    /// whole states of about 500 bytes each.
     #[must_use]
     pub fn whole(mut self) -> Self {
         self.whole = true;
         self
     }
 
-    /// Reports the progress to `watch` now and then, and stops if it says so.
+    /// Reports the progress to `watch` from time to time, and stops if it returns `Break`.
     #[must_use]
     pub fn watch(mut self, watch: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> Self {
         self.watch = Box::new(watch);
         self
     }
 
-    /// Passes each state to `look` once.
+    /// Calls `look` once for each state.
     #[must_use]
     pub fn look(mut self, look: impl FnMut(&State) + 'a) -> Self {
         self.look = Box::new(look);
@@ -173,7 +173,7 @@ impl<'a> Search<'a> {
         Ok(state)
     }
 
-    /// Searches all states of the model, or up to the first that is wrong.
+    /// Searches all states of the model, or until the first violation.
     pub fn run(mut self) -> Report {
         let classes = (!self.whole).then(|| canonical::classes(self.model));
         let mut fingerprints: HashSet<u128, Known> = HashSet::default();
@@ -250,7 +250,7 @@ impl<'a> Search<'a> {
         report.longest = report.longest.max(path.len() - 1);
     }
 
-    /// Returns what happens along a path, line by line.
+    /// Returns a description of a path, one line per move.
     fn told(&self, moves: &[Move]) -> Vec<String> {
         let mut lines = Vec::new();
         let Ok(mut state) = self.first(|done| lines.push(done.to_string())) else { return lines };
@@ -263,7 +263,7 @@ impl<'a> Search<'a> {
         lines
     }
 
-    /// Returns the shortest path to something wrong, if it is found before too many states.
+    /// Returns the shortest path to a violation, if it is found within the limit on states.
     fn shortest(&self) -> Option<Vec<Move>> {
         const STATES: usize = 300_000;
         let classes = canonical::classes(self.model);

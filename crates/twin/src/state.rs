@@ -1,11 +1,11 @@
-//! One moment of a model: the words, and the position of each rank.
+//! The state of a model: the words, and the position of each rank.
 
 use crate::{level::AtLevel, walk::Walk, words::Word};
 
 /// The largest number of ranks in a model.
 pub const MOST_RANKS: usize = 5;
 
-/// The position of a rank: what it does next.
+/// The position of a rank: its next step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Pc {
     End,
@@ -15,7 +15,7 @@ pub(crate) enum Pc {
     Look,
     /// Inside, about to put the next version.
     Write,
-    /// Going through the lock's steps.
+    /// Executing the lock's steps.
     Walk,
     Level(AtLevel),
 }
@@ -33,20 +33,20 @@ impl Pc {
     }
 }
 
-/// The steps that make a previously used node ready.
+/// The steps that renew a previously used node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Taking {
-    /// Checking whether a successor is still on its way to the node.
+    /// Checking whether a successor is still about to link itself to the node.
     Load,
     Clear,
-    /// Making the node ready too late, when it is already in its queue.
+    /// Renewing the node too late, when it is already in its queue.
     ClearLate,
 }
 
-/// The step that a node is taken for.
+/// The step that the node is taken for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Goal {
-    /// The step of the lock that comes next.
+    /// The next step of the lock.
     Walk,
     N8,
 }
@@ -65,7 +65,7 @@ pub(crate) struct Cell {
     pub(crate) next: u64,
 }
 
-/// The memory of one rank: what it remembers, and its own words.
+/// The memory of one rank: its local variables, and its own words.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rank {
     /// The words of its queue nodes: two of the lock or, for a reader of a lock that knows which
@@ -76,39 +76,39 @@ pub struct Rank {
     pub(crate) turns: [u8; 2],
     pub(crate) pc: Pc,
     pub(crate) goal: Goal,
-    /// The steps that it goes through.
+    /// The current acquisition or release.
     pub(crate) walk: Walk,
     /// The cell in use.
     pub(crate) cell: u8,
-    /// The number of rounds left, this one included.
+    /// The number of remaining rounds, including the current one.
     pub(crate) rounds: u8,
-    /// Whether another rank woke it.
+    /// Whether another rank woke this one.
     pub(crate) woken: bool,
-    /// Whether it has yet to clear its node's next word ([`Taking::ClearLate`]).
+    /// Whether it still has to clear its node's next word ([`Taking::ClearLate`]).
     pub(crate) late: bool,
     /// A link or node that it remembers; 0 if none.
     pub(crate) link: u64,
     /// A node to be woken; 0 if none.
     pub(crate) other: u64,
-    /// The count word with which it has entered, and the one that it has left behind last, where
-    /// writers barge.
+    /// Where writers barge: the count word with which the rank entered, and the one that its last
+    /// release left.
     pub(crate) word: u64,
     pub(crate) left: u64,
-    /// Its put to the head that has not arrived yet; 0 if none.
+    /// The rank's put to the head that has not arrived yet; 0 if none.
     pub(crate) head_put: u64,
-    /// Its put to the data that has not arrived yet; 0 if none.
+    /// The rank's put to the data that has not arrived yet; 0 if none.
     pub(crate) data_put: u8,
 }
 
-/// One moment of a model, as plain data: a copy is independent.
+/// The state of a model, as plain data: a copy is independent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct State {
-    /// The home's words.
+    /// The words of the home.
     pub(crate) home: [u64; 4],
     /// The two words of each node of the machine.
     pub(crate) level: [[u64; 2]; 2],
     pub(crate) data: u8,
-    /// The number of times that the data was written, as seen from outside.
+    /// The number of writes to the data so far, for the checks; no rank reads it.
     pub(crate) writes: u8,
     pub(crate) ranks: [Rank; MOST_RANKS],
 }
@@ -137,7 +137,7 @@ impl State {
         }
     }
 
-    /// Returns all shared words: the home's, and those of the machine's nodes.
+    /// Returns all shared words: those of the home and those of the machine's nodes.
     pub fn shared(&self) -> [u64; 8] {
         let [a, b] = self.level;
         let [c, r, t, h] = self.home;

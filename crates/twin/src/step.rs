@@ -1,21 +1,21 @@
-//! The moves that may happen next, and their effects.
+//! The moves that are possible next, and their effects.
 //!
 //! # What happens at once
-//! Some of a rank's moves can't be noticed by others, or can no longer be influenced by them.
-//! [`Model::settle`] makes them as soon as they are possible, and no order is lost by that: each
-//! commutes with whatever others do, stays possible until it is made, and makes nothing newly
-//! visible:
+//! Other ranks cannot observe some of a rank's moves, or can no longer influence them.
+//! [`Model::settle`] makes such moves as soon as they are possible. This does not lose any order,
+//! because each of them commutes with every step of other ranks, stays possible until it is made,
+//! and makes no change visible to others:
 //! * Posting a put; stores to the rank's own words of a node that is in no queue, or that only its
 //!   owner reads there.
 //! * Continuing after a wait: only its owner changes a wake word that says *granted*.
-//! * Loading a next word that names a successor: it has been written once, and is not written again
-//!   until its owner is done with it.
+//! * Loading a next word that names a successor: the word was written once, and is not written
+//!   again until its owner has finished with it.
 //! * Looking at the data. Its version changes only while a writer is inside, and if another rank is
-//!   there too, [`Violation::Exclusion`] is reported anyway.
-//! * The arrival of a put to the data that its writer flushes now: nobody else is inside to look.
+//!   inside as well, [`Violation::Exclusion`] is reported anyway.
+//! * The arrival of a put to the data that its writer is flushing: no other rank is inside to look.
 //!
-//! With [mistakes](crate::Mistake) this need not hold. Then fewer orders are tried, but what is
-//! found is still a run.
+//! With [mutations](crate::Mistake) these conditions need not hold. The search then tries fewer
+//! orders, but every path that it finds is still a run.
 
 use crate::{
     canonical,
@@ -57,7 +57,7 @@ impl Iterator for Moves {
 }
 
 impl Model {
-    /// Returns what `me` is about to do; `None` if it has ended.
+    /// Returns the pending operation of `me`; `None` if it has ended.
     pub fn pending(&self, s: &State, me: usize) -> Option<Pending> {
         let right = self.right(s, me)?;
         Some(if self.mistake.is_some() { self.mistaken_pending(&s.ranks[me], right) } else { right })
@@ -68,7 +68,7 @@ impl Model {
         canonical::fingerprint(self, &canonical::classes(self), s)
     }
 
-    /// Returns whether `me` can now do what it is about to do.
+    /// Returns whether the pending operation of `me` is possible now.
     pub fn can_step(&self, s: &State, me: usize) -> bool {
         self.pending(s, me).is_some_and(|pending| is_possible(s, me, &pending))
     }
@@ -83,8 +83,8 @@ impl Model {
         Moves(bits)
     }
 
-    /// Makes the move `next`, which must be possible. Returns what happened, and what is wrong
-    /// afterwards, if anything.
+    /// Makes the move `next`, which must be possible. Returns its outcome, and the violation that
+    /// it causes, if any.
     pub fn take(&self, s: &mut State, next: Move) -> (Done, Result<(), Violation>) {
         match next {
             Move::Arrive(rank, word) => {
@@ -125,7 +125,7 @@ impl Model {
         }
     }
 
-    /// Makes all moves that [happen at once](self), and passes each to `note`.
+    /// Makes all moves that [happen at once](self), and calls `note` for each.
     pub(crate) fn settle(&self, s: &mut State, mut note: impl FnMut(Done)) -> Result<(), Violation> {
         let mut me = 0;
         let mut quiet = 0;
@@ -163,8 +163,8 @@ impl Model {
         settled.then_some(Move::Step(me))
     }
 
-    /// Returns whether `me` is inside: from the moment it knows so until the operation that lets
-    /// others in.
+    /// Returns whether `me` is inside: from the moment it knows that it is until the operation that
+    /// admits others.
     fn is_inside(&self, s: &State, me: usize) -> bool {
         let by_level = self.second_is_levels(me) && self.has_level(me);
         match s.ranks[me].pc {
@@ -175,7 +175,7 @@ impl Model {
         }
     }
 
-    /// Checks that a writer is alone.
+    /// Checks that a writer is alone inside.
     fn exclusion(&self, s: &State) -> Result<(), Violation> {
         let (mut readers, mut writers) = (0, 0);
         for me in 0..self.ranks() {
@@ -189,12 +189,12 @@ impl Model {
         if writers > 1 || writers == 1 && readers > 0 { Err(Violation::Exclusion) } else { Ok(()) }
     }
 
-    /// Returns whether all readers are inside together.
+    /// Returns whether all readers are inside at the same time.
     pub(crate) fn all_readers_inside(&self, s: &State) -> bool {
         (0..self.ranks()).all(|me| self.roles[me] == Role::Write || self.is_inside(s, me))
     }
 
-    /// Checks that `s`, in which nothing can happen any more, is a proper end.
+    /// Checks that `s`, a state without further moves, is a proper end.
     pub(crate) fn end(&self, s: &State) -> Result<(), Violation> {
         if let Some(rank) = (0..self.ranks()).find(|me| s.ranks[*me].pc != Pc::End) {
             return Err(Violation::Deadlock { rank });
@@ -231,8 +231,8 @@ fn is_possible(s: &State, me: usize, pending: &Pending) -> bool {
         }
 }
 
-/// Returns whether a load that finds `bits` in the rank's own next word finds the same whenever it
-/// is made.
+/// Returns whether a load that finds `bits` in the rank's own next word would find the same value
+/// at any later time.
 fn is_final(pc: Pc, bits: u64) -> bool {
     match pc {
         Pc::Take(Taking::Load) => bits != PASSED,

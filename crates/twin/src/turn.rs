@@ -1,4 +1,4 @@
-//! A rank's turn, as far as it is common to all locks: rounds, the data, taking a node, waking.
+//! A rank's turn, the part that is common to all locks: rounds, the data, taking a node, waking.
 
 use crate::{
     level::AtLevel,
@@ -17,12 +17,12 @@ pub(crate) struct Turn<'a> {
     pub(crate) me: usize,
 }
 
-/// The result of a call that ends a step.
+/// The result of a function that ends a step.
 pub(crate) type StepResult = Result<(), Violation>;
 
 /// Returns the operation that wakes the node named by `bits`.
 pub(crate) fn wake(model: &Model, bits: u64, of_level: bool) -> Op {
-    // Only nodes that were decoded are woken.
+    // Only nodes that were decoded are woken, so the conversion cannot fail.
     let id = Id::of(bits, model.ranks()).expect("a node");
     let cell = if of_level { 1 } else { id.slot() };
     let word = Word::Wake(id.rank() as u8, cell);
@@ -58,14 +58,14 @@ impl Model {
         Turn { model: self, s, me }
     }
 
-    /// Returns the node that `me` uses, as words name it.
+    /// Returns the name of the node that `me` uses, as it is stored in words.
     pub(crate) fn own_id(&self, s: &State, me: usize) -> u64 {
         let rank = &s.ranks[me];
         let slot = if self.second_is_levels(me) { 0 } else { rank.cell };
         Id::new(me, slot, rank.turn()).bits()
     }
 
-    /// Returns what `me` is about to do according to the lock; `None` if it has ended.
+    /// Returns the pending operation of `me` according to the lock; `None` if it has ended.
     pub(crate) fn right(&self, s: &State, me: usize) -> Option<Pending> {
         let rank = &s.ranks[me];
         let now = |op| Some(Pending { op, after: Flushed::Nothing });
@@ -151,7 +151,7 @@ impl Turn<'_> {
         let rank = self.rank();
         match taking {
             Taking::Load if found == PASSED => {
-                // A successor is on its way to the first node; the second was never used.
+                // A successor is about to link itself to the first node; the second was never used.
                 if levels || rank.cell != 0 || rank.slots[1] != Slot::Fresh {
                     return Err(Violation::NoRoom("a third node of a rank"));
                 }

@@ -1,4 +1,4 @@
-//! The locks' own tables of steps ([`rma_lock::steps`]), as a rank of a model goes through them.
+//! The locks' own tables of steps ([`rma_lock::steps`]), executed by a rank of a model.
 
 use crate::{
     mistake::Mistake,
@@ -27,7 +27,7 @@ pub(crate) enum Walk {
     Fair(FairSteps),
 }
 
-/// The table that a lock's ranks go through.
+/// The table that the ranks of a lock execute.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tables {
     Counted(CountedTable),
@@ -81,7 +81,7 @@ impl Walk {
         if let Walk::Fair(steps) = self { Some(steps.at) } else { None }
     }
 
-    /// Returns whether it is a release that has let nobody in yet.
+    /// Returns whether this is a release that has not admitted another rank yet.
     pub(crate) fn still_inside(&self, role: Role) -> bool {
         match self {
             Walk::None => false,
@@ -106,7 +106,7 @@ impl Walk {
         }
     }
 
-    /// Returns a number for everything but the nodes that it names, and these.
+    /// Returns a number that encodes everything but the named nodes, and the names of these nodes.
     pub(crate) fn parts(&self) -> (u64, [u64; NAMES], u64) {
         let bits = |node: Option<NodeId>| node.map_or(0, NodeId::bits);
         let mut nameless = *self;
@@ -134,7 +134,7 @@ impl Walk {
     }
 }
 
-/// The most nodes that a walk names.
+/// The largest number of nodes that a walk names.
 pub(crate) const NAMES: usize = 7;
 
 fn word(word: steps::Word) -> Word {
@@ -147,7 +147,8 @@ fn word(word: steps::Word) -> Word {
 }
 
 impl Model {
-    /// Returns what `me` is about to do, once what is flushed before has arrived.
+    /// Returns the pending operation of `me`, after the puts that are flushed before it have
+    /// arrived.
     pub(crate) fn walks(&self, rank: &Rank, me: usize) -> Option<Pending> {
         let mut walk = rank.walk;
         let after = self.flush(&mut walk);
@@ -167,7 +168,7 @@ impl Model {
         Some(Pending { op, after })
     }
 
-    /// Goes past a flush, and returns what it waits for.
+    /// Skips a flush, and returns the puts that it waits for.
     pub(crate) fn flush(&self, walk: &mut Walk) -> Flushed {
         let after = match self.tables.pending(walk) {
             Some(steps::Op::FlushData) => Flushed::All,
@@ -186,7 +187,7 @@ impl Turn<'_> {
         let (lock, role, barges) = (self.model.lock, self.role(), self.model.barges());
         let left = std::mem::take(&mut self.rank().left);
         self.rank().walk = match (lock, role) {
-            // Whoever has handed the lock over lines up.
+            // A writer that has handed the lock over lines up.
             (_, Role::Write) if barges && left & WRITER_ACTIVE != 0 => Walk::Counted(CountedSteps::line_up()),
             (_, Role::Write) if barges => Walk::Counted(CountedSteps::barge(false, left)),
             (Lock::Fair, Role::Read) => Walk::Fair(FairSteps::acquire(Class::Reader, false)),
@@ -258,7 +259,7 @@ impl Turn<'_> {
         let walk = &mut self.s.ranks[me].walk;
         model.flush(walk);
         let op = model.tables.pending(walk);
-        // How it was woken.
+        // The kind of the wake-up.
         let found = if let Some(steps::Op::Wait(_)) = op { found & 0xff } else { found };
         model.tables.resume(walk, found)?;
         if let Some(steps::Op::Retire(_) | steps::Op::GiveBack(_)) = op {
@@ -269,7 +270,7 @@ impl Turn<'_> {
 }
 
 impl Model {
-    /// Returns the node that a mistaken rank remembers after a step.
+    /// Returns the node that a mutated rank remembers after a step.
     pub(crate) fn remembers(&self, walk: &Walk, found: u64) -> Option<u64> {
         let Walk::Counted(steps) = walk else { return None };
         match (self.mistake, steps.at) {

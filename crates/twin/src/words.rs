@@ -15,12 +15,12 @@ pub enum Word {
         /// The word.
         word: u8,
     },
-    /// The word on which a rank waits, in one of its two cells: two nodes of the lock, or, for a
+    /// The word on which a rank waits, in one of its two cells: two nodes of the lock or, for a
     /// reader of [`crate::Lock::Aggregated`], one of the lock and one of its level.
     Wake(u8, u8),
-    /// What a cell's queue node says about its neighbours.
+    /// The link of a cell's queue node to its neighbours.
     Next(u8, u8),
-    /// A version number at some rank: the number of times that the data was written.
+    /// A version number at some rank: the number of writes to the data.
     Data,
 }
 
@@ -30,10 +30,10 @@ pub(crate) const COUNT: Word = Word::Home(0);
 pub(crate) const READERS: Word = Word::Home(1);
 /// The first node of the queue of writers.
 pub(crate) const HEAD: Word = Word::Home(3);
-/// The number of a node's ranks that are inside or on their way, and whether the lock is held for
+/// The number of a node's ranks that are inside or about to enter, and whether the lock is held for
 /// them.
 pub(crate) const LEVEL_COUNT: u8 = 0;
-/// The stack of a node's ranks that wait for the lock to be held for them.
+/// The stack of a node's ranks that wait until the lock is held for them.
 pub(crate) const LEVEL_WAITING: u8 = 1;
 
 pub(crate) const WRITER_INTERESTED: u64 = 1;
@@ -43,7 +43,7 @@ pub(crate) const READERS_WAIT: u64 = 1 << 31;
 /// In a level's count: the lock is held for all that are counted.
 pub(crate) const HELD: u64 = 1;
 
-/// Left in a next word: a rank that links itself there is first.
+/// The mark in a next word: a rank that links itself there is the first.
 pub(crate) const PASSED: u64 = u64::MAX;
 /// In a link: the successor writes (fair lock).
 pub(crate) const WRITES: u64 = 1 << 32;
@@ -52,7 +52,7 @@ pub(crate) const INSIDE: u64 = 1 << 33;
 
 const RANK: u32 = 2;
 const TURN: u32 = 28;
-/// The number of turns after which they repeat.
+/// The number of turns after which turn numbers repeat.
 pub(crate) const TURNS: u8 = 16;
 
 pub(crate) const BLOCKED: u64 = 0;
@@ -67,8 +67,8 @@ impl Id {
         Id(u32::from(turn % TURNS) << TURN | (rank as u32 + 1) << RANK | u32::from(slot))
     }
 
-    /// Returns the node named by `bits`; `None` if they name no node of this many ranks with two
-    /// nodes each.
+    /// Returns the node named by `bits`; `None` if they do not name a node of this number of ranks
+    /// with two nodes each.
     #[inline]
     pub(crate) fn of(bits: u64, ranks: usize) -> Option<Id> {
         let id = Id(u32::try_from(bits).ok()?);
@@ -76,7 +76,7 @@ impl Id {
         (owner >= 1 && owner as usize <= ranks && id.slot() < 2).then_some(id)
     }
 
-    /// Returns the node named by `bits` like [`Id::of`]; `None` for a word that names nobody.
+    /// Returns the node named by `bits` like [`Id::of`]; `None` for a word that is 0.
     ///
     /// # Errors
     /// If the lock would report the word as corrupt.
@@ -109,7 +109,7 @@ pub(crate) fn wake_word(wait: u64, turn: u8) -> u64 {
     u64::from(turn % TURNS) << 48 | wait
 }
 
-/// Returns the turn that a wake word is in.
+/// Returns the turn of a wake word.
 pub(crate) fn turn_of(wake: u64) -> u8 {
     (wake >> 48) as u8
 }

@@ -1,7 +1,7 @@
-//! The table of asynchronous communications: what is under way, by the ids that the program gave.
+//! The table of asynchronous communications: those in progress, by the ids that the program gave.
 //!
-//! An id is a number of the program's choice. Several communications may have one; waiting for an
-//! id waits for all of them, and ids that nothing has are ignored (XcalableMP 1.4, `wait_async`).
+//! An id is a number of the program's choice. Several communications may share one; waiting for an
+//! id waits for all of them, and unused ids are ignored (XcalableMP 1.4, `wait_async`).
 
 use crate::{
     NodeSet, Result,
@@ -90,7 +90,7 @@ impl Entry {
 }
 
 impl Drop for Entry {
-    /// Gives a schedule back to its array, in whatever state it is.
+    /// Gives a schedule back to its array, in any state.
     fn drop(&mut self) {
         if let Work::Reflect(schedule, kept, at) = &mut self.work
             && let Some(schedule) = schedule.take()

@@ -1,11 +1,11 @@
-//! Why a call failed.
+//! The errors of calls.
 
 use crate::{mapping::MappingError, plan::PlanError};
 use prdma_offload::{LayoutError, PrdmaError};
 use rdma_fabric::{FabricError, Rank};
 use rma_lock::WindowError;
 
-/// A call that did not do what it was asked to.
+/// A call that failed or was refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum XmpError {
@@ -41,7 +41,7 @@ pub enum XmpError {
         /// The node set that executes the call.
         executing: String,
     },
-    /// Nodes gave different arguments to a call that all of them make; nothing was moved.
+    /// Nodes gave different arguments to a global call; nothing was moved.
     #[error("nodes gave different {what}; all of them must give the same")]
     Disagreement {
         /// The argument.
@@ -50,7 +50,7 @@ pub enum XmpError {
     /// A reflect touches cells that another one of the same array moves; nothing was moved.
     #[error("asynchronous communication {id} moves some of the same cells: wait for it first")]
     InFlight {
-        /// The id of the communication that is under way.
+        /// The id of the communication in progress.
         id: u64,
     },
     /// A call failed at another node.
@@ -85,7 +85,7 @@ pub enum XmpError {
     NoTransport {
         /// The name.
         name: String,
-        /// The names that there are.
+        /// The existing names.
         known: String,
     },
 }

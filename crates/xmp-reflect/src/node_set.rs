@@ -40,15 +40,15 @@ use std::hash::DefaultHasher;
 pub struct NodeSet {
     pub(crate) group: Group,
     nodes: Nodes,
-    /// Communications under way, by id.
+    /// Communications in progress, by id.
     pub(crate) table: Table,
-    /// The transport of reflects that name none.
+    /// The transport of reflects without an explicit transport.
     pub(crate) transport: Transport,
 }
 
 impl NodeSet {
-    /// Arranges a group of ranks. The transport of reflects that name none is that of the variable
-    /// [`Transport::VARIABLE`], if it is set, and [`Transport::Auto`] otherwise.
+    /// Arranges a group of ranks. The transport of reflects without an explicit one is that of the
+    /// variable [`Transport::VARIABLE`], if it is set, and [`Transport::Auto`] otherwise.
     ///
     /// # Errors
     /// [`XmpError::NodeSet`] if there are not as many nodes as ranks, [`XmpError::NoTransport`].
@@ -59,7 +59,7 @@ impl NodeSet {
         Ok(NodeSet { group, nodes, table: Table::default(), transport: Transport::of_environment()? })
     }
 
-    /// Returns this set, with a transport for reflects that name none.
+    /// Returns this set, with a transport for reflects without an explicit one.
     #[must_use]
     pub fn with_transport(self, transport: Transport) -> Self {
         NodeSet { transport, ..self }
@@ -102,8 +102,8 @@ impl NodeSet {
         self.array_through(self.fabric(), mapping)
     }
 
-    /// Makes an array like [`NodeSet::array`], with memory that is allocated through another handle of
-    /// this rank: one that a layer watches, for instance, or one that none does.
+    /// Makes an array like [`NodeSet::array`], with memory that is allocated through another handle
+    /// of this rank: one that a layer observes, for instance, or one that none does.
     ///
     /// # Errors
     /// As [`NodeSet::array`].
@@ -124,7 +124,8 @@ impl NodeSet {
         Err(XmpError::OtherNodes { array: name(mapping.nodes()), executing: name(&self.nodes) })
     }
 
-    /// Checks that all nodes have come here without an error, and with equal arguments. Collective.
+    /// Checks that all nodes have reached this call without an error, and with equal arguments.
+    /// Collective.
     ///
     /// # Errors
     /// The error of this node; [`XmpError::ElsewhereFailed`] where only another one has one;
@@ -132,7 +133,7 @@ impl NodeSet {
     pub(crate) async fn agree<T>(&mut self, what: &'static str, arguments: impl Hash, mine: Result<T>) -> Result<T> {
         let mut hasher = DefaultHasher::new();
         arguments.hash(&mut hasher);
-        // 0 and the greatest number stand for errors.
+        // 0 and the greatest number represent errors.
         let hash = hasher.finish().clamp(1, u64::MAX - 1);
         let (most, least) = if mine.is_ok() { (hash, !hash) } else { (u64::MAX, u64::MAX) };
         let most = self.group.greatest(most).await?;

@@ -1,4 +1,4 @@
-//! What an unchanged schedule allocates: nothing. A program of its own, because counting needs an
+//! An unchanged schedule allocates nothing. A program of its own, because counting needs an
 //! allocator that touches every page.
 
 use checks::jobs::threads;
@@ -34,7 +34,7 @@ async fn program(fabric: Fabric) -> ProgramResult<Vec<u64>> {
 #[test]
 fn an_unchanged_schedule_allocates_nothing() {
     let [first, second, third] = threads(1).run(&program).unwrap()[0][..] else { panic!("three counts") };
-    // The first call of `reflect` makes a schedule, and the first put remembers where it goes.
+    // The first call of `reflect` makes a schedule, and the first put caches its destination.
     assert!(first > 0, "counting works");
     assert_eq!((second, third), (0, 0));
 }

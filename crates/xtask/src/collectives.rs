@@ -1,23 +1,23 @@
-//! `cargo xtask collectives`: what collectives take by software and by hardware, in virtual time, from
-//! which `fmpl::Table::measured` is made; and how much memory a communicator takes at each rank.
+//! `cargo xtask collectives`: the time of collectives by software and by hardware, in virtual time,
+//! from which `fmpl::Table::measured` is made; and the memory of a communicator at each rank.
 
 use crate::page;
 use clap::Args;
 use comfy_table::Table;
 use fmpl::{Algorithm, Choice, Collective, Communicator, Fmpl, Memory, Op, Options as FmplOptions, Rule};
 use rdma_fabric::{Fabric, ProgramResult};
-use std::{error::Error, fs, io::Write, path::PathBuf, process::ExitCode};
+use std::{error::Error, io::Write, path::PathBuf, process::ExitCode};
 use tofu2_sim::virt::{Job, Platform};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Rewrite the parts of this page that the tables stand in.
+    /// Write the tables into this file, in place of earlier ones.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
-    /// The sizes of the jobs whose memory is told, instead of times.
+    /// Report the memory of jobs of these sizes, instead of times.
     #[arg(long, value_name = "RANKS", num_args = 1..)]
     memory: Vec<usize>,
-    /// Jobs of two members with two lengths: shows that everything works.
+    /// Jobs of two members with two lengths: a smoke test.
     #[arg(long, conflicts_with_all = ["markdown", "memory"])]
     quick: bool,
 }
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         Some(path) => {
             let tables = tables.into_iter().map(|(title, table)| format!("{title}:\n\n{}\n", page::markdown(table)));
             let text = tables.collect::<Vec<_>>().join("\n");
-            fs::write(path, page::rewritten(&fs::read_to_string(path)?, page::measured(name), &text)?)?;
+            page::Part::of(path, name)?.write(&text)?;
         }
         None => {
             for (title, table) in tables {
@@ -110,7 +110,7 @@ fn time(
             Collective::Reduce => comm.reduce(&span, Op::Sum, root).await,
             Collective::Allreduce => comm.allreduce(&span, Op::Sum).await,
         };
-        // Everybody meets everybody it will need.
+        // Connects every member to every peer that it will need.
         for root in 0..members {
             once(world, root).await?;
         }
@@ -128,8 +128,8 @@ fn time(
     Ok(run.outs.into_iter().max().unwrap_or(0) as f64 / 1e6)
 }
 
-/// Tells how much memory the world's communicator takes at a rank after one collective of each kind,
-/// in large jobs after a barrier.
+/// Returns the memory of the world's communicator at a rank after one collective of each kind, in
+/// large jobs after a barrier.
 fn memory(sizes: &[usize]) -> Result<Table, Box<dyn Error>> {
     let mut table = Table::new();
     table.set_header(["machine", "ranks", "areas", "an area", "staging", "peers met, at most", "kept for them"]);
@@ -144,7 +144,7 @@ fn memory(sizes: &[usize]) -> Result<Table, Box<dyn Error>> {
                 let fmpl = Fmpl::init(&fabric).await?;
                 let world = fmpl.world();
                 world.barrier().await?;
-                // What all ranks of a large job keep of their peers is more than this machine has.
+                // The peer data of all ranks of a large job would exceed this machine's memory.
                 if ranks <= 10_000 {
                     let span = world.buffer::<i32>(100)?;
                     world.broadcast(&span, 0).await?;

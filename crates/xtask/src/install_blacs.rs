@@ -1,5 +1,5 @@
-//! `cargo xtask install-blacs`: the libraries of the crate `blacs-c`, their header and what
-//! `pkg-config` wants to know, below one directory.
+//! `cargo xtask install-blacs`: installs the libraries of the crate `blacs-c`, their header and
+//! their `pkg-config` file below one directory.
 
 use clap::Args;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use std::{
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Where to: DIR/lib, DIR/include, DIR/lib/pkgconfig.
+    /// Directory to install to: DIR/lib, DIR/include, DIR/lib/pkgconfig.
     #[arg(long, value_name = "DIR")]
     prefix: PathBuf,
     /// Make Fortran's INTEGER and C's blacs_int 8 bytes long.
@@ -41,7 +41,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Copies a file. What was there before is replaced and not overwritten: it may be in use.
+/// Copies a file. An existing file is replaced and not overwritten: it may be in use.
 fn install(file: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
     let to = folder.join(file.file_name().ok_or("a library without a name")?);
     let _ = fs::remove_file(&to);
@@ -50,11 +50,11 @@ fn install(file: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What Cargo has built.
+/// The products of Cargo's build.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Built {
     libraries: Vec<PathBuf>,
-    /// The linker's options for what the static library needs.
+    /// The linker's options for the dependencies of the static library.
     needed: String,
 }
 

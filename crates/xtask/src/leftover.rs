@@ -1,4 +1,4 @@
-//! Processes of a run, wherever its launcher has put them: they have a variable of their own in the
+//! Processes of a run, independent of their parents: they have a variable of their own in the
 //! environment.
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -7,14 +7,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The variable's name. Its value is another one for each run.
+/// The variable's name. Its value is different for each run.
 pub(crate) const VARIABLE: &str = "ONESIDED_XTASK_RUN";
 
-/// How long processes of a run that is over may take to end by themselves: the coordinator ends
+/// The time that processes of a completed run may take to end by themselves: the coordinator ends
 /// after the ranks.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Returns another value for each run of each process.
+/// Returns a different value for each run of each process.
 pub(crate) fn mark(run: usize) -> String {
     format!("{}-{run}", process::id())
 }
@@ -23,7 +23,7 @@ pub(crate) fn mark(run: usize) -> String {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Process {
     pub(crate) pid: Pid,
-    /// The rank that a launcher of this project made of it.
+    /// The rank that a launcher of this project assigned to it.
     pub(crate) rank: Option<u32>,
 }
 
@@ -50,8 +50,8 @@ pub(crate) fn with_mark(mark: &str) -> Vec<Process> {
     marked.collect()
 }
 
-/// Waits until no process of the run is left, and kills those that are still there after a while.
-/// Returns how many that were.
+/// Waits until no process of the run is left, and kills the remaining ones after a while. Returns
+/// the number of processes killed.
 pub(crate) fn end(mark: &str, at_once: bool) -> usize {
     end_within(mark, if at_once { Duration::ZERO } else { GRACE })
 }
@@ -68,7 +68,7 @@ pub(crate) fn end_within(mark: &str, grace: Duration) -> usize {
     kill(mark)
 }
 
-/// Kills the processes of a run, also those that start others meanwhile; returns how many there were.
+/// Kills the processes of a run, also those that start others meanwhile; returns their number.
 pub(crate) fn kill(mark: &str) -> usize {
     let mut stopped = 0;
     loop {

@@ -1,8 +1,9 @@
 //! `cargo xtask long-transfers`: puts and gets around every size limit, on every provider, with
 //! real memory.
 //!
-//! The limits: what a Tofu2 command moves (2^24 - 1 bytes), what a system call moves (2^31 - 4096),
-//! what 31 and 32 bits count. Most bytes are zeros; those around the limits are marked.
+//! The limits: the largest transfer of a Tofu2 command (2^24 - 1 bytes), of a system call (2^31 -
+//! 4096), and the ranges of 31 and 32 bits. Most bytes are zeros; those around the limits are
+//! marked.
 
 use clap::Args;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, RemoteAddr};
@@ -23,7 +24,7 @@ pub(crate) struct Options {
     /// Only the lengths around the first limit, some 17 MB.
     #[arg(long, conflicts_with = "length")]
     quick: bool,
-    /// Be a rank: memory that existed before.
+    /// Run as a rank: memory that existed before.
     #[arg(long, hide = true)]
     existing: bool,
 }
@@ -68,7 +69,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
 type Provider = fn(usize, bool) -> Result<(), Box<dyn Error>>;
 const PROVIDERS: [(&str, Provider); 3] = [("threads", threads), ("processes", processes), ("virt", virt)];
 
-/// Returns the room for the longest region and what comes with it.
+/// Returns the size of a segment for the longest region and its metadata.
 fn segment(len: usize) -> usize {
     len + (1 << 20)
 }
@@ -158,7 +159,7 @@ async fn there_and_back(fabric: &Fabric, world: &mut Group, whole: RemoteAddr, l
     Ok(world.barrier().await?)
 }
 
-/// Checks that every marked byte, and the unmarked ones next to it, are as they were put.
+/// Checks that every marked byte, and the unmarked ones next to it, have the values that were put.
 fn check(len: usize, byte: impl Fn(usize) -> ProgramResult<u8>) -> ProgramResult<()> {
     let marks = marks(len);
     for (number, &mark) in marks.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `cargo xtask …`: what is too heavy for `cargo test`, or needs tools that not every machine has.
+//! `cargo xtask …`: tasks that are too heavy for `cargo test`, or need tools that not every machine has.
 
 mod bench;
 #[cfg(target_os = "linux")]
@@ -43,11 +43,10 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Measure what operations of the shared-memory fabric cost, beside what the machine itself
-    /// allows.
+    /// Measure the cost of operations of the shared-memory fabric, beside the limits of the machine itself.
     #[cfg(target_os = "linux")]
     Bench(bench::Options),
-    /// Be one rank of a measurement.
+    /// Run as one rank of a measurement.
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     BenchRank(bench::RankOptions),
@@ -63,7 +62,7 @@ enum Task {
     /// holder was killed.
     #[cfg(target_os = "linux")]
     BenchNamed(bench::named::Options),
-    /// Be one process that takes such a lock.
+    /// Run as one process that takes such a lock.
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     BenchNamedWorker(bench::named::WorkerOptions),
@@ -71,22 +70,21 @@ enum Task {
     /// time.
     #[cfg(target_os = "linux")]
     BenchPeers(bench::peers::Options),
-    /// Be one rank that contends for a lock.
+    /// Run as one rank that contends for a lock.
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     BenchLocksRank(bench::contention::RankOptions),
-    /// Measure collectives of messages by software and by hardware, in virtual time; or tell how much
-    /// memory a communicator takes.
+    /// Measure collectives of messages by software and by hardware, in virtual time; or report the memory of a
+    /// communicator.
     #[cfg(target_os = "linux")]
     Collectives(collectives::Options),
-    /// Move more bytes at once than every limit, on every provider. Takes some 11 GiB of memory, or
-    /// skips what it can't.
+    /// Move more bytes at once than every limit, on every provider. Takes some 11 GiB of memory; lengths for which
+    /// there is not enough are skipped.
     #[cfg(target_os = "linux")]
     LongTransfers(long_transfers::Options),
     /// Run the tests of thread ranks under Miri.
     Miri(nightly::MiriOptions),
-    /// Measure how soon the others know that a rank was killed, or are inside the lock that it
-    /// held.
+    /// Measure the time until the other ranks know that a rank was killed, or enter the lock that it held.
     Death(suite::DeathOptions),
     /// Explore the locks, and exchanges without queues, under every delivery order, right and with
     /// each of their steps done wrong.
@@ -100,7 +98,7 @@ enum Task {
     /// Kill ranks and launchers at random moments of the conformance cases; or ranks that use the
     /// lock that survives them.
     Kill(suite::KillOptions),
-    /// Write the capability matrix of the contract's page anew.
+    /// Rewrite the capability matrix of the contract's page.
     Matrix,
     /// Run the examples as programs of several nodes of this machine, over each provider of libfabric
     /// and by each launcher that is installed here.
@@ -109,27 +107,26 @@ enum Task {
     /// Run the quick form of every measuring and checking command that needs nothing to be built.
     #[cfg(target_os = "linux")]
     Quick(quick::Options),
-    /// Explore random programs with and without the explorer's shortcuts, all that there are: they
-    /// end in the same ways.
+    /// Explore all random programs with and without the explorer's reduction: they end in the same ways.
     Reduction,
     /// Run the tests of shared memory, processes included, under AddressSanitizer.
     Sanitize(nightly::SanitizeOptions),
     /// Type-check the library crates for every target they support.
     Targets(targets::Options),
-    /// Kill, signal, starve and misuse programs of every system, and count what hangs, leaks, ends with
-    /// a wrong code or fails without a name.
+    /// Kill, signal, starve and misuse programs of every system, and count hangs, leaks, wrong exit codes and errors
+    /// without a name.
     #[cfg(target_os = "linux")]
     Torture(torture::Options),
-    /// Take limits upon itself and execute a command.
+    /// Apply limits to this process and execute a command.
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     TortureLimit(torture::LimitOptions),
-    /// Measure what the transports of a reflect take, by threads of this machine and in virtual time.
+    /// Measure the time of the transports of a reflect, by threads of this machine and in virtual time.
     #[cfg(target_os = "linux")]
     Transports(transports::Options),
     /// Search the explicit-state models of the locks with queues to the last state.
     Twin(twin::Options),
-    /// Write docs/evidence/unsafe.md: every use of unsafe, and why it is sound.
+    /// Write target/evidence/unsafe.md: every use of unsafe, and why it is sound.
     UnsafeTable(unsafe_table::Options),
 }
 

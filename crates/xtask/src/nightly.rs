@@ -4,13 +4,13 @@
 //! Miri interprets the program and reports undefined behaviour: accesses outside an allocation,
 //! data races, wrong provenance. Its weak-memory emulation, which is on, gives relaxed loads old
 //! values as an Arm machine may. Under Miri, shared memory is accessed in its portable form
-//! (`rdma-fabric/src/access/portable.rs`); the assembly is out of its reach. With many seeds it
-//! tries as many interleavings.
+//! (`rdma-fabric/src/access/portable.rs`); Miri cannot check the assembly. With many seeds it tries
+//! as many interleavings.
 //!
-//! AddressSanitizer finds accesses outside an allocation, to one that was freed, and beyond what a
-//! frame or a global has; and what is never freed. Unlike Miri it runs the assembly forms of
-//! access, memory files and processes, at a few times their cost; but it sees neither what the
-//! assembly itself accesses nor data races, and a mapped file is one allocation to it.
+//! AddressSanitizer finds accesses outside an allocation, to one that was freed, and beyond the
+//! bounds of a stack or global variable; and leaks. Unlike Miri it runs the assembly forms of
+//! access, memory files and processes, at a few times their cost; but it detects neither the
+//! accesses of the assembly itself nor data races, and a mapped file is one allocation to it.
 
 use clap::Args;
 use std::{
@@ -58,7 +58,7 @@ pub(crate) fn miri(options: &MiriOptions) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// Runs each of `programs` whose name contains `filter`, by a cargo that is `set_up` for it, and
-/// prints how long each took.
+/// prints the time of each.
 fn each(
     programs: &[(&str, &[&str])],
     filter: Option<&str>,
@@ -126,7 +126,8 @@ pub(crate) fn sanitize(options: &SanitizeOptions) -> Result<ExitCode, Box<dyn Er
     each(&SANITIZED, options.filter.as_deref(), |cargo| {
         cargo.args(["+nightly", "test", "--target", TARGET, "--target-dir", "target/sanitize"]);
         cargo.env("RUSTFLAGS", "-Zsanitizer=address -Cforce-frame-pointers=yes").env("CARGO_INCREMENTAL", "0");
-        // Memory of ranks that are killed, and what lives as long as its process, are not leaks.
+        // Memory of ranks that are killed, and memory that lives as long as its process, are not
+        // leaks.
         cargo.env("ASAN_OPTIONS", "detect_leaks=0:detect_stack_use_after_return=1");
     })
 }

@@ -7,7 +7,6 @@ use std::{
     env,
     error::Error,
     fs,
-    path::Path,
     process::{self, Command, ExitCode},
     time::SystemTime,
 };
@@ -15,7 +14,7 @@ use std::{
 type Outcome = Result<ExitCode, Box<dyn Error>>;
 
 /// Runs the test `name` of a package's target `test`, or all tests of a module (`name::`), with
-/// these environment variables. Shows what it prints, and returns its exit code.
+/// these environment variables. Shows its output, and returns its exit code.
 fn run_of(package: &str, test: &str, name: &str, environment: &[(&str, String)]) -> Outcome {
     let mut cargo = Command::new("cargo");
     cargo.args(["test", "--quiet", "--package", package, "--test", test]);
@@ -37,8 +36,8 @@ fn conformance(name: &str, environment: &[(&str, String)]) -> Outcome {
     run_of("onesided", "it", &format!("conformance::{name}"), environment)
 }
 
-/// Runs a test of `rma-lock`'s killed processes; if it passes and `write` is asked for, its table
-/// goes into the `section` of `docs/evidence/kills.md`.
+/// Runs a test of `rma-lock`'s killed processes; if it passes and `write` is set, writes its table
+/// to the `section` of `target/evidence/kills.md`.
 fn killed(name: &str, mut environment: Vec<(&str, String)>, section: &str, write: bool) -> Outcome {
     let table = env::temp_dir().join(format!("onesided-killed-{}.md", process::id()));
     environment.push(("KILLED_TABLE", table.display().to_string()));
@@ -46,10 +45,8 @@ fn killed(name: &str, mut environment: Vec<(&str, String)>, section: &str, write
     let found = fs::read_to_string(&table);
     let _ = fs::remove_file(&table);
     if write && code == ExitCode::SUCCESS {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/evidence/kills.md");
-        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        fs::write(&path, page::rewritten(&text, page::named(section), &found?)?)?;
-        println!("docs/evidence/kills.md rewritten: {section}");
+        page::Part::of_evidence("kills.md", section)?.write(&found?)?;
+        println!("{}/kills.md: {section}", page::EVIDENCE);
     }
     Ok(code)
 }
@@ -75,7 +72,7 @@ pub(crate) struct KillOptions {
     points: bool,
 }
 
-/// Runs the kill campaigns, whose results go into `docs/evidence/kills.md`.
+/// Runs the kill campaigns, whose results go into `target/evidence/kills.md`.
 pub(crate) fn kill(options: &KillOptions) -> Outcome {
     if options.points {
         let all = vec![("KILLED_POINTS", "all".to_owned())];
@@ -102,12 +99,12 @@ pub(crate) struct DeathOptions {
     /// Print JSON at the end, times in nanoseconds.
     #[arg(long)]
     json: bool,
-    /// Put the table into `docs/evidence/kills.md`.
+    /// Put the table into `target/evidence/kills.md`.
     #[arg(long)]
     write: bool,
 }
 
-/// Measures how soon the others know that a rank was killed.
+/// Measures the time until the others know that a rank was killed.
 pub(crate) fn death(options: &DeathOptions) -> Outcome {
     if options.lock {
         let deaths = vec![("KILLED_DEATHS", options.deaths.to_string())];

@@ -1,4 +1,4 @@
-//! `cargo xtask targets`: all that a program depends on, and the command, type-checked for other
+//! `cargo xtask targets`: all dependencies of a program, and the command, type-checked for other
 //! systems and processors.
 //!
 //! The contract, virtual time and thread ranks must work on all of them; ranks as processes need

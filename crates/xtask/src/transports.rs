@@ -1,4 +1,4 @@
-//! `cargo xtask transports`: what the transports of a reflect take, from which the choice of
+//! `cargo xtask transports`: the time of the transports of a reflect, from which the choice of
 //! [`Transport::Auto`] is made: by threads of this machine, and by nodes of simulated ones.
 
 use crate::page;
@@ -6,7 +6,7 @@ use clap::Args;
 use comfy_table::Table;
 use core::time::Duration;
 use rdma_fabric::{Fabric, Group, ProgramResult};
-use std::{error::Error, fs, io::Write, path::PathBuf, process::ExitCode};
+use std::{error::Error, io::Write, path::PathBuf, process::ExitCode};
 use tofu2_sim::{
     shm::Threads,
     virt::{Job, Platform},
@@ -18,10 +18,10 @@ use xmp_reflect::{
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Rewrite the parts of this page that the tables stand in.
+    /// Write the tables into this file, in place of earlier ones.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
-    /// Two faces, each a few times: shows that everything works; the figures say little.
+    /// Two faces, each a few times: a smoke test; the figures are not significant.
     #[arg(long, conflicts_with = "markdown")]
     quick: bool,
 }
@@ -36,7 +36,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
             let tables =
                 tables.into_iter().map(|(title, table)| format!("{title}, µs:\n\n{}\n", page::markdown(table)));
             let text = tables.collect::<Vec<_>>().join("\n");
-            fs::write(path, page::rewritten(&fs::read_to_string(path)?, page::measured("transports"), &text)?)?;
+            page::Part::of(path, "transports")?.write(&text)?;
         }
         None => {
             for (title, table) in tables {
@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The faces of a block of an array: so many blocks, of so many doubles.
+/// The faces of a block of an array: the number of blocks, and of doubles in a block.
 const FACES: [(usize, usize); 15] = [
     (1, 1),
     (1, 64),
@@ -66,13 +66,13 @@ const FACES: [(usize, usize); 15] = [
     (1024, 16),
 ];
 
-/// What is measured.
+/// The transports to measure.
 const TRANSPORTS: [Transport; 4] = [Transport::Blocks, Transport::Packed, Transport::Fast, Transport::Mrc];
 
-/// Returns a table of one machine; of threads of this one if there is no platform.
+/// Returns a table of one machine; of threads of this machine if there is no platform.
 fn table(platform: Option<&Platform>, quick: bool) -> Result<Table, Box<dyn Error>> {
     let mut table = Table::new();
-    // Without session queues, what needs them is done as blocks are.
+    // Without session queues, transports that need them fall back to blocks.
     let queues = platform.is_some_and(|platform| platform.name() != "K");
     let transports = if queues { &TRANSPORTS[..] } else { &TRANSPORTS[..2] };
     let names = transports.iter().map(|transport| transport.to_string());
@@ -90,8 +90,8 @@ fn table(platform: Option<&Platform>, quick: bool) -> Result<Table, Box<dyn Erro
     Ok(table)
 }
 
-/// Returns the microseconds that an update of two faces takes, and the transport that does it; as
-/// the best of some series of at most `rounds` updates.
+/// Returns the microseconds of an update of two faces, and the transport that performs it; as the
+/// best of some series of at most `rounds` updates.
 fn time(
     platform: Option<&Platform>,
     count: usize,

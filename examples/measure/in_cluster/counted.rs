@@ -1,7 +1,7 @@
 //! Counts the bytes that Rust code has allocated and not freed: this project's, and not libfabric's,
 //! which has `malloc` of its own.
 //!
-//! Invariant: each call goes to the system's allocator with the caller's own arguments.
+//! Invariant: each call is passed to the system's allocator with the caller's own arguments.
 #![allow(unsafe_code)]
 
 use std::{
@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counted {
     }
 }
 
-/// Returns how many bytes there are now.
+/// Returns the number of live bytes.
 pub(crate) fn live() -> usize {
     LIVE.load(Relaxed)
 }

@@ -1,5 +1,5 @@
-//! Operations within a node, measured in turns: another process asks for one after the other, of this
-//! job and of one that it is compared with.
+//! Operations within a node, measured in turns: another process requests one after the other, from this job and from
+//! the job that it is compared with.
 
 use crate::{FIRST, SECOND};
 use core::hint::black_box;
@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-/// What a notice tells rank 1: all is over, or so many round trips follow.
+/// The data of a notice to rank 1: the end, or the number of round trips that follow.
 const END: u64 = 0;
 const NOTHING: u64 = u64::MAX;
 
@@ -60,7 +60,7 @@ struct First<'a> {
 }
 
 impl First<'_> {
-    /// Does what the lines of the socket ask for, and answers each with the ns of one operation.
+    /// Executes the requests that arrive as lines on the socket, and answers each with the ns of one operation.
     async fn serve(&self, socket: &str) -> ProgramResult<()> {
         let mut to = UnixStream::connect(socket)?;
         let mut from = BufReader::new(to.try_clone()?);

@@ -1,5 +1,5 @@
-//! What is measured of jobs on several nodes, a scene for each. `cargo xtask bench-cluster` starts
-//! them, and judges what they print: words and numbers, separated by spaces.
+//! Measurements of jobs on several nodes, a scene for each. `cargo xtask bench-cluster` starts
+//! them, and judges their output: words and numbers, separated by spaces.
 //!
 //! ```text
 //! in_cluster here SOCKET [OPTIONS]     operations within a node, in turns that the socket gives
@@ -24,10 +24,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The ranks that most scenes are about: one that does something, and one to which it is done.
+/// The two ranks of most scenes: one that acts, and one that is the target.
 pub(crate) const FIRST: Rank = Rank::new(0);
 pub(crate) const SECOND: Rank = Rank::new(1);
-/// How long the rank rests between two atomics at one that sleeps.
+/// The time that the rank rests between two atomics at one that sleeps.
 const PAUSE: Duration = Duration::from_millis(7);
 
 #[derive(Clone, Debug)]
@@ -122,7 +122,7 @@ async fn idle(fabric: &Fabric, time: Duration) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Returns what all threads of this process have been on a CPU.
+/// Returns the CPU time of all threads of this process.
 fn cpu() -> ProgramResult<Duration> {
     let mut sum = 0;
     for task in fs::read_dir("/proc/self/task")? {
@@ -157,7 +157,7 @@ async fn memory(fabric: &Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Returns the bytes of the node's memory file that this process has to answer for.
+/// Returns the bytes of the node's memory file that are attributed to this process.
 fn control_block() -> ProgramResult<u64> {
     let (mut inside, mut kib) = (false, 0);
     for line in fs::read_to_string("/proc/self/smaps")?.lines() {

@@ -1,5 +1,5 @@
 //! Each whole program of README, the book and the facade's documentation is an example, line by
-//! line, so what pages show is what [`super::runs`] runs.
+//! line, so that [`super::runs`] runs the programs that pages show.
 
 use std::{
     fs,

@@ -19,7 +19,7 @@ fn built(example: &str) -> PathBuf {
     profile.join("examples").join(example)
 }
 
-/// Runs an example with these words. Returns its exit code and what it has printed.
+/// Runs an example with these words. Returns its exit code and its output.
 ///
 /// # Panics
 /// If it runs for longer than [`LIMIT`].

@@ -1,10 +1,10 @@
-//! The agent of a host: the process that a launcher starts there by ssh, which starts the host's ranks
-//! and tells the launcher what becomes of them.
+//! The agent of a host: a process that a launcher starts there by ssh. It starts the host's ranks
+//! and reports their ends to the launcher.
 //!
-//! Frames come over standard input and go to standard output. When the input ends, the launcher has ended,
-//! and the ranks are killed. If nothing came for the time that the launcher has set, it is out of reach,
-//! and its coordinator with it: the agent is *alone* from then on. The ranks decide whether they go on, and
-//! nobody tells them to end any more.
+//! Frames arrive on standard input and are sent on standard output. When the input ends, the
+//! launcher has ended, and the ranks are killed. If no frame arrives for the time that the launcher
+//! has set, the launcher is unreachable, as is its coordinator: from then on the agent is *alone*.
+//! The ranks then decide whether they continue, and the agent no longer ends them.
 
 use super::{
     end::RankEnd,
@@ -31,12 +31,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often ranks are looked at.
+/// Interval between polls of the ranks.
 const LOOK: Duration = Duration::from_millis(2);
-/// How long the agent may take to end when its ranks were killed.
+/// Time limit for the agent to end after its ranks were killed.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
 
-/// Is the agent of a host, if this process was started for that, and returns how to end it.
+/// Runs as the agent of a host if this process was started as one, and returns its exit code.
 pub(crate) fn serve_if_asked() -> Option<ExitCode> {
     let text = env::var_os(AGENT)?;
     let plan = AgentPlan::from_text(&text.to_string_lossy());
@@ -52,7 +52,7 @@ pub(crate) fn serve_if_asked() -> Option<ExitCode> {
 /// Starts the ranks and returns the code of the first that failed, or 0.
 ///
 /// # Errors
-/// There is no thread by which to speak with the launcher.
+/// The threads that communicate with the launcher can't be started.
 fn serve(plan: &AgentPlan) -> io::Result<i32> {
     writeln!(io::stdout(), "{BEGIN}")?;
     let home = Home::open(io::stdout(), LAST_MOMENT)?;
@@ -101,19 +101,20 @@ fn serve(plan: &AgentPlan) -> io::Result<i32> {
     Ok(code)
 }
 
-/// How an agent stands with its launcher.
+/// The state of an agent's connection to its launcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bond {
-    /// The launcher was heard then.
+    /// The time of the last order.
     Holds(Instant),
-    /// It is out of reach. That is so for good, even if it is heard again.
+    /// The launcher is unreachable. This state is final, even if further orders arrive.
     Alone,
-    /// It has ended.
+    /// The launcher has ended.
     Ended,
 }
 
 impl Bond {
-    /// Waits a moment for an order, and returns it if it counts.
+    /// Waits a moment for an order, and returns it unless the agent is alone or the launcher has
+    /// ended.
     fn hear(&mut self, home: &Home, orders: &Receiver<Order>, silence: Duration) -> Option<Order> {
         let heard = orders.recv_timeout(LOOK);
         let Bond::Holds(last) = self else {
@@ -141,7 +142,7 @@ impl Bond {
         None
     }
 
-    /// Waits until all is told, for a moment at most if nobody takes it any more.
+    /// Waits until all reports have been sent, but only for a moment if they are no longer read.
     fn until_done(mut self, home: &Home, orders: &Receiver<Order>, silence: Duration) {
         while !home.is_done() {
             self.hear(home, orders, silence);
@@ -165,16 +166,16 @@ impl Agent {
                 self.obey(order, &mut input);
             }
             if mem::discriminant(&before) != mem::discriminant(&self.bond) {
-                // Nothing comes any more.
+                // No more input arrives.
                 input = None;
                 if self.bond == Bond::Ended {
                     self.processes.send(Signal::KILL);
-                    // Whatever happens, this process does not stay here.
+                    // Ensures that this process ends in any case.
                     let late = || {
                         thread::sleep(LAST_MOMENT);
                         process::exit(1);
                     };
-                    // Without a thread, the loop ends when the killed ranks have been seen to end.
+                    // Without this thread, the loop ends once all killed ranks have ended.
                     let _ = spawn("the end", late);
                 }
             }
@@ -189,7 +190,7 @@ impl Agent {
         first.as_ref().map_or(0, RankEnd::code)
     }
 
-    /// Does what the launcher asks.
+    /// Executes an order of the launcher.
     fn obey(&mut self, order: Order, input: &mut Option<Sender<(Vec<u8>, Arc<Home>)>>) {
         match order {
             Order::Input(bytes) => match input {
@@ -219,8 +220,8 @@ fn hear() -> io::Result<Receiver<Order>> {
     Ok(orders)
 }
 
-/// Starts to give pieces to the standard input of rank 0, and to tell when each was taken. Pieces that
-/// the rank doesn't want are taken, too.
+/// Starts to pass pieces to the standard input of rank 0, and to report each piece that was taken.
+/// Pieces that the rank does not read count as taken, too.
 fn give(mut to: ChildStdin) -> io::Result<Sender<(Vec<u8>, Arc<Home>)>> {
     let (pieces, next) = channel::<(Vec<u8>, Arc<Home>)>();
     let write = move || {

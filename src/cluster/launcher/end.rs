@@ -1,16 +1,16 @@
-//! How a rank's process ended.
+//! The ends of ranks' processes.
 
 use std::{fmt, os::unix::process::ExitStatusExt, process::ExitStatus};
 use tofu2_sim::shm::part::SignalName;
 
-/// How a rank's process ended, as its launcher sees it.
+/// The end of a rank's process, as its launcher observes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RankEnd {
     /// With this code.
     Exited(i32),
     /// By this signal.
     Killed(i32),
-    /// Nobody knows, since its host is not heard of.
+    /// Unknown, for example because its host is unreachable.
     Unheard(String),
 }
 
@@ -19,7 +19,7 @@ impl RankEnd {
         *self == RankEnd::Exited(0)
     }
 
-    /// Returns the exit code, or 128 + signal, as shells do; 1 if nobody knows it.
+    /// Returns the exit code, or 128 + signal, as shells do; 1 if it is unknown.
     pub(super) fn code(&self) -> i32 {
         match self {
             RankEnd::Exited(code) => *code,

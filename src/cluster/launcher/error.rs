@@ -15,7 +15,7 @@ pub(crate) enum HostsError {
     /// The hosts have fewer slots than the job has ranks.
     #[error("--hosts: {} has {slots} slots for {ranks} ranks; a line is `HOST slots=N`", path.display())]
     TooFewSlots { path: PathBuf, slots: usize, ranks: usize },
-    /// `--ranks-per-node` and `--hosts` both say where ranks go.
+    /// `--ranks-per-node` and `--hosts` both assign ranks to nodes.
     #[error("--ranks-per-node: the file of --hosts says how many ranks each host has")]
     RanksPerNode,
     /// The command of `ONESIDED_SSH` can't be executed.
@@ -33,28 +33,28 @@ pub(crate) enum HostsError {
     /// The program was executed there, but did not start ranks.
     #[error("the program on host {host} ended with {code} before it started ranks: {said}")]
     NoAgent { host: String, code: i32, said: String },
-    /// Nothing was heard of the program on that host.
+    /// The program on that host sent nothing in time.
     #[error("nothing was heard from host {host} within {within:?}: {said}")]
     Silent { host: String, within: Duration, said: String },
     /// The program on that host could not start its ranks.
     #[error("host {host}: {problem}")]
     Start { host: String, problem: String },
-    /// The variable by which a launcher tells a process what to start is malformed.
+    /// The variable with the instructions of a launcher for an agent is malformed.
     #[error("{} is malformed: {text}", super::plan::AGENT)]
     Plan { text: String },
 }
 
-/// Why a line names no host.
+/// Why a line does not name a host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum BadLine {
-    /// ssh would take the name for an option, or it has characters that no name has.
+    /// ssh would take the name for an option, or it has characters that names can't have.
     #[error("`{0}` is no name of a host")]
     Name(String),
-    /// What follows the name is not `slots=N`.
+    /// The word after the name is not `slots=N`.
     #[error("`{0}` is not of the form `slots=N`, N at least 1")]
     Slots(String),
-    /// There is more.
+    /// The line has more words.
     #[error("`{0}` is too much; a line is `HOST slots=N`")]
     More(String),
 }

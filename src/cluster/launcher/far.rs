@@ -1,5 +1,4 @@
-//! Ranks on other hosts, as their launcher sees them: an ssh process for each host, and the agent that
-//! it started there.
+//! Ranks on other hosts: an ssh process for each host, and the agent that it started there.
 
 use super::{
     end::RankEnd,
@@ -28,18 +27,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long ssh may take to connect.
+/// Time limit for ssh to connect.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long ssh may take to end when its host has said all.
+/// Time limit for ssh to end after its host has sent all reports.
 const END: Duration = Duration::from_secs(2);
 
-/// What agents are started with.
+/// The parameters of agents.
 pub(super) struct Job<'a> {
     pub(super) ranks: usize,
     pub(super) coordinator: SocketAddr,
     pub(super) secret: &'a Secret,
     pub(super) lease: Duration,
-    /// The variable that tells ranks of this machine what to record, and where.
+    /// The variable that specifies for ranks of this machine which records to write, and where.
     pub(super) records: Option<(&'static str, OsString)>,
 }
 
@@ -47,12 +46,12 @@ struct Far {
     host: String,
     share: Range<u32>,
     child: Child,
-    /// What goes to the agent; dropped to end it.
+    /// Orders for the agent; dropped to end it.
     orders: Option<Sender<Order>>,
     said: Option<Said>,
     started: Instant,
     begun: bool,
-    /// All that the agent had to tell has come.
+    /// All reports of the agent have arrived.
     done: bool,
     closed: Option<Instant>,
     /// The ssh process has ended.
@@ -64,7 +63,7 @@ struct Far {
 pub(super) struct FarRanks {
     hosts: Vec<Far>,
     events: Receiver<(usize, Event)>,
-    /// Told when rank 0 has taken a piece of input.
+    /// Notified when rank 0 has taken a piece of input.
     taken: Sender<()>,
     program: ThisProgram,
     records: Option<(&'static str, OsString)>,
@@ -149,7 +148,7 @@ impl FarRanks {
         Ok(())
     }
 
-    /// Asks for the end of the ranks that run.
+    /// Requests the end of the running ranks.
     pub(super) fn send(&mut self, signal: Signal) {
         for host in &self.hosts {
             let order = if signal == Signal::KILL { Order::Kill } else { Order::Terminate };
@@ -157,15 +156,15 @@ impl FarRanks {
         }
     }
 
-    /// Gives up hosts that do not answer: ends the ssh processes. The agents, if they still live, end
-    /// their ranks when they hear of that, or of nothing.
+    /// Gives up hosts that do not answer: ends the ssh processes. Agents that still run end their
+    /// ranks when they notice that, or receive nothing more.
     pub(super) fn abandon(&mut self) {
         for host in self.hosts.iter_mut().filter(|host| !host.over) {
             let _ = host.child.kill();
         }
     }
 
-    /// Waits until the agents, whose ranks have ended, have told everything.
+    /// Waits until the agents, whose ranks have ended, have sent all reports.
     pub(super) fn finish(&mut self) {
         let until = Instant::now() + STEP;
         while self.hosts.iter().any(|host| !host.done && !host.over) && Instant::now() < until {
@@ -194,7 +193,7 @@ impl Far {
         }
     }
 
-    /// Starts to speak with the agent.
+    /// Starts the communication with the agent.
     fn begin(&mut self, index: usize, job: &Job<'_>, tell: Sender<(usize, Event)>) -> io::Result<()> {
         self.said = Some(Said::of(&self.host, self.child.stderr.take())?);
         let (orders, to_write) = channel();
@@ -247,10 +246,11 @@ impl Far {
 }
 
 impl Drop for FarRanks {
-    /// Ends the agents that still are there, which end their ranks.
+    /// Ends the remaining agents, which end their ranks.
     fn drop(&mut self) {
         for orders in self.hosts.iter_mut().filter_map(|host| host.orders.take()) {
-            // Who reads this process's input holds the orders of a host, too, so their end may not come.
+            // The thread that reads this process's input holds a sender of orders, too, so the
+            // channel may stay open.
             let _ = orders.send(Order::Kill);
         }
         let until = Instant::now() + END / 2;

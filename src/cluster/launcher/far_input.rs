@@ -1,5 +1,5 @@
-//! This process's standard input, for rank 0 on another host: piece by piece, so that a rank that does
-//! not read holds up nothing else.
+//! This process's standard input, for rank 0 on another host. It is sent in pieces, so that a rank
+//! that does not read its input blocks nothing else.
 
 use super::{frames::Order, spawn::spawn};
 use std::{
@@ -7,13 +7,13 @@ use std::{
     sync::mpsc::{Receiver, Sender},
 };
 
-/// The longest piece.
+/// The longest piece in bytes.
 const PIECE: usize = 32 << 10;
 
-/// Passes on the standard input for as long as there is one; the next piece when the last was `taken`.
+/// Passes on the standard input until it ends; each piece after the previous one was `taken`.
 ///
 /// # Errors
-/// There is no thread for it.
+/// The thread can't be started.
 pub(super) fn pass_on(orders: Sender<Order>, taken: Receiver<()>) -> io::Result<()> {
     spawn("standard input", move || {
         let mut piece = vec![0; PIECE];

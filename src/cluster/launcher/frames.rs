@@ -1,50 +1,51 @@
-//! What a launcher and the agent of a host say to each other over ssh: frames of a byte that tells the
-//! kind, the length as 4 bytes, little end first, and as many bytes.
+//! The messages between a launcher and the agent of a host, over ssh: frames of a byte for the
+//! kind, the length as 4 bytes, little-endian, and that number of bytes.
 //!
-//! The agent's first frame follows the line [`BEGIN`]; a shell may have written other lines before.
+//! The agent's first frame follows the line [`BEGIN`]; a shell may have written other lines before
+//! it.
 
 use super::end::RankEnd;
 use std::io::{self, Read, Write};
 
-/// The line that an agent's frames follow.
+/// The line before an agent's first frame.
 pub(super) const BEGIN: &str = "onesided agent v1";
 
-/// The longest frame: a rank's trace.
+/// The longest frame in bytes: a rank's trace.
 const LIMIT: u32 = 1 << 30;
 
-/// What a launcher asks of an agent.
+/// A request of a launcher to an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// The job's secret: start.
+    /// The job's secret: starts the ranks.
     Secret(String),
-    /// Standard input for rank 0. The next comes after [`Report::InputTaken`].
+    /// Standard input for rank 0. The next piece is sent after [`Report::InputTaken`].
     Input(Vec<u8>),
     /// The standard input has ended.
     InputEnd,
-    /// End the ranks by SIGTERM.
+    /// Ends the ranks by SIGTERM.
     Terminate,
-    /// End the ranks by SIGKILL.
+    /// Ends the ranks by SIGKILL.
     Kill,
-    /// Nothing: the launcher lives.
+    /// A heartbeat of the launcher.
     Beat,
 }
 
-/// What an agent tells.
+/// A report of an agent to its launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Report {
     /// Standard output of ranks.
     Out(Vec<u8>),
-    /// Standard error of ranks, whole lines with the rank in front.
+    /// Standard error of ranks: whole lines, prefixed with the rank.
     Err(Vec<u8>),
     /// A rank's process has ended.
     Ended(u32, RankEnd),
-    /// Rank 0 has the last piece of input.
+    /// Rank 0 has taken the last piece of input.
     InputTaken,
     /// The record of a rank.
     Record(u32, Vec<u8>),
     /// The ranks could not be started.
     Failed(String),
-    /// All is told.
+    /// All reports have been sent.
     Done,
 }
 
@@ -60,7 +61,7 @@ impl Order {
         }
     }
 
-    /// Reads the next order; nothing at the end.
+    /// Reads the next order; `None` at the end.
     pub(super) fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
         let Some((kind, bytes)) = read_frame(from)? else { return Ok(None) };
         Ok(Some(match kind {
@@ -95,7 +96,7 @@ impl Report {
         }
     }
 
-    /// Reads the next report; nothing at the end.
+    /// Reads the next report; `None` at the end.
     pub(super) fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
         let Some((kind, mut bytes)) = read_frame(from)? else { return Ok(None) };
         Ok(Some(match kind {
@@ -156,7 +157,7 @@ fn read_frame(from: &mut impl Read) -> io::Result<Option<(u8, Vec<u8>)>> {
     if length > LIMIT {
         return Err(malformed());
     }
-    // It grows as bytes come, so a wrong length takes no memory.
+    // The buffer grows as bytes arrive, so a wrong length takes no memory.
     let mut bytes = Vec::new();
     from.by_ref().take(length.into()).read_to_end(&mut bytes)?;
     if bytes.len() < length as usize {
@@ -199,7 +200,7 @@ mod tests {
                 prop_assert_eq!(read.as_ref(), Some(report));
             }
             prop_assert!(Report::read(&mut rest).unwrap().is_none());
-            // What is cut off in a frame is an error, not an end.
+            // A frame that is cut off is an error, not an end.
             let mut part = &bytes[..cut.index(bytes.len() + 1)];
             while let Ok(Some(_)) = Report::read(&mut part) {}
         }

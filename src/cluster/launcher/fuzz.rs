@@ -1,4 +1,4 @@
-//! Entry points for fuzzing, a function for each form of bytes that a launcher or an agent reads. Each
+//! Entry points for fuzzing: a function for each format that a launcher or an agent reads. Each
 //! panics if an invariant does not hold. The module is public only with `--cfg fuzzing`.
 
 #![allow(unreachable_pub)]
@@ -9,7 +9,7 @@ use super::{
     plan::AgentPlan,
 };
 
-/// What a launcher sends to an agent.
+/// Orders of a launcher to an agent.
 pub fn orders(bytes: &[u8]) {
     let mut rest = bytes;
     let mut read = Vec::new();
@@ -19,7 +19,7 @@ pub fn orders(bytes: &[u8]) {
     assert!(bytes.starts_with(&read));
 }
 
-/// What an agent sends to its launcher.
+/// Reports of an agent to its launcher.
 pub fn reports(bytes: &[u8]) {
     let mut rest = bytes;
     let mut read = Vec::new();
@@ -31,10 +31,10 @@ pub fn reports(bytes: &[u8]) {
     assert!(read.len() <= bytes.len());
 }
 
-/// What comes over an agent's standard output, from the words of its shell on.
+/// An agent's standard output, including the preceding output of its shell.
 pub fn agent_output(bytes: &[u8]) {
     let closed = std::cell::Cell::new(0);
-    // Output of ranks would be written.
+    // Output of ranks would be written to standard output.
     let has_output = bytes.iter().any(|byte| b"oe".contains(byte));
     if !has_output {
         pipes::read_reports(bytes, &|event| {
@@ -44,7 +44,7 @@ pub fn agent_output(bytes: &[u8]) {
     }
 }
 
-/// A file of hosts, and the first bytes as the number of ranks.
+/// A hosts file; the first bytes are the number of ranks.
 pub fn host_file(bytes: &[u8]) {
     let Some(([few, many], text)) = bytes.split_first_chunk() else { return };
     let ranks = 1 + usize::from(*few) * if *many == 0 { 1 << 20 } else { 1 };
@@ -63,7 +63,7 @@ mod tests {
     use super::{super::end::RankEnd, *};
     use proptest::prelude::*;
 
-    /// A change: where, what to do there, and a byte.
+    /// A change: its position, its kind, and a byte.
     type Change = (prop::sample::Index, u8, u8);
 
     fn changes() -> impl Strategy<Value = Vec<Change>> {

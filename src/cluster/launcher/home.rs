@@ -1,7 +1,7 @@
-//! The way home: what an agent has to tell its launcher, written by a thread of its own.
+//! The reports of an agent to its launcher, which are sent by a thread of their own.
 //!
-//! Output of ranks waits if the launcher does not take it, as it would on a terminal. Once the agent is
-//! alone, what is not taken is thrown away: its ranks must not wait for a launcher that is out of reach.
+//! Output of ranks waits if the launcher does not read it, as it would on a terminal. Once the
+//! agent is alone, unread output is discarded: its ranks must not wait for an unreachable launcher.
 
 use super::{frames::Report, spawn::spawn};
 use std::{
@@ -11,39 +11,39 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How much output may wait.
+/// Maximum number of bytes of output that wait.
 const LIMIT: usize = 1 << 20;
-/// How often who waits looks at the clock.
+/// How often waiting threads check the time.
 const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 struct State {
     reports: VecDeque<Report>,
-    /// Bytes of output among them.
+    /// Number of bytes of output among the reports.
     output: usize,
     /// When the last report was taken or written.
     progress: Instant,
-    /// A report is being written.
+    /// Whether a report is being written.
     writes: bool,
     alone: bool,
-    /// Nobody is there to hear reports.
+    /// Whether reports are no longer read.
     closed: bool,
 }
 
-/// Reports on their way.
+/// The reports that have not been sent yet.
 #[derive(Debug)]
 pub(super) struct Home {
     state: Mutex<State>,
     changed: Condvar,
-    /// For how long nothing may be taken from an agent that is alone.
+    /// How long an agent that is alone waits for the next report to be read.
     patience: Duration,
 }
 
 impl Home {
-    /// Starts to write reports.
+    /// Starts to send reports.
     ///
     /// # Errors
-    /// There is no thread for it.
+    /// The thread can't be started.
     pub(super) fn open(mut to: impl Write + Send + 'static, patience: Duration) -> io::Result<Arc<Self>> {
         let (reports, progress) = (VecDeque::new(), Instant::now());
         let state = State { reports, output: 0, progress, writes: false, alone: false, closed: false };
@@ -69,7 +69,7 @@ impl Home {
         self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Takes the next report to be written; the last one is.
+    /// Takes the next report to write; the previous one has been written.
     fn take(&self) -> Report {
         let mut state = self.state();
         (state.writes, state.progress) = (false, Instant::now());
@@ -89,7 +89,7 @@ impl Home {
         }
     }
 
-    /// Sends a report. Output waits for its turn.
+    /// Sends a report. Output waits until there is room for it.
     pub(super) fn send(&self, report: Report) {
         let size = output(&report);
         let mut state = self.state();
@@ -110,18 +110,18 @@ impl Home {
         state.alone && state.progress.elapsed() >= self.patience
     }
 
-    /// Waits for nobody from now on.
+    /// Stops waiting for the launcher.
     pub(super) fn set_alone(&self) {
         self.state().alone = true;
         self.changed.notify_all();
     }
 
-    /// Tells whether nobody is there to hear reports.
+    /// Returns whether reports are no longer read.
     pub(super) fn is_closed(&self) -> bool {
         self.state().closed
     }
 
-    /// Tells whether all has been written, or will not be.
+    /// Returns whether all reports have been written, or never will be.
     pub(super) fn is_done(&self) -> bool {
         let state = self.state();
         state.closed || (state.reports.is_empty() && !state.writes) || self.is_stuck(&state)
@@ -178,7 +178,7 @@ mod tests {
         home.send(Report::Done);
         is_done(&home);
         assert!(!home.is_closed());
-        // What was not thrown away comes if somebody takes it after all.
+        // Output that was not discarded arrives if it is read after all.
         from.read_exact(&mut [0; 64 << 10]).unwrap();
     }
 

@@ -1,4 +1,4 @@
-//! The file that names the hosts of a job, and which ranks each of them gets.
+//! The file that names the hosts of a job, and the assignment of ranks to them.
 
 use super::error::{BadLine, HostsError};
 use crate::{cluster::identity, settings::text_in};
@@ -18,8 +18,8 @@ pub(super) struct Share {
     pub(super) ranks: Range<u32>,
 }
 
-/// Reads the file and gives its hosts, in order, as many ranks as they have slots. Hosts without ranks
-/// are left out.
+/// Reads the file and assigns ranks to its hosts, in order, as many as they have slots. Hosts
+/// without ranks are left out.
 pub(super) fn shares(path: &Path, ranks: usize) -> Result<Vec<Share>, HostsError> {
     let unreadable = |problem| HostsError::Unreadable { path: path.into(), problem };
     let hosts = parse(&text_in(path).map_err(unreadable)?).map_err(|(line, problem)| HostsError::Line {
@@ -30,7 +30,7 @@ pub(super) fn shares(path: &Path, ranks: usize) -> Result<Vec<Share>, HostsError
     allot(&hosts, ranks).map_err(|slots| HostsError::TooFewSlots { path: path.into(), slots, ranks })
 }
 
-/// Returns the hosts of a file's text, or the number of a line that names none, from 1.
+/// Returns the hosts in a file's text, or the number of a line that does not name one, from 1.
 fn parse(text: &str) -> Result<Vec<Host>, (usize, BadLine)> {
     let lines = text.lines().enumerate().filter_map(|(index, line)| {
         let line = line.split('#').next().unwrap_or_default();
@@ -60,7 +60,7 @@ fn host_of(line: &str) -> Result<Option<Host>, BadLine> {
     }
 }
 
-/// Fills hosts in order. Returns the number of slots if there are too few.
+/// Assigns ranks to hosts, in order. Returns the number of slots if there are too few.
 fn allot(hosts: &[Host], ranks: usize) -> Result<Vec<Share>, usize> {
     let (mut next, mut shares) = (0, Vec::new());
     for host in hosts {
@@ -73,7 +73,7 @@ fn allot(hosts: &[Host], ranks: usize) -> Result<Vec<Share>, usize> {
     if next < ranks { Err(hosts.iter().map(|host| host.slots).sum()) } else { Ok(shares) }
 }
 
-/// Reads a file's text, and gives its hosts these ranks: each rank has one host.
+/// Reads a file's text, and assigns these ranks to its hosts: each rank has one host.
 #[cfg(any(test, fuzzing))]
 pub(super) fn fuzz(text: &str, ranks: usize) {
     match parse(text) {
@@ -88,7 +88,7 @@ pub(super) fn fuzz(text: &str, ranks: usize) {
     }
 }
 
-/// Returns whether all ranks are on this machine, as far as the hosts' names tell.
+/// Returns whether all ranks are on this machine, according to the names of the hosts.
 pub(super) fn are_here(shares: &[Share]) -> bool {
     let own = identity::host();
     let hosts: BTreeSet<&str> = shares.iter().map(|share| &*share.host).collect();

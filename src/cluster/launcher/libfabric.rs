@@ -1,14 +1,15 @@
-//! Variables by which libfabric starts sooner in ranks. What the user has set stays.
+//! Variables with which libfabric starts faster in ranks. Variables that the user has set are kept.
 
 use std::{env, process::Command};
 
-/// Providers that every libfabric has: no other one need be asked, nor its libraries loaded.
+/// Providers that every libfabric has: no other one need be queried, nor its libraries loaded.
 const ALWAYS_THERE: [&str; 2] = ["tcp;ofi_rxm", "shm"];
-/// Bytes of the buffers of `ofi_rxm`: those of the longest message that ranks send, and room for its head.
-/// Clearing memory is most of what opening an endpoint takes, and by default they have four times as many.
+/// Size in bytes of the buffers of `ofi_rxm`: the longest message that ranks send, and its head.
+/// Most of the time for opening an endpoint is spent clearing memory, and the default is four times
+/// this size.
 const BUFFER: &str = "4608";
 
-/// Sets the variables for a rank. `provider` is what it asks for, if that is known.
+/// Sets the variables for a rank. `provider` is the provider that the rank uses, if that is known.
 pub(super) fn prepare(command: &mut Command, provider: Option<&str>) {
     let mut set = |name: &str, value: &str| {
         if env::var_os(name).is_none() {

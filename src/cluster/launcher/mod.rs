@@ -1,13 +1,14 @@
-//! Our own launcher: the coordinator in this process, and a process for each rank, on this machine or
-//! on the hosts that a file names.
+//! The launcher of this crate: the coordinator in this process, and a process for each rank, on
+//! this machine or on the hosts that a file names.
 //!
-//! Ranks are told the secret by the first line of their standard input. If the launcher ends, its
-//! coordinator does, and every rank ends a moment later. If ranks of other hosts do not hear of it any
-//! more, the larger part of the job goes on without it.
+//! Ranks receive the secret as the first line of their standard input. If the launcher ends, its
+//! coordinator ends too, and every rank ends shortly afterwards. If ranks of other hosts can't
+//! reach it any more, the larger part of the job continues without it.
 //!
-//! [`hosts`] reads the file. [`far`] has an [`ssh`] process for each host, which starts this program
-//! there as an [`agent`], by a [`plan`]; they speak in [`frames`]. An agent, and the launcher of a
-//! job on one machine, start ranks by [`ranks`]; [`supervise`] waits for their [`end`].
+//! [`hosts`] reads the file. [`far`] has an [`ssh`] process for each host, which starts this
+//! program there as an [`agent`], by a [`plan`]; launcher and agent exchange [`frames`]. An agent,
+//! and the launcher of a job on one machine, start ranks by [`ranks`]; [`supervise`] waits for
+//! their [`end`].
 
 mod agent;
 mod end;
@@ -50,13 +51,13 @@ use supervise::{Supervisor, Workers};
 use tofu2_sim::shm::part::Signals;
 
 /// Starts this program again as all ranks of a job, and waits for its end. Returns the exit code: 0
-/// if all ended well, else that of the rank that was lost first, the one that a rank aborted with, or
-/// 128 + signal after SIGINT, SIGTERM, SIGHUP, SIGQUIT or SIGUSR1.
+/// if all ranks succeeded, otherwise that of the rank that was lost first, the one that a rank
+/// aborted with, or 128 + signal after SIGINT, SIGTERM, SIGHUP, SIGQUIT or SIGUSR1.
 ///
 /// # Errors
 /// [`LaunchError::Hosts`] and [`LaunchError::Cluster`] if it could not be started.
 pub(crate) fn start(launch: &Launch) -> Result<i32, LaunchError> {
-    // A rank that took itself for a launcher would start processes without end.
+    // A rank that acted as a launcher would start processes without end.
     if env::var_os(CLUSTER).is_some() {
         return Err(LaunchError::Cluster(format!("a rank can't start a cluster: {CLUSTER} is set")));
     }
@@ -79,7 +80,7 @@ fn start_on(
     }
     let secret = Secret::random().map_err(|error| failed(&error))?;
     let segment = (launch.segment_bytes as u64).to_le_bytes().to_vec();
-    // One machine is not cut.
+    // A single machine is not partitioned.
     let succession = if shares.is_some() { Succession::AfterSilence } else { Succession::Never };
     let plan = Plan { ranks: launch.ranks, join_within: 2 * STEP, lease: launch.lease, segment, succession };
     let address = match shares {
@@ -111,7 +112,7 @@ fn start_on(
     Supervisor::new(workers, &coordinator, signals, ranks).run()
 }
 
-/// Gives rank 0 what comes on standard input, for as long as there are both.
+/// Passes standard input to rank 0, until either of them ends.
 fn pass_on_input(mut to: ChildStdin) -> io::Result<()> {
     spawn::spawn("standard input", move || _ = io::copy(&mut io::stdin(), &mut to))
 }

@@ -1,4 +1,4 @@
-//! The pipes of an ssh process, as its launcher's threads write and read them.
+//! The pipes of an ssh process, which threads of its launcher write and read.
 
 use super::frames::{BEGIN, Order, Report};
 use std::{
@@ -8,15 +8,15 @@ use std::{
     time::Duration,
 };
 
-/// What is heard of a host.
+/// An event of a host.
 pub(super) enum Event {
     Began,
     Told(Report),
     Closed,
 }
 
-/// Writes orders for an agent until there are no more; when there are none for `beat`, that the launcher
-/// lives.
+/// Writes orders for an agent until the channel is closed, and a heartbeat when there was none for
+/// `beat`.
 pub(super) fn write_orders(mut to: ChildStdin, orders: &Receiver<Order>, beat: Duration) {
     loop {
         let order = match orders.recv_timeout(beat) {
@@ -30,10 +30,10 @@ pub(super) fn write_orders(mut to: ChildStdin, orders: &Receiver<Order>, beat: D
     }
 }
 
-/// Reads what an agent tells. Output of ranks is written before the next is read.
+/// Reads an agent's reports. Output of ranks is written before the next report is read.
 pub(super) fn read_reports(mut from: impl BufRead, tell: &dyn Fn(Event)) {
     let mut line = Vec::new();
-    // What a shell says before is not the agent's.
+    // Skips the preceding output of the shell.
     while line != [BEGIN.as_bytes(), b"\n"].concat() {
         line.clear();
         if !from.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {

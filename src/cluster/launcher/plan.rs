@@ -1,24 +1,24 @@
-//! What a launcher tells the agent of a host, by a variable.
+//! The instructions of a launcher for the agent of a host, in a variable.
 
 use super::error::HostsError;
 use std::{net::SocketAddr, ops::Range, time::Duration};
 
 /// The variable that makes a process the agent of a host:
-/// `v1;ranks=N;first=F;last=L;coordinator=ADDRESS:PORT;silence=NS;records=WHAT`. The secret comes over
-/// standard input.
+/// `v1;ranks=N;first=F;last=L;coordinator=ADDRESS:PORT;silence=NS;records=WHAT`. The secret arrives
+/// on standard input.
 pub(crate) const AGENT: &str = "ONESIDED_AGENT";
 
-/// What an agent has to do.
+/// The instructions for an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AgentPlan {
-    /// Ranks of the whole job.
+    /// Number of ranks of the whole job.
     pub(super) ranks: usize,
-    /// Those that it starts.
+    /// The ranks that it starts.
     pub(super) share: Range<u32>,
     pub(super) coordinator: SocketAddr,
-    /// For how long the launcher may be silent before the agent holds it for out of reach.
+    /// How long the launcher may be silent before the agent considers it unreachable.
     pub(super) silence: Duration,
-    /// What ranks record, to be sent home: `stats`, `trace` or nothing.
+    /// The records that ranks write, to be sent to the launcher: `stats`, `trace` or nothing.
     pub(super) records: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Words of a POSIX shell.
 
-/// Returns text that a POSIX shell reads as the one word `word`. The word has no byte 0, as no argument
-/// has.
+/// Returns text that a POSIX shell reads as the one word `word`, which contains no byte 0, like all
+/// arguments.
 pub(super) fn quoted(word: &[u8]) -> Vec<u8> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(byte);
     if !word.is_empty() && word.iter().all(plain) {
@@ -24,7 +24,7 @@ mod tests {
     use proptest::prelude::*;
     use std::{ffi::OsString, os::unix::ffi::OsStringExt, process::Command};
 
-    /// Returns the arguments that a shell reads out of these words, through `depth` shells.
+    /// Returns the arguments that a shell reads from these words, through `depth` shells.
     fn read_by_shell(words: &[Vec<u8>], depth: usize) -> Vec<u8> {
         let mut text = b"printf '%s\\0'".to_vec();
         for word in words {

@@ -14,16 +14,16 @@ use std::{
 };
 use tofu2_sim::JobError;
 
-/// What ranks are started with.
+/// The parameters of ranks.
 #[derive(Debug)]
 pub(super) struct Start<'a> {
-    /// Ranks of the whole job.
+    /// Number of ranks of the whole job.
     pub(super) ranks: usize,
     pub(super) coordinator: SocketAddr,
     pub(super) secret: &'a Secret,
-    /// How many ranks are taken for those of one node, if not all of a machine are.
+    /// Number of ranks that count as one node; `None` if all ranks of a machine do.
     pub(super) per_node: Option<u32>,
-    /// What they ask libfabric for, if that is known.
+    /// The libfabric provider that they use, if that is known.
     pub(super) provider: Option<&'a str>,
     /// A variable for them.
     pub(super) variable: Option<(&'static str, OsString)>,
@@ -36,7 +36,7 @@ struct RankProcess {
     relays: Vec<Relay>,
 }
 
-/// The processes of some ranks. Those that still run when this is dropped are killed.
+/// The processes of some ranks. Those that still run are killed when this is dropped.
 pub(super) struct RankProcesses {
     all: Vec<RankProcess>,
     /// Standard input of rank 0.
@@ -57,11 +57,11 @@ pub(super) fn check_room(ranks: usize) -> Result<(), JobError> {
 }
 
 impl RankProcesses {
-    /// Starts this program again as each of these ranks. What they write goes `home`, or else to this
-    /// process's standard output and error.
+    /// Starts this program again as each of these ranks. Their output is sent to `home`, or else to
+    /// this process's standard output and error.
     ///
     /// # Errors
-    /// The first rank that could not be started, and why; no process is left behind.
+    /// The first rank that could not be started, and the cause; no process is left behind.
     pub(super) fn start(
         share: Range<u32>,
         how: &Start<'_>,
@@ -116,7 +116,7 @@ impl RankProcesses {
         Ok(())
     }
 
-    /// Takes the standard input of rank 0, if that is here.
+    /// Takes the standard input of rank 0, if that rank is here.
     pub(super) fn take_input(&mut self) -> Option<ChildStdin> {
         self.input.take()
     }
@@ -136,20 +136,20 @@ impl RankProcesses {
         ended
     }
 
-    /// Returns whether all have ended.
+    /// Returns whether all processes have ended.
     pub(super) fn have_ended(&self) -> bool {
         self.all.iter().all(|process| process.has_ended)
     }
 
-    /// Sends a signal to those that run.
+    /// Sends a signal to the running processes.
     pub(super) fn send(&mut self, signal: Signal) {
         for process in self.all.iter().filter(|process| !process.has_ended) {
-            // It is not reaped yet, so the number is its own.
+            // The process is not reaped yet, so the process id is its own.
             let _ = kill_process(Pid::from_child(&process.child), signal);
         }
     }
 
-    /// Passes on the rest of what the ranks, which have ended, have written.
+    /// Passes on the remaining output of the ranks, which have ended.
     pub(super) fn finish(&mut self) {
         self.all.iter_mut().flat_map(|process| process.relays.drain(..)).for_each(Relay::finish);
     }

@@ -1,4 +1,4 @@
-//! Threads that pass on what ranks write.
+//! Threads that pass on the output of ranks.
 
 use super::spawn::spawn;
 use std::{
@@ -11,15 +11,15 @@ use std::{
     time::Duration,
 };
 
-/// How long [`Relay::finish`] waits for what makes no progress.
+/// How long [`Relay::finish`] waits without progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A thread that passes on what comes from a rank.
+/// A thread that passes on output of a rank.
 #[derive(Debug)]
 pub(super) struct Relay {
-    /// Closed when all is passed on.
+    /// Closed when all output has been passed on.
     done: Receiver<()>,
-    /// How many pieces have been passed on.
+    /// Number of pieces that have been passed on.
     pieces: Arc<AtomicU64>,
 }
 
@@ -27,7 +27,7 @@ impl Relay {
     /// Passes on whole lines, with `prefix` in front of each.
     ///
     /// # Errors
-    /// There is no thread for it.
+    /// The thread can't be started.
     pub(super) fn lines(
         from: impl Read + Send + 'static,
         prefix: String,
@@ -46,10 +46,10 @@ impl Relay {
         })
     }
 
-    /// Passes on bytes as they come.
+    /// Passes on bytes as they arrive.
     ///
     /// # Errors
-    /// There is no thread for it.
+    /// The thread can't be started.
     pub(super) fn bytes(
         from: impl Read + Send + 'static,
         mut to: impl FnMut(Vec<u8>) + Send + 'static,
@@ -73,7 +73,7 @@ impl Relay {
         let pieces = Arc::new(AtomicU64::new(0));
         let counted = pieces.clone();
         let work = move || {
-            // Dropped at the end, however it comes.
+            // Dropped when the thread ends, in any case.
             let _alive: std::sync::mpsc::Sender<()> = alive;
             let mut from = BufReader::with_capacity(32 << 10, from);
             while pass(&mut from) {
@@ -84,8 +84,8 @@ impl Relay {
         Ok(Relay { done, pieces })
     }
 
-    /// Waits until all is passed on. If nothing was for a second, the rest is left to the thread: a
-    /// process that the rank started may hold the pipe open.
+    /// Waits until all output has been passed on. After a second without progress, the rest is left
+    /// to the thread: a process that the rank started may hold the pipe open.
     pub(super) fn finish(self) {
         let mut seen = self.pieces.load(Relaxed);
         while self.done.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {

@@ -1,4 +1,4 @@
-//! What an ssh process says on its standard error: the reason if it fails, else lines to be shown.
+//! The standard error of an ssh process: the reason if it fails, otherwise lines to be shown.
 
 use super::relay::Relay;
 use crate::report::say;
@@ -8,17 +8,17 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// The most bytes that are kept.
+/// Maximum number of bytes that are kept.
 const KEPT: usize = 4 << 10;
 
 #[derive(Debug, Default)]
 struct State {
     text: String,
-    /// Whether lines are shown as they come.
+    /// Whether lines are shown as they arrive.
     shown: bool,
 }
 
-/// What an ssh process has said.
+/// The collected standard error of an ssh process.
 #[derive(Debug)]
 pub(super) struct Said {
     host: String,
@@ -27,10 +27,10 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// Begins to keep what comes.
+    /// Starts to collect the output.
     ///
     /// # Errors
-    /// There is no thread for it.
+    /// The thread can't be started.
     pub(super) fn of(host: &str, stderr: Option<ChildStderr>) -> io::Result<Self> {
         let state: Arc<Mutex<State>> = Arc::default();
         let (gathering, name) = (state.clone(), host.to_owned());
@@ -48,7 +48,7 @@ impl Said {
         Ok(Said { host: host.to_owned(), state, relay: relay.transpose()? })
     }
 
-    /// Shows what was said, and what will be: the host was reached.
+    /// Shows the collected lines, and later ones as they arrive: the host was reached.
     pub(super) fn begun(&self) {
         let mut state = lock(&self.state);
         state.shown = true;
@@ -57,12 +57,12 @@ impl Said {
             .for_each(|line| say(format_args!("[{}] {}", self.host, line.trim_end())));
     }
 
-    /// Waits until the rest was heard.
+    /// Waits for the remaining output.
     pub(super) fn finish(&mut self) {
         self.relay.take().into_iter().for_each(Relay::finish);
     }
 
-    /// Returns what was said and not shown, in one line.
+    /// Returns the collected output that was not shown, in one line.
     pub(super) fn text(&self) -> String {
         let state = lock(&self.state);
         let lines: Vec<&str> = state.text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

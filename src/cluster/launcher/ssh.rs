@@ -18,15 +18,14 @@ use std::{
     time::Duration,
 };
 
-/// The variable that names the command, with arguments separated by spaces, that takes the place of
-/// `ssh`.
+/// The variable with the command to use instead of `ssh`, with arguments separated by spaces.
 pub(crate) const SSH: &str = "ONESIDED_SSH";
 
-/// Variables of the user's launcher, which are not for the hosts.
+/// Variables of the user's launcher, which are not passed to the hosts.
 const OWN: [&str; 7] =
     [AGENT, SSH, NODE_VARIABLE, bootstrap::CLUSTER, "ONESIDED_HOSTS", "ONESIDED_JOB", "ONESIDED_OBSERVE"];
 
-/// Returns the words of the command that takes the place of `ssh`.
+/// Returns the words of the command to use as `ssh`.
 pub(super) fn words() -> Vec<OsString> {
     let named = env::var_os(SSH).unwrap_or_else(|| "ssh".into());
     let words: Vec<OsString> = named
@@ -40,7 +39,7 @@ pub(super) fn words() -> Vec<OsString> {
 
 /// Returns the command that starts the agent on `host`; its streams are pipes.
 ///
-/// ssh never asks for anything, gives up to connect after `connect`, and ends if the host does not
+/// ssh never prompts, stops trying to connect after `connect`, and ends if the host does not
 /// answer for about `silence`.
 pub(super) fn command(
     host: &str,
@@ -65,7 +64,7 @@ pub(super) fn command(
         program.loading().iter().cloned().chain(env::args_os().skip(1)),
     );
     command.arg("--").arg(host).arg(script);
-    // A terminal's interrupt is for the launcher, which then ends the ranks.
+    // An interrupt from the terminal is for the launcher, which then ends the ranks.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -74,8 +73,8 @@ fn goes_along(name: &OsStr) -> bool {
     name.as_bytes().starts_with(b"ONESIDED_") && !OWN.iter().any(|own| name == *own)
 }
 
-/// Returns the line for the host's shell, of whatever kind that is: a POSIX shell, which goes to the
-/// same directory, if it is there, and becomes the program.
+/// Returns the line for the host's shell, of any kind: it starts a POSIX shell, which changes to
+/// the same directory, if it exists, and then executes the program.
 fn script(
     plan: &AgentPlan,
     directory: Option<&Path>,

@@ -1,4 +1,4 @@
-//! Waiting for the end of a job's ranks, wherever they are.
+//! Waiting for the end of a job's ranks, on any host.
 
 use super::{end::RankEnd, error::HostsError, far::FarRanks, ranks::RankProcesses};
 use crate::report::{LaunchError, say};
@@ -10,18 +10,18 @@ use std::{
 };
 use tofu2_sim::shm::part::{SignalName, Signals};
 
-/// How long the other ranks may take to end after one has failed.
+/// Time limit for the other ranks to end after one has failed.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long ranks may take to end after a signal to the launcher.
+/// Time limit for ranks to end after a signal to the launcher.
 const INTERRUPT_GRACE: Duration = Duration::from_millis(500);
-/// How long ranks may take to end after one has aborted the job; they end by themselves after less.
+/// Time limit for ranks to end after one has aborted the job; they end by themselves sooner.
 const ABORT_GRACE: Duration = Duration::from_millis(1500);
-/// How long hosts may take to answer when their ranks were killed.
+/// Time limit for hosts to answer after their ranks were killed.
 const LAST_MOMENT: Duration = Duration::from_millis(300);
-/// How often ranks are looked at.
+/// Interval between polls of the ranks.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Where the ranks of a job are.
+/// The location of a job's ranks.
 pub(super) enum Workers {
     /// On this machine.
     Here(RankProcesses),
@@ -72,13 +72,13 @@ pub(super) struct Supervisor<'a> {
     coordinator: &'a Coordinator,
     signals: Signals,
     ends: Vec<Option<RankEnd>>,
-    /// The first rank that was seen to fail.
+    /// The first rank whose failure was observed.
     failed: Option<u32>,
-    /// The exit code that a signal to the launcher demands.
+    /// The exit code to return after a signal to the launcher.
     interrupted: Option<i32>,
-    /// When ranks that still run are killed.
+    /// When to kill the ranks that still run.
     deadline: Option<Instant>,
-    /// When hosts that have not answered to that are given up.
+    /// When to give up the hosts that have not answered to that.
     last_moment: Option<Instant>,
 }
 
@@ -96,8 +96,8 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Waits until all ranks have ended and returns the job's exit code: 0 if all ended well, that of
-    /// the rank that was lost first or failed first, or the one that a rank aborted with.
+    /// Waits until all ranks have ended and returns the job's exit code: 0 if all succeeded, that
+    /// of the rank that was lost first or failed first, or the one that a rank aborted with.
     pub(super) fn run(mut self) -> Result<i32, LaunchError> {
         let mut aborted = false;
         while self.ends.iter().any(Option::is_none) {
@@ -118,7 +118,8 @@ impl<'a> Supervisor<'a> {
         if let Some(code) = self.interrupted {
             return Ok(code);
         }
-        // What ranks have told, or the coordinator has found, is there when their processes have ended.
+        // The coordinator has the reports of the ranks, or detects their loss, soon after their
+        // processes have ended.
         self.coordinator.wait(Duration::from_secs(1));
         if let Some(Abort { rank, code, text }) = self.abort() {
             match rank {
@@ -158,7 +159,7 @@ impl<'a> Supervisor<'a> {
         self.end_by(INTERRUPT_GRACE);
     }
 
-    /// Lets the ranks run on for `grace` at most.
+    /// Limits the remaining time of the ranks to `grace`.
     fn end_by(&mut self, grace: Duration) {
         let deadline = Instant::now() + grace;
         self.deadline = Some(self.deadline.map_or(deadline, |sooner| sooner.min(deadline)));
@@ -176,7 +177,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Says how each rank ended, if not all ended well, and returns the job's exit code.
+    /// Prints how each rank ended, unless all succeeded, and returns the job's exit code.
     fn report(&self) -> i32 {
         let ends = self.coordinator.ends();
         let is_lost = |rank: u32| matches!(ends.get(rank as usize), Some(Some(End::Lost(_))));

@@ -1,7 +1,7 @@
 //! Ranks as processes: the test binary, executed again for the same test, finds that it is a rank.
 //!
-//! The process that launches a job gives it a number and a directory in environment variables. A
-//! rank goes through the same test until it comes to that job, runs as its rank there, writes its
+//! The process that launches a job passes its number and a directory in environment variables. A
+//! rank goes through the same test until it reaches that job, runs as its rank there, writes its
 //! outcome into the directory, and exits.
 //!
 //! Two more variables are for the [kill campaign](crate::conformance::kill): where to create these
@@ -25,15 +25,15 @@ use tofu2_sim::{
 const ASKED: &str = "CONFORMANCE_JOB";
 /// Where the launching process creates directories, which are then kept.
 pub(crate) const DIRECTORY: &str = "CONFORMANCE_DIRECTORY";
-/// `<job> <rank> <microseconds>`: when that rank of that job kills itself, counted from the moment
-/// at which it looks for its job.
+/// `<job> <rank> <microseconds>`: the time at which that rank of that job kills itself, counted
+/// from the moment at which it starts to search for its job.
 pub(crate) const KILL: &str = "CONFORMANCE_KILL";
 /// The prefix of the file, in a job's directory, with the microseconds that a rank took.
 pub(crate) const TOOK: &str = "took-";
 /// The prefix of the file, in a job's directory, with a rank's outcome.
 pub(crate) const OUTCOME: &str = "rank-";
 
-/// The time that ranks have to notice that one of them was lost, ten times what they should need.
+/// The time in which ranks have to notice the loss of one of them, ten times the expected time.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Ranks as processes over shared memory, all on one node or `ON_NODE` on each.
@@ -102,8 +102,7 @@ fn directory_for(test: &str, number: u64) -> (PathBuf, bool) {
     }
 }
 
-/// Reads the outcome that a rank wrote; `Silent` if it did not get that far. The first line names
-/// its kind.
+/// Reads the outcome that a rank wrote; `Silent` if there is none. The first line names its kind.
 pub(crate) fn outcome_in(file: &Path) -> RankOutcome {
     let text = fs::read_to_string(file).unwrap_or_default();
     match text.split_once('\n') {

@@ -18,8 +18,8 @@ fn sentences(page: &str) -> Vec<&str> {
     page.lines().filter_map(|line| line.strip_prefix("* **")?.split_once("**").map(|(number, _)| number)).collect()
 }
 
-/// Returns where `cases` (their names and sentences) and the sentences tested `elsewhere` do not
-/// match `page`.
+/// Returns the differences between `page` and the `cases` (their names and sentences) with the
+/// sentences tested `elsewhere`.
 fn gaps(page: &str, cases: &[(&str, &str)], elsewhere: &[&str]) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut known = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Measures how soon the other ranks know that one was killed.
+//! Measures the time until the other ranks know that one was killed.
 
 use crate::{
     beds::Processes,
@@ -14,8 +14,8 @@ const TEST: &str = "conformance::death::the_others_know_soon";
 const SAMPLES: &str = "CONFORMANCE_SAMPLES";
 /// The variable that names a file for the result, as JSON.
 const REPORT: &str = "CONFORMANCE_REPORT";
-const PART: Part = Part { page: "docs/evidence/kills.md", name: "death" };
-/// The longest median allowed, ten times what it should be at most.
+const PART: Part = Part { page: "target/evidence/kills.md", name: "death" };
+/// The longest median allowed, ten times the expected maximum.
 const SOON: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,8 @@
 //! case takes. Afterwards nothing may hang, no process or file may be left over, and every other
 //! rank must have ended with a correct result or with the loss of a rank.
 //!
-//! A seed determines cases, victims and delays. What a victim was doing when its delay expired is
-//! up to the machine, so a failing run is likely, but not certain, to fail again.
+//! A seed determines cases, victims and delays. The activity of a victim when its delay expires
+//! depends on the machine, so a failing run is likely, but not certain, to fail again.
 
 use crate::{
     beds::{DIRECTORY, KILL, OUTCOME, Processes, TOOK, outcome_in},
@@ -28,10 +28,10 @@ use std::{
 const KILLS: &str = "CONFORMANCE_KILLS";
 /// The variable with the seed of the campaign.
 const SEED: &str = "CONFORMANCE_SEED";
-const PART: Part = Part { page: "docs/evidence/kills.md", name: "kill campaign" };
+const PART: Part = Part { page: "target/evidence/kills.md", name: "kill campaign" };
 /// Ten times as long as any case and the launcher's grace period take.
 const HANG: Duration = Duration::from_secs(60);
-/// How long a killed launcher's ranks may live on.
+/// The time that a killed launcher's ranks may live on.
 const ORPHANS_END: Duration = Duration::from_secs(2);
 
 /// A sequence of numbers that depends on its seed only (splitmix64).
@@ -76,8 +76,7 @@ enum Victim {
     Launcher(u64),
 }
 
-/// How long a case takes without a kill, in microseconds: the ranks of each job, and the whole
-/// case.
+/// The time of a case without a kill, in microseconds: the ranks of each job, and the whole case.
 #[derive(Clone, Debug)]
 struct Pace {
     jobs: BTreeMap<usize, u64>,
@@ -89,7 +88,7 @@ struct Tally {
     seed: u64,
     ranks_killed: u32,
     launchers_killed: u32,
-    /// Kills of either kind that came when the case was over.
+    /// Kills of either kind that came after the end of the case.
     too_late: u32,
     right: u32,
     lost: u32,
@@ -255,7 +254,7 @@ fn one_kill(tally: &mut Tally, number: u32, target: Target, victim: Victim, dire
             Some(Judgement::Stale) => tally.stale += 1,
             // Lost on purpose, in a case about losses.
             None if rank + 1 == ranks && CASES.iter().any(|listed| listed.name == case && listed.is_losing()) => {}
-            // It did not end before the launcher's patience did.
+            // It did not end within the launcher's grace period.
             None if outcome == RankOutcome::Silent => tally.hangs.push(format!("{what}: rank {rank}")),
             None => tally.wrong.push(format!("{what}: rank {rank} {outcome}")),
         }

@@ -1,5 +1,5 @@
-//! The capability matrix of `docs/evidence/capabilities.md`: what each provider reports about
-//! itself, and what it was seen to do.
+//! The capability matrix of `docs/evidence/capabilities.md`: the reported and the observed
+//! properties of each provider.
 
 use crate::{
     beds::{Bare, Crossbars, Processes, Threads, Virtual},
@@ -11,7 +11,7 @@ const PART: Part = Part { page: "docs/evidence/capabilities.md", name: "capabili
 const COMMAND: &str = "cargo xtask matrix";
 const TEST: &str = "conformance::matrix::is_what_was_found";
 
-/// Ranks that are processes come through here, too, and go no further than their own job.
+/// Ranks that are processes run this test, too, up to their own job.
 #[test]
 fn is_what_was_found() {
     let columns = [

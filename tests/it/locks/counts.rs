@@ -1,17 +1,17 @@
-//! Operation counts as an oracle for the locks with queues: what each path posts, by kind, at the
-//! home and at peers.
+//! Operation counts as an oracle for the locks with queues: the operations that each path posts, by
+//! kind, at the home and at peers.
 //!
-//! [`scenes`] names each operation by its step, next to what the algorithm posts as printed; the
-//! counters of an observed fabric must agree exactly, in virtual time for all paths and over
+//! [`scenes`] names each operation by its step, next to the operations of the algorithm as printed;
+//! the counters of an observed fabric must agree exactly, in virtual time for all paths and over
 //! threads for those in which no rank waits. Mistakes that change the counts show that the counts
-//! mean something.
+//! are significant.
 
 use super::{
     play::{simulate, spawn},
-    scenes::{Line, Scene, rewrite, scenes},
+    scenes::{Scene, rewrite, scenes},
     tally::{Tally, Target},
 };
-use crate::page::{Part, WRITE};
+use crate::page::WRITE;
 use checks::lock::mutation::QueuedMistake;
 use onesided::lock::locks::LockKind;
 
@@ -55,7 +55,7 @@ fn the_wrapper_itself_does_not_matter() {
     }
 }
 
-/// Checks mistakes that only the counts give away, in scenes of the reader-preference lock.
+/// Checks mistakes that only the counts reveal, in scenes of the reader-preference lock.
 #[test]
 fn mistakes_change_the_counts() {
     const ALONE: &str = "exclusive, nobody about";
@@ -76,49 +76,6 @@ fn mistakes_change_the_counts() {
         let found = played.differences();
         println!("{mistake:?}: {found}");
         assert!(!found.is_empty(), "{mistake:?}: the counts are those of the lock as it is");
-    }
-}
-
-fn row(scene: &str, line: &Line, with_printed: bool) -> String {
-    let tally = Tally::of_steps(&line.steps, false);
-    let steps = if line.steps.is_empty() { "–" } else { &line.steps };
-    let (home, peers, own) = (tally.at(Target::Home), tally.at(Target::Peer), tally.at(Target::Own));
-    let (who, flushes) = (&line.who, tally.flushes());
-    if with_printed {
-        let printed = line.printed.map_or("–".to_owned(), |(home, peers)| format!("{home} + {peers}"));
-        let because = &line.because;
-        format!("| {scene} | {who} | {steps} | {home} + {peers} | {printed} | {own} | {flushes} | {because} |\n")
-    } else {
-        format!("| {scene} | {who} | {steps} | {home} + {peers} | {own} | {flushes} |\n")
-    }
-}
-
-#[test]
-fn the_pages_have_the_paths() {
-    const TABLES: [(LockKind, &str, &str); 5] = [
-        (LockKind::ReaderPreference, "docs/evidence/lock-counts.md", "operation counts"),
-        (LockKind::Packed, "docs/evidence/lock-counts.md", "packed"),
-        (LockKind::Barging, "docs/evidence/lock-counts.md", "barging"),
-        (LockKind::WritersFirst, "docs/evidence/lock-counts.md", "writers first"),
-        (LockKind::Fair, "docs/evidence/lock-counts.md", "fair"),
-    ];
-    for (lock, page, name) in TABLES {
-        let printed = lock == LockKind::ReaderPreference;
-        let mut table = String::from(match printed {
-            true => {
-                "| path | who | operations | home + peers | printed | own | flushes | why not as printed |\n\
-                 |---|---|---|---|---|---|---|---|\n"
-            }
-            // The other locks have no printed version.
-            false => "| path | who | operations | home + peers | own | flushes |\n|---|---|---|---|---|---|\n",
-        });
-        for scene in scenes().iter().filter(|scene| scene.lock == lock) {
-            let shown = scene.lines.iter().filter(|line| !line.who.is_empty());
-            shown
-                .enumerate()
-                .for_each(|(at, line)| table += &row(if at == 0 { &scene.name } else { "" }, line, printed));
-        }
-        Part { page, name }.settle(&table, COMMAND);
     }
 }
 

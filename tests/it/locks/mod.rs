@@ -1,5 +1,5 @@
-//! The locks' pages: what each path posts (`docs/evidence/lock-counts.md`), and the table of all
-//! locks (`docs/evidence/lock-table.md`).
+//! The operations of each path of the locks with queues (`tests/golden/lock_counts.txt`), and the
+//! table of all locks (`docs/evidence/lock-table.md`).
 
 mod counts;
 mod play;

@@ -16,7 +16,7 @@ use onesided::{
 };
 use std::{fmt::Write as _, sync::Mutex, time::Duration};
 
-/// When the first phase begins.
+/// The beginning of the first phase.
 const BEGIN: Time = Time::from_picos(1_000_000_000);
 /// The simulator's key of a job's first symmetric region: the lock.
 const FIRST_SYMMETRIC: u32 = 1 << 31;
@@ -195,7 +195,7 @@ impl HeldGuard<'_> {
     }
 }
 
-/// A rank and what it holds.
+/// A rank and the guards that it holds.
 struct Player<'a> {
     fabric: &'a Fabric,
     lock: &'a RwLock,

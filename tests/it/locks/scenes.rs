@@ -1,5 +1,5 @@
-//! Scenes: which rank does what to the lock, and when, and what it posts in each phase. They are in
-//! `tests/golden/lock_counts.txt`, which describes their format.
+//! Scenes: the actions of ranks on the lock, their times, and the operations that each posts in
+//! each phase. They are in `tests/golden/lock_counts.txt`, which describes their format.
 //!
 //! In virtual time a phase lasts [`PHASE`], which is long enough for everything that begins in it
 //! to end or to wait. Over threads a phase ends when all ranks have done their part; only scenes in
@@ -44,12 +44,12 @@ pub(super) enum Act {
     DropGuard,
 }
 
-/// What one rank does and posts in one phase.
+/// The actions and operations of one rank in one phase.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) phase: u32,
     pub(super) rank: u32,
-    /// How much later than the phase the acts begin, in nanoseconds.
+    /// The delay of the actions after the start of the phase, in nanoseconds.
     pub(super) after: u64,
     pub(super) acts: Vec<Act>,
     /// The rank's operations by the steps of the lock's documentation, in any order:
@@ -59,7 +59,7 @@ pub(super) struct Line {
     pub(super) who: String,
     /// Operations at the home and at peers in the algorithm as printed, if it has this path.
     pub(super) printed: Option<(u64, u64)>,
-    /// Why the printed numbers are different, if they are.
+    /// The reason why the printed numbers are different, if they are.
     pub(super) because: String,
     /// The line as it is in the file.
     text: String,
@@ -166,8 +166,7 @@ pub(super) fn scenes() -> Vec<Scene> {
     blocks.map(scene).collect()
 }
 
-/// Writes the counts into the file where it says something else: as kinds, whose steps are to be
-/// named by hand.
+/// Corrects the counts in the file: as kinds, whose steps are to be named by hand.
 pub(super) fn rewrite(counted: &[(&Scene, u32, u32, Tally)]) {
     let mut text = fs::read_to_string(file()).unwrap_or_else(|error| panic!("{GOLDEN}: {error}"));
     for (scene, phase, rank, tally) in counted {

@@ -1,5 +1,5 @@
-//! The table of all locks in `docs/evidence/lock-table.md`: what each reports about itself, what an
-//! idle pair costs, what a death does to it, and the evidence for it.
+//! The table of all locks in `docs/evidence/lock-table.md`: the properties that each reports, the
+//! cost of an idle pair, the effect of a death, and the evidence for it.
 //!
 //! Costs are those of a rank on another node than the home's, on the modelled FX100, and are the
 //! same every time.
@@ -29,7 +29,7 @@ const BACK_OFF: &[&str] =
     &["checks/src/lock/back_off.rs", "rma-lock/tests/it/back_off.rs", "rma-lock/tests/it/threads.rs"];
 const NODES: &[&str] = &["checks/src/lock/nodes.rs", "rma-lock/tests/it/loom/nodes.rs", "rma-lock/tests/it/nodes.rs"];
 
-/// Each lock, what becomes of it when a member other than the home is lost, and the files that
+/// Each lock, the effect on it when a member other than the home is lost, and the files that
 /// explore and otherwise test it.
 const LOCKS: [(LockKind, &str, &[&str]); 11] = [
     (
@@ -67,7 +67,7 @@ const LOCKS: [(LockKind, &str, &[&str]); 11] = [
     ),
 ];
 
-/// What a lock reports about itself, and its time.
+/// The properties that a lock reports, and its time.
 #[derive(Clone, Debug)]
 struct Says {
     fairness: String,
@@ -96,7 +96,7 @@ async fn idle(fabric: Fabric, kind: LockKind, writes: bool, pairs: u32) -> Progr
     Ok(Says { fairness: format!("{:?}", kind.fairness()), home_words, bytes, took })
 }
 
-/// Returns what the lock reports, and an idle pair's operations, in words, and microseconds.
+/// Returns the lock's properties, and the operations, in words, and microseconds of an idle pair.
 fn pair(lock: LockKind, writes: bool) -> (Says, String, f64) {
     const PAIRS: u32 = 10;
     let run = |pairs| {

@@ -25,7 +25,8 @@ const FLUSHES: [&str; 2] = ["flush", "flush_all"];
 pub(super) struct Tally(BTreeMap<(Target, &'static str), u64>);
 
 impl Tally {
-    /// Returns what `rank` did between two readings of its counters. The lock's home is rank 0.
+    /// Returns the operations of `rank` between two readings of its counters. The lock's home is
+    /// rank 0.
     pub(super) fn between(rank: u32, before: &RankCounts, after: &RankCounts) -> Self {
         let mut tally = Tally::default();
         for (&peer, counts) in &after.peers {
@@ -90,11 +91,6 @@ impl Tally {
             vec![format!("{kind}{at}"); times as usize]
         };
         self.0.iter().flat_map(step).collect::<Vec<_>>().join(", ")
-    }
-
-    /// Returns the number of flushes, of the home and of all ranks.
-    pub(super) fn flushes(&self) -> u64 {
-        self.0.iter().filter(|((_, kind), _)| FLUSHES.contains(kind)).map(|(_, times)| times).sum()
     }
 }
 

@@ -88,7 +88,7 @@ fn drawn(seed: u64, base: usize, slot: usize, bytes: usize, sent: bool) -> Resul
     let run = one_of(divides(bytes), 1);
     let inner = one_of(divides(bytes / run), 2);
     let outer = bytes / run / inner;
-    // The gaps between the runs take at most what fits.
+    // The gaps between the runs take at most the remaining room.
     let gap = |room: usize, number: usize| draw(number, room.min(64) + 1);
     let free = ROOM - bytes;
     let step = run + gap(free / bytes.max(1), 3);

@@ -1,4 +1,4 @@
-//! What is exchanged: layouts, element types, the simpler calls.
+//! Exchanged data: layouts, element types, the simpler calls.
 
 use super::{
     FORMS,
@@ -66,7 +66,7 @@ pub(super) async fn elements(fabric: &Fabric) -> ProgramResult<()> {
                 let from_right = double(&got[of(10 + 3 * row)]);
                 ensure_eq!(from_right, value(right, 2 * row), "{form}: column 0 of the right, iteration {k}");
             }
-            // What is forwarded to the left leaves in slot 0, and returns in slot 1 of the member
+            // Data forwarded to the left is sent from slot 0, and returns in slot 1 of the member
             // that sent it first.
             let got = halves.to_vec()?;
             for row in 0..10 {

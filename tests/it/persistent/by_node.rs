@@ -152,7 +152,7 @@ async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     for poor in [0, members - 1] {
         let wishes = [
             (Form::Fast, u32::MAX, by, Form::Fast, true),
-            // One queue for what goes directly, two for the stages of a representative.
+            // One queue for direct blocks, two for the stages of a representative.
             (Form::Fast, 3, by, Form::Mrc, true),
             (Form::Mrc, u32::MAX, by, Form::Mrc, true),
             (Form::Fast, 1, by, Form::Mrc, false),
@@ -187,7 +187,7 @@ async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
 /// The last member of six represents its node to another and has no edge of its own. All members
 /// that depend on it get an error in bounded time.
 async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
-    // What 2 and 3 send to 4 goes through 5, because 4 represents the node to the first one.
+    // Blocks from 2 and 3 to 4 are sent through 5, because 4 represents the node to the first one.
     let shape = Shape::graph(&[vec![4], vec![4], vec![4], vec![4, 4], vec![], vec![]]);
     let (me, members) = place(fabric);
     let last = Rank::new(members as u32 - 1);

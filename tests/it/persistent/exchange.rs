@@ -1,8 +1,8 @@
 //! An exchange and its expected result.
 //!
 //! Each byte that is sent depends on the iteration, the sender and its place in the send buffer.
-//! The oracle knows what each byte of the whole receive buffer must be: what the other end has at
-//! the place from which the block comes, or what was there before.
+//! The oracle knows the expected value of each byte of the whole receive buffer: the other end's
+//! byte at the place from which the block comes, or the previous byte.
 
 use super::{
     areas::{Area, Cut, ROOM, draw},
@@ -39,7 +39,7 @@ impl Sizes {
         match self {
             Sizes::All(bytes) => bytes,
             Sizes::Mixed(seed) => {
-                // What goes to all members has one size.
+                // A block that is sent to all members has one size.
                 let slot = if matches!(call, Collective::Allgatherv) { 0 } else { slot };
                 Self::SOME[draw(seed, member, slot) as usize % Self::SOME.len()]
             }
@@ -47,7 +47,7 @@ impl Sizes {
     }
 }
 
-/// What is exchanged, between which members, and how.
+/// The data of an exchange, its members, and its form.
 #[derive(Clone, Debug)]
 pub(super) struct Spec {
     pub(super) shape: Shape,
@@ -60,7 +60,7 @@ pub(super) struct Spec {
     pub(super) shared: bool,
 }
 
-/// What the receive buffer holds before anything is received.
+/// The contents of the receive buffer before anything is received.
 const UNTOUCHED: u8 = 0xEE;
 
 impl Spec {
@@ -186,7 +186,7 @@ impl ExchangeData {
         Ok(self.send.write(0, &all)?)
     }
 
-    /// Makes the oracle expect something else for the first byte that is received.
+    /// Makes the oracle expect another value for the first byte that is received.
     pub(super) fn mistake(&mut self) {
         if let Some((_, from, _)) = self.plan.first_mut() {
             *from += 1;
@@ -200,7 +200,7 @@ impl ExchangeData {
         Ok(all)
     }
 
-    /// Checks that every byte is as it must be after this iteration.
+    /// Checks that every byte has its expected value after this iteration.
     pub(super) fn check(&self) -> ProgramResult<()> {
         let (got, mut want) = (self.received()?, vec![UNTOUCHED; self.spec.receive_bytes(self.me)]);
         for (member, from, at) in &self.plan {
@@ -259,7 +259,7 @@ impl Exchange {
         Ok(self.request.start().await?)
     }
 
-    /// Waits, and checks that everything is as it must be.
+    /// Waits, and checks that every byte has its expected value.
     pub(super) async fn wait(&mut self) -> ProgramResult<()> {
         self.request.wait().await?;
         self.data.check()
@@ -275,7 +275,7 @@ impl Exchange {
     }
 }
 
-/// Makes each exchange, does `what` with it, and frees it. Collective.
+/// Makes each exchange, applies `what` to it, and frees it. Collective.
 pub(super) async fn each(
     fabric: &Fabric,
     specs: impl IntoIterator<Item = Spec>,

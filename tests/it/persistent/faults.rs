@@ -56,7 +56,7 @@ fn node(aggregation: Aggregation, rank: u64) -> u64 {
     if aggregation == Aggregation::None { rank } else { rank / 2 }
 }
 
-/// Returns when the steps of a job without faults begin and end.
+/// Returns the times at which the steps of a job without faults begin and end.
 fn span(job: &Job<'_>, program: &impl Program<Out = (u64, u64, bool)>) -> (u64, u64) {
     let outs = job.run(program).expect("nothing goes wrong").outs;
     assert!(outs.iter().all(|(_, _, whole)| *whole), "{outs:?}");

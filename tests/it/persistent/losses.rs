@@ -12,14 +12,14 @@ use onesided::{
 use rdma_fabric::Fabric;
 use std::time::Duration;
 
-/// When the last member is lost.
+/// The time at which the last member is lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Moment {
     /// Before it starts an iteration that its neighbours wait in.
     Waited,
     /// After it has started but not waited.
     Started,
-    /// Before its neighbours start, which then know of the loss.
+    /// Before its neighbours start, which know of the loss by then.
     Known,
     /// When it has dropped its request and its neighbours have started all the same; they wait when
     /// they know of the loss.
@@ -48,8 +48,8 @@ pub(super) async fn others_ready(fabric: &Fabric, ready: &Region, others: u64) -
     Ok(())
 }
 
-/// Announces that this member has done all that it does with the last one, except for what is to
-/// fail.
+/// Announces that this member has completed its part with the last one, except for the steps that
+/// are to fail.
 pub(super) async fn announce_ready(fabric: &Fabric, ready: &Region, last: Rank, moment: Moment) -> ProgramResult<()> {
     fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(last, 0))?, 1).await?;
     if let Moment::Known = moment {
@@ -67,7 +67,7 @@ pub(super) async fn known(fabric: &Fabric, last: Rank) -> ProgramResult<()> {
 }
 
 /// Checks that steps that depend on the last member end with its loss, after at most `most` more of
-/// them; if `early`, the error may be about what it dropped before. Returns the error.
+/// them; if `early`, the error may be about resources that it dropped before. Returns the error.
 pub(super) async fn ends(
     fabric: &Fabric,
     last: Rank,
@@ -91,7 +91,7 @@ pub(super) async fn ends(
 
 /// Returns whether an error is that of an exchange with a lost rank. A rank that fails or panics
 /// drops its memory and its queues first, and a rank may drop them earlier; if `early`, the error
-/// may say so, because the exchange met these before the loss was known.
+/// may report this, because the exchange encountered it before the loss was known.
 pub(super) fn is_gone(error: &PrdmaError, last: Rank, early: bool) -> bool {
     *error == PrdmaError::Fabric(FabricError::PeerLost { rank: last }) || early && error.gone() == Some(last)
 }
@@ -131,7 +131,7 @@ pub(super) async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss
     }
     let what = format!("{form}, {moment:?}");
     if me < 2 {
-        // A loss that is known before the start, or before the wait, is reported as what it is.
+        // A loss that is known before the start, or before the wait, is reported as a loss.
         let early = match (moment, &started) {
             (Moment::Known, _) | (Moment::Dropped, Some(Ok(()))) => false,
             (Moment::Dropped, _) => true,

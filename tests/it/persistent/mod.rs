@@ -1,7 +1,7 @@
 //! Persistent exchanges between neighbours: the same cases over every provider.
 //!
-//! `docs/systems/persistent.md` has the table of cases. What arrives is compared with an
-//! [oracle](exchange) that knows neither the crate's topologies nor its layouts.
+//! `docs/systems/persistent.md` has the table of cases. Received data is compared with an
+//! [oracle](exchange) that is independent of the crate's topologies and layouts.
 
 mod areas;
 mod blocks;

@@ -1,4 +1,4 @@
-//! When the data move, in virtual time.
+//! The time at which the data move, in virtual time.
 
 use onesided::{
     Group, ProgramResult, Rank,
@@ -11,11 +11,11 @@ use tofu2_sim::virt::{Job, Platform};
 
 /// The bytes of each block; no other transfer of the run has as many.
 const BYTES: usize = 4096;
-/// Twenty times what an exchange of that size takes.
+/// Twenty times the duration of an exchange of that size.
 const T: Duration = Duration::from_micros(100);
 
 /// Starts an exchange of two members, the second of which starts 2 T later. Both compute until 4 T.
-/// Returns how long this member then waits, in nanoseconds.
+/// Returns the subsequent waiting time of this member, in nanoseconds.
 async fn overlapped(fabric: Fabric, form: Form) -> ProgramResult<u64> {
     let group = Group::world(&fabric).await?;
     let (me, line) = (group.rank(group.me())?, Cartesian::new(&[2], &[false])?.topology(group.me()));
@@ -35,7 +35,7 @@ async fn overlapped(fabric: Fabric, form: Form) -> ProgramResult<u64> {
     Ok(waited.as_nanos() as u64)
 }
 
-/// A slice of a timeline: its name, its node, and when it begins and ends, in microseconds.
+/// A slice of a timeline: its name, its node, its beginning and its end, in microseconds.
 struct Slice {
     name: String,
     node: u64,
@@ -57,7 +57,7 @@ fn slices(lines: &str) -> Vec<Slice> {
     events.filter_map(slice).collect()
 }
 
-/// Returns how long both members wait, and whether the data moved while both computed.
+/// Returns the waiting times of both members, and whether the data moved while both computed.
 fn run(form: Form) -> (Vec<u64>, bool) {
     checks::watchdog::watch_test();
     let job = Job::new(&Platform::fx100(), 2).timeline(100_000, onesided::Time::ZERO);

@@ -1,4 +1,4 @@
-//! When members start, wait and poll, and who moves the data while they compute.
+//! The times at which members start, wait and poll, and the movement of data while they compute.
 
 use super::{
     FORMS,
@@ -175,8 +175,8 @@ pub(super) async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
 }
 
 /// Starts each of `specs` late at one member. Each member finds the exchange complete when it polls
-/// for the first time, unless there are no queues; `does` says, for the error, what nobody then
-/// does for a member that computes.
+/// for the first time, unless there are no queues; `does` names, for the error, the action that is
+/// not carried out for a computing member without queues.
 pub(super) async fn found_complete(fabric: &Fabric, specs: &[Spec], does: &str) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     for spec in specs {
@@ -193,7 +193,7 @@ pub(super) async fn found_complete(fabric: &Fabric, specs: &[Spec], does: &str) 
         let over = exchange.request.test().await?;
         let looked = fabric.now();
         exchange.wait().await?;
-        // On a busy machine nobody is sure to be the first or the last.
+        // On a busy machine, no particular member is certain to be the first or the last.
         let group = hood.group_mut();
         let (own, all) = (group.me(), group.allgather([started, looks].map(Time::as_picos)).await?);
         let mut others = all.into_iter().enumerate().filter(|(member, _)| *member != own).map(|(_, times)| times);

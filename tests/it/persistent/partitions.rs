@@ -98,7 +98,8 @@ impl PartitionedExchange {
 
 /// Loses the last member. Its neighbours get `PeerLost` in bounded time from one of their calls in
 /// an iteration, up to `last_call`. All others continue. If `knows` names a call, the loss is known
-/// before that call; the error is then the loss, whatever else this call and later ones meet.
+/// before that call; the error is then the loss, regardless of other errors of this call and later
+/// ones.
 pub(super) async fn lost(
     fabric: &Fabric,
     form: Form,
@@ -114,8 +115,8 @@ pub(super) async fn lost(
     let mut hood = all(fabric, &shape()).await?;
     let mut parts = PartitionedExchange::new(&mut hood, &shape(), form).await?;
     let survivors = hood.group_mut().split((me != last.index()).then_some(0), me as u64).await?;
-    // How many members are ready so far; at a neighbour of the last member, whether the last member
-    // has done what it does before it is lost.
+    // The number of members that are ready so far; at a neighbour of the last member, whether the
+    // last member has completed its actions before its loss.
     let ready = fabric.alloc_symmetric(8).await?;
     let begins = knows.is_some() || matches!(moment, Moment::Dropped);
     let come = async |who: Rank| fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(who, 0))?, 1).await;

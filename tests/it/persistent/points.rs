@@ -28,7 +28,7 @@ pub(super) async fn points(fabric: &Fabric) -> ProgramResult<()> {
         let mut world = Group::world(fabric).await?;
         let (send, receive) = (Buffer::<u32>::new(fabric, 4 * LEN)?, Buffer::<u32>::new(fabric, 8 * LEN)?);
         let to = [(right, 5), (right, 5), (right, 1), (me, 2)];
-        // The k-th send with a tag meets the k-th receive.
+        // The k-th send with a tag matches the k-th receive.
         let from = [(left, 1, 2), (me, 2, 3), (left, 5, 0), (left, 5, 1)];
         let mut sends = Vec::new();
         for (number, (member, tag)) in to.into_iter().enumerate() {
@@ -90,7 +90,7 @@ pub(super) async fn early_and_late(fabric: &Fabric) -> ProgramResult<()> {
             if me == waits {
                 busy(fabric, Duration::from_micros(300)).await;
             }
-            // A start waits for nobody.
+            // A start does not wait for other members.
             request.start().await?;
             request.wait().await?;
             ensure_eq!(buffer.to_vec()?, [k; LEN], "{form}: member {me}, iteration {k}");
@@ -100,7 +100,7 @@ pub(super) async fn early_and_late(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Checks a receive that nobody sends to, and one of another size.
+/// Checks a receive without a sender, and one of another size.
 pub(super) async fn wrong(fabric: &Fabric) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     let mut world = Group::world(fabric).await?;

@@ -1,4 +1,4 @@
-//! How queues are given back and shared out.
+//! The return of queues, and their distribution.
 
 use super::{
     FORMS,
@@ -172,8 +172,8 @@ pub(super) async fn exhausted(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// What one member sends takes more commands than a ring has slots: the CPUs exchange it instead,
-/// and every member can ask why.
+/// The blocks of one member take more commands than a ring has slots: the CPUs exchange them
+/// instead, and every member can query the reason.
 pub(super) async fn deep(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let limit = fabric.queue_limits().most_depth as usize;

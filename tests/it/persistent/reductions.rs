@@ -1,4 +1,4 @@
-//! Allreduces: the same bits at all members, whichever of them is late.
+//! Allreduces: the same bits at all members, no matter which of them is late.
 
 use super::{
     exchange::place,

@@ -1,5 +1,5 @@
-//! Which members exchange with which, and a second computation of which slot is the other end of
-//! which.
+//! The neighbours of each member, and a second computation of the slot at the other end of each
+//! slot.
 
 use onesided::prdma::{Cartesian, Topology, TopologyError};
 
@@ -77,8 +77,8 @@ impl Shape {
         }
     }
 
-    /// Returns the member that sends what arrives in source slot `slot` of `me`, and its slot;
-    /// `None` beyond a border.
+    /// Returns the member whose data arrives in source slot `slot` of `me`, and its slot; `None`
+    /// beyond a border.
     pub(super) fn sender(&self, me: usize, slot: usize) -> Option<(usize, usize)> {
         match self {
             Shape::Grid { dims, periodic } => {

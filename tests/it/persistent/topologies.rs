@@ -1,4 +1,4 @@
-//! Which members exchange with which.
+//! The neighbours of each member.
 
 use super::{
     FORMS,

@@ -12,14 +12,14 @@ use onesided::{
 };
 use rdma_fabric::Fabric;
 
-/// After each exchange, members look up in the buffer of their right neighbour what they sent there,
-/// and leave an answer.
+/// After each exchange, members look up their sent data in the buffer of their right neighbour, and
+/// leave an answer.
 pub(super) async fn windows(fabric: &Fabric) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     let (left, right) = neighbours(fabric);
     for form in FORMS {
         let mut world = Group::world(fabric).await?;
-        // What is sent, what is received, and the answer.
+        // The sent element, the received element, and the answer.
         let buffer = Buffer::<u32>::new(fabric, 3)?;
         let region = (buffer.key().ok_or("every rank may reach it")?, buffer.len());
         let window = Window::<u32>::over_region(&mut world, buffer.clone(), region, WindowOptions::default()).await?;

@@ -1,4 +1,4 @@
-//! What is refused, at which members and with which error, and that everything works afterwards.
+//! Refused requests, the members that refuse them and the errors, and normal operation afterwards.
 
 use super::{
     FORMS,
@@ -12,7 +12,7 @@ use onesided::{
 };
 use rdma_fabric::Fabric;
 
-/// Returns the error that making a request ended with.
+/// Returns the error of making a request.
 fn refused(made: Result<Request, PrdmaError>) -> ProgramResult<PrdmaError> {
     made.err().ok_or_else(|| "the request was made".into())
 }
@@ -66,7 +66,7 @@ pub(super) async fn blocks(fabric: &Fabric) -> ProgramResult<()> {
     };
     ensure_eq!(end, want, "both ends of an edge are of one size");
 
-    // Blocks beyond a border do not count, wherever they are.
+    // Blocks beyond a border do not count, at any location.
     let line = Shape::Grid { dims: vec![members], periodic: vec![false] };
     let mut open = all(fabric, &line).await?;
     let far = at(1000, 3)?;
@@ -91,7 +91,8 @@ pub(super) async fn edges(fabric: &Fabric) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     let unmatched = |side, slot, member| PrdmaError::Unmatched { side, slot, member };
     let none = || (vec![], vec![]);
-    // For each graph: the sources and destinations of its members, and the member that learns why.
+    // For each graph: the sources and destinations of its members, and the member that gets the
+    // specific error.
     let graphs = [
         ([(vec![], vec![1]), none(), none()], 0, unmatched(Side::Destination, 0, 1)),
         ([none(), (vec![0], vec![]), none()], 1, unmatched(Side::Source, 0, 0)),
@@ -163,7 +164,7 @@ pub(super) async fn order(fabric: &Fabric) -> ProgramResult<()> {
                 ensure_eq!(row, [from(left), mine, 7, 7, 7, 7, mine, from(right)], "{form}: a row of iteration {k}");
             }
         }
-        // Nothing beyond the elements can be reached, whatever memory is there.
+        // Memory beyond the elements can't be reached.
         let odd = Buffer::<u8>::new(fabric, 5)?;
         ensure!(odd.read(0, &mut [0; 6]).is_err() && odd.write(5, &[1]).is_err(), "a buffer of 5 has 5 elements");
         hood.group_mut().barrier().await?;

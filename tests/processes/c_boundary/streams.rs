@@ -12,7 +12,7 @@ use std::{
     process::ExitCode,
 };
 
-/// Which descriptors are closed.
+/// The descriptors that are closed.
 const CLOSED: [&str; 5] = ["0", "1", "2", "12", "012"];
 
 pub(crate) fn closed_descriptors_are_not_taken() {
@@ -29,7 +29,8 @@ pub(crate) fn launch(closed: &str) -> ExitCode {
     ExitCode::from(code.expect("the ranks start").clamp(0, 255) as u8)
 }
 
-/// Plays a rank. The program may have no stream to say what is wrong: then its exit code alone does.
+/// Plays a rank. The program may have no stream for an error message: then its exit code is the
+/// only report.
 pub(crate) fn program(closed: &str) -> ExitCode {
     let numbers: Vec<RawFd> = closed.bytes().map(|digit| RawFd::from(digit - b'0')).collect();
     for &number in &numbers {

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long survivors may run on after a failure, as the launcher's grace is: ranks that know of it end much
+/// The time that survivors may run on after a failure, as the launcher's grace is: ranks that know of it end much
 /// sooner.
 const GRACE: Duration = Duration::from_secs(9);
 
@@ -68,11 +68,11 @@ pub(crate) fn a_killed_launcher_leaves_nobody() {
     wait_gone(&ranks);
 }
 
-/// Those of a terminal that is closed, and warnings of batch systems, too.
+/// The signals that end a job, including those of a closed terminal and the warnings of batch systems.
 const ENDING: [(Signal, i32); 5] =
     [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131), (Signal::USR1, 138)];
 
-/// Returns those that this process does not ignore: under `nohup`, launchers ignore SIGHUP too.
+/// Returns the signals that this process does not ignore: under `nohup`, launchers ignore SIGHUP too.
 fn ending() -> impl Iterator<Item = (Signal, i32)> {
     let status = std::fs::read_to_string("/proc/self/status").expect("own status");
     let bits = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("ignored signals");
@@ -98,7 +98,8 @@ pub(crate) fn what_ranks_did_is_counted() {
     assert!(ended.err.contains("barrier") || ended.err.contains("puts"), "{ended:?}");
 }
 
-/// At any moment of their start: they have not been told the secret, or seek the coordinator, or wait for others.
+/// At any moment of their start: before they receive the secret, while they seek the coordinator, or while they wait
+/// for others.
 pub(crate) fn a_launcher_killed_while_ranks_start_leaves_nobody() {
     let mark = format!("start-{}", process::id());
     for delay in 0..30 {
@@ -110,7 +111,7 @@ pub(crate) fn a_launcher_killed_while_ranks_start_leaves_nobody() {
     wait_none_marked(&mark);
 }
 
-/// Without memory for a thread, for what ranks share, or for anything.
+/// Without memory for a thread, for the memory that ranks share, or for anything.
 pub(crate) fn limits_of_memory_are_errors() {
     let mut ran = false;
     for mebibytes in (16..=256).step_by(8).chain([2048]) {
@@ -129,7 +130,7 @@ pub(crate) fn limits_of_memory_are_errors() {
     assert!(ran, "with 2 GiB it runs");
 }
 
-/// One rank can't map what all share: the first of its node, which makes it, or another.
+/// One rank can't map the memory that all share: the first of its node, which creates it, or another.
 pub(crate) fn who_waits_for_memory_of_a_failed_rank_is_told() {
     for poor in ["poor0", "poor1"] {
         let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! With a file of hosts. A script stands in for ssh, so that all of them are this machine.
+//! With a file of hosts. A script replaces ssh, so that all of them are this machine.
 
 use super::run::{MARK, end, job, processes, run, wait_gone, wait_none_marked};
 use rustix::process::{Pid, Signal, kill_process};

@@ -9,7 +9,7 @@ use rdma_fabric::Fabric;
 use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
 use std::{env, io, process::ExitCode};
 
-/// All meet.
+/// All ranks synchronise.
 async fn meet(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     world.barrier().await?;
@@ -32,7 +32,8 @@ async fn killed(fabric: Fabric) -> ProgramResult<()> {
 async fn fault(fabric: Fabric) -> ProgramResult<()> {
     let word = fabric.alloc_symmetric(8).await?;
     Group::world(&fabric).await?.barrier().await?;
-    // The standard library's handler takes one for a fault that comes back, and returns.
+    // The standard library's handler returns from the first signal, because it expects a real fault
+    // to recur.
     while fabric.rank() == Rank::new(1) {
         kill_process(getpid(), Signal::SEGV)?;
     }
@@ -67,7 +68,7 @@ async fn abort(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// All wait for ever; each tells its process.
+/// All wait for ever; each prints its process.
 async fn wait(fabric: Fabric) -> ProgramResult<()> {
     let word = fabric.alloc_symmetric(8).await?;
     Group::world(&fabric).await?.barrier().await?;

@@ -12,7 +12,7 @@ use std::{
 /// The guard against jobs that hang.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// How a job ended.
+/// The end of a job.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) code: Option<i32>,
@@ -80,7 +80,7 @@ pub(super) fn processes(child: &mut Child, ranks: usize) -> Vec<Pid> {
     numbers
 }
 
-/// Waits until these processes are gone.
+/// Waits until these processes have ended.
 pub(super) fn wait_gone(processes: &[Pid]) {
     let until = Instant::now() + BOUND;
     while let Some(process) = processes.iter().find(|process| test_kill_process(**process).is_ok()) {

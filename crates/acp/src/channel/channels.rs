@@ -19,27 +19,27 @@ pub(crate) struct Channels {
     pub(super) fabric: Fabric,
     pub(super) me: Rank,
     pub(super) options: ChannelOptions,
-    /// This rank's table of requests to connect.
+    /// This rank's table of connection requests.
     pub(super) table: RemoteAddr,
     pub(super) bell: LocalWord<u64>,
     pub(super) rung: u64,
     pub(super) taking: Option<Boxed<'static, Result<Vec<Ask>>>>,
     pub(super) watch: Watch,
-    /// Requests for ends that this rank has not created.
+    /// Requests for ends that this rank has not created yet.
     pub(super) unmatched: BTreeMap<Asker, Ask>,
     /// The ends that wait for a request.
     pub(super) expected: BTreeMap<Asker, u64>,
     pub(super) ends: BTreeMap<u64, Ended>,
-    /// Ends that were created, in all and for each peer, kind and direction.
+    /// The number of ends created: in total, and for each peer, kind and direction.
     created: u64,
     numbers: BTreeMap<(Rank, Kind, bool), u32>,
     pub(super) results: Results,
-    /// The tasks that wait.
+    /// The wakers of the waiting tasks.
     pub(super) wakers: Vec<Waker>,
 }
 
 impl Channels {
-    /// Creates what rank `me` has, whose table is at `table`.
+    /// Creates the channels of rank `me`, whose table is at `table`.
     pub(crate) fn new(fabric: &Fabric, me: Rank, table: RemoteAddr, options: ChannelOptions) -> Result<Self> {
         Ok(Channels {
             fabric: fabric.clone(),
@@ -60,7 +60,7 @@ impl Channels {
         })
     }
 
-    /// Begins anew, as another rank: all ends are gone, and their requests fail.
+    /// Starts over as another rank: drops all ends, and fails their requests.
     pub(crate) fn renew(&mut self, me: Rank, table: RemoteAddr) -> Result<()> {
         let mut begun = Channels::new(&self.fabric, me, table, self.options)?;
         begun.created = self.created;
@@ -73,7 +73,7 @@ impl Channels {
         Ok(())
     }
 
-    /// Checks that there can be a connection with a rank.
+    /// Checks that a connection with a rank is possible.
     fn checked(&self, peer: Rank) -> Result<()> {
         let ranks = self.fabric.ranks();
         match peer {
@@ -83,8 +83,8 @@ impl Channels {
         }
     }
 
-    /// Returns how many ends of this kind and direction were created for a peer, and counts one
-    /// more.
+    /// Returns the number of ends of this kind and direction created so far for a peer, and
+    /// increments it.
     fn number(&mut self, peer: Rank, kind: Kind, sends: bool) -> u32 {
         let next = self.numbers.entry((peer, kind, sends)).or_default();
         let number = *next;
@@ -106,7 +106,7 @@ impl Channels {
         Ok(self.insert(End::Outgoing(Box::new(Outgoing::new(near, asking, &self.options)))))
     }
 
-    /// Returns a request to connect, which is made when it is first polled.
+    /// Returns the future that requests a connection once it is polled.
     fn asking(&mut self, near: &Near, kind: Kind, slots: u64, slot_bytes: u64) -> Boxed<'static, Result<()>> {
         let (fabric, entries) = (self.fabric.clone(), self.options.table_entries as u64);
         let asker = (self.me, kind, self.number(near.peer, kind, true));
@@ -122,7 +122,7 @@ impl Channels {
         self.expect(peer, Kind::Channel, number)
     }
 
-    /// Connects an end with the request that it waits for, or remembers that it waits.
+    /// Connects an end with the request that it waits for, or records that it waits.
     fn expect(&mut self, peer: Rank, kind: Kind, end: u64) -> Result<u64> {
         let asker = (peer, kind, self.number(peer, kind, false));
         match self.unmatched.remove(&asker) {
@@ -169,7 +169,7 @@ impl Channels {
         }
     }
 
-    /// Makes a request of an end.
+    /// Submits a request to an end.
     pub(super) fn request(&mut self, number: u64, made: impl FnOnce(&mut End, u64) -> Result<()>) -> Result<u64> {
         let request = self.results.begin();
         let ended = self.unfreed(number)?;
@@ -178,7 +178,7 @@ impl Channels {
         Ok(request)
     }
 
-    /// Makes the last request of an end, which takes it away even if it has failed.
+    /// Submits the last request to an end, which is freed even if it has failed.
     pub(super) fn free(&mut self, number: u64) -> Result<u64> {
         let request = self.results.begin();
         let ended = self.unfreed(number)?;
@@ -192,7 +192,7 @@ impl Channels {
         Ok(request)
     }
 
-    /// Forgets a request whose result nobody wants any more. What has not begun is withdrawn.
+    /// Forgets a request whose result is no longer wanted, and withdraws it if it has not started.
     pub(super) fn forget(&mut self, end: u64, request: u64) {
         let withdrawn = match self.ends.get_mut(&end) {
             Some(ended) => ended.end.withdraw(request),

@@ -44,7 +44,7 @@ impl End {
         matches!(self, End::Incoming(_) | End::Destination(_)) && !self.is_connected()
     }
 
-    /// Ends it in order, as soon as all that was asked before is done.
+    /// Closes the end after all earlier requests.
     pub(super) fn free(&mut self, request: u64) {
         match self {
             End::Outgoing(end) => end.free(request),
@@ -89,11 +89,11 @@ impl End {
     }
 }
 
-/// An end, and what ended it.
+/// An end, and the error with which it failed.
 pub(super) struct Ended {
     pub(super) end: End,
     failed: Option<AcpError>,
-    /// The peer's memory has gone; its own end will tell why.
+    /// The peer's memory is gone; the wait for the peer's next change reports the reason.
     stale: bool,
 }
 
@@ -102,7 +102,7 @@ impl Ended {
         Ended { end, failed: None, stale: false }
     }
 
-    /// Returns what the end has failed of.
+    /// Returns the error with which the end has failed.
     pub(super) fn check(&self) -> Result<()> {
         self.failed.clone().map_or(Ok(()), Err)
     }
@@ -121,7 +121,7 @@ impl Ended {
         }
     }
 
-    /// Does what can be done now; returns whether the end is no longer needed.
+    /// Makes progress without waiting; returns whether the end is no longer needed.
     pub(super) fn advance(&mut self, turn: &mut Turn<'_, '_>) -> bool {
         if self.failed.is_none() && !self.stale {
             match self.end.advance(turn) {
@@ -144,7 +144,8 @@ impl Ended {
         self.end.is_freed()
     }
 
-    /// Fails, unless what failed is only a sign of what is about to be known.
+    /// Fails the end, or marks it as stale if the error only precedes the report of a lost or
+    /// departed peer.
     fn meet(&mut self, error: AcpError, results: &mut Results) {
         let place = self.end.near().place;
         match error {
@@ -158,7 +159,7 @@ impl Ended {
         let near = self.end.near();
         let error = match error {
             AcpError::Fabric(FabricError::PeersLeft) => AcpError::Disconnected { peer: near.peer },
-            // The fabric's rank; a channel concerns no other.
+            // This is the fabric's number of the peer; a channel involves no other rank.
             AcpError::Fabric(FabricError::PeerLost { rank }) if rank == near.place => {
                 FabricError::PeerLost { rank: near.peer }.into()
             }

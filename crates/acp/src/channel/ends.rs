@@ -9,9 +9,9 @@ macro_rules! end {
     ($(#[$doc:meta])* $name:ident, $kind:ident, $from_raw:ident) => {
         $(#[$doc])*
         ///
-        /// Dropping the end frees it without waiting: what is queued is still carried out while
-        /// anything of this rank's channels, or a collective call, is awaited. A rank should wait for
-        /// [`free`](Self::free) before it ends. One that fails drops its ends, too, so its peers
+        /// Dropping the end frees it without waiting: queued requests are still executed while this
+        /// rank awaits any of its channels, or a collective call. A rank should wait for
+        /// [`free`](Self::free) before it ends. A rank that fails also drops its ends, so its peers
         /// may see it disconnect before they see it lost.
         pub struct $name {
             acp: Acp,
@@ -25,11 +25,11 @@ macro_rules! end {
                 self.peer
             }
 
-            /// Returns whether both ends have found each other, as far as this rank has learnt. No
-            /// call needs to wait for that.
+            /// Returns whether the two ends are connected, as far as this rank knows. No call needs
+            /// to wait for that.
             ///
             /// # Errors
-            /// What the channel failed of; [`AcpError::NoSuchChannel`] after a reset.
+            /// The error with which the channel failed; [`AcpError::NoSuchChannel`] after a reset.
             pub fn is_connected(&self) -> Result<bool> {
                 self.acp.channels(|channels| {
                     channels.step()?;
@@ -39,12 +39,13 @@ macro_rules! end {
                 })?
             }
 
-            /// Ends the channel at this end, after all that was asked of it before. The other end
-            /// has to be freed, too.
+            /// Closes this end of the channel, after all earlier requests. The other end has to be
+            /// freed, too.
             ///
             /// # Errors
-            /// Of the request: what the channel failed of; [`AcpError::Disconnected`] if the peer
-            /// has left; [`AcpError::NoSuchChannel`] after a reset. The end is freed nevertheless.
+            /// Of the request: the error with which the channel failed; [`AcpError::Disconnected`]
+            /// if the peer has left; [`AcpError::NoSuchChannel`] after a reset. The end is freed
+            /// nevertheless.
             pub fn free(self) -> Request<()> {
                 let end = ManuallyDrop::new(self);
                 let request = Request::new(&end.acp, end.number, |channels| channels.free(end.number));
@@ -55,7 +56,7 @@ macro_rules! end {
             /// Returns the end as a number, never 0. It is not freed.
             pub fn into_raw(self) -> u64 {
                 let mut end = self;
-                // 0 is no channel: what is dropped here frees nothing.
+                // 0 is not the number of a channel, so dropping `end` frees nothing.
                 core::mem::take(&mut end.number)
             }
         }
@@ -64,8 +65,8 @@ macro_rules! end {
             #[doc = concat!("Restores an end from [`", stringify!($name), "::into_raw`].")]
             ///
             /// # Errors
-            /// [`AcpError::NoSuchChannel`] if it was freed; [`AcpError::WrongEnd`] if it is of
-            /// another kind.
+            /// [`AcpError::NoSuchChannel`] if it was freed; [`AcpError::WrongEnd`] if it is an end
+            /// of another kind.
             pub fn $from_raw(&self, number: u64) -> Result<$name> {
                 let peer = self.channels(|channels| match &channels.end(number)?.end {
                     End::$kind(end) if !end.freed => Ok(end.near.peer),
@@ -93,17 +94,17 @@ macro_rules! end {
 }
 
 end! {
-    /// The end of a channel that sends.
+    /// The sending end of a channel.
     Sender, Outgoing, sender_from_raw
 }
 end! {
-    /// The end of a channel that receives.
+    /// The receiving end of a channel.
     Receiver, Incoming, receiver_from_raw
 }
 
 impl Sender {
-    /// Sends a message, which may be empty, and waits until it has left for the receiver. It is
-    /// copied, and queued, by this call itself.
+    /// Sends a message, which may be empty, and waits until it has left for the receiver. The call
+    /// itself copies and queues the message.
     ///
     /// # Errors
     /// [`AcpError::Disconnected`] if the peer has ended without taking it; [`AcpError::Fabric`] with
@@ -131,11 +132,11 @@ impl Sender {
 }
 
 impl Receiver {
-    /// Receives the next message, and tells how many bytes it had. What doesn't fit is dropped;
-    /// what is behind the message stays as it was.
+    /// Receives the next message, and returns its size. Bytes that do not fit are dropped; the rest
+    /// of the buffer, behind the message, is unchanged.
     ///
-    /// If the future is dropped, this is withdrawn if nothing of the message has arrived; else the
-    /// message is lost.
+    /// If the future is dropped, the receive is withdrawn if nothing of its message has arrived;
+    /// otherwise the message is lost.
     ///
     /// # Errors
     /// [`AcpError::Disconnected`] if the sender has been freed, or its rank has ended;
@@ -150,8 +151,8 @@ impl Receiver {
         }
     }
 
-    /// Asks for the next message that nobody has asked for. The request yields the buffer, whose
-    /// length stays what it is, and how many bytes of it are the message.
+    /// Posts a receive for the next message without one. The request yields the buffer, whose
+    /// length is unchanged, and the number of its bytes that are the message.
     ///
     /// # Errors
     /// Of the request: as [`Receiver::recv`].
@@ -166,8 +167,8 @@ impl Receiver {
 }
 
 impl Acp {
-    /// Creates the sending end of a channel to a rank. Local: the k-th one to that rank is
-    /// connected with the k-th [`Acp::receiver`] of this rank there, whichever is created first,
+    /// Creates the sending end of a channel to a rank. Local: the k-th sender for that rank is
+    /// connected with the k-th [`Acp::receiver`] for this rank there, whichever is created first,
     /// and messages may be sent at once.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What a rank knows of a channel that it receives on.
+//! The receiving end of a channel.
 
 use super::{
     link::{Answer, BLOCK_BYTES, HEADER_BYTES, Near, Telling, Watch, stride},
@@ -12,11 +12,11 @@ use core::task::Poll;
 use rdma_fabric::{Fabric, FabricError, LocalSpan, Rank, RemoteAddr};
 use std::collections::VecDeque;
 
-/// Memory that waits for a message.
+/// A posted receive.
 struct Wanted {
     request: u64,
     buffer: Vec<u8>,
-    /// Bytes that have arrived in it.
+    /// The number of bytes received so far.
     filled: usize,
 }
 
@@ -25,20 +25,20 @@ pub(super) struct Incoming {
     data: LocalSpan<u8>,
     slots: u64,
     slot_bytes: usize,
-    /// `None` until the sender has asked.
+    /// `None` until the sender has requested the connection.
     telling: Option<Telling>,
-    /// Whether the sender's memory has gone.
+    /// Whether the sender's memory is gone.
     alone: bool,
-    /// Waits, until then, for requests to connect.
+    /// Waits for connection requests until the end is connected.
     asked: Watch,
-    /// Slots taken.
+    /// The number of slots taken.
     taken: u64,
     wanted: VecDeque<Wanted>,
-    /// Of the message under way: its bytes that have arrived, and those that have not.
+    /// The message in progress: the numbers of its bytes that have arrived, and that have not.
     under_way: Option<(u64, u64)>,
     /// Whether the sender has disconnected.
     disconnected: bool,
-    /// The request that the end of the channel answers.
+    /// The request that completes at the end of the channel.
     closing: Option<u64>,
     pub(super) freed: bool,
 }
@@ -70,7 +70,7 @@ impl Incoming {
         self.telling.is_some()
     }
 
-    /// Connects with the sender that asks.
+    /// Connects with the sender that made the request.
     pub(super) fn connect(&mut self, fabric: &Fabric, ask: &Ask) -> Result<()> {
         let key = self.near.region.key();
         let (data_at, slots, slot_bytes) = (BLOCK_BYTES as u64, self.slots, self.slot_bytes as u64);
@@ -105,7 +105,7 @@ impl Incoming {
         wanted.chain(self.closing.take()).collect()
     }
 
-    /// Does what can be done now; returns whether the end is no longer needed.
+    /// Makes progress without waiting; returns whether the end is no longer needed.
     pub(super) fn advance(&mut self, turn: &mut Turn<'_, '_>) -> Result<bool> {
         let waits = |end: &Self| end.freed || !end.wanted.is_empty();
         loop {
@@ -116,7 +116,7 @@ impl Incoming {
                 let (bell, rung) = (turn.bell, turn.rung);
                 match self.asked.poll(turn, bell, self.near.place, rung) {
                     Poll::Pending => return Ok(false),
-                    // The table is looked at again, and then this end.
+                    // The table is checked again, and then this end.
                     Poll::Ready(rung) => return rung.map(|()| false),
                 }
             }
@@ -149,11 +149,13 @@ impl Incoming {
         }
     }
 
-    /// Tells the sender how far this end is; returns whether it knows, or is no longer there.
+    /// Reports the head of this end to the sender; returns whether the report has arrived, or the
+    /// sender is gone.
     fn tell(&mut self, turn: &mut Turn<'_, '_>, head: u64) -> Result<bool> {
         let Some(telling) = self.telling.as_mut().filter(|_| !self.alone) else { return Ok(true) };
         match telling.poll(turn, head) {
-            // What it sent before is still received; the tail's watch tells what has become of it.
+            // Slots put before are still taken; the watch on the tail reports why the sender is
+            // gone.
             Err(AcpError::Fabric(FabricError::PeerLost { .. } | FabricError::StaleRegion { .. })) => {
                 self.alone = true;
                 Ok(true)
@@ -162,7 +164,7 @@ impl Incoming {
         }
     }
 
-    /// Takes the next slot, unless nobody wants its message; returns whether it has.
+    /// Takes the next slot, unless no receive is posted for its message; returns whether it did.
     fn take_slot(&mut self, turn: &mut Turn<'_, '_>) -> Result<bool> {
         let at = (self.taken % self.slots) as usize * stride(self.slot_bytes);
         let mut header = [0u64];

@@ -1,15 +1,16 @@
-//! The two sides of a connection: the words in which each learns how far the other is.
+//! The two sides of a connection: the words through which each reports its progress to the other.
 //!
-//! The sending side has a *control block*: the head, and the answer to its request to connect. The
-//! receiving side has the tail, and the slots. Head and tail count slots, for ever. The tail is the
-//! number of slots put; the head is the number taken *plus one*, and 0 until there is a connection.
+//! The sending side has a *control block*: the head, and the answer to its connection request. The
+//! receiving side has the tail, and the slots. Head and tail count slots, and never decrease. The
+//! tail is the number of slots put; the head is the number taken *plus one*, and 0 until there is a
+//! connection.
 //!
 //! # Order
-//! Head and tail are only ever added to, by atomics, so it does not matter in which order additions
-//! arrive, and nobody has to wait for the one before. An addition to the tail must not overtake the
-//! bytes it speaks of: they are put before it, and a flush stands between, unless
-//! [`rdma_fabric::Caps::put_order`] orders puts before later atomics on the same rank. An addition to
-//! the head follows reads of own memory, which are over.
+//! Head and tail are changed only by atomic additions, so additions may arrive in any order, and
+//! none waits for the previous one. An addition to the tail must not overtake the bytes that it
+//! announces: they are put before it, with a flush in between unless
+//! [`rdma_fabric::Caps::put_order`] orders puts before later atomics on the same rank. An addition
+//! to the head follows reads of local memory, which have completed.
 
 use super::{options::ChannelOptions, progress::Turn};
 use crate::{AcpError, Result};
@@ -19,11 +20,11 @@ use rdma_fabric::{
     provider::Boxed,
 };
 
-/// The size of a control block, and where the slots of a channel start behind the tail.
+/// The size of a control block, and the offset of a channel's slots from the tail.
 pub(super) const BLOCK_BYTES: usize = 64;
-/// What precedes the bytes of a slot of a channel.
+/// The size of the header of a channel's slot.
 pub(super) const HEADER_BYTES: usize = 8;
-/// In a head or tail: this side has disconnected, and changes nothing at the other any more.
+/// Flag of a head or tail: this side has disconnected, and no longer writes to the other side.
 pub(super) const CLOSED: u64 = 1 << 63;
 const ANSWER_AT: usize = 8;
 
@@ -34,7 +35,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Waits until a word is no longer `seen`, or what `place` may still do to it is over.
+    /// Waits until a word differs from `seen`, or until `place` can no longer change it.
     pub(super) fn poll(
         &mut self,
         turn: &mut Turn<'_, '_>,
@@ -77,14 +78,13 @@ impl Near {
         Ok(Near { peer, place, region, word, seen: 0, watch: Watch::default() })
     }
 
-    /// Returns what the peer has written.
+    /// Returns the last value that the peer has written.
     pub(super) fn load(&mut self, fabric: &Fabric) -> Result<u64> {
         self.seen = fabric.load(&self.word)?;
         Ok(self.seen)
     }
 
-    /// Waits until the peer has written something that was not there at the last
-    /// [load](Near::load).
+    /// Waits until the peer has changed the word since the last [load](Near::load).
     pub(super) fn poll_change(&mut self, turn: &mut Turn<'_, '_>) -> Poll<Result<()>> {
         self.watch.poll(turn, &self.word, self.place, self.seen)
     }
@@ -104,7 +104,7 @@ pub(super) struct Far {
 }
 
 impl Far {
-    /// Adds to the tail, behind all bytes that were put before.
+    /// Adds to the tail, ordered after all bytes that were put before.
     pub(super) async fn add(&self, fabric: &Fabric, more: u64) -> Result<()> {
         if !are_puts_first(fabric) {
             fabric.flush(self.tail.rank()).await?;
@@ -119,7 +119,7 @@ pub(super) fn are_puts_first(fabric: &Fabric) -> bool {
     fabric.caps().put_order >= PutOrder::SameTarget
 }
 
-/// What a receiving side answers.
+/// The answer of a receiving side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
     pub(super) tail: RegionKey,
@@ -151,7 +151,8 @@ impl Answer {
         Ok(Answer { tail, data, data_at, slots, slot_bytes })
     }
 
-    /// Resolves what the answer names. `stride` tells the bytes from one slot to the next.
+    /// Resolves the memory named in the answer. `stride` returns the distance between slots in
+    /// bytes.
     pub(super) fn resolve(self, fabric: &Fabric, near: &Near, stride: fn(usize) -> usize) -> Result<Far> {
         let Answer { tail, data, data_at, slots, slot_bytes } = self;
         let at = |region, offset| RemoteAddr { rank: near.place, region, offset };
@@ -172,25 +173,25 @@ pub(super) fn stride(slot_bytes: usize) -> usize {
     ChannelOptions::stride(slot_bytes)
 }
 
-/// The telling of how far this side is, in a word of the other's.
+/// Reports the count of this side in a word of the other side.
 pub(super) struct Telling {
     word: RemoteWord<u64>,
     told: u64,
     /// The answer to the request to connect, until it is given.
     answer: Option<Boxed<'static, Result<()>>>,
-    /// What has been told, and may not have arrived.
+    /// Additions to the word that may not have arrived.
     flights: Vec<Boxed<'static, Result<()>>>,
 }
 
 impl Telling {
-    /// Begins with an answer, which makes the word 1.
+    /// Starts with an answer, which sets the word to 1.
     pub(super) fn new(fabric: &Fabric, answer: Answer, block: RemoteAddr) -> Result<Self> {
         let word = fabric.remote_word(block)?;
         let answer: Boxed<'static, Result<()>> = Box::pin(answer.give(fabric.clone(), block));
         Ok(Telling { word, told: 1, answer: Some(answer), flights: Vec::new() })
     }
 
-    /// Makes the word `value`; returns whether it is so already.
+    /// Adds to the word until it is `value`; returns whether all additions have completed.
     pub(super) fn poll(&mut self, turn: &mut Turn<'_, '_>, value: u64) -> Result<bool> {
         if let Some(answer) = &mut self.answer {
             let Poll::Ready(given) = answer.as_mut().poll(turn.cx) else { return Ok(false) };

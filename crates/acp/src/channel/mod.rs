@@ -1,25 +1,27 @@
 //! Channels and segmented buffers: messages in order from one rank to another.
 //!
 //! # Protocol
-//! 1. The sending end leaves a request in the receiver's [table](table): who asks, which of its ends
-//!    to this rank it is, and where its control block is.
-//! 2. The receiver finds its own end of that number, or keeps the request until there is one. It
-//!    puts where its slots are into the sender's control block, and then the head.
-//! 3. The sender puts what it has into free slots, and then the tail. A message that is longer than
-//!    a slot takes several, and need not be all put before the first of them is taken.
-//! 4. The receiver takes slots as long as somebody wants their message, and puts the head.
-//! 5. The last slot of a channel says that the sender disconnects. The receiver answers it by the
-//!    head, as any other, and touches the sender's memory no more.
+//! 1. The sending end puts a request into the receiver's [table](table): its rank, its number among
+//!    the ends from that rank to this one, and the address of its control block.
+//! 2. The receiver finds its own end of that number, or keeps the request until that end is
+//!    created. It puts the location of its slots into the sender's control block, and then the
+//!    head.
+//! 3. The sender puts messages into free slots, and then the tail. A message longer than a slot
+//!    takes several slots; the first may be taken before the last is put.
+//! 4. The receiver takes slots as long as receives are posted for their messages, and puts the
+//!    head.
+//! 5. The last slot of a channel is the sender's disconnection. The receiver acknowledges it
+//!    through the head, like any other slot, and no longer accesses the sender's memory.
 //!
-//! Each side waits for a word of its own memory only: the sender for the head, the receiver for the
+//! Each side waits only for words of its own memory: the sender for the head, the receiver for the
 //! tail, and for the table's bell until it is connected. Each wait names the peer it depends on.
 //!
-//! A rank has memory for the ends that it has created, and none for ranks that it has no channel
-//! with. A [segmented buffer](segments) is connected in the same way; its slots are the program's.
+//! A rank has memory for the ends that it has created, and none for ranks without a channel to it.
+//! A [segmented buffer](segments) is connected in the same way; its slots belong to the program.
 //!
 //! # Source
-//! The channels and segmented buffers of ACP 3.0. There, a table entry is taken in the order of its
-//! tail, so a rank that dies with an entry in hand stops all others.
+//! The channels and segmented buffers of ACP 3.0. There, table entries are taken in the order of
+//! the table's tail, so a rank that dies while it holds an entry blocks all others.
 
 mod channels;
 mod end;

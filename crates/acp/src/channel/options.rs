@@ -1,4 +1,4 @@
-//! The sizes of what a channel has.
+//! The sizes of channels.
 
 use super::table;
 use crate::{AcpError, Result};
@@ -10,11 +10,11 @@ pub struct ChannelOptions {
     /// Bytes of a message that fit one slot, besides the slot's header of 8 bytes. A longer message
     /// takes several slots.
     pub slot_bytes: usize,
-    /// Slots that a receiver has.
+    /// Slots of a receiver.
     pub receive_slots: usize,
     /// Slots that a sender puts at a time, before it waits until their bytes have left.
     pub send_slots: usize,
-    /// Requests that a channel has room for from the start. More are possible.
+    /// Requests that a channel allocates memory for when it is created. More are possible.
     pub requests: usize,
     /// Requests to connect that a rank's table holds. A sender that finds it full tries again.
     pub table_entries: usize,
@@ -28,7 +28,7 @@ impl Default for ChannelOptions {
 }
 
 impl ChannelOptions {
-    /// The most bytes and slots.
+    /// The maximum of each size and count.
     const MOST: usize = 1 << 24;
 
     pub(crate) fn check(&self, channel_bytes: usize) -> Result<()> {

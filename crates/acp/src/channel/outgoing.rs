@@ -1,4 +1,4 @@
-//! What a rank knows of a channel that it sends on.
+//! The sending end of a channel.
 
 use super::{
     ChannelOptions,
@@ -14,13 +14,13 @@ use rdma_fabric::{
 };
 use std::{collections::VecDeque, sync::Arc};
 
-/// What a slot holds, in the highest three bits of its header. The other bits are the bytes of the
-/// message that had not been put before.
+/// The position of a slot's type, the highest three bits of its header. The other bits are the
+/// number of bytes of the message that had not been put before this slot.
 pub(super) const TYPE_AT: u32 = 61;
 pub(super) const EAGER: u64 = 0;
 pub(super) const DISCONNECT: u64 = 1;
 
-/// A message, or the disconnection, that is not all put yet.
+/// A message or disconnection that has not been put completely.
 struct Message {
     request: u64,
     kind: u64,
@@ -35,19 +35,19 @@ struct Chunk {
     start: usize,
     len: usize,
     header: u64,
-    /// Where the slot starts.
+    /// The offset of the slot.
     at: usize,
 }
 
-/// Slots that are being put.
+/// Slots whose puts are in flight.
 struct Transfer {
     flight: Boxed<'static, Result<()>>,
     slots: u64,
-    /// The messages that end in them.
+    /// The messages whose last slots are among them.
     ending: Vec<Message>,
 }
 
-/// How far connecting is.
+/// The progress of the connection.
 enum Link {
     Asking(Boxed<'static, Result<()>>),
     Asked,
@@ -59,18 +59,18 @@ pub(super) struct Outgoing {
     link: Link,
     queue: VecDeque<Message>,
     transfer: Option<Transfer>,
-    /// Slots that have been put.
+    /// The number of slots put.
     put: u64,
-    /// How many are put at a time.
+    /// The number of slots put at a time.
     at_once: usize,
-    /// The request that the disconnection answers, once that is put.
+    /// The request that completes once the disconnection has been put.
     closing: Option<u64>,
     /// Whether the disconnection is queued.
     pub(super) freed: bool,
 }
 
 impl Outgoing {
-    /// Creates the end, and the request to connect with it.
+    /// Creates the end from its connection request.
     pub(super) fn new(near: Near, asking: Boxed<'static, Result<()>>, options: &ChannelOptions) -> Self {
         let queue = VecDeque::with_capacity(options.requests);
         let (link, at_once) = (Link::Asking(asking), options.send_slots);
@@ -90,14 +90,14 @@ impl Outgoing {
         self.queue.push_back(Message { request, kind: DISCONNECT, bytes: Arc::default(), staged: 0 });
     }
 
-    /// Returns the requests that are not over.
+    /// Returns the incomplete requests.
     pub(super) fn outstanding(&mut self) -> Vec<u64> {
         let putting = self.transfer.take().map(|transfer| transfer.ending).unwrap_or_default();
         let messages = putting.into_iter().chain(self.queue.drain(..));
         messages.map(|message| message.request).chain(self.closing.take()).collect()
     }
 
-    /// Does what can be done now; returns whether the end is no longer needed.
+    /// Makes progress without waiting; returns whether the end is no longer needed.
     pub(super) fn advance(&mut self, turn: &mut Turn<'_, '_>) -> Result<bool> {
         if let Link::Asking(asking) = &mut self.link {
             match asking.as_mut().poll(turn.cx) {
@@ -170,7 +170,7 @@ impl Outgoing {
 
     fn end_transfer(&mut self, turn: &mut Turn<'_, '_>) {
         let Some(Transfer { flight, slots, ending }) = self.transfer.take() else { return };
-        // It shares the messages.
+        // The flight holds references to the messages.
         drop(flight);
         self.put += slots;
         turn.changed = true;
@@ -183,7 +183,7 @@ impl Outgoing {
     }
 }
 
-/// Puts slots, and adds them to the tail.
+/// Puts slots, and adds their number to the tail.
 async fn put_all(fabric: Fabric, far: Far, chunks: Vec<Chunk>, at_once: usize) -> Result<()> {
     for group in chunks.chunks(at_once) {
         for put in join::join_all(group.iter().map(|chunk| chunk.put(&fabric, &far))).await {

@@ -1,37 +1,38 @@
 //! How the channels of a rank make progress.
 //!
-//! Nobody works in the background. Whoever awaits anything of a rank's channels, or one of its
-//! collective calls, polls all of them, and their waits for own words; whatever that brings about
-//! wakes the tasks that wait.
+//! There is no background progress. A task that awaits one of the rank's channels, or one of its
+//! collective calls, polls all channels and their waits for local words. If anything changes, it
+//! wakes all waiting tasks.
 
 use super::{channels::Channels, results::Results, table};
 use crate::Result;
 use core::task::{Context, Poll, Waker};
 use rdma_fabric::{Fabric, LocalWord};
 
-/// What an end needs to make progress.
+/// The context in which an end makes progress.
 pub(super) struct Turn<'a, 'b> {
     pub(super) fabric: &'a Fabric,
     pub(super) cx: &'a mut Context<'b>,
     pub(super) results: &'a mut Results,
-    /// The word that those have changed who have asked to connect, and what it was when this rank
-    /// last took requests out of its table.
+    /// The word that other ranks add to when they request a connection, and its value when this
+    /// rank last took requests out of its table.
     pub(super) bell: &'a LocalWord<u64>,
     pub(super) rung: u64,
-    /// Whether anything has happened that somebody may wait for.
+    /// Whether anything has happened that a task may wait for.
     pub(super) changed: bool,
 }
 
 impl Channels {
-    /// Does for all ends what can be done now, though nobody waits.
+    /// Makes progress with all ends without waiting, on behalf of no task.
     pub(super) fn step(&mut self) -> Result<()> {
         self.progress(&mut Context::from_waker(Waker::noop()))?;
-        // The waits have lost the waker of whoever does.
+        // The waits now hold the no-op waker, so the waiting tasks have to poll again.
         self.wake();
         Ok(())
     }
 
-    /// Goes on while a task of this rank awaits something else, or `None` if it no longer does.
+    /// Makes progress on behalf of a task that awaits something else; with `None`, the task has
+    /// stopped waiting, and the other tasks take over.
     pub(crate) fn go_on(&mut self, cx: Option<&mut Context<'_>>) -> Result<()> {
         match cx {
             _ if self.ends.is_empty() => {}
@@ -44,7 +45,7 @@ impl Channels {
         Ok(())
     }
 
-    /// Does for all ends what can be done now.
+    /// Makes progress with all ends without waiting.
     pub(super) fn progress(&mut self, cx: &mut Context<'_>) -> Result<()> {
         let finished = self.results.finished;
         let mut changed = false;
@@ -61,7 +62,7 @@ impl Channels {
             });
             if awaited
                 && taking.is_none()
-                // The ends know which ranks they wait for; this wait is for requests of any.
+                // The waits of the ends name their peers; this wait is for requests of any rank.
                 && let Poll::Ready(rings) = watch.poll(&mut turn, bell, fabric.rank(), rung)
             {
                 rings?;
@@ -72,13 +73,13 @@ impl Channels {
             }
         }
         if changed || self.results.finished != finished {
-            // The task that polls, too: it may have several futures, and have polled others before.
+            // Includes the polling task, which may have polled other futures of its own before.
             self.wake();
         }
         Ok(())
     }
 
-    /// Takes requests to connect out of the table, if there are any.
+    /// Takes pending connection requests out of the table.
     fn take_asks(&mut self, cx: &mut Context<'_>) -> Result<()> {
         loop {
             if let Some(taking) = &mut self.taking {
@@ -103,14 +104,15 @@ impl Channels {
         }
     }
 
-    /// Keeps the waker of a task that waits.
+    /// Registers the waker of a waiting task.
     pub(super) fn remember(&mut self, cx: &Context<'_>) {
         if !self.wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
             self.wakers.push(cx.waker().clone());
         }
     }
 
-    /// Wakes all tasks that wait: the one that polled last, whose waker the waits have, has gone.
+    /// Wakes all waiting tasks: the waits hold the waker of the last task that polled, which is
+    /// gone.
     pub(super) fn wake(&mut self) {
         self.wakers.drain(..).for_each(Waker::wake);
     }

@@ -1,4 +1,4 @@
-//! Requests that were made of a channel, as futures.
+//! Requests to channels, as futures.
 
 use super::{
     channels::Channels,
@@ -18,8 +18,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What a [`Request`] yields: the buffer of a message that was sent, the buffer of one that was
-/// received with its [`Arrival`], or nothing, of a channel that was freed.
+/// The result of a [`Request`]: the buffer of a sent message, the buffer of a received message with
+/// its [`Arrival`], or `()` for a freed channel.
 pub trait Outcome: sealed::Sealed + Sized {
     #[doc(hidden)]
     fn of(done: RequestResult) -> Option<Self>;
@@ -49,17 +49,17 @@ outcome!(
     (): Done::Freed => ()
 );
 
-/// A message that is being sent or received, or a channel that is being freed.
+/// A message being sent or received, or a channel being freed.
 ///
-/// It was made by the call that returned it, and makes progress whenever anything of this rank's
-/// channels is awaited. Awaiting it yields its result. If it is dropped, a message that is being
-/// sent is sent nevertheless, and a channel that is being freed is freed; a receive is withdrawn if
-/// nothing of its message has arrived, else the message is lost.
+/// The call that returned it has submitted it; it makes progress whenever the rank awaits any of
+/// its channels. Awaiting it yields its result. If it is dropped, a message is sent nevertheless,
+/// and a channel is freed nevertheless; a receive is withdrawn if nothing of its message has
+/// arrived, otherwise the message is lost.
 #[must_use = "a request that is dropped is withdrawn, or its result is lost"]
 pub struct Request<T: Outcome> {
     acp: Acp,
     end: u64,
-    /// The number of the request, or why there is none.
+    /// The number of the request, or the error of its submission.
     made: Result<u64>,
     taken: bool,
     waits: bool,
@@ -73,11 +73,11 @@ impl<T: Outcome> fmt::Debug for Request<T> {
 }
 
 impl<T: Outcome> Request<T> {
-    /// Makes a request.
+    /// Submits a request.
     pub(super) fn new(acp: &Acp, end: u64, make: impl FnOnce(&mut Channels) -> Result<u64>) -> Self {
         let made = acp.channels(|channels| {
             let made = make(channels)?;
-            // Starts what can start.
+            // Starts the request if possible.
             channels.step()?;
             Ok(made)
         });
@@ -85,11 +85,11 @@ impl<T: Outcome> Request<T> {
         Request { acp: acp.clone(), end, made, taken: false, waits: false, of: PhantomData }
     }
 
-    /// Returns whether the request is over, without waiting. Makes progress with all channels of
-    /// this rank.
+    /// Returns whether the request is complete, without waiting. Makes progress with all channels
+    /// of this rank.
     ///
     /// # Errors
-    /// [`AcpError::OtherThread`]; what own memory meets.
+    /// [`AcpError::OtherThread`]; errors of accesses to local memory.
     pub fn is_over(&self) -> Result<bool> {
         let Ok(made) = self.made else { return Ok(true) };
         self.acp.channels(|channels| {
@@ -98,7 +98,7 @@ impl<T: Outcome> Request<T> {
         })?
     }
 
-    /// Waits until all of some requests are over.
+    /// Waits until all of the given requests are complete.
     ///
     /// # Errors
     /// The first error among them, in the order given.
@@ -141,13 +141,13 @@ impl<T: Outcome> Drop for Request<T> {
                     channels.wake();
                 }
             });
-            // On another thread than the one that it was made for: the result stays.
+            // On a thread other than the one that it was made for, the result stays.
             drop::<Result<(), AcpError>>(forgotten);
         }
     }
 }
 
-/// Waits until a look at the channels finds something.
+/// Waits until a look at the channels yields a result.
 pub(super) struct Until<'a, Look> {
     acp: &'a Acp,
     look: Look,
@@ -183,8 +183,8 @@ impl<Look> Drop for Until<'_, Look> {
 }
 
 impl Acp {
-    /// Looks, makes progress with all channels of this rank, and looks again; if there is nothing,
-    /// the task is woken when there may be.
+    /// Looks, makes progress with all channels of this rank, and looks again; without a result, the
+    /// task is woken when there may be one.
     fn poll_channels<Out>(
         &self,
         cx: &mut Context<'_>,

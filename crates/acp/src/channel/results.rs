@@ -1,18 +1,18 @@
-//! The requests of a rank, and what became of them.
+//! The requests of a rank, and their results.
 
 use crate::Result;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What became of a message that was received.
+/// The size of a received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Bytes that are in the buffer, from its start.
+    /// The number of bytes stored in the buffer, from its start.
     pub bytes: usize,
-    /// Bytes that were dropped, because the buffer was too short.
+    /// The number of bytes dropped because the buffer was too short.
     pub dropped: u64,
 }
 
-/// What a request yields.
+/// The result of a request.
 #[derive(Debug)]
 pub(super) enum Done {
     Sent(Vec<u8>),
@@ -24,10 +24,10 @@ pub(super) enum Done {
 #[derive(Default)]
 pub(super) struct Results {
     made: u64,
-    /// How many are over, the forgotten ones included.
+    /// The number of finished requests, the forgotten ones included.
     pub(super) finished: u64,
     over: BTreeMap<u64, Result<Done>>,
-    /// Those that are not over, and whose result nobody wants.
+    /// Unfinished requests whose results are not wanted.
     forgotten: BTreeSet<u64>,
 }
 
@@ -52,7 +52,7 @@ impl Results {
         self.over.contains_key(&request)
     }
 
-    /// Drops the result of a request, now or when there is one.
+    /// Drops the result of a request, now or once it is available.
     pub(super) fn forget(&mut self, request: u64) {
         if self.over.remove(&request).is_none() {
             self.forgotten.insert(request);

@@ -1,23 +1,24 @@
-//! The table in which a rank is asked to connect.
+//! The table of connection requests to a rank.
 //!
-//! It starts with the *bell*, a word that everybody adds to who has asked, and has entries of 64
-//! bytes: the flag, and what is asked. The flag is 0 when the entry is free; the asking rank plus
-//! one while that rank fills it; and the same with [`READY`] when it is filled.
+//! It starts with the *bell*, a word that each requesting rank adds to, and has entries of 64
+//! bytes: the flag, and the request. The flag is 0 when the entry is free; the requesting rank plus
+//! one while that rank fills the entry; and the same with [`READY`] when it is filled.
 //!
 //! # Protocol
-//! 1. The asking rank claims an entry by compare and swap of its flag. If none is free, it rings,
-//!    sleeps, and tries again.
-//! 2. It puts what it asks into the entry, and flushes.
-//! 3. It marks the flag as ready, and rings. Whoever sees the flag ready sees the entry.
+//! 1. The requesting rank claims an entry by compare and swap of its flag. If none is free, it
+//!    rings the bell, sleeps, and tries again.
+//! 2. It puts its request into the entry, and flushes.
+//! 3. It marks the flag as ready, and rings the bell. A rank that reads the flag as ready sees the
+//!    entire entry.
 //! 4. The table's owner, which waits for the bell, copies the entry, and frees it.
 //!
-//! An entry whose claimant is gone before step 3 is taken over by whoever finds it so: nothing of a
-//! rank that was reported lost takes effect any more.
+//! An entry whose claimant is gone before step 3 is taken over by the next rank that finds it:
+//! operations of a rank that was reported lost no longer take effect.
 
 use crate::{AcpError, Result, pace::Pace};
 use rdma_fabric::{Amo, Fabric, FabricError, LocalWord, Rank, RegionKey, RemoteAddr, RemoteWord};
 
-/// In a flag: what is asked can be read.
+/// Bit of a flag: the request can be read.
 const READY: u64 = 1 << 63;
 const ENTRIES_AT: u64 = 64;
 const ENTRY_BYTES: u64 = 64;
@@ -28,21 +29,22 @@ pub(super) fn bytes(entries: usize) -> usize {
     (ENTRIES_AT + entries as u64 * ENTRY_BYTES) as usize
 }
 
-/// What is to be connected.
+/// The kind of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Channel,
     Segments,
 }
 
-/// The sending end that asks: whose, and which of its rank's ends to the table's owner.
+/// The requesting end: its rank, its kind, and its number among that rank's ends to the table's
+/// owner.
 pub(super) type Asker = (Rank, Kind, u32);
 
-/// What a sending end asks.
+/// A connection request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ask {
     pub(super) asker: Asker,
-    /// Its control block, for the answer.
+    /// Its control block, which receives the answer.
     pub(super) block: RegionKey,
     pub(super) slots: u64,
     pub(super) slot_bytes: u64,
@@ -67,7 +69,7 @@ fn entry(table: RemoteAddr, number: u64, offset: u64) -> RemoteAddr {
     RemoteAddr { offset: table.offset + ENTRIES_AT + number * ENTRY_BYTES + offset, ..table }
 }
 
-/// Leaves a request in the table at `table`.
+/// Puts a request into the table at `table`.
 pub(super) async fn ask(fabric: Fabric, table: RemoteAddr, entries: u64, ask: Ask) -> Result<()> {
     let mine = u64::from(fabric.rank().number()) + 1;
     let bell = fabric.remote_word::<u64>(table)?;
@@ -103,10 +105,10 @@ async fn claim(fabric: &Fabric, table: RemoteAddr, entries: u64, mine: u64) -> R
     Ok(None)
 }
 
-/// Returns whether a flag belongs to a rank that has gone without filling its entry.
+/// Returns whether a flag belongs to a rank that is gone and has not filled its entry.
 async fn is_abandoned(fabric: &Fabric, table: RemoteAddr, flag: u64) -> bool {
     let Ok(claimant) = u32::try_from(flag.wrapping_sub(1)) else { return false };
-    // Any access to its memory tells.
+    // Any access to the rank's memory shows whether it is gone.
     let bell = RemoteAddr { rank: Rank::new(claimant), ..table };
     let seen = match fabric.remote_word::<u64>(bell) {
         Ok(bell) => fabric.get_word(&bell).await,
@@ -125,7 +127,7 @@ pub(super) async fn take(fabric: Fabric, table: RemoteAddr, entries: u64) -> Res
         }
         let mut words = [0; WORDS];
         fabric.read(&fabric.local_span::<u64>(entry(table, number, 8), WORDS)?, &mut words)?;
-        // Others compare and swap it, so it is changed by the network, too.
+        // Other ranks compare and swap the flag, so the owner, too, changes it through the network.
         let shared: RemoteWord<u64> = flag.as_remote();
         fabric.atomic(&shared, Amo::Swap(0)).await.map_err(AcpError::from)?;
         asks.push(Ask::from_words(words));

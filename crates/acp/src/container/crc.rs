@@ -1,11 +1,11 @@
-//! The hash of keys, and where a key goes.
+//! The hash of keys, and the rank and slot of a key.
 
 /// The ECMA-182 polynomial, reflected: the lowest bit belongs to the highest power.
 const POLYNOMIAL: u64 = 0xC96C_5795_D787_0F42;
 
 static TABLES: [[u64; 256]; 8] = tables();
 
-/// Returns, for a byte followed by `n` zero bytes, what it contributes to the remainder.
+/// Returns the contribution to the remainder of a byte followed by `n` zero bytes.
 const fn tables() -> [[u64; 256]; 8] {
     let mut tables = [[0; 256]; 8];
     let mut byte = 0;
@@ -31,7 +31,7 @@ const fn tables() -> [[u64; 256]; 8] {
     tables
 }
 
-/// Returns the CRC-64 of bytes as XZ has it: reflected ECMA-182 polynomial, initial value and final
+/// Returns the CRC-64 of bytes as in XZ: reflected ECMA-182 polynomial, initial value and final
 /// exclusive or all ones.
 pub(crate) fn crc64(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
@@ -42,7 +42,8 @@ pub(crate) fn crc64(bytes: &[u8]) -> u64 {
     !rest.iter().fold(crc, |crc, byte| crc >> 8 ^ TABLES[0][usize::from(crc as u8 ^ byte)])
 }
 
-/// Returns which of `ranks` and which of the `slots` of each a key belongs to. Neither is 0.
+/// Returns the index of a key's rank, below `ranks`, and of its slot there, below `slots`. Neither
+/// bound is 0.
 pub(crate) fn place_of(key: &[u8], ranks: u64, slots: u64) -> (usize, u64) {
     let crc = crc64(key) >> 16;
     ((crc / slots % ranks) as usize, crc % slots)

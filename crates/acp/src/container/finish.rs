@@ -1,4 +1,4 @@
-//! Work that is carried through even if nobody awaits it any more.
+//! Work that runs to its end even if its future is dropped.
 
 use crate::{Acp, GlobalAddress};
 use core::{
@@ -10,7 +10,7 @@ use core::{
 use rdma_fabric::{Fabric, provider::Boxed};
 use std::sync::Arc;
 
-/// Tells work that nobody awaits it any more; `None` if that can't happen.
+/// A flag that shows work that its future was dropped; `None` if that cannot happen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unawaited(Option<Arc<AtomicBool>>);
 
@@ -21,19 +21,19 @@ impl Unawaited {
     }
 }
 
-/// Work between two consistent states of something that other ranks use. Awaiting it changes
-/// nothing; dropping it [detaches](Fabric::detach) what is left of it.
+/// Work between two consistent states of something that other ranks use. Dropping it
+/// [detaches](Fabric::detach) the rest of the work; it is not cancelled.
 #[must_use = "futures do nothing unless they are polled"]
 pub(crate) struct Finish<Out: 'static> {
     fabric: Fabric,
     unawaited: Unawaited,
     begun: bool,
-    /// `None` when it has ended.
+    /// `None` once it has ended.
     work: Option<Boxed<'static, Out>>,
 }
 
-/// Makes work that is carried through once it has begun. It may operate on global memory and flush,
-/// and must wait for nothing that others do, nor for time.
+/// Makes work that runs to its end once it has started. It may operate on global memory and flush,
+/// and must not wait for actions of other ranks, nor for time.
 pub(crate) fn finish<Out, Work>(acp: &Acp, work: impl FnOnce(Unawaited) -> Work) -> Finish<Out>
 where
     Work: Future<Output = Out> + Send + 'static,
@@ -43,8 +43,8 @@ where
     Finish { fabric: acp.fabric().clone(), unawaited, begun: false, work: Some(work) }
 }
 
-/// Does work on the memory of one rank, which is carried through once it has begun. Where that memory
-/// is mapped, the work is over at its first poll, and needs no box.
+/// Does work on the memory of one rank, which runs to its end once it has started. Where that
+/// memory is mapped, the work completes at its first poll, and needs no box.
 pub(crate) async fn finish_at<Out, Work>(acp: &Acp, at: GlobalAddress, work: impl FnOnce(Unawaited) -> Work) -> Out
 where
     Out: 'static,

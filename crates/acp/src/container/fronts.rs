@@ -1,13 +1,13 @@
-//! What sets, multisets, maps and multimaps have in common.
+//! Methods that sets, multisets, maps and multimaps share.
 
-/// Defines the methods that concern a whole table, or where it is.
+/// Defines the methods for a whole table, and for its location.
 macro_rules! table_front {
     ($name:ident<$($param:ident),*>, $kind:expr, $item:ty, $decode:expr) => {
         impl<$($param: Stored + ?Sized),*> $name<$($param),*> {
-            /// Creates an empty one. Not collective: one rank creates it, and tells others where it
-            /// [is](Self::at). The elements are spread over `ranks`, with `slots` slots at each;
-            /// the directory is at `rank`. Calls for different slots do not disturb each other, so
-            /// there should be about as many slots as elements.
+            /// Creates an empty table. Not collective: one rank creates it, and sends its
+            /// [location](Self::at) to the others. The elements are spread over `ranks`, with
+            /// `slots` slots at each; the directory is at `rank`. Calls for different slots do not
+            /// disturb each other, so there should be about as many slots as elements.
             ///
             /// # Errors
             /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted) and
@@ -18,7 +18,7 @@ macro_rules! table_front {
                 Ok(Self::of(Table::create_boxed(acp, $kind, ranks, slots, rank).await?))
             }
 
-            /// Opens one that exists. The types must be those that it was created with.
+            /// Opens an existing table. The types must be those that it was created with.
             ///
             /// # Errors
             /// [`AcpError::Damaged`](crate::AcpError::Damaged) if there is none;
@@ -33,7 +33,7 @@ macro_rules! table_front {
                 $name { table, types: PhantomData }
             }
 
-            /// Frees all memory. Nobody may use it any more.
+            /// Frees all memory. The table must not be used any more, by any rank.
             ///
             /// # Errors
             /// [`AcpError::Fabric`](crate::AcpError::Fabric).
@@ -42,7 +42,7 @@ macro_rules! table_front {
                 destroyed
             }
 
-            /// Returns where it is, for other ranks to open it.
+            /// Returns the location, with which other ranks open it.
             pub fn at(&self) -> TableRef {
                 self.table.at()
             }
@@ -88,24 +88,26 @@ macro_rules! table_front {
             }
 
             table_front!(@whole
-                /// Removes everything, slot by slot.
+                /// Removes all elements, slot by slot.
                 clear();
-                /// Removes what is at this rank, slot by slot.
+                /// Removes the elements at this rank, slot by slot.
                 clear_local();
-                /// Inserts everything that is in `from`, which stays as it is.
+                /// Inserts all elements of `from`, which is unchanged.
                 merge(from);
-                /// Inserts what is in `from` at this rank. If all ranks call it, they merge all.
+                /// Inserts the elements of `from` at this rank. If all ranks call it, they merge
+                /// all.
                 merge_local(from);
-                /// Replaces everything by copies of what is in `from`.
+                /// Replaces all elements by copies of those in `from`.
                 assign(from);
-                /// Replaces what is at this rank by copies of what is in `from` at this rank. If all
-                /// ranks call it, and both are spread over the same ranks with as many slots, they
-                /// assign all.
+                /// Replaces the elements at this rank by copies of those of `from` at this rank. If
+                /// all ranks call it, and both are spread over the same ranks with as many slots,
+                /// they assign all.
                 assign_local(from);
-                /// Moves everything here that is in `from`, as if it were removed there and inserted
+                /// Moves all elements of `from` here, as if each were removed there and inserted
                 /// here; for a moment it is in neither. `from` is empty afterwards.
                 append(from);
-                /// Moves here what is in `from` at this rank. If all ranks call it, they move all.
+                /// Moves the elements of `from` at this rank here. If all ranks call it, they move
+                /// all.
                 append_local(from);
             );
 
@@ -125,12 +127,12 @@ macro_rules! table_front {
                 Iter::new(&self.table, Part::Whole, $decode)
             }
 
-            /// Returns an iterator over what is at this rank.
+            /// Returns an iterator over the elements at this rank.
             pub fn iter_local(&self) -> Iter<$item> {
                 Iter::new(&self.table, Part::Local, $decode)
             }
 
-            /// Returns where the first element of a key is.
+            /// Returns the location of the first element of a key.
             ///
             /// # Errors
             /// [`AcpError::Fabric`](crate::AcpError::Fabric).
@@ -146,7 +148,7 @@ macro_rules! table_front {
                 Ok(self.find(key).await?.is_some())
             }
 
-            /// Returns where the first element is, in the order of [`Self::iter`].
+            /// Returns the location of the first element, in the order of [`Self::iter`].
             ///
             /// # Errors
             /// [`AcpError::Fabric`](crate::AcpError::Fabric).
@@ -155,7 +157,7 @@ macro_rules! table_front {
                 found
             }
 
-            /// Returns where the first element at this rank is.
+            /// Returns the location of the first element at this rank.
             ///
             /// # Errors
             /// [`AcpError::Fabric`](crate::AcpError::Fabric).
@@ -164,7 +166,7 @@ macro_rules! table_front {
                 found
             }
 
-            /// Returns where the element after a position is.
+            /// Returns the location of the element after a position.
             ///
             /// # Errors
             /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement) if the element at the
@@ -174,7 +176,7 @@ macro_rules! table_front {
                 found
             }
 
-            /// Returns where the element of this rank after a position is.
+            /// Returns the location of this rank's next element after a position.
             ///
             /// # Errors
             /// As [`Self::after`].
@@ -183,7 +185,7 @@ macro_rules! table_front {
                 found
             }
 
-            /// Returns where key and value of the element at a position are.
+            /// Returns the locations of the key and the value of the element at a position.
             ///
             /// # Errors
             /// As [`Self::after`].
@@ -209,8 +211,9 @@ macro_rules! table_front {
         $(#[$doc])*
         ///
         /// # Errors
-        /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted), where something is copied: then
-        /// nothing has been, though what was moved before has; [`AcpError::Fabric`](crate::AcpError::Fabric).
+        /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted), from methods that copy
+        /// elements: no element has been copied then, but elements moved before stay moved;
+        /// [`AcpError::Fabric`](crate::AcpError::Fabric).
         pub fn $method<'a>(&'a self, $($from: &'a Self)?) -> impl Future<Output = Result<()>> + 'a {
             let done: Boxed<'a, Result<()>> = Box::pin(table_front!(@call self.table, $method $(, $from)?));
             done

@@ -9,9 +9,9 @@ use rdma_fabric::provider::Boxed;
 /// [`Multimap`](crate::Multimap): a cursor that is awaited. The order is that of the slots, and in
 /// each slot that of insertion.
 ///
-/// It copies one slot at a time, each as it was at one moment. So while others insert and remove, it
-/// yields everything that is there all the time exactly once, and nothing that never was there; what
-/// is inserted, removed or [moved](crate::Map::append) meanwhile, it yields or not.
+/// It copies one slot at a time, atomically. So while other tasks insert and remove, it yields each
+/// element that is present all the time exactly once, and none that was never present; elements
+/// inserted, removed or [moved](crate::Map::append) meanwhile may or may not be yielded.
 pub struct Iter<T> {
     scan: Scan,
     decode: fn(&Element) -> Result<T>,
@@ -31,7 +31,7 @@ impl<T> Iter<T> {
     /// Returns the next item; `None` at the end.
     ///
     /// # Errors
-    /// [`AcpError::OtherType`], after which it goes on; [`AcpError::Damaged`];
+    /// [`AcpError::OtherType`], after which iteration can continue; [`AcpError::Damaged`];
     /// [`AcpError::Fabric`], among others if a rank was lost while it held a slot.
     pub async fn next(&mut self) -> Result<Option<T>> {
         loop {
@@ -44,7 +44,7 @@ impl<T> Iter<T> {
         }
     }
 
-    /// Returns all that is left.
+    /// Returns all remaining items.
     ///
     /// # Errors
     /// As [`Iter::next`].
@@ -61,7 +61,7 @@ fn fill(scan: &mut Scan) -> Boxed<'_, Result<bool>> {
     Box::pin(scan.fill())
 }
 
-/// Returns a value of an element, which stands at `address`.
+/// Returns a value of an element from its bytes.
 pub(super) fn decoded<T: super::Stored + ?Sized>(element: &Element, bytes: &[u8]) -> Result<T::Owned> {
     T::from_bytes(bytes).ok_or(AcpError::OtherType { address: element.address() })
 }

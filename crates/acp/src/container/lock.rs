@@ -1,19 +1,20 @@
 //! Lock words in global memory.
 //!
-//! A lock word is 0, or the number of the rank that holds it plus one. It is changed by atomics
-//! alone, since puts may fall between the halves of an atomic; where it is mapped, everybody's are
-//! the CPU's, and a call that is over [at once](super::near) gives it back by a store. A rank that
-//! finds it taken sleeps for ever longer, and polls nothing, after some looks where it is mapped;
-//! nobody queues, and no rank is guaranteed to get in.
+//! A lock word is 0, or the number of the rank that holds it plus one. It is changed only by
+//! atomics, since a put may take effect between the halves of an atomic. Where it is mapped, the
+//! atomics of all ranks are the CPU's, and a call that completes [at once](super::near) releases it
+//! by a store. A rank that finds it taken polls it a few times where it is mapped, and then sleeps
+//! for growing intervals without polling. There is no queue, and no rank is guaranteed to get the
+//! lock.
 //!
 //! # Deaths
-//! A rank that finds the same holder twice looks whether that rank is still there. If not, and the
-//! word still names it, the attempt ends with [`FabricError::PeerLost`], and so will all others:
-//! what the word protects may be half changed, and stays as it is.
+//! A rank that finds the same holder twice checks whether that rank is still present. If not, and
+//! the word still names it, this attempt and all later ones fail with [`FabricError::PeerLost`]:
+//! the protected data may be half changed, and stays as it is.
 //!
 //! # Dropped futures
-//! An attempt that is dropped gives the lock back if it got it; a dropped [`Held`] is unlocked in
-//! the background. What must not be left half-way while the word is held is run by [`locked`].
+//! A dropped attempt releases the lock if it had acquired it; a dropped [`Held`] is unlocked in the
+//! background. Work that must not stop half-way while the word is held is run by [`locked`].
 
 use super::finish::{Unawaited, finish, finish_at};
 use crate::{Acp, AcpError, GlobalAddress, Result, pace::Pace};
@@ -28,11 +29,11 @@ pub(crate) struct Held {
     word: GlobalAddress,
 }
 
-/// Takes the lock at `word`. A task that holds it already waits for ever.
+/// Takes the lock at `word`. A task that holds it already deadlocks.
 ///
 /// # Errors
-/// [`FabricError::PeerLost`] of the holder or of the word's owner; [`AcpError::Damaged`] if what is
-/// there is no lock word; what [`Acp::fetch`] meets.
+/// [`FabricError::PeerLost`] of the holder or of the word's owner; [`AcpError::Damaged`] if the
+/// value there is not a lock word's; the errors of [`Acp::fetch`].
 pub(crate) async fn lock(acp: &Acp, word: GlobalAddress) -> Result<Held> {
     if let Some(mut before) = attempt(acp, word).await? {
         let mut pace = Pace::new(acp.fabric());
@@ -47,9 +48,9 @@ pub(crate) async fn lock(acp: &Acp, word: GlobalAddress) -> Result<Held> {
     Ok(Held { acp: Some(acp.clone()), word })
 }
 
-/// Does `body` while holding the lock at `word`; once begun, it ends and the lock is unlocked even
-/// if this future is dropped. `body` may do what [`finish`] allows; everything that it has put is
-/// flushed before the lock is.
+/// Does `body` while holding the lock at `word`; once started, it runs to its end and the lock is
+/// unlocked even if this future is dropped. `body` may do what [`finish`] allows; all its puts are
+/// flushed before the lock is released.
 ///
 /// # Errors
 /// As [`lock`]; what `body` returns, after unlocking.
@@ -95,11 +96,11 @@ async fn attempt(acp: &Acp, word: GlobalAddress) -> Result<Option<u64>> {
 }
 
 impl Held {
-    /// Makes everything that this rank has put visible, then unlocks; in the background if the
-    /// future is dropped.
+    /// Makes all puts of this rank visible, then unlocks; in the background if the future is
+    /// dropped.
     ///
     /// # Errors
-    /// What a put met at its target, in which case the lock is unlocked all the same;
+    /// The error of a put at its target, in which case the lock is unlocked nevertheless;
     /// [`AcpError::Damaged`] if the word was not this rank's.
     pub(crate) async fn unlock(mut self) -> Result<()> {
         let (acp, word) = (self.acp.take(), self.word);
@@ -124,7 +125,7 @@ impl Drop for Held {
     }
 }
 
-/// Releases at once, where nothing need be flushed and the word is at hand.
+/// Releases without waiting, where no flush is needed and the word is mapped.
 fn release_now(acp: &Acp, word: GlobalAddress) -> Option<Result<()>> {
     if acp.fabric().caps().put_order != PutOrder::AllTargets {
         return None;
@@ -149,18 +150,19 @@ async fn release(acp: &Acp, word: GlobalAddress) -> Result<()> {
     flushed
 }
 
-/// Returns what the word of a lock is that this rank holds.
+/// Returns the value of a lock word that this rank holds.
 pub(super) fn holding(acp: &Acp) -> u64 {
     u64::from(acp.rank().number()) + 1
 }
 
-/// Returns an error if the holder is lost and will hold the lock for ever.
+/// Returns an error if the holder is lost and will never release the lock.
 #[cold]
 async fn check_alive(acp: &Acp, word: GlobalAddress, holder: u64) -> Result<()> {
     let rank = u32::try_from(holder - 1).map(Rank::new).ok().filter(|rank| rank.index() < acp.ranks());
     let rank = rank.ok_or(AcpError::Damaged { address: word })?;
     match acp.probe(rank).await {
-        // It may have unlocked before it was lost; from now on it does nothing more.
+        // The rank may have unlocked before it was lost; from now on none of its operations takes
+        // effect.
         Err(lost @ AcpError::Fabric(FabricError::PeerLost { .. })) if acp.load::<u64>(word).await? == holder => {
             Err(lost)
         }
@@ -169,7 +171,7 @@ async fn check_alive(acp: &Acp, word: GlobalAddress, holder: u64) -> Result<()> 
 }
 
 impl Acp {
-    /// Reads something of a rank that it always has, to see whether it is there.
+    /// Reads memory that every rank has, to check whether the rank is present.
     async fn probe(&self, rank: Rank) -> Result<()> {
         let at = self.try_with(|state| state.memory.world_at(rank, state.memory.layout().delegation()))?;
         let looked = match self.fabric().remote_word::<u64>(at) {

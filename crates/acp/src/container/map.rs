@@ -13,16 +13,16 @@ use rdma_fabric::{Rank, provider::Boxed};
 /// A map from keys to values in the memory of several ranks: a hash table, as ACP 3.0 has it.
 ///
 /// # Concurrent use
-/// Any rank that has [opened](Self::from_address) it may use it at any time, and any number of tasks. A call
-/// that names a key locks the key's slot, so it happens at one moment, as far as other calls on that
-/// key can tell. Calls on all elements go slot by slot.
+/// Any rank that has [opened](Self::from_address) it may use it at any time, with any number of
+/// tasks. A call that names a key locks the key's slot, so it is atomic with respect to other calls
+/// on that key. Calls on all elements proceed slot by slot.
 ///
 /// # Deaths
-/// If a rank is lost while it holds a slot, every later call on that slot is
+/// If a rank is lost while it holds a slot, every later call on that slot returns
 /// [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) of that rank, in bounded time.
 ///
 /// # Dropped futures
-/// A change that has begun is carried through. No slot stays locked; memory may stay allocated.
+/// A change that has started is completed. No slot stays locked; memory may stay allocated.
 ///
 /// ```
 /// use acp::{Acp, Map, TableRef};
@@ -85,8 +85,8 @@ impl<K: Stored + ?Sized, V: Stored + ?Sized> Map<K, V> {
         self.table.get(key.stored()).await?.as_ref().map(value_of::<V>).transpose()
     }
 
-    /// Copies the value of a key into `into`, as much as there is room for; returns the length of
-    /// the whole value.
+    /// Copies the value of a key into `into`, truncated to its length; returns the length of the
+    /// whole value.
     ///
     /// # Errors
     /// [`AcpError::Fabric`](crate::AcpError::Fabric).

@@ -13,19 +13,20 @@ use rdma_fabric::{Rank, provider::Boxed};
 /// A map in the memory of several ranks that keeps any number of values per key, in the order of
 /// their insertion.
 ///
-/// ACP 3.0 has none. Its layout is that of a [`Map`](crate::Map), with one element for each value.
+/// ACP 3.0 has no multimap. The layout is that of a [`Map`](crate::Map), with one element for each
+/// value.
 ///
 /// # Concurrent use
-/// Any rank that has [opened](Self::from_address) it may use it at any time, and any number of tasks. A call
-/// that names a key locks the key's slot, so it happens at one moment, as far as other calls on that
-/// key can tell. Calls on all elements go slot by slot.
+/// Any rank that has [opened](Self::from_address) it may use it at any time, with any number of
+/// tasks. A call that names a key locks the key's slot, so it is atomic with respect to other calls
+/// on that key. Calls on all elements proceed slot by slot.
 ///
 /// # Deaths
-/// If a rank is lost while it holds a slot, every later call on that slot is
+/// If a rank is lost while it holds a slot, every later call on that slot returns
 /// [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) of that rank, in bounded time.
 ///
 /// # Dropped futures
-/// A change that has begun is carried through. No slot stays locked; memory may stay allocated.
+/// A change that has started is completed. No slot stays locked; memory may stay allocated.
 pub struct Multimap<K: ?Sized, V: ?Sized> {
     table: Table,
     types: PhantomData<fn(&K, &V)>,
@@ -67,8 +68,8 @@ impl<K: Stored + ?Sized, V: Stored + ?Sized> Multimap<K, V> {
         self.table.get_all_boxed(key.stored()).await?.iter().map(value_of::<V>).collect()
     }
 
-    /// Copies the value of a key into `into`, as much as there is room for; returns the length of
-    /// the whole value. It is the oldest one.
+    /// Copies the oldest value of a key into `into`, truncated to its length; returns the length of
+    /// the whole value.
     ///
     /// # Errors
     /// [`AcpError::Fabric`](crate::AcpError::Fabric).
@@ -77,7 +78,7 @@ impl<K: Stored + ?Sized, V: Stored + ?Sized> Multimap<K, V> {
         retrieved
     }
 
-    /// Returns how many values a key has.
+    /// Returns the number of values of a key.
     ///
     /// # Errors
     /// [`AcpError::Fabric`](crate::AcpError::Fabric).
@@ -95,7 +96,7 @@ impl<K: Stored + ?Sized, V: Stored + ?Sized> Multimap<K, V> {
         removed.first.as_ref().map(value_of::<V>).transpose()
     }
 
-    /// Removes all values of a key; returns how many there were.
+    /// Removes all values of a key; returns their number.
     ///
     /// # Errors
     /// [`AcpError::Fabric`](crate::AcpError::Fabric).

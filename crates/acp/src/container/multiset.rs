@@ -10,20 +10,20 @@ use crate::{Acp, GlobalAddress, Result};
 use core::{fmt, future::Future, marker::PhantomData};
 use rdma_fabric::{Rank, provider::Boxed};
 
-/// A multiset of keys in the memory of several ranks: a [set](crate::Set) that counts how often each
-/// key was inserted, as ACP 3.0 has it.
+/// A multiset of keys in the memory of several ranks: a [set](crate::Set) with a count for each
+/// key, as in ACP 3.0.
 ///
 /// # Concurrent use
-/// Any rank that has [opened](Self::from_address) it may use it at any time, and any number of tasks. A call
-/// that names a key locks the key's slot, so it happens at one moment, as far as other calls on that
-/// key can tell. Calls on all elements go slot by slot.
+/// Any rank that has [opened](Self::from_address) it may use it at any time, with any number of
+/// tasks. A call that names a key locks the key's slot, so it is atomic with respect to other calls
+/// on that key. Calls on all elements proceed slot by slot.
 ///
 /// # Deaths
-/// If a rank is lost while it holds a slot, every later call on that slot is
+/// If a rank is lost while it holds a slot, every later call on that slot returns
 /// [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) of that rank, in bounded time.
 ///
 /// # Dropped futures
-/// A change that has begun is carried through. No slot stays locked; memory may stay allocated.
+/// A change that has started is completed. No slot stays locked; memory may stay allocated.
 pub struct Multiset<K: ?Sized> {
     table: Table,
     types: PhantomData<fn(&K)>,
@@ -36,7 +36,7 @@ fn decode<K: Stored + ?Sized>(element: &Element) -> Result<(K::Owned, u64)> {
 }
 
 impl<K: Stored + ?Sized> Multiset<K> {
-    /// Inserts a key once more; returns whether it is new.
+    /// Adds one to the count of a key; returns whether the key is new.
     ///
     /// # Errors
     /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted), and nothing has changed;
@@ -45,7 +45,7 @@ impl<K: Stored + ?Sized> Multiset<K> {
         self.table.insert(key.stored(), &[])
     }
 
-    /// Removes a key once; returns whether it was there.
+    /// Subtracts one from the count of a key; returns whether the key was present.
     ///
     /// # Errors
     /// [`AcpError::Fabric`](crate::AcpError::Fabric).
@@ -53,7 +53,7 @@ impl<K: Stored + ?Sized> Multiset<K> {
         Ok(self.table.remove_boxed(key.stored(), Amount::One).await?.count > 0)
     }
 
-    /// Removes a key altogether; returns how often it was there.
+    /// Removes a key with its whole count; returns the count.
     ///
     /// # Errors
     /// [`AcpError::Fabric`](crate::AcpError::Fabric).
@@ -61,7 +61,7 @@ impl<K: Stored + ?Sized> Multiset<K> {
         Ok(self.table.remove_boxed(key.stored(), Amount::All).await?.count)
     }
 
-    /// Returns how often a key is there.
+    /// Returns the count of a key.
     ///
     /// # Errors
     /// [`AcpError::Fabric`](crate::AcpError::Fabric).

@@ -1,9 +1,9 @@
-//! Calls that are over at once, and the memory that containers use.
+//! Calls that complete without waiting, and the memory that containers use.
 //!
-//! What a call does while it holds a lock word is written once, over [`Memory`]. Over an [`Acp`]
-//! each access is an operation that may be awaited. Over a [`Near`] heap it is a few instructions:
-//! the heap is mapped, and looked up once for the whole call. Such a call never waits, so nobody
-//! sees it half done and its future can't be dropped half-way.
+//! The work of a call under a lock word is written once, generic over [`Memory`]. Over an [`Acp`],
+//! each access is an operation that may have to be awaited. Over a [`Near`] heap, which is mapped
+//! and looked up once per call, an access is a few instructions. Such a call never waits, so no
+//! other rank sees it half done, and its future cannot be dropped half-way.
 
 use super::lock::{holding, was_held};
 use crate::{Acp, AcpError, GlobalAddress, Result, address::RegionId};
@@ -13,17 +13,17 @@ use core::{
 };
 use rdma_fabric::{Amo, RemoteSpan, join, provider::SHORT};
 
-/// How often a call looks at a lock that another rank holds: for about as long as calls take. Who
-/// then still holds it may not be running.
+/// The number of times that a call polls a lock that another rank holds: for about the duration of
+/// a call. A rank that still holds the lock then may have been descheduled.
 const LOOKS: u32 = 50;
 
-/// Memory that a call reads and puts to. Where bytes or words are is an address, and an offset from
-/// it.
+/// Memory that a call reads and puts to. Bytes and words are located by an address and an offset
+/// from it.
 pub(super) trait Memory: Sync {
-    /// Why a call is not done.
+    /// The reason why a call is not done.
     type Error: From<AcpError> + Send;
 
-    /// Returns the rank that calls.
+    /// Returns the calling rank.
     fn acp(&self) -> &Acp;
 
     /// Reads bytes.
@@ -34,8 +34,8 @@ pub(super) trait Memory: Sync {
         into: &mut [u8],
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// Puts bytes, which are visible when what has been put is [settled](Memory::settle), or the
-    /// lock is given back.
+    /// Puts bytes, which are visible once the puts are [settled](Memory::settle), or the lock is
+    /// released.
     fn put(
         &self,
         base: GlobalAddress,
@@ -58,7 +58,7 @@ pub(super) trait Memory: Sync {
         words: [u64; N],
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// Makes visible what has been put.
+    /// Makes previous puts visible.
     fn settle(&self) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }
 
@@ -92,19 +92,20 @@ impl Memory for Acp {
     }
 }
 
-/// A rank's heap that is mapped, during a turn of the state.
+/// A mapped heap of a rank, during a turn of the state.
 #[derive(Clone, Copy)]
 pub(super) struct Near<'a> {
     acp: &'a Acp,
     heap: &'a RemoteSpan<u8>,
     id: RegionId,
-    /// How much was allocated for futures that may have been dropped: calls on heaps free it first.
+    /// The number of allocations for futures that may have been dropped: calls on heaps free them
+    /// first.
     pub(super) unclaimed: u32,
 }
 
 impl Acp {
-    /// Uses the heap that `at` is in, if it is resolved. `used` does not come back here: this is a
-    /// turn of the state.
+    /// Calls `used` with the heap that contains `at`, if it is resolved. `used` must not enter the
+    /// state: this is a turn of it.
     #[inline(always)]
     pub(super) fn near<Out>(&self, at: GlobalAddress, used: impl FnOnce(Near<'_>) -> Option<Out>) -> Option<Out> {
         let mut state = self.enter().ok()?;
@@ -116,12 +117,12 @@ impl Acp {
 }
 
 impl Near<'_> {
-    /// Does `body`, which waits for nothing, while holding the lock at `word`. Returns `None` if
-    /// that is not possible now, or if `body` fails: then nothing has been done, and who does the
-    /// same with [`locked`](super::lock::locked) waits, or learns why not.
+    /// Does `body`, which never waits, while holding the lock at `word`. Returns `None`, with no
+    /// effect, if that is not possible now, or if `body` fails: the caller then does the same with
+    /// [`locked`](super::lock::locked), which waits or reports the error.
     ///
-    /// What `body` has put is visible to whoever takes the lock afterwards; until it is, the word
-    /// is seen to be taken. So no barrier follows.
+    /// The puts of `body` are visible to the next holder of the lock; until they are, other ranks
+    /// read the word as taken. So no barrier follows.
     #[inline(always)]
     pub(super) fn locked<Out>(
         self,
@@ -140,8 +141,8 @@ impl Near<'_> {
             }
         }
         let done = join::now(body);
-        // Nobody else writes a word that is held, so this need not be an atomic. Release: pairs
-        // with the atomic that takes the lock.
+        // No other rank writes a held word, so this need not be an atomic. Release: pairs with the
+        // atomic that takes the lock.
         let is_held = fabric.get_word_at(self.heap, at) == Some(mine);
         if is_held {
             fabric.put_word_at(self.heap, at, 0u64)?;
@@ -150,7 +151,7 @@ impl Near<'_> {
         Some(was_held(is_held, word).map(|()| out))
     }
 
-    /// Says that the word there is soon to be written.
+    /// Announces that the word will be written soon.
     #[inline(always)]
     pub(super) fn expect(&self, word: GlobalAddress) {
         if let Some(at) = self.offset(word, 0) {
@@ -166,7 +167,7 @@ impl Near<'_> {
     #[inline(always)]
     fn get(&self, base: GlobalAddress, offset: u64, into: &mut [u8]) -> Option<()> {
         let (fabric, mut offset) = (self.acp.fabric(), self.offset(base, offset)?);
-        // The usual one, in few instructions.
+        // The usual length, in few instructions.
         if let Ok(into) = <&mut [u8; SHORT]>::try_from(&mut *into) {
             return fabric.get_slice_at(self.heap, offset, into);
         }
@@ -201,8 +202,8 @@ impl Near<'_> {
     }
 }
 
-/// Says that a call on a [`Near`] heap is not possible, or that it fails. Nobody hears why: all of
-/// it is done again, and fails for the same reason.
+/// A call on a [`Near`] heap is not possible, or fails. The reason is not reported: the whole call
+/// is done again, and fails for the same reason.
 #[derive(Debug)]
 pub(super) struct Missed;
 

@@ -10,19 +10,19 @@ use crate::{Acp, GlobalAddress, Result};
 use core::{fmt, future::Future, marker::PhantomData};
 use rdma_fabric::{Rank, provider::Boxed};
 
-/// A set of keys in the memory of several ranks: a hash table, as ACP 3.0 has it.
+/// A set of keys in the memory of several ranks: a hash table, as in ACP 3.0.
 ///
 /// # Concurrent use
-/// Any rank that has [opened](Self::from_address) it may use it at any time, and any number of tasks. A call
-/// that names a key locks the key's slot, so it happens at one moment, as far as other calls on that
-/// key can tell. Calls on all elements go slot by slot.
+/// Any rank that has [opened](Self::from_address) it may use it at any time, with any number of
+/// tasks. A call that names a key locks the key's slot, so it is atomic with respect to other calls
+/// on that key. Calls on all elements proceed slot by slot.
 ///
 /// # Deaths
-/// If a rank is lost while it holds a slot, every later call on that slot is
+/// If a rank is lost while it holds a slot, every later call on that slot returns
 /// [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) of that rank, in bounded time.
 ///
 /// # Dropped futures
-/// A change that has begun is carried through. No slot stays locked; memory may stay allocated.
+/// A change that has started is completed. No slot stays locked; memory may stay allocated.
 pub struct Set<K: ?Sized> {
     table: Table,
     types: PhantomData<fn(&K)>,
@@ -35,7 +35,7 @@ fn decode<K: Stored + ?Sized>(element: &Element) -> Result<K::Owned> {
 }
 
 impl<K: Stored + ?Sized> Set<K> {
-    /// Inserts a key; returns whether it is new. Otherwise, nothing changes.
+    /// Inserts a key; returns whether it is new. If it is not, nothing changes.
     ///
     /// # Errors
     /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted), and nothing has changed;
@@ -44,7 +44,7 @@ impl<K: Stored + ?Sized> Set<K> {
         self.table.insert(key.stored(), &[])
     }
 
-    /// Removes a key; returns whether it was there.
+    /// Removes a key; returns whether it was present.
     ///
     /// # Errors
     /// [`AcpError::Fabric`](crate::AcpError::Fabric).
@@ -52,7 +52,7 @@ impl<K: Stored + ?Sized> Set<K> {
         Ok(self.table.remove_boxed(key.stored(), Amount::One).await?.count > 0)
     }
 
-    /// Returns whether a key is there.
+    /// Returns whether a key is present.
     ///
     /// # Errors
     /// [`AcpError::Fabric`](crate::AcpError::Fabric).

@@ -1,4 +1,4 @@
-//! What containers hold: keys and values as bytes.
+//! The contents of containers: keys and values as bytes.
 
 use rdma_fabric::Pod;
 
@@ -7,15 +7,15 @@ use rdma_fabric::Pod;
 ///
 /// Two keys are the same if their bytes are. All ranks that use a container use the same types.
 pub trait Stored: bytes::Bytes {
-    /// What a value is once it has been copied out.
+    /// The type of a value that has been copied out.
     type Owned: Send + 'static;
 
-    /// Restores a value from its bytes; `None` if they are none of this type.
+    /// Restores a value from its bytes; `None` if they are not a value of this type.
     fn from_bytes(bytes: &[u8]) -> Option<Self::Owned>;
 }
 
 pub(crate) mod bytes {
-    /// The bytes of a value. Only this crate says of which types.
+    /// The bytes of a value. The trait is sealed: only this crate implements it.
     pub trait Bytes: Sync {
         /// Returns the bytes as they are stored.
         fn stored(&self) -> &[u8];

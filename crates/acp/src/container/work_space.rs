@@ -4,13 +4,13 @@ use crate::{Acp, AcpError, GlobalAddress, Key, Result};
 use core::{fmt, future::Future};
 use rdma_fabric::{Pod, Rank, provider::Boxed};
 
-/// How a [`WorkSpace`] lies over the ranks: so many bytes at the first rank, as many at the next,
-/// and so on; after the last rank comes rank 0, and after a round the next one.
+/// The distribution of a [`WorkSpace`] over the ranks: round-robin blocks of `bytes_per_rank`
+/// bytes, starting at `first_rank`; rank 0 follows the last rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Striping {
     /// The rank that has the first bytes.
     pub first_rank: Rank,
-    /// How many bytes of a round each rank has, at least 1.
+    /// The size of a block, at least 1.
     pub bytes_per_rank: usize,
 }
 
@@ -21,7 +21,7 @@ impl Default for Striping {
     }
 }
 
-/// Where the bytes of a work space are.
+/// The locations of the bytes of a work space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stripes {
     bytes: u64,
@@ -30,17 +30,17 @@ struct Stripes {
     ranks: u64,
 }
 
-/// Bytes of a work space that are one after another in one part of it.
+/// Consecutive bytes of a work space in one rank's part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
     rank: u64,
-    /// Where in the rank's part.
+    /// The offset in the rank's part.
     at: u64,
     bytes: u64,
 }
 
 impl Stripes {
-    /// Returns how many bytes a rank has.
+    /// Returns the number of bytes at a rank.
     fn share(&self, rank: u64) -> u64 {
         let turn = (rank + self.ranks - self.first) % self.ranks;
         let whole = self.bytes / self.unit;
@@ -48,7 +48,7 @@ impl Stripes {
         (whole + self.ranks - 1 - turn) / self.ranks * self.unit + rest
     }
 
-    /// Returns where a byte is that exists, and how many follow it there.
+    /// Returns the location of an existing byte, and the number of consecutive bytes there.
     fn run(&self, position: u64) -> Run {
         let (block, within) = (position / self.unit, position % self.unit);
         Run {
@@ -59,16 +59,17 @@ impl Stripes {
     }
 }
 
-/// An array of bytes that is spread over the ranks, each of which may read and write all of it.
+/// An array of bytes that is distributed over the ranks, each of which may read and write all of
+/// it.
 ///
-/// A value takes 8 bytes for each rank. All bytes are 0 at first. Calls are not ordered among each
-/// other or among ranks, except that each ends when its effect is visible: if several ranks write
-/// the same bytes at the same time, each byte is what one of them wrote. For more than that, there
-/// are [atomics](Acp::atomic) on [addresses](WorkSpace::address).
+/// A value takes 8 bytes for each rank. All bytes are initially 0. Calls are not ordered with each
+/// other or between ranks, except that each returns when its effect is visible: if several ranks
+/// write the same bytes at the same time, each byte is one that one of them wrote. For stronger
+/// guarantees, there are [atomics](Acp::atomic) on [addresses](WorkSpace::address).
 pub struct WorkSpace {
     acp: Acp,
     stripes: Stripes,
-    /// Where each rank's part begins.
+    /// The address of each rank's part.
     parts: Box<[Option<GlobalAddress>]>,
     own: Option<Key>,
 }
@@ -80,7 +81,7 @@ impl fmt::Debug for WorkSpace {
 }
 
 impl WorkSpace {
-    /// Makes a work space of so many bytes, with the default [`Striping`]. Collective.
+    /// Creates a work space of `bytes` bytes, with the default [`Striping`]. Collective.
     ///
     /// # Errors
     /// As [`WorkSpace::create_with`].
@@ -88,13 +89,13 @@ impl WorkSpace {
         Self::create_with(acp, bytes, Striping::default())
     }
 
-    /// Makes a work space. Collective: all ranks give the same. Each rank registers its part as one
-    /// region.
+    /// Creates a work space. Collective: all ranks pass the same arguments. Each rank registers its
+    /// part as one region.
     ///
     /// # Errors
-    /// At all ranks, and nothing is kept: [`AcpError::NoPart`] if another rank could not register
-    /// its part or asked for something else, and at that rank the reason, as of [`Acp::allocate`];
-    /// [`AcpError::NoSuchRank`]; [`AcpError::Option`]; what [`Acp::sync`] meets.
+    /// At all ranks, with nothing kept: [`AcpError::NoPart`] if another rank could not register its
+    /// part or passed other arguments, and at that rank the reason, as of [`Acp::allocate`];
+    /// [`AcpError::NoSuchRank`]; [`AcpError::Option`]; the errors of [`Acp::sync`].
     pub fn create_with(acp: &Acp, bytes: usize, striping: Striping) -> impl Future<Output = Result<Self>> {
         let made: Boxed<'_, Result<Self>> = Box::pin(async move {
             let asked = [bytes as u64, u64::from(striping.first_rank.number()), striping.bytes_per_rank as u64];
@@ -102,7 +103,7 @@ impl WorkSpace {
             let address = match &own {
                 Ok(Some(key)) => acp.address(*key, 0)?.to_bits(),
                 Ok(None) => 0,
-                // No address of any rank.
+                // Not an address of any rank.
                 Err(_) => 1,
             };
             let gathered = acp.gather("a work space", [asked[0], asked[1], asked[2], address]).await;
@@ -116,10 +117,10 @@ impl WorkSpace {
         made
     }
 
-    /// Frees the work space, when all ranks have come here. Collective.
+    /// Frees the work space once all ranks have called it. Collective.
     ///
     /// # Errors
-    /// What [`Acp::sync`] meets; this rank's part is freed all the same.
+    /// The errors of [`Acp::sync`]; this rank's part is freed nevertheless.
     pub fn destroy(self) -> impl Future<Output = Result<()>> {
         let destroyed: Boxed<'static, Result<()>> = Box::pin(async move {
             let met = self.acp.sync().await;
@@ -139,8 +140,8 @@ impl WorkSpace {
         self.stripes.bytes == 0
     }
 
-    /// Returns where a byte is, and how many bytes follow there, with itself, before the next ones
-    /// are somewhere else.
+    /// Returns the address of a byte, and the number of consecutive bytes from it on, itself
+    /// included.
     ///
     /// # Errors
     /// [`AcpError::OutOfRange`].
@@ -151,23 +152,23 @@ impl WorkSpace {
         Ok((part.offset_by(at)?, bytes as usize))
     }
 
-    /// Reads from a position, in bytes, on.
+    /// Reads, starting at a position in bytes.
     ///
     /// # Errors
-    /// [`AcpError::OutOfRange`], and nothing is read; what [`Acp::read`] meets.
+    /// [`AcpError::OutOfRange`], and nothing is read; the errors of [`Acp::read`].
     pub fn read<'a, T: Pod>(&'a self, position: usize, into: &'a mut [T]) -> impl Future<Output = Result<()>> + 'a {
         self.read_bytes(position, bytemuck::cast_slice_mut(into))
     }
 
-    /// Writes from a position, in bytes, on.
+    /// Writes, starting at a position in bytes.
     ///
     /// # Errors
-    /// [`AcpError::OutOfRange`], and nothing is written; what [`Acp::write`] meets.
+    /// [`AcpError::OutOfRange`], and nothing is written; the errors of [`Acp::write`].
     pub fn write<'a, T: Pod>(&'a self, position: usize, from: &'a [T]) -> impl Future<Output = Result<()>> + 'a {
         self.write_bytes(position, bytemuck::cast_slice(from))
     }
 
-    /// Copies bytes from a position on to global memory of any rank.
+    /// Copies bytes, starting at a position, to global memory of any rank.
     ///
     /// # Errors
     /// [`AcpError::OutOfRange`], and nothing is copied; as [`Acp::copy`].
@@ -231,7 +232,7 @@ impl WorkSpace {
     }
 }
 
-/// Returns where the bytes are to be, if that is possible.
+/// Returns the distribution, if the arguments are valid.
 fn stripes(acp: &Acp, [bytes, first, unit]: [u64; 3]) -> Result<Stripes> {
     let ranks = acp.ranks();
     match unit {
@@ -249,7 +250,8 @@ fn allocate(acp: &Acp, asked: [u64; 3]) -> Result<Option<Key>> {
     }
 }
 
-/// Returns where all ranks' parts are, if all have asked for the same and have registered theirs.
+/// Returns the addresses of all ranks' parts, if all have passed the same arguments and have
+/// registered their parts.
 fn agreed(gathered: &[[u64; 4]], asked: [u64; 3]) -> Result<Box<[Option<GlobalAddress>]>> {
     let mut parts = vec![None; gathered.len()];
     for (place, [bytes, first, unit, address]) in gathered.iter().enumerate() {
@@ -270,7 +272,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every byte has a place of its own, and each rank has as many as it needs.
+        /// Every byte has its own location, and the parts of the ranks have the required sizes.
         #[test]
         fn stripes_cover_all_bytes(bytes in 0u64..300, first in 0u64..5, unit in 1u64..40, more in 0u64..3) {
             let stripes = Stripes { bytes, first, unit, ranks: first + 1 + more };

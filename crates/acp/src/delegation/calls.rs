@@ -1,4 +1,4 @@
-//! Calls that ask other ranks to carry something out.
+//! Calls that delegate operations to other ranks.
 
 use super::{Request, ask, is_atomic_delegated};
 use crate::{
@@ -13,12 +13,12 @@ use core::{
 use rdma_fabric::{Amo, AtomicWord, provider::Boxed};
 
 impl Acp {
-    /// Returns whether atomics are carried out by the CPU of the word's rank.
+    /// Returns whether the CPU of the word's rank executes atomics.
     pub(crate) fn delegates_atomics(&self) -> bool {
         is_atomic_delegated(self.fabric(), self.options())
     }
 
-    /// Has a copy between other ranks' memory carried out by the destination's rank.
+    /// Copies between other ranks' memory, executed by the destination's rank.
     pub(crate) async fn delegated_copy(
         &self,
         to: GlobalAddress,
@@ -26,7 +26,7 @@ impl Acp {
         bytes: usize,
         order: Order,
     ) -> Result<Handle> {
-        // What the server would refuse is refused here, before anything is sent.
+        // Addresses that the server would refuse are refused here, before anything is sent.
         self.span(to, bytes).await?;
         self.span(from, bytes).await?;
         let pair = (from.rank().number(), to.rank().number());
@@ -34,7 +34,7 @@ impl Acp {
         self.issue_delegated(request, Some(pair), order, of_reply).await
     }
 
-    /// Has an atomic on another rank's word carried out by that rank.
+    /// Changes another rank's word by an atomic, executed by that rank.
     pub(crate) async fn delegated_atomic<W: AtomicWord>(
         &self,
         to: GlobalAddress,
@@ -49,7 +49,7 @@ impl Acp {
         self.issue_delegated(request, None, order, store).await
     }
 
-    /// Changes a word where atomics are delegated; returns what it was before.
+    /// Changes a word where atomics are delegated; returns its previous value.
     pub(crate) async fn delegated_fetch<W: AtomicWord>(&self, address: GlobalAddress, amo: Amo<W>) -> Result<W> {
         let word = self.word::<W>(address).await?;
         if address.rank() == self.rank() {
@@ -65,7 +65,7 @@ impl Acp {
         self.while_serving(Asked { acp: self, asked: Some(asked) }).await.map(W::from_bits)
     }
 
-    /// Prepares a request; `None` if as many as possible are under way.
+    /// Prepares a request; `None` if the maximum number of requests is in flight.
     fn asked(&self, request: Request) -> Result<Option<Boxed<'static, Result<u64>>>> {
         self.try_with(|state| match state.replies.take() {
             Some(reply) => ask(&state.memory, state.me, request, reply).map(Some),
@@ -91,10 +91,10 @@ impl Acp {
     }
 }
 
-/// A request that is carried out even if this is dropped.
+/// A request that is executed even if this is dropped.
 struct Asked<'a> {
     acp: &'a Acp,
-    /// `None` when it has ended.
+    /// `None` once it has ended.
     asked: Option<Boxed<'static, Result<u64>>>,
 }
 
@@ -111,7 +111,7 @@ impl Future for Asked<'_> {
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
         if let Some(asked) = self.asked.take() {
-            // On another thread than its own it can't have been polled, so nothing was sent.
+            // On a thread other than its own it cannot have been polled, so nothing was sent.
             let _ = self.acp.with(|state| state.unawaited.push(asked));
         }
     }

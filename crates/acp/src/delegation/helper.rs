@@ -1,4 +1,4 @@
-//! The delegation helper: it serves other ranks on a core of its own, and nothing else.
+//! The delegation helper, which does nothing but serve other ranks on its own core.
 
 use super::{
     AREA_QUEUE, AREA_STOP,
@@ -13,18 +13,18 @@ use rdma_fabric::{
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A helper that serves other ranks. Dropping this lets it end.
+/// A helper that serves other ranks. Dropping this ends it.
 pub(crate) struct Serving {
     fabric: Fabric,
     words: Words,
-    /// Why the helper has no control queue.
+    /// The reason why the helper has no control queue.
     refused: Arc<Mutex<Option<AcpError>>>,
 }
 
-/// The words by which the helper and whoever started it wait for each other.
+/// The words through which the helper and the task that started it wait for each other.
 #[derive(Debug)]
 struct Words {
-    /// Not 0 if the helper is to end.
+    /// Not 0 if the helper has to end.
     stop: LocalWord<u64>,
     /// The name of the helper's control queue, 0 if there is none, or [`REFUSED`].
     queue: LocalWord<u64>,
@@ -46,8 +46,7 @@ impl fmt::Debug for Serving {
 }
 
 impl Serving {
-    /// Starts the delegation helper of rank `me`; `listens` says whether on a control queue of its
-    /// own, too.
+    /// Starts the delegation helper of rank `me`; `listens`: also on its own control queue.
     pub(crate) fn start(memory: &Resolver, world: &Arc<Region>, me: Rank, listens: bool) -> Result<Self> {
         let fabric = memory.fabric().clone();
         let area = memory.world_at(me, memory.layout().delegation())?;
@@ -79,10 +78,10 @@ impl Serving {
         Ok(Serving { fabric, words, refused })
     }
 
-    /// Waits until the helper listens; returns the name of its queue.
+    /// Waits until the helper listens on its queue; returns the queue's name.
     ///
     /// # Errors
-    /// Why there is no queue.
+    /// The reason why there is no queue.
     pub(super) async fn listens(&self) -> Result<Name> {
         let me = Deps::One(self.fabric.rank());
         let name = self.fabric.wait_until(&self.words.queue, me, |name| name != 0).await?;
@@ -90,7 +89,7 @@ impl Serving {
         refused.map_or_else(|| Ok(Name::from_bits(name).expect("the helper wrote a name")), Err)
     }
 
-    /// Lets the helper end, and waits until it has closed its queue.
+    /// Ends the helper, and waits until it has closed its queue.
     pub(crate) async fn end(self) -> Result<()> {
         self.fabric.store(&self.words.stop, 1)?;
         let me = Deps::One(self.fabric.rank());
@@ -100,7 +99,7 @@ impl Serving {
 }
 
 impl Drop for Serving {
-    /// If this is impossible, the memory has gone, and the helper with it.
+    /// If the store fails, the memory is gone, and so is the helper.
     fn drop(&mut self) {
         let _ = self.fabric.store(&self.words.stop, 1);
     }

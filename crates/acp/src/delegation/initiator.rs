@@ -1,4 +1,4 @@
-//! Asking another rank to carry out an operation.
+//! Delegating an operation to another rank.
 
 use super::{
     ARMED, REPLIES, REQUEST, Sending, Slots, reply_at,
@@ -13,28 +13,28 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// The places in which one task of a rank awaits replies.
+/// The reply places of one task of a rank.
 #[derive(Debug)]
 pub(crate) struct Replies {
-    /// The first.
+    /// The first place.
     first: u8,
-    /// A bit for each place that is in use.
+    /// One bit for each place; set if it is in use.
     taken: AtomicU64,
     /// The number of the last request.
     number: AtomicU16,
-    /// The ranks that are carrying out a request of this task: one each.
+    /// The ranks that execute a request of this task, one request each.
     busy: Mutex<BTreeSet<Rank>>,
-    /// The control queue that requests are sent from, if through one.
+    /// The control queue for sending requests, if one is used.
     sending: Option<Sending>,
 }
 
-/// A place that a request has, until it is dropped.
+/// The reply place of a request, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Reply {
     replies: Arc<Replies>,
     place: u8,
     number: u16,
-    /// The rank that carries the request out, once it is its turn.
+    /// The rank that executes the request, from the request's turn on.
     server: Option<Rank>,
 }
 
@@ -59,7 +59,7 @@ impl Replies {
         self.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place; `None` if all are in use. One caller at a time.
+    /// Takes a place; `None` if all are in use. Must not be called concurrently.
     pub(crate) fn take(self: &Arc<Self>) -> Option<Reply> {
         let free = self.taken.load(Relaxed).trailing_ones() as u8;
         if u64::from(free) >= REPLIES {
@@ -73,17 +73,17 @@ impl Replies {
 }
 
 impl Reply {
-    /// Returns which of its task's places this is, from 0.
+    /// Returns the number of this place among those of its task, from 0.
     fn nth(&self) -> u8 {
         self.place - self.replies.first
     }
 
-    /// Returns the slot of this task of rank `me`, where each has its own.
+    /// Returns the slot of this task of rank `me`, where each task has its own slot.
     fn own_slot(&self, me: Rank) -> u64 {
         2 * u64::from(me.number()) + u64::from(self.replies.first > 0)
     }
 
-    /// Waits until no other request of this task is carried out by `server`.
+    /// Waits until `server` executes no other request of this task.
     async fn turn(&mut self, fabric: &Fabric, server: Rank) {
         let mut pace = Pace::new(fabric);
         while !self.replies.busy().insert(server) {
@@ -102,8 +102,8 @@ impl Drop for Reply {
     }
 }
 
-/// Asks another rank to carry out a request of rank `me`, when it is first polled, and ends when
-/// that is done; yields what the word was before an atomic.
+/// Delegates a request of rank `me` to another rank once it is polled, and ends when the request
+/// has completed; yields the previous value of an atomic's word.
 pub(crate) fn ask(
     memory: &Resolver,
     me: Rank,

@@ -1,39 +1,39 @@
-//! Operations that another rank carries out for this one.
+//! Operations that another rank executes on behalf of this one.
 //!
 //! Where the network cannot copy between two other ranks, the destination's rank fetches the bytes;
-//! where it has no atomics, the word's rank changes the word. The one that asks is the *initiator*,
-//! the one that does it the *server*.
+//! where it has no atomics, the word's rank changes the word. The requesting rank is the
+//! *initiator*, the executing rank the *server*.
 //!
 //! # Protocol
-//! Every rank has slots for requests to it, a word that says that some hold one, and places for
-//! replies to it.
+//! Every rank has slots for requests to it, a word with one bit per slot for pending requests, and
+//! places for replies to it.
 //! 1. The initiator claims a slot: compare and swap of its owner, from 0 to the initiator's rank
 //!    plus one. If all are taken, it backs off and tries again; it never fails.
 //! 2. It puts the request into the slot, and flushes.
 //! 3. It sets the slot's bit in the word. The server, which waits for that word, copies the
-//!    requests of all bits, and takes these bits back.
-//! 4. The server frees the slots, resolves the addresses, does what is asked and flushes: the
+//!    requests of all set bits, and clears these bits.
+//! 4. The server frees the slots, resolves the addresses, executes the requests and flushes: the
 //!    effect is visible.
-//! 5. It puts the reply: the word's previous value, if that was asked for, and then the request's
-//!    number.
+//! 5. It puts the reply: the word's previous value, if the request is an atomic, and then the
+//!    request's number.
 //!
-//! A slot whose owner died between 1 and 3 is taken over by whoever finds it so: once a loss has
-//! been reported, nothing of the dead rank takes effect any more, so if the bit is not set then it
-//! never will be. It may have been set, and taken back by the server. Then the server has copied
-//! the request, and frees the slot only if its owner is the one that it saw before: compare and
+//! A slot whose owner died between 1 and 3 is taken over by the next rank that finds it: once a
+//! loss has been reported, operations of the dead rank no longer take effect, so a bit that is not
+//! set will never be set. The bit may also have been set, and cleared by the server. Then the
+//! server has copied the request, and frees the slot only if its owner is unchanged, by compare and
 //! swap.
 //!
-//! Without the network's atomics, 1 and 3 are impossible. Then each rank's program and helper have a
-//! slot of their own at every rank, and never more than one request for it. After 2, the initiator
-//! puts the owner, flushes, and puts a 1 into the word; the server puts it back to 0 before it looks
-//! at all owners. This takes memory in proportion to the job, as in the paper.
+//! Without the network's atomics, 1 and 3 are impossible. Then each rank's program and helper have
+//! a separate slot at every rank, and never more than one request for it. After 2, the initiator
+//! puts the owner, flushes, and puts a 1 into the word; the server resets it to 0 before it checks
+//! all owners. This takes memory in proportion to the job, as in the paper.
 //!
-//! Between the helpers of [`Mode::Split`], 2 and 3 are one put with a notice at the server's control
-//! queue ([`queues`]).
+//! Between the helpers of [`Mode::Split`], 2 and 3 are one put with a notice at the server's
+//! control queue ([`queues`]).
 //!
-//! # Who serves
-//! The program, whenever it waits in a call of this crate; the helper that carries out its
-//! operations; or a helper that does nothing else.
+//! # The serving task
+//! The program, whenever it waits in a call of this crate; the helper that executes its operations;
+//! or a helper that does nothing else.
 //!
 //! # Source
 //! Section 3.2 and figure 7 of the paper.
@@ -54,11 +54,12 @@ pub(crate) use server::serve;
 use crate::{Atomics, Mode, Options, Result};
 use rdma_fabric::{Atomics as OfNetwork, Fabric, RemoteAddr};
 
-/// Requests that a task of a rank can have under way.
+/// The maximum number of requests in flight of one task.
 const REPLIES: u64 = 16;
 
-/// Where things are in the area, from its start: the word, what a delegation helper is told and
-/// tells, the places for replies to the program and to the helper, the slots, what is sent.
+/// Offsets in the area: the word of pending requests, the words to and from a delegation helper,
+/// the reply places of the program and of the helper, the slots, and the buffer for outgoing
+/// requests.
 const ARMED: u64 = 0;
 const AREA_STOP: u64 = 8;
 const AREA_QUEUE: u64 = 16;
@@ -66,22 +67,22 @@ const REPLIES_AT: u64 = 64;
 const REPLY_BYTES: u64 = 16;
 const SLOTS_AT: u64 = REPLIES_AT + 2 * REPLIES * REPLY_BYTES;
 const SLOT_BYTES: u64 = 64;
-/// Where the request is in a slot, behind the owner.
+/// The offset of the request in a slot, after the owner.
 const REQUEST: u64 = 8;
-/// What a request is sent from.
+/// The size of the buffer of an outgoing request.
 const OUTGOING_BYTES: u64 = 64;
 
-/// How a rank's slots are used.
+/// The use of a rank's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slots {
-    /// So many, by whoever claims one; at most 64, the bits of a word.
+    /// This number of slots, each for any rank that claims it; at most 64, the bits of a word.
     Shared(u64),
-    /// Each by one task, program or helper, of so many ranks.
+    /// Slots of the tasks, program and helper, of this number of ranks.
     Own(u64),
 }
 
 impl Slots {
-    /// Returns how slots are used in a job.
+    /// Returns the use of slots in a job.
     pub(crate) fn of(fabric: &Fabric, options: &Options) -> Self {
         match is_atomic_delegated(fabric, options) {
             true => Slots::Own(fabric.ranks() as u64),
@@ -113,23 +114,23 @@ fn reply_at(area: RemoteAddr, place: u8) -> RemoteAddr {
     RemoteAddr { offset: area.offset + REPLIES_AT + REPLY_BYTES * u64::from(place), ..area }
 }
 
-/// Returns whether atomics are carried out by the CPU of the word's rank.
+/// Returns whether the CPU of the word's rank executes atomics.
 pub(crate) fn is_atomic_delegated(fabric: &Fabric, options: &Options) -> bool {
     options.atomics == Atomics::Delegated || fabric.caps().atomics == OfNetwork::None
 }
 
-/// Returns whether a rank's CPU carries out its atomics on words of its own.
+/// Returns whether a rank's CPU executes the rank's atomics on its own words.
 pub(crate) fn is_own_by_cpu(fabric: &Fabric, options: &Options) -> bool {
     options.atomics == Atomics::LocalByCpu || is_atomic_delegated(fabric, options)
 }
 
-/// Returns whether ranks have to serve each other: the network leaves something to them.
+/// Returns whether ranks have to serve each other, for operations that the network lacks.
 pub(crate) fn is_needed(fabric: &Fabric, options: &Options) -> bool {
     !fabric.caps().third_party_copy || is_atomic_delegated(fabric, options)
 }
 
-/// Starts a delegation helper with a control queue of its own, and opens the one from which its
-/// rank's other helper sends.
+/// Starts a delegation helper with its own control queue, and opens the queue from which the rank's
+/// other helper sends.
 pub(crate) async fn split(
     memory: &crate::directory::Resolver,
     world: &std::sync::Arc<rdma_fabric::Region>,

@@ -1,14 +1,14 @@
 //! Requests through control queues: a rank's delegation helper waits at one, and its ordering helper
 //! sends from another.
 //!
-//! The put of a request, with a notice, takes the place of flush and bit: whoever takes the notice
-//! sees the request. The server has as many notices as it has slots, so none is ever one too many.
-//! A notice counts only if its poster still owns the slot, because the slot of a dead rank may be
-//! taken over before its notice is taken.
+//! The put of a request, with a notice, replaces flush and bit: once the server has taken the
+//! notice, it sees the request. The server's queue holds as many notices as there are slots, so it
+//! never overflows. A notice counts only if its poster still owns the slot, because the slot of a
+//! dead rank may be taken over before its notice is taken.
 //!
-//! Steering tags are why this needs queues that share their rank's address space: the memory that a
-//! request names, and the one it is sent from, were registered on another queue than the one that
-//! uses them.
+//! This requires queues that share their rank's address space because of steering tags: the memory
+//! named in a request, and the memory that the request is sent from, were registered on a different
+//! queue than the one that uses them.
 //!
 //! # Source
 //! Section 4 of the paper, figure 8.
@@ -24,7 +24,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// A control queue, and the symmetric allocation as it addresses it.
+/// A control queue, and its address of the symmetric allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     queue: QueueId,
@@ -38,7 +38,7 @@ impl Name {
         u64::from(self.memory.tag()) << QueueId::BITS | self.queue.to_bits()
     }
 
-    /// Restores a name; `None` for what is none.
+    /// Restores a name; `None` if the bits do not encode one.
     pub(super) fn from_bits(bits: u64) -> Option<Self> {
         let queue = QueueId::from_bits(bits & ((1 << QueueId::BITS) - 1))?;
         let tag = (bits >> QueueId::BITS) as u32;
@@ -73,10 +73,10 @@ impl Listening {
         Name { queue: self.queue.id(), memory: self.memory }
     }
 
-    /// Waits for a notice; returns the slot with the request, and whose it is.
+    /// Waits for a notice; returns the slot of the request, and the rank that sent it.
     pub(super) async fn next(&self) -> Result<(u64, Rank)> {
         loop {
-            // No rank's loss ends this wait, and any rank can end it.
+            // The loss of a rank does not end this wait, and any rank may end it.
             let notice = self.queue.next_notice(Deps::One(self.area.rank)).await?;
             let behind = slot_at(self.area, 0, 0).offset + 1;
             if let (MrqKind::RemotePut, Ok(())) = (notice.kind, notice.status)
@@ -95,7 +95,7 @@ pub(crate) struct Sending {
     queue: ControlQueue,
     /// The symmetric allocation, which was registered on the rank's other queue.
     memory: Stadd,
-    /// The queues of the ranks that were asked before.
+    /// The queues of the ranks that have received requests before.
     servers: Mutex<BTreeMap<Rank, Name>>,
 }
 
@@ -105,8 +105,8 @@ impl Sending {
         Ok(Sending { queue: open(fabric, REPLIES)?, memory: own.memory, servers: Mutex::default() })
     }
 
-    /// Sends the request of the `nth` place of the task whose rank's area is at `own` into a slot
-    /// of the area at `to`.
+    /// Sends the request of the task's `nth` place, from this rank's area at `own`, into a slot of
+    /// the area at `to`.
     pub(super) async fn send(
         &self,
         fabric: &Fabric,
@@ -136,7 +136,7 @@ impl Sending {
     }
 }
 
-/// Returns the bytes from which a rank sends its requests, behind its slots.
+/// Returns the size of the buffers, after the slots, from which a rank sends its requests.
 pub(super) fn outgoing_bytes() -> u64 {
     OUTGOING_BYTES * REPLIES
 }

@@ -4,28 +4,27 @@ use super::REPLIES;
 use crate::{AcpError, GlobalAddress, amo};
 use rdma_fabric::{Amo, FabricError, Rank};
 
-/// What a server is asked to do. All words are checked when they are read: whoever wrote them may be
-/// broken.
+/// A request to a server. All words are checked when they are read, since the sender may be faulty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// Copy so many bytes to an address of the server's.
+    /// Copy `bytes` bytes to an address of the server's.
     Copy { to: GlobalAddress, from: GlobalAddress, bytes: u64 },
-    /// Change a word of the server's, of 4 or 8 bytes, and say what it was before.
+    /// Change a word of the server's, of 4 or 8 bytes, and return its previous value.
     Atomic { word: GlobalAddress, width: u8, amo: Amo<u64> },
 }
 
-/// To whom a reply goes.
+/// The destination of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReplyTo {
     /// The fabric's rank.
     pub(crate) rank: Rank,
-    /// Which of its places.
+    /// The number of the reply place there.
     pub(crate) place: u8,
     /// The number of the request, never 0.
     pub(crate) number: u16,
 }
 
-/// Words of a slot behind its owner.
+/// Words of a slot, after its owner.
 pub(crate) const WORDS: usize = 6;
 
 impl Request {
@@ -37,7 +36,7 @@ impl Request {
         }
     }
 
-    /// Returns the rank that is to carry it out.
+    /// Returns the rank that executes the request.
     pub(crate) fn server(&self) -> Rank {
         self.addresses()[0].rank()
     }
@@ -54,7 +53,7 @@ impl Request {
         }
     }
 
-    /// Reads a request; `None` for what is none.
+    /// Reads a request; `None` if the words do not encode one.
     pub(crate) fn from_words([what, to, from, a, b, reply]: [u64; WORDS]) -> Option<(Self, ReplyTo)> {
         let (rank, place, number) = (Rank::new((reply >> 32) as u32), (reply >> 16) as u16, reply as u16);
         let place = u8::try_from(place).ok().filter(|place| u64::from(*place) < 2 * REPLIES)?;
@@ -69,17 +68,17 @@ impl Request {
     }
 }
 
-/// How a request ended, as the initiator learns it.
+/// The outcome of a request, as reported to the initiator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
-    /// One of the regions has gone.
+    /// One of the regions is gone.
     NoSuchRegion,
     /// The bytes are not all inside a region.
     OutOfBounds,
     /// This rank was lost.
     Lost(Rank),
-    /// Whatever else a server may meet.
+    /// Any other error of the server.
     Refused,
 }
 
@@ -108,7 +107,7 @@ impl Outcome {
         u64::from(number) << 48 | code << 32 | u64::from(detail)
     }
 
-    /// Reads a reply: the number of the request, and how it ended.
+    /// Reads a reply: the number and the outcome of the request.
     pub(crate) fn from_word(word: u64) -> (u16, Self) {
         let outcome = match (word >> 32) as u16 {
             0 => Outcome::Done,

@@ -1,4 +1,4 @@
-//! Carrying out what other ranks ask for.
+//! Executing the requests of other ranks.
 
 use super::{
     ARMED, REQUEST, Slots,
@@ -22,8 +22,8 @@ use rdma_fabric::{
     provider::Boxed,
 };
 
-/// Serves this rank's area for ever, with any number of requests under way; those that come through
-/// a control queue, too, if there is one.
+/// Serves this rank's area forever, with any number of requests in flight; also requests that
+/// arrive through a control queue, if there is one.
 pub(crate) fn serve(memory: Resolver, me: Rank, listening: Option<Listening>) -> Boxed<'static, Result<()>> {
     Box::pin(async move {
         let fabric = memory.fabric().clone();
@@ -31,7 +31,7 @@ pub(crate) fn serve(memory: Resolver, me: Rank, listening: Option<Listening>) ->
         let armed = fabric.local_word::<u64>(RemoteAddr { offset: at.offset + ARMED, ..at })?;
         let mut server = Server { memory, at, fabric: fabric.clone(), serving: Vec::new() };
         loop {
-            // No rank's loss ends this wait, and any rank can end it.
+            // The loss of a rank does not end this wait, and any rank may end it.
             let more = fabric.wait_until(&armed, Deps::One(fabric.rank()), |bits| bits != 0);
             let more = race(more, noticed(&listening));
             match race(more, one_over(&mut server.serving)).await {
@@ -50,8 +50,8 @@ pub(crate) fn serve(memory: Resolver, me: Rank, listening: Option<Listening>) ->
                     match slots {
                         Slots::Shared(_) => server.take_all(&armed.as_remote(), bits).await?,
                         Slots::Own(_) => {
-                            // Put back first: whoever arms the word later finds the server looking
-                            // again.
+                            // Reset before the slots are checked: if a rank arms the word later,
+                            // the server checks them again.
                             fabric.store(&armed, 0)?;
                             for slot in 0..slots.count() {
                                 server.take_own(slot).await?;
@@ -65,7 +65,7 @@ pub(crate) fn serve(memory: Resolver, me: Rank, listening: Option<Listening>) ->
     })
 }
 
-/// Waits for a request through a control queue; for ever if there is none.
+/// Waits for a request through a control queue; forever if there is none.
 async fn noticed(listening: &Option<Listening>) -> Result<(u64, Rank)> {
     match listening {
         Some(listening) => listening.next().await,
@@ -81,17 +81,17 @@ struct Server {
     serving: Vec<Boxed<'static, Ended>>,
 }
 
-/// A request, and how it ended.
+/// A request, and its result.
 struct Ended {
     request: Request,
     reply: ReplyTo,
-    /// Whether it was tried before, with a region that had gone.
+    /// Whether this is the second attempt, after a region was gone.
     again: bool,
-    /// What the word was before an atomic.
+    /// The previous value of an atomic's word.
     result: Result<u64>,
 }
 
-/// Returns a request that is over, which it removes.
+/// Removes and returns a completed request.
 async fn one_over(serving: &mut Vec<Boxed<'static, Ended>>) -> Ended {
     poll_fn(|cx| {
         let over = serving.iter_mut().enumerate().find_map(|(at, request)| match request.as_mut().poll(cx) {
@@ -107,10 +107,10 @@ async fn one_over(serving: &mut Vec<Boxed<'static, Ended>>) -> Ended {
 }
 
 impl Server {
-    /// Takes the requests of the slots whose bits are set in `armed`, frees these slots, and begins
-    /// with the requests. As long as its bit is set, a slot is its owner's; without it, one whose
-    /// owner has died may be another rank's at once. So a request is read before, and a slot freed
-    /// only if it still has the owner that it had then.
+    /// Takes the requests of the slots whose bits are set in `armed`, frees these slots, and starts
+    /// the requests. While its bit is set, a slot belongs to its owner; once the bit is cleared,
+    /// another rank may immediately take over a slot whose owner has died. So a request is read
+    /// before that, and its slot is freed only if the owner is still the same.
     async fn take_all(&mut self, armed: &RemoteWord<u64>, bits: u64) -> Result<()> {
         let mut requests = Vec::new();
         for slot in (0..self.memory.layout().slots().count()).filter(|slot| bits & 1 << slot != 0) {
@@ -126,7 +126,7 @@ impl Server {
     }
 
     /// Takes the request that a rank has sent to a slot, and frees the slot, unless that rank has
-    /// died and the slot been taken over: then the request may be another one by half.
+    /// died and the slot was taken over: then the slot may hold half of another request.
     async fn take_of(&mut self, slot: u64, rank: Rank) -> Result<()> {
         let (owner, mine) = (self.owner(slot)?, u64::from(rank.number()) + 1);
         if self.fabric.load(&owner)? == mine {
@@ -149,7 +149,7 @@ impl Server {
         Ok(())
     }
 
-    /// Returns the word of a slot's owner, whose rank it holds plus one.
+    /// Returns the word of a slot's owner, which holds the owner's rank plus one.
     fn owner(&self, slot: u64) -> Result<LocalWord<u64>> {
         Ok(self.fabric.local_word::<u64>(slot_at(self.at, slot, 0))?)
     }
@@ -162,9 +162,9 @@ impl Server {
         Ok(words)
     }
 
-    /// Begins with a request.
+    /// Starts a request.
     async fn take(&mut self, words: [u64; WORDS]) {
-        // What is no request has nobody to reply to.
+        // Invalid words do not name a rank to reply to.
         if let Some((request, reply)) = Request::from_words(words) {
             self.fabric.charge(cost::SERVED).await;
             self.begin(request, reply, false).await;
@@ -182,18 +182,18 @@ impl Server {
         }));
     }
 
-    /// Replies; or, if a region had gone, tries again, in case another one has taken its place.
+    /// Replies; or, if a region was gone, tries again, in case another one has replaced it.
     async fn end(&mut self, ended: Ended) {
         let Ended { request, reply, again, result } = ended;
         if !again && result.as_ref().is_err_and(is_stale) {
             request.addresses().iter().for_each(|address| self.memory.forget(address.id()));
             return self.begin(request, reply, true).await;
         }
-        // Whoever is gone needs no reply.
+        // A rank that is gone needs no reply.
         let _ = answer(&self.fabric, self.at, reply, result).await;
     }
 
-    /// Resolves what a request names; returns what is left to do.
+    /// Resolves the addresses of a request; returns the remaining work.
     async fn prepared(&mut self, request: Request) -> Result<Boxed<'static, Result<u64>>> {
         match request {
             Request::Copy { to, from, bytes } => {
@@ -207,7 +207,7 @@ impl Server {
         }
     }
 
-    /// Changes an own word by the CPU: nobody else does where atomics are delegated.
+    /// Changes a local word by the CPU, the only one to do so where atomics are delegated.
     async fn atomic<W: AtomicWord>(
         &mut self,
         word: GlobalAddress,
@@ -219,7 +219,7 @@ impl Server {
     }
 }
 
-/// Puts a reply, in which the value is visible before the status.
+/// Puts a reply, whose value becomes visible before the status.
 async fn answer(fabric: &Fabric, area: RemoteAddr, to: ReplyTo, result: Result<u64>) -> Result<()> {
     let status = RemoteAddr { rank: to.rank, ..reply_at(area, to.place) };
     if let Ok(value) = result {

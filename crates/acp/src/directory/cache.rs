@@ -1,27 +1,27 @@
-//! Which regions this rank has resolved.
+//! The regions that this rank has resolved.
 //!
 //! Two levels: the keys of all foreign regions that were ever used, at some 40 bytes each, and the
-//! resolved spans of the few that were used last, in a table that is indexed by a hash and so finds
-//! or misses in a few instructions.
+//! resolved spans of a few regions that were used last, in a table indexed by a hash, which takes a
+//! few instructions for a hit or a miss.
 
 use super::RegionId;
 use crate::starter::Entry;
 use rdma_fabric::{Rank, RegionKey, RemoteSpan};
 use std::collections::BTreeMap;
 
-/// The most spans kept.
+/// The maximum number of spans.
 const MOST_SLOTS: usize = 64;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
-    /// Power of two, or none. A region has one slot that it can be in.
+    /// A power of two in length, or empty. Each region has one slot that it can be in.
     slots: Vec<Option<(RegionId, RemoteSpan<u8>)>>,
     entries: BTreeMap<RegionId, Entry>,
 }
 
 #[inline(always)]
 fn slot_of(id: RegionId, slots: usize) -> usize {
-    // The rank stands above the region's number: neither all regions of one rank meet, nor one
+    // The rank is above the region's number, so neither all regions of one rank collide, nor one
     // region of all ranks.
     (id.0 ^ id.0 >> 10) as usize & slots.wrapping_sub(1)
 }
@@ -36,7 +36,7 @@ impl Cache {
         }
     }
 
-    /// Keeps a resolved region, in the place of another if need be.
+    /// Keeps a resolved region, replacing another one if necessary.
     pub(super) fn keep_span(&mut self, id: RegionId, span: RemoteSpan<u8>) {
         loop {
             let slots = self.slots.len();
@@ -59,7 +59,7 @@ impl Cache {
         }
     }
 
-    /// Returns what the owner's directory said of a region.
+    /// Returns the entry of a region, as read from its owner's directory.
     pub(super) fn entry(&self, id: RegionId) -> Option<Entry> {
         self.entries.get(&id).copied()
     }
@@ -68,13 +68,13 @@ impl Cache {
         self.entries.insert(id, entry);
     }
 
-    /// Returns a resolved region that is reached under this key.
+    /// Returns the resolved region with this key.
     pub(super) fn region_of(&self, rank: Rank, key: RegionKey) -> Option<RegionId> {
         let is_it = |span: &RemoteSpan<u8>| (span.rank(), span.addr().region) == (rank, key);
         self.slots.iter().flatten().find_map(|(id, span)| is_it(span).then_some(*id))
     }
 
-    /// Forgets a region that has turned out to be gone.
+    /// Forgets a region that is gone.
     pub(super) fn forget(&mut self, id: RegionId) {
         self.entries.remove(&id);
         let slots = self.slots.len();

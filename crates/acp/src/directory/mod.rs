@@ -1,4 +1,4 @@
-//! From an address to memory: whose region it is, and how it is reached.
+//! Translating addresses to memory: the owner of the region, and access to it.
 
 mod cache;
 mod own;

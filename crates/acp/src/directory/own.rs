@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Debug)]
 pub(crate) struct OwnRegions {
     regions: BTreeMap<Tag, OwnRegion>,
-    /// Tags that were in use, oldest first. A tag comes back only after all others, so that an
-    /// address that has outlived its region meets no other region for as long as possible.
+    /// Tags that were in use, oldest first. A tag is reused only after all others, so that a stale
+    /// address does not refer to another region for as long as possible.
     returned: VecDeque<Tag>,
-    /// Tags from here on were never in use.
+    /// Tags from this one on were never in use.
     fresh: u8,
 }
 
@@ -33,8 +33,8 @@ impl OwnRegions {
         OwnRegions { regions: BTreeMap::new(), returned: VecDeque::new(), fresh: Tag::FIRST_FREE }
     }
 
-    /// Returns the tag that the next region gets, and keeps it out of use until it is
-    /// [given back](OwnRegions::give_back) or [filled](OwnRegions::insert).
+    /// Returns the tag of the next region, which is reserved until it is [given
+    /// back](OwnRegions::give_back) or [filled](OwnRegions::insert).
     pub(crate) fn take_tag(&mut self, layout: &Layout, me: Rank) -> Result<Tag> {
         let fresh = Tag(self.fresh);
         if layout.entry(fresh).is_some() {
@@ -63,14 +63,14 @@ impl OwnRegions {
     }
 }
 
-/// Makes a region known to peers.
+/// Publishes a region to peers.
 pub(crate) fn publish(fabric: &Fabric, world: &Region, at: u64, entry: Entry) -> Result<()> {
     word(fabric, world, at + KEY).and_then(|key| fabric.store(&key, entry.key.to_bits()))?;
     word(fabric, world, at + LENGTH).and_then(|length| fabric.store(&length, entry.bytes + 1))?;
     Ok(())
 }
 
-/// Makes a region unknown to peers.
+/// Withdraws a region from peers.
 pub(crate) fn withdraw(fabric: &Fabric, world: &Region, at: u64) -> Result<()> {
     Ok(word(fabric, world, at + LENGTH).and_then(|length| fabric.store(&length, 0))?)
 }

@@ -4,7 +4,7 @@ use super::Resolver;
 use crate::{AcpError, GlobalAddress, Result, starter::Entry};
 use rdma_fabric::{AtomicWord, Fabric, FabricError, RegionKey, RemoteAddr, RemoteSpan, RemoteWord};
 
-/// Reads an entry whose length and key are there; `None` if there is no region.
+/// Reads the entry whose length and key are at these addresses; `None` if there is no region.
 pub(crate) async fn read_entry(fabric: &Fabric, [length, key]: [RemoteAddr; 2]) -> Result<Option<Entry>> {
     let (length, key) = (fabric.remote_word::<u64>(length)?, fabric.remote_word::<u64>(key)?);
     loop {
@@ -16,7 +16,7 @@ pub(crate) async fn read_entry(fabric: &Fabric, [length, key]: [RemoteAddr; 2]) 
     }
 }
 
-/// For a task that has a resolver to itself.
+/// For a task with its own resolver.
 impl Resolver {
     async fn resolve_fully(&mut self, address: GlobalAddress) -> Result<()> {
         // A region may be dropped and another one registered at any time.
@@ -39,7 +39,7 @@ impl Resolver {
         self.word_at(address).map(|part| RemoteWord::clone(&part))
     }
 
-    /// Names the address whose region an operation found to be gone.
+    /// Returns the error with the address whose region was gone.
     pub(crate) fn name_stale(&self, error: AcpError, addresses: &[GlobalAddress]) -> AcpError {
         let AcpError::Fabric(FabricError::StaleRegion { rank, .. }) = error else { return error };
         let stale = addresses.iter().find(|address| self.place_of(address.rank()) == Ok(rank));
@@ -47,7 +47,8 @@ impl Resolver {
     }
 }
 
-/// Returns whether an error says that a region has gone, so that its directory should be read anew.
+/// Returns whether an error shows that a region is gone, so that its directory should be read
+/// again.
 pub(crate) fn is_stale(error: &AcpError) -> bool {
     matches!(error, AcpError::Fabric(FabricError::StaleRegion { .. }))
 }

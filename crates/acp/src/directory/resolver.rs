@@ -1,4 +1,4 @@
-//! From an address to memory, as far as one task knows it.
+//! Translating addresses to memory within one task.
 
 use super::{Cache, RegionId};
 use crate::{
@@ -8,13 +8,13 @@ use crate::{
 use rdma_fabric::{AtomicWord, Fabric, FabricError, Part, Rank, RegionKey, RemoteAddr, RemoteSpan, RemoteWord};
 use std::sync::Arc;
 
-/// Resolves addresses, and remembers what it has resolved. Each task that works for a rank has its
-/// own.
+/// Resolves addresses, and caches the resolved regions. Each task that works for a rank has its own
+/// resolver.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolver {
     fabric: Fabric,
     layout: Layout,
-    /// The symmetric allocation behind the reserved regions and the directory.
+    /// The symmetric allocation that contains the reserved regions and the directory.
     world: RegionKey,
     /// The fabric's rank of each rank; `None` as long as they are the same.
     places: Option<Arc<[Rank]>>,
@@ -26,7 +26,7 @@ impl Resolver {
         Resolver { fabric: fabric.clone(), layout, world, places, cache: Cache::default() }
     }
 
-    /// Returns another one, which has resolved nothing yet.
+    /// Returns another resolver with an empty cache.
     pub(crate) fn fresh(&self, fabric: &Fabric) -> Self {
         Resolver::new(fabric, self.layout, self.world, self.places.clone())
     }
@@ -54,11 +54,11 @@ impl Resolver {
         Ok(RemoteAddr { rank: self.place_of(rank)?, region: self.world, offset })
     }
 
-    /// Resolves the region of an address from memory; returns whether that was possible. If not,
-    /// its owner's directory must be read.
+    /// Resolves the region of an address from the cache; returns false if its owner's directory has
+    /// to be read first.
     ///
     /// # Errors
-    /// [`AcpError::NoSuchRank`]; [`AcpError::NoSuchRegion`]; what resolving meets.
+    /// [`AcpError::NoSuchRank`]; [`AcpError::NoSuchRegion`]; errors of resolving.
     pub(crate) fn resolve(&mut self, address: GlobalAddress) -> Result<bool> {
         let id = address.id();
         if self.cache.span(id).is_some() {
@@ -79,7 +79,7 @@ impl Resolver {
                 self.cache.keep_span(id, span);
                 Ok(true)
             }
-            // What the directory said is out of date.
+            // The entry read from the directory is out of date.
             Err(FabricError::StaleRegion { .. } | FabricError::NoSuchRegion { .. }) if known.is_some() => {
                 self.cache.forget(id);
                 Ok(false)
@@ -88,7 +88,8 @@ impl Resolver {
         }
     }
 
-    /// Returns where the directory entry of an address's region is: its length, and its key.
+    /// Returns the addresses of the length and the key in the directory entry of an address's
+    /// region.
     pub(crate) fn entry_of(&self, address: GlobalAddress) -> Result<[RemoteAddr; 2]> {
         let at = self.layout.entry(address.tag()).ok_or(AcpError::NoSuchRegion { address })?;
         Ok([self.world_at(address.rank(), at + LENGTH)?, self.world_at(address.rank(), at + KEY)?])
@@ -98,12 +99,12 @@ impl Resolver {
         self.cache.keep_entry(id, entry);
     }
 
-    /// Forgets a region that an operation found to be gone.
+    /// Forgets a region after an operation has found that it is gone.
     pub(crate) fn forget(&mut self, id: RegionId) {
         self.cache.forget(id);
     }
 
-    /// Gives a lost rank the number that it has here: errors of the fabric have the fabric's.
+    /// Renumbers a lost rank: errors of the fabric have the fabric's numbers.
     #[cold]
     pub(crate) fn named(&self, error: AcpError) -> AcpError {
         let (Some(places), AcpError::Fabric(FabricError::PeerLost { rank })) = (&self.places, &error) else {
@@ -113,8 +114,8 @@ impl Resolver {
         number.map_or(error, |number| FabricError::PeerLost { rank: Rank::new(number as u32) }.into())
     }
 
-    /// Explains what an operation met: if a region had gone, forgets it, and returns which region it
-    /// was, or that its rank is lost.
+    /// Explains the error of an operation: if a region was gone, forgets it, and returns which
+    /// region it was, or that its rank is lost.
     #[cold]
     pub(crate) fn explained(&mut self, error: AcpError) -> AcpError {
         let AcpError::Fabric(FabricError::StaleRegion { rank, region }) = error else { return self.named(error) };

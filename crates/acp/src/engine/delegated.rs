@@ -4,8 +4,8 @@ use super::{Engine, Stage};
 use core::task::{Context, Poll};
 
 impl Engine {
-    /// Goes on with the delegated operations behind the first pending one, so that different ranks
-    /// carry them out at the same time. They are as few as a rank has places for replies.
+    /// Makes progress with the delegated operations behind the first pending one, so that different
+    /// ranks execute them at the same time. A rank has at most as many as places for replies.
     pub(super) fn poll_delegated(&mut self, cx: &mut Context<'_>) {
         let first = self.over + 1;
         let mut delegated = core::mem::take(&mut self.delegated);

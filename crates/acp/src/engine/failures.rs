@@ -1,10 +1,10 @@
-//! The operations that failed, until somebody is told.
+//! Failed operations that have not been reported yet.
 
 use super::{Engine, Stage};
 use crate::{AcpError, Handle, Result};
 use std::{cmp::Reverse, collections::BTreeMap};
 
-/// What went wrong with which operation.
+/// The errors of failed operations, by handle.
 #[derive(Default)]
 pub(crate) struct Failures(BTreeMap<i64, AcpError>);
 
@@ -18,12 +18,12 @@ impl Failures {
         self.0.insert(id, error);
     }
 
-    /// Takes all of another's.
+    /// Adds all failures of another set.
     pub(crate) fn append(&mut self, other: impl IntoIterator<Item = (i64, AcpError)>) {
         self.0.extend(other);
     }
 
-    /// Takes the failures up to `until`, and returns the first.
+    /// Removes the failures up to `until`, and returns the first.
     #[inline(always)]
     pub(crate) fn report(&mut self, until: i64) -> Result<()> {
         if self.is_empty() { Ok(()) } else { self.report_first(until) }
@@ -47,12 +47,12 @@ impl IntoIterator for Failures {
 }
 
 impl Engine {
-    /// Takes all failures.
+    /// Removes and returns all failures.
     pub(crate) fn take_failures(&mut self) -> Failures {
         core::mem::take(&mut self.failed)
     }
 
-    /// Notes a failure. What waits for the operation will not start.
+    /// Records a failure. Operations that wait for this one will not start.
     #[cold]
     pub(crate) fn fail(&mut self, id: i64, error: AcpError) {
         let first = self.over + 1;

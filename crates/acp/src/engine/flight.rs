@@ -1,4 +1,4 @@
-//! What an operation that is not over at once still has to do.
+//! The remaining work of operations that do not complete immediately.
 
 use crate::Result;
 use rdma_fabric::{Amo, AtomicWord, Fabric, RemoteSpan, RemoteWord, join::join, op, provider::Boxed};
@@ -6,7 +6,7 @@ use rdma_fabric::{Amo, AtomicWord, Fabric, RemoteSpan, RemoteWord, join::join, o
 /// Posts an operation when it is first polled, and ends when its effect is visible.
 pub(crate) type Flight = Boxed<'static, Result<()>>;
 
-/// Copies between two spans of one length.
+/// Copies between two spans of the same length.
 pub(crate) fn copy(fabric: &Fabric, to: RemoteSpan<u8>, from: RemoteSpan<u8>) -> Flight {
     let fabric = fabric.clone();
     Box::pin(async move {
@@ -14,13 +14,14 @@ pub(crate) fn copy(fabric: &Fabric, to: RemoteSpan<u8>, from: RemoteSpan<u8>) ->
         if to.rank() == fabric.rank() {
             return Ok(posted.await?);
         }
-        // Begun together: whoever posts the copy flushes it, too, even if another task ends this.
+        // Started together, so the task that posts the copy also flushes it, even if another task
+        // completes the operation.
         let (copied, visible) = join(posted, fabric.flush(to.rank())).await;
         Ok(copied.and(visible)?)
     })
 }
 
-/// Changes a word, and stores what it was before in own memory.
+/// Changes a word, and stores its previous value in local memory.
 pub(crate) fn atomic<W: AtomicWord>(fabric: &Fabric, to: RemoteWord<W>, word: RemoteWord<W>, amo: Amo<W>) -> Flight {
     let fabric = fabric.clone();
     Box::pin(async move {
@@ -29,13 +30,13 @@ pub(crate) fn atomic<W: AtomicWord>(fabric: &Fabric, to: RemoteWord<W>, word: Re
     })
 }
 
-/// Stores what a word was before in own memory.
+/// Stores the previous value of a word in local memory.
 fn store<W: AtomicWord>(fabric: &Fabric, to: &RemoteWord<W>, before: W) -> Result<()> {
     Ok(fabric.store(&fabric.local_word(to.addr())?, before)?)
 }
 
-/// Changes a word of own memory by the CPU, and stores what it was before in own memory. Nothing of
-/// this rank comes between the look and the change.
+/// Changes a word of local memory by the CPU, and stores its previous value in local memory. No
+/// other access of this rank takes effect between the read and the write.
 pub(crate) fn atomic_by_cpu<W: AtomicWord>(
     fabric: &Fabric,
     to: RemoteWord<W>,
@@ -46,7 +47,7 @@ pub(crate) fn atomic_by_cpu<W: AtomicWord>(
     Box::pin(async move { store(&fabric, &to, change_by_cpu(&fabric, &word, amo)?) })
 }
 
-/// Changes a word of own memory by the CPU; returns what it was before.
+/// Changes a word of local memory by the CPU; returns its previous value.
 pub(crate) fn change_by_cpu<W: AtomicWord>(fabric: &Fabric, word: &RemoteWord<W>, amo: Amo<W>) -> Result<W> {
     if let Some(before) = fabric.atomic_now(word, amo) {
         return Ok(before);
@@ -57,13 +58,13 @@ pub(crate) fn change_by_cpu<W: AtomicWord>(fabric: &Fabric, word: &RemoteWord<W>
     Ok(before)
 }
 
-/// Ends when another rank has carried an operation out.
+/// Ends when another rank has executed an operation.
 pub(crate) fn of_reply(asked: Boxed<'static, Result<u64>>) -> Flight {
     Box::pin(async move { asked.await.map(drop) })
 }
 
-/// Ends when another rank has carried an atomic out, and what it says the word was before is stored
-/// in own memory.
+/// Ends when another rank has executed an atomic, and the previous value in its reply has been
+/// stored in local memory.
 pub(crate) fn storing_reply<W: AtomicWord>(
     fabric: &Fabric,
     to: RemoteWord<W>,

@@ -1,14 +1,14 @@
-//! What the order of an operation depends on.
+//! The properties of an operation that affect its order.
 
-/// From which rank to which a copy goes.
+/// The source rank and the destination rank of a copy.
 pub(crate) type Pair = (u32, u32);
 
-/// What an operation is, as far as its order matters.
+/// The kind of an operation, as far as its order depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A copy of this pair.
     Copy(Pair),
-    /// What another rank carries out: an atomic, or a copy of this pair.
+    /// An operation of another rank: an atomic, or a copy of this pair.
     Delegated {
         pair: Option<Pair>,
         server: u32,

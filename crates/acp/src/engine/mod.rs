@@ -1,9 +1,10 @@
 //! The operations of one rank, in the order in which it issued them.
 //!
-//! Nobody works in the background: an operation is started by the call that issues it, or, if its
-//! order makes it wait, by whichever later call sees that it need wait no longer. Completion is in
-//! order, so what there is to know of handles is one number: all up to it are complete. An
-//! operation that is over when it is posted, with nothing before it, is never stored.
+//! There is no background progress. An operation starts in the call that issues it, or, if its
+//! order makes it wait, in the first later call after the operations that it waits for have
+//! completed. Operations complete in order, so the state of all handles is one number: the last
+//! completed one. An operation that completes immediately, with no pending operation before it, is
+//! never stored.
 
 mod delegated;
 mod failures;
@@ -26,39 +27,40 @@ use std::{
 
 #[derive(Default)]
 pub(crate) struct Engine {
-    /// Whether direct puts need no barrier between them to become visible in order.
+    /// Whether direct puts become visible in order without a barrier in between.
     in_order: bool,
-    /// Number of operations issued; the last one's handle.
+    /// The number of operations issued, which is the last one's handle.
     issued: i64,
-    /// All operations up to this one are over; those that were over when they were posted may not
-    /// be visible yet.
+    /// All operations up to this one are complete, except that those which completed immediately
+    /// may not be visible yet.
     over: i64,
-    /// Whether something was put directly since the last barrier.
+    /// Whether there were direct puts since the last barrier.
     unseen: bool,
     /// The operations after `over`, in order.
     pending: VecDeque<Stage>,
-    /// Of those that have not started, what each waits for, and its number.
+    /// For operations that have not started: the last operation that each waits for, and its
+    /// number.
     waiting: BinaryHeap<Reverse<(i64, i64)>>,
-    /// The last copy of each pair, of those pending.
+    /// The last pending copy of each pair.
     pairs: BTreeMap<Pair, i64>,
-    /// The last operation that each rank was asked to carry out, of those pending: one at a time.
+    /// The last pending operation that each rank executes: one at a time.
     servers: BTreeMap<u32, i64>,
-    /// The operations that other ranks carry out, of those pending.
+    /// The pending operations that other ranks execute.
     delegated: Vec<i64>,
-    /// The last operation, if it was a copy: its pair, and what it waited for.
+    /// The last operation, if it was a copy: its pair, and the operation that it waited for.
     last: Option<(Pair, i64)>,
-    /// The failures that nobody has been told of.
+    /// Failures that have not been reported.
     failed: Failures,
-    /// Other tasks that wait for operations of this rank.
+    /// The wakers of other tasks that wait for operations of this rank.
     wakers: Vec<Waker>,
 }
 
-/// Where a pending operation stands.
+/// The state of a pending operation.
 enum Stage {
     /// Waits for other operations.
     Waiting(Flight),
     Flying(Flight),
-    /// Over, behind others that are not.
+    /// Completed, behind others that are not.
     Over,
 }
 
@@ -67,8 +69,8 @@ impl Engine {
         Engine { in_order: fabric.caps().puts_in_order, ..Engine::default() }
     }
 
-    /// Returns whether an operation of this order may be posted at once, and is then over in order:
-    /// nothing is pending. What it waits for is visible then.
+    /// Returns whether an operation of this order may be posted at once, and then completes in
+    /// order: nothing is pending. The operations that it waits for are visible then.
     #[inline(always)]
     pub(crate) fn may_start(&mut self, fabric: &Fabric, order: Order) -> bool {
         self.pending.is_empty() && {
@@ -77,8 +79,8 @@ impl Engine {
         }
     }
 
-    /// Makes visible what an operation of this order waits for and was over when it was posted: that
-    /// may have been a copy of the same pair, which goes first whatever the order.
+    /// Makes visible the immediately completed operations that one of this order waits for. These
+    /// may include a copy of the same pair, which precedes it whatever the order.
     #[inline(always)]
     fn show_before(&mut self, fabric: &Fabric, order: Order) {
         if !self.in_order || !matches!(order, Order::None) {
@@ -86,8 +88,8 @@ impl Engine {
         }
     }
 
-    /// Makes visible what was over when it was posted: it was put directly, by this thread or in an
-    /// earlier turn of another one, which ended by a store after those of the puts.
+    /// Makes visible the operations that completed immediately: direct puts, by this thread or in
+    /// an earlier turn of another thread, which ended by a store after those of the puts.
     #[inline(always)]
     fn show(&mut self, fabric: &Fabric) {
         if self.unseen {
@@ -96,8 +98,8 @@ impl Engine {
         }
     }
 
-    /// Completes at once everything that was issued, if nothing is pending and no failure is to be
-    /// reported; returns the last operation.
+    /// Completes all issued operations without waiting, if none is pending and there is no failure
+    /// to report; returns the last operation.
     #[inline(always)]
     pub(crate) fn complete_now(&mut self, fabric: &Fabric) -> Option<i64> {
         if !self.pending.is_empty() || !self.failed.is_empty() {
@@ -107,14 +109,14 @@ impl Engine {
         Some(self.over)
     }
 
-    /// Returns whether everything that is over is visible, and every failure was reported.
+    /// Returns whether all completed operations are visible, and all failures were reported.
     #[inline(always)]
     pub(crate) fn is_settled(&self) -> bool {
         !self.unseen && self.failed.is_empty()
     }
 
-    /// Counts an operation that was over when it was posted, with nothing before it. `put` says
-    /// whether it needs a barrier to be visible.
+    /// Counts an operation that completed immediately, with no pending operation before it. `put`:
+    /// it needs a barrier to become visible.
     #[inline(always)]
     pub(crate) fn count_over(&mut self, put: bool) -> Handle {
         self.issued += 1;
@@ -129,12 +131,12 @@ impl Engine {
         !self.waiting.is_empty()
     }
 
-    /// Returns up to which operation all are over.
+    /// Returns the last operation up to which all are complete.
     pub(crate) fn over(&self) -> i64 {
         self.over
     }
 
-    /// Returns how many operations are under way.
+    /// Returns the number of operations in flight.
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
     }
@@ -161,7 +163,7 @@ impl Engine {
                 (after, inherited) = (0, waits_for);
             }
             // Copies of one pair become visible in the order issued, whatever their order says; no
-            // network promises that of two puts.
+            // network guarantees that for two puts.
             let before = self.pairs.get(&pair).copied().unwrap_or(0);
             after = after.max(before).max(inherited);
         }
@@ -186,10 +188,10 @@ impl Engine {
         Handle(id)
     }
 
-    /// Starts an operation: posts it, and sees whether it is over.
+    /// Starts an operation: posts it, and checks whether it completes immediately.
     fn start(&mut self, id: i64, stage: &mut Stage) {
         if let Stage::Waiting(mut flight) = core::mem::replace(stage, Stage::Over) {
-            // Nobody need be woken: who waits for it polls it as soon as it is the first.
+            // No waker is needed: a waiting task polls the operation once it is the first.
             match flight.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Pending => *stage = Stage::Flying(flight),
                 Poll::Ready(Ok(())) => {}
@@ -198,7 +200,7 @@ impl Engine {
         }
     }
 
-    /// Polls the first pending operation, and starts what waited for it alone.
+    /// Polls the first pending operation, and starts those that have waited only for it.
     pub(crate) fn poll_front(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let id = self.over + 1;
         match self.pending.front_mut() {
@@ -210,7 +212,7 @@ impl Engine {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(error)) => self.fail(id, error),
             },
-            // What the first one waits for is over, so it has been started.
+            // The operation that the first one waits for is complete, so it has been started.
             Some(Stage::Waiting(_) | Stage::Over) | None => {}
         }
         self.pending.pop_front();
@@ -235,7 +237,7 @@ impl Engine {
         Poll::Ready(())
     }
 
-    /// Wakes all tasks that wait.
+    /// Wakes all waiting tasks.
     pub(crate) fn wake(&mut self) {
         self.wakers.drain(..).for_each(Waker::wake);
     }
@@ -255,7 +257,7 @@ impl Engine {
         Poll::Ready(self.failed.report(until))
     }
 
-    /// Makes progress until fewer than `depth` operations are under way.
+    /// Makes progress until fewer than `depth` operations are in flight.
     pub(crate) fn poll_room(&mut self, depth: usize, cx: &mut Context<'_>) -> Poll<()> {
         while self.pending.len() >= depth {
             if self.poll_front(cx).is_pending() {
@@ -266,8 +268,8 @@ impl Engine {
         Poll::Ready(())
     }
 
-    /// Keeps the waker of one of several tasks that wait: each polls the same operation, which knows
-    /// only the last one.
+    /// Registers the waker of one of several waiting tasks: all of them poll the same operation,
+    /// which keeps only the waker of the last.
     fn remember(&mut self, cx: &Context<'_>) {
         if !self.wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
             self.wakers.push(cx.waker().clone());

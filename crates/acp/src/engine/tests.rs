@@ -1,5 +1,5 @@
-//! When direct puts are made visible (the only place that clears `unseen` has the barrier), and what
-//! a failure keeps from being started.
+//! When direct puts are made visible (only the code with the barrier clears `unseen`), and which
+//! operations do not start after a failure.
 
 use super::{Engine, Kind};
 use crate::{AcpError, Handle, Order};
@@ -12,8 +12,7 @@ use core::{
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 use std::sync::Arc;
 
-/// Returns an engine that has put something directly, over a network that keeps the order of puts or
-/// not.
+/// Returns an engine after a direct put, over a network that keeps the order of puts or not.
 fn after_a_put(in_order: bool) -> Engine {
     let mut engine = Engine { in_order, ..Engine::default() };
     assert_eq!(engine.count_over(true), Handle(1));
@@ -35,7 +34,8 @@ fn a_direct_put_is_visible_before_what_waits_for_it() {
                 let unseen = engine.issue(&fabric, Kind::Atomic, Box::pin(async { Ok(()) }), order);
                 assert!(unseen == Handle(2) && !engine.unseen, "{order:?} issued, {in_order}");
             }
-            // What waits for nothing only has puts ahead, whose order some networks keep.
+            // For an operation without dependencies, only puts precede it, whose order some
+            // networks keep.
             let mut engine = after_a_put(in_order);
             assert!(engine.may_start(&fabric, Order::None));
             assert_eq!(engine.unseen, in_order);
@@ -51,8 +51,8 @@ fn a_direct_put_is_visible_before_what_waits_for_it() {
     threads(1).run(&program).unwrap();
 }
 
-/// What waits for an operation that fails, by its handle or for all, is not started; what waits for
-/// one before it, or for nothing, is.
+/// Operations that wait for a failed operation, by its handle or for all, do not start; those that
+/// wait for an earlier one, or for nothing, do.
 #[test]
 fn what_waits_for_a_failure_is_not_started() {
     let program = async |fabric: Fabric| -> ProgramResult<()> {
@@ -90,7 +90,7 @@ fn what_waits_for_a_failure_is_not_started() {
     threads(1).run(&program).unwrap();
 }
 
-/// Returns what is over, with an error or not, after so many polls.
+/// Returns a flight that completes with `end` after `polls` polls.
 fn over_after(mut polls: usize, end: crate::Result<()>) -> super::Flight {
     Box::pin(poll_fn(move |_| match polls {
         0 => Poll::Ready(end.clone()),
@@ -101,8 +101,8 @@ fn over_after(mut polls: usize, end: crate::Result<()>) -> super::Flight {
     }))
 }
 
-/// Of several failures, the first is reported, and no other afterwards; that of an operation which
-/// another rank carries out, and which is over before those ahead of it, is one of them.
+/// Of several failures, the first is reported, and no other afterwards; this includes the failure
+/// of an operation that another rank executes, and that completes before its predecessors.
 #[test]
 fn the_first_failure_is_reported() {
     let program = async |fabric: Fabric| -> ProgramResult<()> {

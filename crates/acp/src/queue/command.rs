@@ -4,7 +4,7 @@ use super::ring::WORDS;
 use crate::{GlobalAddress, Order, amo};
 use rdma_fabric::{Amo, AtomicWord};
 
-/// What the program asks its helper to do.
+/// A command of the program to its helper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Copy {
@@ -20,7 +20,7 @@ pub(crate) enum Command {
         amo: Amo<u64>,
         order: Order,
     },
-    /// The program has posted the operation itself: see that it is complete.
+    /// The program has posted the operation itself; the helper only completes it.
     Posted,
 }
 
@@ -46,7 +46,7 @@ impl Command {
         }
     }
 
-    /// Reads a command; `None` for what is none.
+    /// Reads a command; `None` if the words do not encode one.
     pub(crate) fn from_words([what, order, to, from, a, b]: [u64; WORDS]) -> Option<Self> {
         if what == POSTED {
             return Some(Command::Posted);
@@ -63,7 +63,7 @@ impl Command {
         }
     }
 
-    /// Returns the handle whose completion the command waits for, if it names one.
+    /// Returns the order of the command.
     pub(crate) fn order(&self) -> Order {
         match *self {
             Command::Copy { order, .. } | Command::Atomic { order, .. } => order,

@@ -30,7 +30,7 @@ pub(super) struct Helper {
     replies: Arc<Replies>,
     /// The last command taken.
     taken: i64,
-    /// The last command, if it waits for others, and what its state will be when it has started.
+    /// The last command, if it waits for others, and its state once it has started.
     held_up: Option<(i64, EntryState)>,
     /// All commands up to this one are known to be complete.
     published: i64,
@@ -63,8 +63,8 @@ impl Helper {
         })
     }
 
-    /// Carries out commands until the program has dropped its queue. `world` is the memory that
-    /// both use.
+    /// Executes commands until the program has dropped its queue. `world` is the memory that both
+    /// use.
     pub(super) async fn run(mut self, world: Arc<Region>) -> Result<()> {
         let is_split = self.options.mode == Mode::Split;
         let needed = delegation::is_needed(&self.fabric, &self.options);
@@ -95,7 +95,7 @@ impl Helper {
         }
     }
 
-    /// Leaves it to another helper to serve, if somebody has to.
+    /// Starts another helper to serve, if ranks have to serve each other.
     async fn split(&mut self, needed: bool, world: &Arc<Region>) -> Result<Option<Serving>> {
         if !needed {
             return Ok(None);
@@ -105,10 +105,10 @@ impl Helper {
         Ok(Some(serving))
     }
 
-    /// Has both control queues closed.
+    /// Closes both control queues.
     async fn end(self, serving: Option<Serving>) -> Result<()> {
         let (fabric, words) = (self.fabric, self.words);
-        // The own one goes with the last operation that may use it.
+        // This helper's queue is closed with the last operation that may use it.
         drop((self.engine, self.replies));
         if let Some(serving) = serving {
             serving.end().await?;
@@ -136,7 +136,7 @@ impl Helper {
         Ok(())
     }
 
-    /// Makes known which commands are complete, and frees their entries.
+    /// Publishes which commands are complete, and frees their entries.
     fn publish(&mut self) -> Result<()> {
         if !self.engine.is_held_up()
             && let Some((number, state)) = self.held_up.take()
@@ -174,7 +174,7 @@ impl Helper {
                 let posted = self.shared.posted().remove(&number);
                 let (kind, posted) = posted.unwrap_or_else(|| (Kind::Atomic, Box::pin(ready(Ok(())))));
                 let fabric = self.fabric.clone();
-                // Here the helper's work comes when the operation is complete.
+                // For these, the helper's work is charged when the operation completes.
                 let flight = Box::pin(async move {
                     let done = posted.await;
                     fabric.charge(cost::THREAD).await;

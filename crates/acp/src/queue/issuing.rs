@@ -1,4 +1,4 @@
-//! Issuing commands: what a call does where a helper carries operations out.
+//! Issuing commands, where a helper executes operations.
 
 use super::{Command, more_complete};
 use crate::{
@@ -9,13 +9,13 @@ use core::task::{Context, Poll, Waker};
 use rdma_fabric::AtomicWord;
 
 impl Acp {
-    /// Returns whether a helper carries out this rank's operations.
+    /// Returns whether a helper executes this rank's operations.
     pub(crate) fn is_queued(&self) -> bool {
         self.options().mode != Mode::Direct
     }
 
-    /// Writes a command into the queue, as soon as there is room; what is plainly wrong with it is
-    /// refused first.
+    /// Writes a command into the queue, as soon as there is room. Invalid addresses are refused
+    /// before that.
     pub(crate) async fn queued(&self, command: Command) -> Result<Handle> {
         self.check(command)?;
         let is_by_cpu = matches!(command, Command::Atomic { word, .. } if self.is_by_cpu(word));
@@ -24,7 +24,7 @@ impl Acp {
         loop {
             let (issued, seen, word) = self.try_with(|state| {
                 let queue = state.queue.as_mut().expect("the mode has a queue");
-                // Looked at first: what is complete after that ends the wait.
+                // Read first: any command that completes after this ends the wait.
                 let seen = queue.complete()?;
                 let issued = if posted.is_some() { queue.hand_over(&mut posted)? } else { queue.issue(command)? };
                 Ok((issued, seen, queue.complete_word()))
@@ -36,7 +36,7 @@ impl Acp {
         }
     }
 
-    /// Returns whether this rank's CPU does atomics on that word.
+    /// Returns whether this rank's CPU executes atomics on that word.
     pub(crate) fn is_by_cpu(&self, word: GlobalAddress) -> bool {
         word.rank() == self.rank() && delegation::is_own_by_cpu(self.fabric(), self.options())
     }
@@ -56,8 +56,8 @@ impl Acp {
         Ok(())
     }
 
-    /// Posts an operation past the queue, if no command is unfinished and the network can carry it
-    /// out; the helper only sees to its completion.
+    /// Posts an operation past the queue, if all commands are complete and the network can execute
+    /// it; the helper only completes it.
     async fn bypassed(&self, command: Command) -> Result<Option<(Kind, Flight)>> {
         let is_idle = self.try_with(|state| {
             let queue = state.queue.as_ref().expect("the mode has a queue");
@@ -80,7 +80,7 @@ impl Acp {
             Command::Atomic { to, word, amo, .. } => (Kind::Atomic, self.atomic_flight(to, word, amo).await?),
             _ => return Ok(None),
         };
-        // Posts it. Its order is met: nothing is unfinished.
+        // Posts it. Its order is satisfied, since all commands are complete.
         let posted = flight.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         if let Poll::Ready(done) = posted {
             flight = Box::pin(core::future::ready(done));
@@ -88,7 +88,7 @@ impl Acp {
         Ok(Some((kind, flight)))
     }
 
-    /// Accounts for an operation that the program posts itself.
+    /// Charges for an operation that the program posts itself.
     async fn charge_bypass(&self) {
         self.fabric().charge(cost::BYPASS).await;
         cost::network(self.fabric(), self.options()).await;

@@ -1,17 +1,17 @@
-//! The command queue: a rank's program writes commands, a helper carries them out.
+//! The command queue: a rank's program writes commands, a helper executes them.
 //!
-//! This is how the library of the paper works. The program writes a command into the next entry of
-//! a ring, and goes on; the *communication helper*, on a core of its own, takes the commands in
-//! order, starts each when what it waits for is complete, and publishes how far everything is
-//! complete. Program and helper meet in the ring and in two words of the rank's memory: how many
-//! commands have been issued, which the helper waits for, and up to which all are complete, which
-//! the program waits for.
+//! The library of the paper works in this way. The program writes a command into the next entry of
+//! a ring, and continues; the *communication helper*, on its own core, takes the commands in order,
+//! starts each once the operations that it waits for are complete, and publishes the last command
+//! up to which all are complete. Program and helper share the ring and two words of the rank's
+//! memory: the number of commands issued, which the helper waits for, and the last command up to
+//! which all are complete, which the program waits for.
 //!
 //! An entry goes through the states of [`EntryState`]. The helper has one read pointer: a command
-//! that waits for another one holds up all behind it, even those that wait for nothing.
+//! that waits for another one delays all commands behind it, even those that wait for nothing.
 //!
-//! In [`Mode::Split`](crate::Mode::Split) the helper leaves it to a second one to serve other ranks,
-//! and does nothing but order and complete its own rank's operations.
+//! In [`Mode::Split`](crate::Mode::Split), a second helper serves other ranks, and the first one
+//! only orders and completes its own rank's operations.
 //!
 //! # Source
 //! Sections 3.2 and 4 of the paper, table 1, figures 5 and 6.
@@ -35,13 +35,13 @@ pub enum EntryState {
     Queued,
     /// The command waits for others.
     Order,
-    /// What the command waits for is complete.
+    /// The operations that the command waits for are complete.
     OrderEnd,
-    /// The network carries the command out.
+    /// The network executes the command.
     Executing,
-    /// Another rank carries the command out.
+    /// Another rank executes the command.
     Delegated,
-    /// The command is over, behind others that are not.
+    /// The command has completed, behind others that have not.
     Finished,
 }
 

@@ -13,17 +13,17 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// How the program tells its helper to end: no number of commands.
+/// The value with which the program ends its helper: not the number of a command.
 pub(super) const STOP: u64 = u64::MAX;
 
-/// What program and helper share, beside two words of the rank's memory.
+/// The state that program and helper share, besides two words of the rank's memory.
 pub(crate) struct SharedQueue {
     pub(super) ring: Ring,
-    /// The commands that failed, of those that are complete.
+    /// The failed commands among the completed ones.
     failures: Mutex<Failures>,
     /// Operations that the program has posted itself.
     posted: Mutex<BTreeMap<i64, (Kind, Flight)>>,
-    /// Why the helper could not begin.
+    /// The reason why the helper could not start.
     refused: Mutex<Option<AcpError>>,
 }
 
@@ -42,10 +42,10 @@ impl SharedQueue {
     }
 }
 
-/// The words by which program and helper wait for each other.
+/// The words through which program and helper wait for each other.
 #[derive(Debug)]
 pub(super) struct Words {
-    /// How many commands have been issued, or [`STOP`].
+    /// The number of commands issued, or [`STOP`].
     pub(super) issued: LocalWord<u64>,
     /// All commands up to this one are complete.
     pub(super) complete: LocalWord<u64>,
@@ -65,7 +65,7 @@ impl Words {
     }
 }
 
-/// The queue as the program has it.
+/// The program's side of the queue.
 pub(crate) struct CommandQueue {
     fabric: Fabric,
     shared: Arc<SharedQueue>,
@@ -103,7 +103,7 @@ impl CommandQueue {
     /// Waits until the helpers of [`Mode::Split`] have their control queues.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there are none.
     pub(crate) fn running(&self) -> impl Future<Output = Result<()>> + Send + use<> {
         let (fabric, shared) = (self.fabric.clone(), self.shared.clone());
         let running = self.is_split.then(|| self.words.running.clone());
@@ -115,7 +115,7 @@ impl CommandQueue {
         }
     }
 
-    /// Lets the helper end; in [`Mode::Split`], waits until both have closed their control queues.
+    /// Ends the helper; in [`Mode::Split`], waits until both have closed their control queues.
     pub(crate) async fn end(self) -> Result<()> {
         if self.is_split {
             self.fabric.store(&self.words.issued, STOP)?;
@@ -130,12 +130,12 @@ impl CommandQueue {
         self.issued
     }
 
-    /// Returns up to which command all are complete.
+    /// Returns the last command up to which all are complete.
     pub(crate) fn complete(&self) -> Result<i64> {
         Ok(self.fabric.load(&self.words.complete)? as i64)
     }
 
-    /// Returns the word that the helper writes when commands are complete.
+    /// Returns the word that the helper writes when commands complete.
     pub(crate) fn complete_word(&self) -> LocalWord<u64> {
         self.words.complete.clone()
     }
@@ -151,7 +151,7 @@ impl CommandQueue {
         Ok(Some(Handle::from_number(number)))
     }
 
-    /// Hands over an operation that the program has posted itself; `None`, and it stays where it is,
+    /// Hands over an operation that the program has posted itself; `None`, with `posted` unchanged,
     /// if the ring is full.
     pub(crate) fn hand_over(&mut self, posted: &mut Option<(Kind, Flight)>) -> Result<Option<Handle>> {
         let number = self.issued + 1;
@@ -162,19 +162,19 @@ impl CommandQueue {
         self.issue(Command::Posted)
     }
 
-    /// Takes the failures up to `until`, and returns the first.
+    /// Removes the failures up to `until`, and returns the first.
     pub(crate) fn report(&self, until: i64) -> Result<()> {
         self.shared.failures().report(until)
     }
 
-    /// Returns the state of the entry that command `number` has, or had.
+    /// Returns the state of the entry of command `number`.
     pub(crate) fn state(&self, number: i64) -> Option<super::EntryState> {
         (1..=self.issued).contains(&number).then(|| self.shared.ring.state(number)).flatten()
     }
 }
 
 impl Drop for CommandQueue {
-    /// Lets the helper end. If that is impossible, the memory has gone, and the helper with it.
+    /// Ends the helper. If that is impossible, the memory is gone, and so is the helper.
     fn drop(&mut self) {
         let _ = self.fabric.store(&self.words.issued, STOP);
     }

@@ -1,11 +1,11 @@
 //! The ring of entries between the program and its helper.
 //!
 //! # Protocol
-//! One producer at a time, one consumer. Commands are numbered from 1; command n is in entry
-//! (n − 1) mod length. The producer writes the words of an entry that is free, and then its state
-//! (release). The consumer looks at the state (acquire) before it reads the words; while it has the
-//! command, only it changes the state, and it frees the entry last (release), which the producer
-//! looks at (acquire) before it writes again.
+//! One producer at a time, one consumer. Commands are numbered from 1; command `n` is in
+//! entry `(n − 1) mod length`. The producer writes the words of a free entry, and then its state (release). The
+//! consumer reads the state (acquire) before it reads the words; while it has the command, only it
+//! changes the state, and it frees the entry last (release), which the producer reads (acquire)
+//! before it writes the entry again.
 
 use super::EntryState;
 use core::sync::atomic::{
@@ -75,7 +75,7 @@ impl<W: Word> Ring<W> {
         true
     }
 
-    /// Returns whether command `number` could be written now, for the producer.
+    /// Returns whether command `number` could be written now. For the producer.
     pub(crate) fn has_room(&self, number: i64) -> bool {
         self.state(number) == Some(EntryState::Free)
     }
@@ -90,7 +90,7 @@ impl<W: Word> Ring<W> {
         Some(core::array::from_fn(|at| entry.words[at].load(false)))
     }
 
-    /// Says where command `number` stands, for the consumer.
+    /// Sets the state of command `number`, for the consumer.
     pub(crate) fn set(&self, number: i64, state: EntryState) {
         self.entry(number).state.store(state as u64, false);
     }

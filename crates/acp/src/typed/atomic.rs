@@ -7,8 +7,8 @@ use rdma_fabric::{Amo, AtomicWord, Rank};
 
 /// A word of any rank's memory that ranks change by atomics: `u32` or `u64`, aligned: 8 bytes.
 ///
-/// Each call ends when its effect is visible, and yields the word's previous value;
-/// [`GlobalAtomic::update`] takes part in the order of [`Acp::copy`] instead.
+/// Each call returns when its effect is visible, and yields the word's previous value;
+/// [`GlobalAtomic::update`] follows the order of [`Acp::copy`] instead.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct GlobalAtomic<W> {
@@ -72,7 +72,7 @@ impl<W: AtomicWord> GlobalAtomic<W> {
         acp.load(self.address())
     }
 
-    /// Writes the word; ends when that is visible.
+    /// Writes the word; returns when the write is visible.
     ///
     /// # Errors
     /// As [`Acp::fetch`].
@@ -84,7 +84,8 @@ impl<W: AtomicWord> GlobalAtomic<W> {
     changes! {
         /// Stores; returns the previous value.
         swap(new) = Amo::Swap(new);
-        /// Stores `new` if the word equals `expected`; returns the previous value, which tells.
+        /// Stores `new` if the word equals `expected`; returns the previous value, which equals
+        /// `expected` if it did.
         compare_swap(expected, new) = Amo::CompareSwap { expected, new };
         /// Adds, wrapping; returns the previous value.
         fetch_add(add) = Amo::Add(add);
@@ -99,7 +100,7 @@ impl<W: AtomicWord> GlobalAtomic<W> {
     }
 
     /// Changes the word, and stores its previous value at `to`, which must be this rank's own, as
-    /// [`Acp::atomic`] does: ends when the operation is issued.
+    /// [`Acp::atomic`] does: returns when the operation is issued.
     ///
     /// # Errors
     /// As [`Acp::atomic`].

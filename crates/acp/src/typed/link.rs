@@ -1,13 +1,13 @@
-//! A pointer as it stands in global memory.
+//! A pointer as stored in global memory.
 
 use super::GlobalPtr;
 use crate::GlobalAddress;
 use core::{fmt, marker::PhantomData};
 use rdma_fabric::Pod;
 
-/// What stands for a [`GlobalPtr`], or for none, in global memory: the address's 8 bytes, or zeros.
+/// A [`GlobalPtr`], or null, as stored in global memory: the address's 8 bytes, or zeros.
 ///
-/// It is plain data, so it can be a field of an element, as `next` is of a list's.
+/// It is plain data, so it can be a field of an element, for example `next` in a list.
 #[derive(bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Link<T> {
@@ -16,22 +16,23 @@ pub struct Link<T> {
 }
 
 impl<T: Pod> Link<T> {
-    /// Stands for no pointer.
+    /// The null link.
     pub const NULL: Self = Link { bits: 0, element: PhantomData };
 
-    /// Returns whether it stands for no pointer.
+    /// Returns whether the link is null.
     #[inline]
     pub const fn is_null(self) -> bool {
         self.bits == 0
     }
 
-    /// Returns the pointer; `None` for [`Link::NULL`], and for what is no address, or none of a `T`.
+    /// Returns the pointer; `None` for [`Link::NULL`], and for words that are not an address of a
+    /// `T`.
     #[inline]
     pub fn get(self) -> Option<GlobalPtr<T>> {
         GlobalAddress::from_bits(self.bits).and_then(|address| GlobalPtr::new(address).ok())
     }
 
-    /// Returns the word that it is, which atomics may compare and swap.
+    /// Returns the link as a word, which atomics may compare and swap.
     #[inline]
     pub const fn to_bits(self) -> u64 {
         self.bits

@@ -7,7 +7,7 @@ use rdma_fabric::{Pod, Rank};
 
 /// Registered memory as elements.
 impl Acp {
-    /// Registers `len` zeroed elements. Local. [`Acp::free_slice`] ends it.
+    /// Registers `len` zeroed elements. Local. [`Acp::free_slice`] unregisters them.
     ///
     /// # Errors
     /// As [`Acp::allocate`].
@@ -17,7 +17,7 @@ impl Acp {
         GlobalSlice::new(self.address(key, 0)?, len)
     }
 
-    /// Registers elements that the program has. [`Acp::take_slice`] gives them back.
+    /// Registers elements of the program. [`Acp::take_slice`] returns them.
     ///
     /// # Errors
     /// As [`Acp::register`].
@@ -32,7 +32,8 @@ impl Acp {
         slice.map_err(|error| RegisterError { error, memory: Vec::new() })
     }
 
-    /// Unregisters the region that a slice of this rank's memory starts; see [`Acp::unregister`].
+    /// Unregisters the region that starts with a slice of this rank's memory; see
+    /// [`Acp::unregister`].
     ///
     /// # Errors
     /// [`AcpError::NoSuchRegion`] if no region of this rank starts there.
@@ -40,7 +41,7 @@ impl Acp {
         self.unregister(self.key_of(slice)?)
     }
 
-    /// Unregisters the vector that a slice starts, and gives it back; see [`Acp::take`].
+    /// Unregisters the vector that starts with a slice, and returns it; see [`Acp::take`].
     ///
     /// # Errors
     /// As [`Acp::take`].
@@ -66,7 +67,7 @@ impl Acp {
 
     #[cold]
     fn too_many(&self, len: usize) -> AcpError {
-        // Of no region yet: the rank's first address stands for it.
+        // There is no region yet, so the error names the rank's first address.
         match self.starter(self.rank()) {
             Ok(address) => AcpError::out_of_bounds(address, len as u64, MAX_REGION_BYTES),
             Err(error) => error,

@@ -1,8 +1,8 @@
-//! Global memory as elements: pointers, slices and atomics that know their type.
+//! Typed global memory: pointers, slices and atomics.
 //!
-//! They are plain numbers: making one allocates nothing, keeps nothing alive and asks nobody. What
-//! follows from the address alone, its alignment and the bounds of a slice, is checked when they
-//! are made; whether there is such a region, when they are used.
+//! They are plain numbers: making one allocates nothing, keeps nothing alive and communicates with
+//! no rank. Properties that follow from the address alone, its alignment and the bounds of a slice,
+//! are checked when they are made; whether there is such a region, when they are used.
 
 mod atomic;
 mod link;

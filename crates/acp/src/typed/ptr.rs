@@ -5,9 +5,9 @@ use crate::{Acp, AcpError, GlobalAddress, Handle, Order, Result, address::MAX_RE
 use core::{cmp::Ordering, fmt, future::Future, hash, marker::PhantomData};
 use rdma_fabric::{AtomicWord, Pod, Rank};
 
-/// The address of an element of any rank's memory, aligned for it: 8 bytes.
+/// The address of an element in any rank's memory, aligned for the element: 8 bytes.
 ///
-/// In global memory, a [`Link`] stands for it.
+/// It is stored in global memory as a [`Link`].
 #[repr(transparent)]
 pub struct GlobalPtr<T> {
     address: GlobalAddress,
@@ -69,8 +69,8 @@ impl<T: Pod> GlobalPtr<T> {
         Ok(GlobalPtr { address, element: PhantomData })
     }
 
-    /// Returns how many elements this is behind `start`; `None` if it is before it, in another
-    /// region, or not a whole number of elements away.
+    /// Returns the number of elements from `start` to this one; `None` if this is before it, in
+    /// another region, or not a whole number of elements away.
     pub fn elements_from(self, start: Self) -> Option<usize> {
         if self.address.id() != start.address.id() {
             return None;
@@ -100,8 +100,8 @@ impl<T: Pod> GlobalPtr<T> {
         GlobalSlice::new(self.address, len)
     }
 
-    /// Reads the element. If others write it meanwhile, each byte is either old or new; a word of 4
-    /// or 8 bytes is read whole.
+    /// Reads the element. If other ranks write it meanwhile, each byte is either old or new; a word
+    /// of 4 or 8 bytes is read atomically.
     ///
     /// # Errors
     /// As [`Acp::read`].
@@ -112,7 +112,7 @@ impl<T: Pod> GlobalPtr<T> {
         Ok(value)
     }
 
-    /// Writes the element; ends when that is visible.
+    /// Writes the element; returns when the write is visible.
     ///
     /// # Errors
     /// As [`Acp::write`].
@@ -121,8 +121,8 @@ impl<T: Pod> GlobalPtr<T> {
         acp.write(self.address, core::slice::from_ref(&value)).await
     }
 
-    /// Copies the element to another place, both of any rank, as [`Acp::copy`] does: ends when the
-    /// copy is issued.
+    /// Copies the element to another place, both of any rank, as [`Acp::copy`] does: returns when
+    /// the copy is issued.
     ///
     /// # Errors
     /// As [`Acp::copy`].
@@ -131,7 +131,7 @@ impl<T: Pod> GlobalPtr<T> {
         acp.copy(to.address, self.address, size_of::<T>(), order)
     }
 
-    /// Returns what stands for this pointer in global memory.
+    /// Returns the form of this pointer for global memory.
     #[inline]
     pub fn to_link(self) -> Link<T> {
         Link::from(Some(self))
@@ -146,7 +146,7 @@ impl<W: AtomicWord> GlobalPtr<W> {
     }
 }
 
-// By hand, because none of these needs anything of `T`.
+// Written by hand, because none of these has a bound on `T`.
 
 impl<T> Clone for GlobalPtr<T> {
     #[inline]

@@ -8,9 +8,9 @@ use core::{
 };
 use rdma_fabric::{FabricError, Pod, Rank};
 
-/// Consecutive elements of any rank's memory: the first one's address, and how many: 16 bytes.
+/// Consecutive elements of any rank's memory: the address of the first, and their number: 16 bytes.
 ///
-/// In global memory, [two words](GlobalSlice::to_words) stand for it.
+/// It is stored in global memory as [two words](GlobalSlice::to_words).
 #[derive(PartialEq, Eq, Hash)]
 pub struct GlobalSlice<T> {
     start: GlobalPtr<T>,
@@ -18,7 +18,7 @@ pub struct GlobalSlice<T> {
 }
 
 impl<T: Pod> GlobalSlice<T> {
-    /// Makes a slice of `len` elements from `address` on.
+    /// Makes a slice of `len` elements that starts at `address`.
     ///
     /// # Errors
     /// [`AcpError::Misaligned`]; [`AcpError::OutOfBounds`] where they can't be in one region.
@@ -68,7 +68,7 @@ impl<T: Pod> GlobalSlice<T> {
         self.len * size_of::<T>()
     }
 
-    /// Returns an element; `None` if there are not so many.
+    /// Returns an element; `None` if the index is out of bounds.
     #[inline]
     pub fn get(self, index: usize) -> Option<GlobalPtr<T>> {
         if index < self.len { self.start.add(index).ok() } else { None }
@@ -77,7 +77,7 @@ impl<T: Pod> GlobalSlice<T> {
     /// Returns an element.
     ///
     /// # Errors
-    /// [`AcpError::OutOfBounds`], with the slice's bounds, if there are not so many.
+    /// [`AcpError::OutOfBounds`], with the slice's bounds, if the index is out of bounds.
     #[inline]
     pub fn at(self, index: usize) -> Result<GlobalPtr<T>> {
         self.get(index).ok_or_else(|| self.outside(index, 1))
@@ -100,7 +100,7 @@ impl<T: Pod> GlobalSlice<T> {
         };
         match (start, end) {
             (Some(start), Some(end)) if start <= end && end <= self.len => {
-                // What has no elements may start where no region goes on.
+                // An empty slice may start at the end of a region.
                 let first = if start == end { self.start } else { self.start.add(start)? };
                 Ok(GlobalSlice { start: first, len: end - start })
             }
@@ -121,7 +121,7 @@ impl<T: Pod> GlobalSlice<T> {
 
     /// Returns the elements' pointers, in order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = GlobalPtr<T>> + DoubleEndedIterator {
-        // Inside, as was checked when the slice was made.
+        // In bounds, as was checked when the slice was made.
         (0..self.len).map(move |index| self.start.add(index).unwrap_or(self.start))
     }
 
@@ -146,7 +146,7 @@ impl<T: Pod> GlobalSlice<T> {
         Ok(elements)
     }
 
-    /// Writes all elements; ends when that is visible.
+    /// Writes all elements; returns when the write is visible.
     ///
     /// # Errors
     /// As [`GlobalSlice::read`].
@@ -156,8 +156,8 @@ impl<T: Pod> GlobalSlice<T> {
         acp.write(self.address(), from).await
     }
 
-    /// Copies all elements to another slice of as many, both of any rank, as [`Acp::copy`] does:
-    /// ends when the copy is issued.
+    /// Copies all elements to another slice of the same length, both of any rank, as [`Acp::copy`]
+    /// does: returns when the copy is issued.
     ///
     /// # Errors
     /// As [`Acp::copy`]; [`AcpError::Fabric`] with [`FabricError::LengthMismatch`], and nothing is
@@ -173,19 +173,19 @@ impl<T: Pod> GlobalSlice<T> {
         if len == self.len { Ok(()) } else { Err(FabricError::length_mismatch(len, self.len).into()) }
     }
 
-    /// Returns the two words that stand for this slice in global memory: address and length.
+    /// Returns the two words that represent this slice in global memory: address and length.
     #[inline]
     pub const fn to_words(self) -> [u64; 2] {
         [self.address().to_bits(), self.len as u64]
     }
 
-    /// Restores a slice from [`GlobalSlice::to_words`]; `None` for what is none.
+    /// Restores a slice from [`GlobalSlice::to_words`]; `None` if the words do not encode one.
     pub fn from_words([address, len]: [u64; 2]) -> Option<Self> {
         Self::new(GlobalAddress::from_bits(address)?, usize::try_from(len).ok()?).ok()
     }
 }
 
-// By hand, because neither needs anything of `T`.
+// Written by hand, because neither has a bound on `T`.
 
 impl<T> Clone for GlobalSlice<T> {
     #[inline]

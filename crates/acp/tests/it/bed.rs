@@ -11,7 +11,7 @@ use tofu2_sim::{
 };
 
 /// Runs a program as threads and in virtual time, where operations may take up to 30 µs longer than
-/// they need and events at one time come in any order; returns what it yields, which must be the
+/// necessary and simultaneous events occur in any order; returns its results, which must be the
 /// same.
 #[track_caller]
 pub(crate) fn everywhere<P: Program>(ranks: usize, program: &P) -> Vec<P::Out>
@@ -28,8 +28,8 @@ pub(crate) fn in_virtual_time<P: Program>(ranks: usize, program: &P) -> Vec<P::O
     job(ranks).run(program).unwrap_or_else(|error| panic!("in virtual time: {error}")).outs
 }
 
-/// Runs a program that loses ranks on purpose, in both ways; returns what each rank yields that
-/// ends well.
+/// Runs a program that loses ranks on purpose, in both ways; returns the results of the ranks that
+/// end successfully.
 #[track_caller]
 pub(crate) fn survivors<P: Program>(ranks: usize, program: &P) -> Vec<Option<P::Out>>
 where
@@ -42,12 +42,12 @@ where
     real
 }
 
-/// Where [`meet`] counts in starter memory: beyond what tests keep there.
+/// The offset of [`meet`]'s counters in starter memory, beyond the words that tests use.
 const MEETINGS: u64 = 1024;
 
-/// Waits until all of `ranks`, one of which is the caller, have called it, for the first or for the second
-/// time as `turn` says. Unlike a sync, it is of use before and after the loss of a rank: no rank returns
-/// while another one still needs an answer of it.
+/// Waits until all of `ranks`, including the caller, have called it, for the first or for the
+/// second time as `turn` says. Unlike a sync, it works before and after the loss of a rank: no rank
+/// returns while another one still needs a reply from it.
 pub(crate) async fn meet(acp: &Acp, fabric: &Fabric, ranks: &[u32], turn: u64) -> acp::Result<()> {
     let me = acp.rank();
     let counter = |rank| acp.starter(rank)?.offset_by(MEETINGS + 8 * turn);
@@ -57,7 +57,7 @@ pub(crate) async fn meet(acp: &Acp, fabric: &Fabric, ranks: &[u32], turn: u64) -
     while acp.load::<u64>(counter(me)?).await? < ranks.len() as u64 - 1 {
         fabric.sleep(Duration::from_micros(10)).await;
     }
-    // In virtual time an atomic is seen before its poster has the answer.
+    // In virtual time, an atomic takes effect before its poster receives the reply.
     fabric.sleep(Duration::from_millis(1)).await;
     Ok(())
 }
@@ -77,7 +77,7 @@ fn job(ranks: usize) -> Job<'static> {
     virtual_time(&machine(), ranks).jitter(Duration::from_micros(30)).shuffle_ties(true)
 }
 
-/// Returns where the starter memory of each rank begins.
+/// Returns the start of each rank's starter memory.
 pub(crate) fn starters(acp: &Acp) -> acp::Result<Vec<GlobalAddress>> {
     (0..acp.ranks() as u32).map(|rank| acp.starter(Rank::new(rank))).collect()
 }

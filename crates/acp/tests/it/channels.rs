@@ -1,4 +1,4 @@
-//! Channels: pairing, order, long messages, truncation, freeing, and what goes wrong.
+//! Channels: pairing, order, long messages, truncation, freeing, and errors.
 
 use crate::{
     bed::{everywhere, in_virtual_time},
@@ -89,7 +89,7 @@ fn a_message_comes_as_it_was_sent() {
     });
 }
 
-/// Each rank creates its ends in an order of its own, and sends at once.
+/// Each rank creates its ends in its own order, and sends at once.
 #[test]
 fn the_kth_end_meets_the_kth_end() {
     const EACH: usize = 5;
@@ -200,7 +200,8 @@ fn freeing_lets_queued_messages_pass() {
             assert!(matches!(acp.sender_from_raw(raw), Err(AcpError::NoSuchChannel { .. })));
         } else {
             let receiver = acp.receiver(Rank::new(0))?;
-            // The first is received before, three are asked for before, the others are dropped.
+            // The first is received before, receives for three are posted before, the others are
+            // dropped.
             let (buffer, _) = receiver.post(vec![9; 5000]).await?;
             assert_eq!(buffer, [0; 5000]);
             let asked: Vec<_> = (0..3).map(|_| receiver.post(vec![9; 5000])).collect();
@@ -245,8 +246,8 @@ fn six_ranks_all_to_all() {
     });
 }
 
-/// Random programs: channels, messages, buffers, sizes of slots and tables, and the order in which
-/// everything is asked for; against one queue for each channel.
+/// Random programs: channels, messages, buffers, sizes of slots and tables, and the order of all
+/// requests; against one queue for each channel.
 #[test]
 fn random_programs_agree_with_queues() {
     for seed in 0..12 {
@@ -280,7 +281,7 @@ async fn random_program(fabric: &Fabric, seed: u64) -> ProgramResult<()> {
             .collect();
         plan.push((Rank::new(from as u32), Rank::new(to as u32), messages));
     }
-    // Each rank asks for its part in an order of its own, except within a channel.
+    // Each rank makes its requests in its own order, except within a channel.
     let mut dice = Dice(seed << 8 | u64::from(me.number()));
     let mut turns: Vec<usize> = Vec::new();
     for (channel, (from, to, messages)) in plan.iter().enumerate() {
@@ -383,7 +384,7 @@ fn a_receive_that_loses_a_race_takes_no_message() {
     });
 }
 
-/// A rank that waits for one channel connects the others, of which it wants nothing yet.
+/// A rank that waits for one channel also connects the others, which it does not use yet.
 #[test]
 fn whoever_waits_connects_all() {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -409,7 +410,7 @@ fn whoever_waits_connects_all() {
                 while !sender.is_connected()? {
                     fabric.sleep(Duration::from_micros(5)).await;
                 }
-                // Rank 0 waits for this rank's message alone.
+                // Rank 0 waits only for this rank's message.
                 go.send(&[0u8]).await?;
                 back.recv(&mut [0u8]).await?;
                 sender.send(&[0u8]).await?;
@@ -421,7 +422,7 @@ fn whoever_waits_connects_all() {
     });
 }
 
-/// The task that polled last is woken by what arrives for another one, and wakes that one.
+/// The arrival of one task's message wakes the task that polled last, which wakes that task.
 #[test]
 fn a_task_wakes_the_one_whose_message_came() {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -454,7 +455,7 @@ fn a_task_wakes_the_one_whose_message_came() {
     });
 }
 
-/// Tasks of one rank progress each other's channels, and wake each other.
+/// Tasks of one rank make progress with each other's channels, and wake each other.
 #[test]
 fn tasks_apart_wake_each_other() {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -483,7 +484,8 @@ fn tasks_apart_wake_each_other() {
                 receiver.free().await
             }));
         }
-        // Nobody sends to this one. Its task often polls last, and ends; others go on without it.
+        // No rank sends to this one. Its task often polls last, and ends; the others continue
+        // without it.
         idle = acp.receiver(others(acp).next().expect("there are three"))?;
         let idle = &idle;
         tasks.push(Box::pin(async move {
@@ -526,7 +528,7 @@ fn mistakes_are_named() {
         acp.reset(me).await?;
         assert!(matches!(unanswered.await, Err(AcpError::NoSuchChannel { .. })));
         assert!(matches!(sender.send(&[1u8]).await, Err(AcpError::NoSuchChannel { .. })));
-        // New ones work, and have other numbers.
+        // New channels work, and have other numbers.
         let (again, back) = (acp.sender(peer)?, acp.receiver(peer)?);
         again.send(&[1u8]).await?;
         back.recv(&mut [0u8]).await?;
@@ -537,7 +539,8 @@ fn mistakes_are_named() {
     });
 }
 
-/// What rank 0 and rank 2 meet when rank 1 fails in the middle of a stream, and rank 2 lives on.
+/// The errors at rank 0 and rank 2 when rank 1 fails in the middle of a stream, and rank 2
+/// survives.
 async fn with_a_failure(fabric: Fabric, met: &Mutex<Vec<AcpError>>) -> ProgramResult<()> {
     let acp = Acp::init(&fabric).await?;
     match acp.rank().number() {
@@ -550,7 +553,7 @@ async fn with_a_failure(fabric: Fabric, met: &Mutex<Vec<AcpError>>) -> ProgramRe
             from.recv(&mut buffer).await?;
             let flood: Vec<_> = (0..50).map(|_| to.post(vec![0; 3000])).collect();
             let mut errors: Vec<AcpError> = never.await.err().into_iter().collect();
-            // What was sent before the failure is received after it.
+            // Messages sent before the failure are received after it.
             for number in [2, 3] {
                 assert_eq!(from.recv(&mut buffer).await?, whole(3000));
                 assert_eq!(buffer[2999], number);
@@ -566,13 +569,13 @@ async fn with_a_failure(fabric: Fabric, met: &Mutex<Vec<AcpError>>) -> ProgramRe
         }
         1 => {
             let (to, from) = (acp.sender(Rank::new(0))?, acp.receiver(Rank::new(0))?);
-            // It meets the second receiver of rank 0, as it is the second sender.
+            // It connects with the second receiver of rank 0, as it is the second sender.
             let second = acp.sender(Rank::new(0))?;
             second.send(&[1u8; 3000]).await?;
             second.send(&[2u8; 3000]).await?;
             second.send(&[3u8; 3000]).await?;
             from.recv(&mut [0u8; 3000]).await?;
-            // Sudden: nothing is disconnected in order.
+            // Fails suddenly: nothing is disconnected in order.
             let _ = (to.into_raw(), second.into_raw(), from.into_raw());
             Err("this rank fails")?;
         }

@@ -10,7 +10,7 @@ use rdma_fabric::{
 use std::time::Duration;
 use tofu2_sim::virt::Platform;
 
-/// Copies that different ranks carry out do not wait for each other.
+/// Copies that different ranks execute do not wait for each other.
 #[test]
 fn different_servers_work_at_the_same_time() {
     const BYTES: usize = 1 << 20;
@@ -35,8 +35,8 @@ fn different_servers_work_at_the_same_time() {
     assert!(three < one * 3 / 2, "one: {one:?}, three: {three:?}");
 }
 
-/// Every rank moves bytes between all others, to places of its own, more of them than some ranks
-/// have slots for.
+/// Every rank copies between all others, to locations of its own; these are more copies than some
+/// ranks have slots.
 #[test]
 fn everybody_asks_everybody() {
     for slots in [1, 3, 64] {
@@ -100,7 +100,7 @@ fn what_is_wrong_is_refused_before_anything_moves() {
     });
 }
 
-/// The destination's rank, or the source's, fails while it is to carry out a copy.
+/// The destination's rank, or the source's, fails when it should execute a copy.
 #[test]
 fn a_death_ends_what_depends_on_it() {
     for dead in [1u32, 2] {
@@ -108,7 +108,7 @@ fn a_death_ends_what_depends_on_it() {
             let acp = Acp::init(&fabric).await?;
             let at = starters(&acp)?;
             if acp.rank().number() == dead {
-                // The others are through with the beginning by then.
+                // By then, the others have completed set-up.
                 fabric.sleep(Duration::from_millis(5)).await;
                 return Err("as planned".into());
             }
@@ -127,7 +127,8 @@ fn a_death_ends_what_depends_on_it() {
                             lost = true;
                             break;
                         }
-                        // The destination's rank lives, has heard of the loss, and has left.
+                        // The destination's rank is alive, has been notified of the loss, and has
+                        // left.
                         Err(AcpError::NoSuchRegion { address }) if dead == 2 && address.rank().number() == 1 => {
                             lost = true;
                             break;
@@ -152,7 +153,7 @@ fn a_death_ends_what_depends_on_it() {
     }
 }
 
-/// Adds, and all other atomics, where the words' ranks carry them out.
+/// Adds, and all other atomics, where the words' ranks execute them.
 #[test]
 fn atomics_without_the_networks() {
     let direct = Options::default().atomics(Atomics::Delegated);
@@ -170,7 +171,7 @@ fn atomics_without_the_networks() {
                 }
             }
             acp.complete_all().await?;
-            // Each rank changes one bit of rank 0's word, and finds what it left there.
+            // Each rank sets one bit of rank 0's word, and then finds it set.
             let bits = at[0].offset_by(16)?;
             acp.fetch(bits, Amo::Or(1u64 << me)).await?;
             let seen = acp.atomic(own, bits, Amo::Xor(1u64 << (8 + me)), Order::All).await?;
@@ -203,8 +204,8 @@ fn a_machine_without_atomics() {
     assert_eq!(virtual_time(&machine, 5).run(&program).expect("virtual time").outs, [50; 5]);
 }
 
-/// What another rank carries out goes on when nobody awaits it, and what comes after it does not
-/// disturb it.
+/// A delegated operation makes progress even if its future was dropped, and does not disturb later
+/// operations.
 #[test]
 fn atomics_that_nobody_awaits_are_carried_through() {
     for mode in [Mode::Direct, Mode::CommandQueue] {

@@ -1,5 +1,5 @@
 //! Small jobs under every order of delivery, and mistakes that must be found; `cargo xtask explore`
-//! explores the larger ones.
+//! explores larger jobs.
 
 use checks::exploration;
 

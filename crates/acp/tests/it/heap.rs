@@ -1,4 +1,4 @@
-//! The heap: what is allocated does not overlap, all of it comes back, and misuse changes nothing.
+//! The heap: allocations do not overlap, all of them are freed, and misuse changes nothing.
 
 use crate::bed::{everywhere, meet, survivors};
 use acp::{Acp, AcpError, GlobalAddress, Options, Result};
@@ -7,10 +7,10 @@ use rdma_fabric::{Amo, Fabric, FabricError, ProgramResult, Rank};
 use std::collections::BTreeMap;
 
 const HEAP: usize = 4 << 10;
-/// What the heap's own words and the two marks of a block leave of it.
+/// The largest allocation: the heap without its own words and the two marks of a block.
 const MOST: usize = HEAP - 40 - 16;
 
-/// SplitMix64: a seed's numbers, the same everywhere.
+/// SplitMix64: the same numbers for a seed everywhere.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -26,14 +26,15 @@ async fn begin(fabric: &Fabric) -> Result<Acp> {
     Acp::init_with(fabric, Options::default().heap_bytes(HEAP)).await
 }
 
-/// All of a heap can be had in one piece: nothing is allocated, and what was freed is one block.
+/// Checks that a heap can be allocated in one piece: nothing is allocated, and the free blocks have
+/// been merged.
 async fn assert_whole(acp: &Acp, rank: Rank) -> Result<()> {
     let all = acp.malloc(MOST, rank).await?;
     assert_eq!(acp.malloc(0, rank).await, Err(AcpError::HeapExhausted { rank, bytes: 0 }));
     acp.free(all).await
 }
 
-/// Random allocations of one rank in another's heap, against a map of what is taken.
+/// Random allocations of one rank in another's heap, against a map of the allocated bytes.
 #[test]
 fn blocks_do_not_overlap_and_grow_together() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -106,7 +107,7 @@ fn large_blocks_start_at_a_line() {
     });
 }
 
-/// All ranks at once in one heap; each block has its owner's pattern as long as it is taken.
+/// All ranks at once in one heap; each block has its owner's pattern as long as it is allocated.
 #[test]
 fn all_ranks_use_one_heap_at_once() {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -174,7 +175,7 @@ fn misuse_changes_nothing() {
             let mut after = vec![0u8; HEAP];
             acp.read(heap, &mut after).await?;
             assert!(before == after);
-            // Somebody writes over the end of the lower neighbour.
+            // Overwrites the end of the lower neighbour.
             acp.write(three[0].checked_sub(16).expect("inside"), &[7u64]).await?;
             assert!(matches!(acp.free(three[0]).await, Err(AcpError::Damaged { .. })));
         }
@@ -201,7 +202,7 @@ fn a_heap_too_small_for_a_block_has_none() {
     });
 }
 
-/// Calls are given up after all kinds of times, while another rank uses the heap.
+/// Calls are cancelled after various times, while another rank uses the heap.
 #[test]
 fn dropped_calls_leave_nothing_allocated() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -219,11 +220,11 @@ fn dropped_calls_leave_nothing_allocated() {
             }
         }
         acp.sync().await?;
-        // Gives back what was allocated for calls that were dropped.
+        // Frees the allocations of calls that were dropped.
         let last = acp.malloc(8, home).await?;
         acp.free(last).await?;
         acp.sync().await?;
-        // Freed, or not begun; or freed here by the other rank, to which it was allocated next.
+        // Freed, or not started; or freed here by the other rank, which allocated it next.
         for at in unsure {
             match acp.free(at).await {
                 Ok(()) | Err(AcpError::NotAllocated { .. }) => {}
@@ -258,7 +259,7 @@ fn a_lost_holder_is_an_error_for_all() {
         let lost = AcpError::from(FabricError::PeerLost { rank: Rank::new(2) });
         assert_eq!(acp.malloc(8, home).await, Err(lost.clone()));
         assert_eq!(acp.free(block).await, Err(lost.clone()));
-        // Other heaps, and what was allocated, can still be used.
+        // Other heaps, and existing allocations, can still be used.
         acp.write(block, &[1u64]).await?;
         let other = acp.malloc(8, Rank::new(1)).await?;
         acp.free(other).await?;

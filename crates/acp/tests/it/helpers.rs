@@ -1,4 +1,4 @@
-//! Helpers that serve other ranks: what they are for, and what they need.
+//! Helpers that serve other ranks: their benefit, and their requirements.
 
 use crate::bed::{everywhere, in_virtual_time, starters};
 use acp::{Acp, AcpError, Atomics, Mode, Options, Order};
@@ -9,8 +9,8 @@ use rdma_fabric::{
 };
 use std::time::Duration;
 
-/// Rank 0 has copies carried out by rank 1, which computes for a millisecond; returns how long all
-/// of them take.
+/// Rank 0 delegates copies to rank 1, which computes for a millisecond; returns the duration of all
+/// of them.
 fn copied_beside_a_computation(options: Options) -> Duration {
     let outs = in_virtual_time(3, &async |fabric: Fabric| -> ProgramResult<Duration> {
         let acp = Acp::init_with(&fabric, options).await?;
@@ -44,7 +44,7 @@ fn a_rank_that_computes_is_served_for_by_its_helper() {
     }
 }
 
-/// Rank 0 reads a word until rank 1 says that its add, which rank 0 carries out, is complete.
+/// Rank 0 reads a word until rank 1 reports that its add, which rank 0 executes, is complete.
 #[test]
 fn a_rank_whose_calls_are_over_at_once_serves() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -72,14 +72,14 @@ fn two_helpers_need_a_shared_address_space() {
     let ran = threads(2).run(&async |fabric: Fabric| -> ProgramResult<bool> {
         let refused = Acp::init_with(&fabric, Options::default().mode(Mode::Split)).await.err();
         assert_eq!(refused, Some(AcpError::SeparateAddressSpaces { rank: fabric.rank() }));
-        // Nothing is left behind that another mode would meet.
+        // No state remains that would affect another mode.
         Acp::init(&fabric).await?.finalize().await?;
         Ok(true)
     });
     assert_eq!(ran.expect("a job that ends"), [true; 2]);
 }
 
-/// A node has 48 control queues; each rank uses two, and gives them back.
+/// A node has 48 control queues; each rank uses two, and returns them.
 #[test]
 fn control_queues_come_back() {
     everywhere(6, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -114,7 +114,7 @@ fn a_helper_without_a_control_queue_is_an_error_of_the_beginning() {
         let refused = Acp::init_with(&fabric, options).await;
         let refused = refused.map(drop).expect_err("there is no queue");
         assert!(matches!(refused, AcpError::Fabric(FabricError::Queue(_))), "{refused}");
-        // A rank that ends gives its queues back to the others.
+        // A rank that ends returns its queues to the others.
         Group::world(&fabric).await?.barrier().await?;
         drop(taken);
         Ok(())

@@ -2,9 +2,9 @@
 //! and the helper of another rank that serves them, each a thread, in every interleaving within a
 //! bound on preemptions, memory orders included.
 //!
-//! The code is that of [`Mode::CommandQueue`], set-up apart. Loom sees what passes through the
-//! fabric, and every race on the bytes that are copied; the ring of commands, which does not, has a
-//! model of its own beside its source.
+//! The code is that of [`Mode::CommandQueue`], except for set-up. Loom observes all accesses
+//! through the fabric, and every race on the copied bytes; the ring of commands, which bypasses the
+//! fabric, has its own model next to its source.
 
 use acp::{Acp, Atomics, ChannelOptions, GlobalAddress, Mode, Options, Order};
 use explore::mutant::{Mutation, mutant};
@@ -19,7 +19,7 @@ use std::{cell::Cell, rc::Rc};
 const ASKER: Rank = Rank::new(0);
 const SERVER: Rank = Rank::new(1);
 
-/// What rank 0 does.
+/// The operations of rank 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Job {
     /// Copies to rank 1, and completes.
@@ -28,7 +28,8 @@ enum Job {
     CopyBack,
     /// Has rank 1 copy within its own memory: a request in a slot that is claimed.
     Delegated,
-    /// Has rank 1 change a word, and looks at what it was and is: a request in a slot of its own.
+    /// Has rank 1 change a word, and checks its previous and its new value: a request in rank 0's
+    /// slot.
     Atomic,
 }
 
@@ -39,7 +40,7 @@ enum Mistake {
     NotFlushed,
     /// The server's reply is lost.
     ReplyLost,
-    /// The server replies before it carries the request out.
+    /// The server replies before it executes the request.
     RepliesFirst,
 }
 
@@ -73,16 +74,16 @@ impl Mutation for Spoiled {
     }
 }
 
-/// The layout of a rank's part: starter memory and the table of channels; then requests, in which
-/// come the places for replies to a helper, and the slots; then the words of the queue, and the
+/// The layout of a rank's part: starter memory and the table of channels; then requests, which
+/// contain the reply places of a helper, and the slots; then the words of the queue, and the
 /// directory.
 const DELEGATION: u64 = 64 + 128;
 const REPLY: u64 = 64 + 256;
 const SLOTS: u64 = 64 + 512;
-/// The reply that says that the first request has been carried out.
+/// The reply to the first request after it has been executed.
 const DONE: u64 = 1 << 48;
 
-/// Where the words of the queue are if there is one slot.
+/// The offset of the words of the queue if there is one slot.
 const QUEUE: u64 = DELEGATION + SLOTS + 64;
 
 impl Job {
@@ -90,20 +91,20 @@ impl Job {
         if self == Job::Atomic { Atomics::Delegated } else { Atomics::Network }
     }
 
-    /// Returns where the words of the queue are.
+    /// Returns the offset of the words of the queue.
     fn queue(self) -> u64 {
         if self == Job::Atomic { DELEGATION + SLOTS + 4 * 64 } else { QUEUE }
     }
 }
 
-/// One rank when the set-up is over.
+/// One rank after set-up.
 struct Member {
     job: Job,
     acp: Acp,
     fabric: Fabric,
     /// Whether rank 0 has ended.
     over: Region,
-    /// Two words of which loom sees every race.
+    /// Two words for which loom detects every race.
     data: GlobalAddress,
     begun: Rc<Cell<bool>>,
 }
@@ -119,7 +120,7 @@ impl Member {
         let over = loom.alloc_symmetric(8).await?;
         let key = Seat::of(&loom).watched(|| acp.allocate(16, 0))?;
         let data = acp.address(key, 0)?;
-        // Loom sees the words that somebody has resolved by now.
+        // Loom observes the words that have been resolved by now.
         let words = [
             (0, 4),
             (DELEGATION, 1),
@@ -137,13 +138,13 @@ impl Member {
             loom.remote_span::<u64>(RemoteAddr { rank, region: world, offset }, words)?;
         }
         loom.remote_word::<u64>(over.at(rank, 0))?;
-        // What the program itself uses, it has resolved.
+        // Resolves the words that the program itself uses.
         acp.write(data, &[1u64, 2]).await?;
         acp.store(acp.starter(rank)?, 9u64).await?;
         Ok(Member { job, acp, fabric: loom, over, data, begun })
     }
 
-    /// Returns the address that another rank's data has.
+    /// Returns the address of another rank's data.
     fn data_of(&self, rank: Rank) -> ProgramResult<GlobalAddress> {
         let apart = self.acp.starter(rank)?.to_bits().wrapping_sub(self.acp.starter(self.acp.rank())?.to_bits());
         Ok(GlobalAddress::from_bits(self.data.to_bits().wrapping_add(apart)).ok_or("no address")?)
@@ -155,7 +156,7 @@ impl Member {
                 self.acp.write(self.data, &[7u64]).await?;
                 let copy = self.acp.copy(self.data_of(SERVER)?, self.data, 8, Order::None).await?;
                 self.acp.complete(copy).await?;
-                // The bytes are free again.
+                // The bytes may be reused.
                 self.acp.write(self.data, &[8u64]).await?;
             }
             Job::CopyBack => {
@@ -266,7 +267,7 @@ fn found(job: Job, mistake: Mistake, saying: &str) {
     }
 }
 
-/// What is complete is visible: whoever hears of it sees the bytes.
+/// A completed operation is visible: a rank that observes the completion sees the bytes.
 #[test]
 fn completion_must_follow_a_flush() {
     found(Job::Copy, Mistake::NotFlushed, "Causality violation");
@@ -281,7 +282,7 @@ fn a_lost_reply_is_found() {
 
 #[test]
 fn a_reply_must_follow_the_work() {
-    // Later on, the work is done.
+    // At later points, the request has been executed.
     check_fails(
         Some(2),
         &["Causality violation"],
@@ -289,7 +290,7 @@ fn a_reply_must_follow_the_work() {
     );
 }
 
-/// What a command copies is written before the command is issued.
+/// The bytes that a command copies are written before the command is issued.
 #[test]
 fn a_helper_must_acquire_what_is_issued() {
     let relaxed =
@@ -297,7 +298,7 @@ fn a_helper_must_acquire_what_is_issued() {
     check_fails(Some(2), &["Causality violation"], model(AtPost, Job::Copy, None, relaxed));
 }
 
-/// When the program has heard of the completion, the helper has read the bytes.
+/// When the program has observed the completion, the helper has read the bytes.
 #[test]
 fn a_program_must_acquire_what_is_complete() {
     let relaxed =

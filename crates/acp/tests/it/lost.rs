@@ -1,4 +1,4 @@
-//! The loss of a rank: by which number it is told, and what it leaves behind.
+//! The loss of a rank: the number in its report, and the state that it leaves behind.
 
 use crate::bed::survivors;
 use acp::{Acp, AcpError, Mode, Options, Order};
@@ -40,7 +40,7 @@ fn a_lost_rank_has_its_number_after_a_reset() {
                 // It holds the lock of another rank's heap.
                 let lock = block.checked_sub(block.offset()).expect("in the region");
                 acp.store(lock, 1u64).await?;
-                // The others are through with set-up.
+                // The others have completed set-up.
                 while acp.load::<u64>(own).await? < u64::from(RANKS) - 1 {
                     acp.while_serving(fabric.sleep(Duration::from_micros(100))).await;
                 }
@@ -70,7 +70,7 @@ fn a_lost_rank_has_its_number_after_a_reset() {
     }
 }
 
-/// Notes that a slot has been asked for.
+/// Records that a slot was requested.
 #[derive(Debug)]
 struct Watched {
     below: Fabric,
@@ -87,7 +87,7 @@ impl Provider for Watched {
     }
 }
 
-/// Rank 1 fails when it has claimed rank 0's only slot for requests, and ranks 2 and 3 need it.
+/// Rank 1 fails after it has claimed rank 0's only slot for requests, and ranks 2 and 3 need it.
 #[test]
 fn the_slot_of_a_lost_rank_is_taken_over() {
     let program = async |fabric: Fabric| -> ProgramResult<u64> {
@@ -107,11 +107,12 @@ fn the_slot_of_a_lost_rank_is_taken_over() {
             1 => {
                 acp.copy(mine, at, 8, Order::None).await?;
                 assert!(claims.load(Relaxed), "the network copies by itself");
-                // Time for the claim, and nothing else.
+                // Time for the claim only.
                 fabric.sleep(Duration::from_micros(100)).await;
                 return Err("lost".into());
             }
-            // When the slot is taken, but nobody knows of the loss; and when everybody does.
+            // Rank 2 continues when the slot is taken, but the loss is unknown; rank 3 when all
+            // know of it.
             _ => fabric.sleep(Duration::from_micros(if me == 2 { 50 } else { 5_000 })).await,
         }
         acp.complete(acp.copy(mine, at, 8, Order::None).await?).await?;

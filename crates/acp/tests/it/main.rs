@@ -1,4 +1,4 @@
-//! What the crate promises, over threads and in virtual time.
+//! The guarantees of the crate, over threads and in virtual time.
 
 mod basics;
 mod bed;

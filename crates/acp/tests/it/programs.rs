@@ -1,9 +1,9 @@
 //! Random programs against a sequential oracle.
 //!
 //! One rank issues copies and atomics over the memory of three. A program is free of races by
-//! construction: where what an operation touches is touched by an earlier one that nothing orders
-//! before it, its order is made to wait for that one. So there is one outcome, whoever carries the
-//! operations out: what they do one after the other.
+//! construction: where an operation would access words that an earlier, unordered operation
+//! accesses, its order is changed to wait for that operation. So there is one outcome, regardless
+//! of which rank executes the operations: that of executing them one after the other.
 
 use crate::bed::machine;
 use acp::{Acp, Atomics, GlobalAddress, Handle, Mode, Options, Order};
@@ -13,7 +13,7 @@ use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
 use std::{ops::Range, time::Duration};
 
 const RANKS: usize = 3;
-/// Words of each rank, few enough that operations meet.
+/// The number of words of each rank, small enough for operations to overlap.
 const WORDS: usize = 48;
 type Memory = Vec<[u64; WORDS]>;
 
@@ -25,7 +25,7 @@ enum Wish {
     None,
     All,
     Continue,
-    /// So many operations back.
+    /// The operation this many back.
     After(usize),
 }
 
@@ -44,12 +44,12 @@ enum Step {
         amo: Amo<u64>,
         wish: Wish,
     },
-    /// Wait for the operation so many back; or for all, and compare a rank's memory.
+    /// Wait for the operation this many back; or for all, and compare a rank's memory.
     Complete(usize),
     Compare(usize),
 }
 
-/// What is done with the interface.
+/// A call of the interface.
 #[derive(Clone, Debug)]
 enum Call {
     Copy { to: Part, from: Part, order: Order },
@@ -62,7 +62,7 @@ enum Call {
 struct Issued {
     reads: Part,
     writes: Vec<Part>,
-    /// Ranks of source and destination, of a copy.
+    /// The ranks of source and destination, for a copy.
     pair: Option<(usize, usize)>,
     /// All operations up to this one are complete before it starts.
     after: usize,
@@ -73,8 +73,8 @@ fn meet((rank, words): &Part, (other, others): &Part) -> bool {
 }
 
 impl Issued {
-    /// Returns whether the outcome depends on which of two operations comes first, as far as the
-    /// order in which copies of one pair become visible leaves that open.
+    /// Returns whether the outcome depends on the order of two operations, beyond the order in
+    /// which copies of one pair become visible.
     fn races(&self, later: &Issued) -> bool {
         let fifo = self.pair.is_some() && self.pair == later.pair;
         let among = |parts: &[Part], part: &Part| parts.iter().any(|one| meet(one, part));
@@ -84,11 +84,11 @@ impl Issued {
     }
 }
 
-/// Makes calls of steps, and runs them one after the other.
+/// Translates steps to calls, and executes them one after the other.
 struct Oracle {
     memory: Memory,
     issued: Vec<Issued>,
-    /// All operations up to this one were waited for.
+    /// All operations up to this one were completed.
     complete: usize,
     calls: Vec<Call>,
 }
@@ -98,7 +98,7 @@ fn initial() -> Memory {
 }
 
 impl Oracle {
-    /// Issues an operation with the order wished for, or a stronger one if it would race.
+    /// Issues an operation with the requested order, or a stronger one if it would race.
     fn issue(&mut self, reads: Part, writes: Vec<Part>, pair: Option<(usize, usize)>, wish: Wish) -> Order {
         let last = self.issued.len();
         let (after, order) = match wish {
@@ -218,7 +218,7 @@ fn step() -> impl Strategy<Value = Step> {
         any::<u64>().prop_map(Amo::Xor),
         (0..4u64, any::<u64>()).prop_map(|(expected, new)| Amo::CompareSwap { expected, new }),
     ];
-    // Short enough to be made directly, or not.
+    // Short enough to be copied directly, or not.
     let words = prop_oneof![3 => 1..=8usize, 1 => 9..=20usize];
     prop_oneof![
         12 => (place(), place(), words, wish())

@@ -4,7 +4,7 @@ use crate::bed::{everywhere, in_virtual_time, starters};
 use acp::{Acp, AcpError, Atomics, EntryState, Handle, Mode, Options, Order, Threads};
 use rdma_fabric::{Amo, Fabric, ProgramResult};
 
-/// All ways to have operations carried out that make a difference to their user.
+/// All configurations of the execution of operations that differ for the user.
 fn ways() -> Vec<Options> {
     let direct = Options::default();
     let [queue, split] = [Mode::CommandQueue, Mode::Split].map(|mode| direct.mode(mode).depth(64));
@@ -80,7 +80,7 @@ fn every_operation_takes_effect_once_and_in_order() {
     }
 }
 
-/// A command that waits for another one holds up those behind it, and each goes through its states.
+/// A command that waits for another one delays those behind it, and each goes through its states.
 #[test]
 fn commands_go_through_their_states() {
     let options = Options::default().mode(Mode::CommandQueue);
@@ -113,7 +113,7 @@ fn commands_go_through_their_states() {
     });
 }
 
-/// The helper ends what the program has begun.
+/// The helper completes operations that the program has posted.
 #[test]
 fn a_copy_past_the_queue_is_completed() {
     for mode in [Mode::CommandQueue, Mode::Split] {
@@ -124,7 +124,7 @@ fn a_copy_past_the_queue_is_completed() {
                 acp.write(at[me], &vec![me as u64 + 1; bytes / 8]).await?;
                 let copied = acp.copy(at[1 - me].offset_by(4096)?, at[me], bytes, Order::None).await?;
                 acp.complete(copied).await?;
-                // Nothing else tells the peer that the bytes are visible.
+                // The sync is the only sign for the peer that the bytes are visible.
                 acp.sync().await?;
                 let mut seen = vec![0; bytes / 8];
                 acp.read(at[me].offset_by(4096)?, &mut seen).await?;
@@ -152,7 +152,7 @@ fn what_is_wrong_is_told_where_it_is_found() {
                 Err(error) => Err(error),
             };
             assert!(matches!(beyond, Err(AcpError::OutOfBounds(_))), "{beyond:?} {options:?}");
-            // What follows it is not started; what comes later is.
+            // Operations that wait for it when it fails are not started; later ones are.
             let after = acp.copy(at[me].offset_by(8)?, at[1 - me], 8, Order::All).await?;
             acp.complete(after).await?;
             acp.finalize().await?;

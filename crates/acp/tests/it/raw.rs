@@ -81,7 +81,8 @@ fn everything_can_be_said_in_whole_numbers() {
         assert_eq!((raw.inquire(told), raw.inquire(NULL), raw.inquire(1_000_000)), (0, 0, 0));
         let there: u64 = raw.0.load(GlobalAddress::from_bits(own + 64).ok_or("own")?).await?;
         assert_eq!(raw.rank_of(there), ((me + 1) % 3) as i32);
-        // A word goes there, is raised there, and comes back, each after the one before.
+        // A word is copied there, incremented there, and copied back, each after the previous
+        // operation.
         raw.0.store(GlobalAddress::from_bits(own + 72).ok_or("own")?, 40u32).await?;
         let put = raw.copy(there + 16, own + 72, 4, NULL).await;
         let added = raw.add4(own + 80, there + 16, 2, ALL).await;

@@ -71,7 +71,7 @@ fn segments_go_round() {
             acp.sync().await?;
             acp.sync().await?;
             destination.disconnect().await?;
-            // What was handed over is still there.
+            // Segments handed over before are still available.
             assert_eq!((destination.head()?, destination.tail()?), (40, 43));
             assert!(destination.is_acked()?);
             let mut seen = [0u64; 1];
@@ -112,7 +112,7 @@ fn several_buffers_and_dropped_ones() {
             }
         }
         // The first ones are dropped, the second ones disconnected: that needs both sides, and the
-        // waits carry on with those that were dropped.
+        // waits also make progress with the dropped ones.
         drop((sources.remove(0), destinations.remove(0)));
         let (one, other) = rdma_fabric::join::join(sources[0].disconnect(), destinations[0].disconnect()).await;
         one.and(other)?;
@@ -150,7 +150,7 @@ fn sides_that_differ_and_other_mistakes() {
             destination.free().map_err(|(error, _)| error)?;
         }
         acp.sync().await?;
-        // Never connected: freed at once.
+        // Never connected: freed immediately.
         let unused = acp.segment_source(peer, own, 8, 4).await?;
         unused.free().map_err(|(error, _)| error)?;
         acp.finalize().await?;

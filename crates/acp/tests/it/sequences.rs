@@ -12,7 +12,7 @@ async fn begin(fabric: &Fabric) -> Result<Acp> {
     Acp::init_with(fabric, Options::default().heap_bytes(HEAP)).await
 }
 
-/// All of a heap can be had in one piece.
+/// Checks that the whole heap can be allocated in one piece.
 async fn assert_whole(acp: &Acp, rank: Rank) -> Result<()> {
     let all = acp.malloc(HEAP - 56, rank).await?;
     acp.free(all).await
@@ -23,7 +23,7 @@ fn part(dice: &mut Dice, len: usize) -> Range<usize> {
     a.min(b)..a.max(b)
 }
 
-/// One operation that vectors and deques have, here and in the oracle.
+/// One operation of vectors and deques, on both the container and the oracle.
 async fn step<T, A>(
     acp: &Acp,
     dice: &mut Dice,
@@ -124,7 +124,7 @@ where
             assert_eq!(one.remove(usize::MAX - 1).await.map(drop), outside(usize::MAX));
         }
     }
-    // What grows without end would use up the heap.
+    // A sequence that grows without limit would exhaust the heap.
     if first.len() > 100 {
         one.erase(10..first.len() - 5).await?;
         first.drain(10..first.len() - 5);
@@ -202,7 +202,7 @@ fn deques_are_those_of_std() {
     });
 }
 
-/// Both ends of a ring that does not grow, by a rank far away.
+/// Both ends of a ring that does not grow, by a remote rank.
 #[test]
 fn a_deque_is_a_ring() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -278,7 +278,7 @@ fn the_words_are_those_of_the_interface() {
             assert_eq!((cursor.position(), cursor.address().await?), (2, vector.at(2).await?));
             assert!(cursor.advance(-3).is_err());
             assert_eq!((cursor.next().await?, cursor.next().await?), (Some(3), None));
-            // What is no object.
+            // Invalid objects.
             acp.write(deque.address(), &[1u64, 2, 3]).await?;
             assert_eq!(deque.len().await, Err(AcpError::Damaged { address: deque.address() }));
         }
@@ -301,7 +301,7 @@ fn a_full_heap_changes_nothing() {
             let home = Rank::new(1);
             let vector = Vector::<u64>::create(&acp, 4, home).await?;
             let mut grown = 0u64;
-            // It grows until not even what is needed fits beside what is there.
+            // It grows until even the necessary size does not fit beside the current body.
             let error = loop {
                 match vector.push_back(&grown).await {
                     Ok(()) => grown += 1,
@@ -324,7 +324,7 @@ fn a_full_heap_changes_nothing() {
     });
 }
 
-/// Sources in no region, in one that has gone, and beyond the end of one.
+/// Sources in no region, in one that is gone, and beyond the end of one.
 #[test]
 fn unreadable_sources_change_nothing() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -336,7 +336,7 @@ fn unreadable_sources_change_nothing() {
         }
         acp.sync().await?;
         let there = GlobalAddress::from_bits(acp.load(board).await?).expect("an address");
-        // The other rank knows the region now.
+        // The other rank has resolved the region now.
         acp.load::<u64>(there).await?;
         acp.sync().await?;
         acp.unregister(key)?;
@@ -362,7 +362,7 @@ fn unreadable_sources_change_nothing() {
     });
 }
 
-/// Changes are given up after all kinds of times: each is made or not.
+/// Changes are cancelled after various times: each is made completely or not at all.
 #[test]
 fn dropped_changes_are_whole() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -382,7 +382,7 @@ fn dropped_changes_are_whole() {
                     then.drain(at % 8..at % 8 + 2);
                     let _ = fabric.before(until, deque.erase(at % 8..at % 8 + 2)).await;
                 }
-                // Longer than anything takes that is in the background.
+                // Longer than any work in the background takes.
                 fabric.sleep(Duration::from_millis(1)).await;
                 let seen = deque.to_vec().await?;
                 assert!(seen == now || seen == then, "{seen:?}: neither {now:?} nor {then:?}");

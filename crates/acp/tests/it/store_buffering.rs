@@ -32,7 +32,7 @@ fn what_is_ordered_behind_a_put_reads_after_it() {
     for case in ordered(First::ToPeer(8), 8) {
         never(case);
     }
-    // This is what they are kept from, where CPUs do it.
+    // The reordering that orders prevent, where the CPUs do it.
     let unordered = Case::new(First::ToPeer(8), Behind::Nothing, 8).run();
     println!("without an order: {unordered} rounds");
 }

@@ -23,7 +23,7 @@ impl Wake for Woken {
     }
 }
 
-/// Runs tasks together until all are over.
+/// Runs tasks concurrently until all have completed.
 pub(crate) async fn run_apart<Out>(tasks: Vec<Pin<Box<dyn Future<Output = Out> + '_>>>) -> Vec<Out> {
     let woken = |_| Arc::new(Woken { is: AtomicBool::new(true), parent: Mutex::new(Waker::noop().clone()) });
     let mut outs: Vec<Option<Out>> = tasks.iter().map(|_| None).collect();

@@ -15,9 +15,9 @@ fn options() -> Options {
     Options::default().threads(Threads::Many).depth(16)
 }
 
-/// What one thread, or task, of a rank does: in each round it raises a word that all share and a
-/// word of its own, and copies the latter, and a longer piece, to places of its own at the other
-/// rank. Returns the sum of what the shared word held before.
+/// The work of one thread, or task, of a rank: in each round it increments a shared word and a word
+/// of its own, and copies the latter, and a longer piece, to locations of its own at the other
+/// rank. Returns the sum of the shared word's previous values.
 async fn work(acp: Acp, number: u64) -> ProgramResult<u64> {
     let me = acp.rank().number();
     let [own, peer] = [me, 1 - me].map(|rank| acp.starter(Rank::new(rank)));
@@ -57,7 +57,7 @@ fn starter_bytes() -> usize {
     4096 * (WORKERS as usize + 1)
 }
 
-/// A call that another thread makes.
+/// A call by another thread.
 type Call<'a> = dyn Fn(&Acp) -> acp::Result<()> + Sync + 'a;
 
 #[test]
@@ -113,7 +113,7 @@ fn one_thread_means_one() {
         ];
         for call in calls {
             assert_eq!(elsewhere(call), Err(AcpError::OtherThread));
-            // Nobody else's turn was disturbed.
+            // The turns of other threads were not disturbed.
             assert_eq!(block_on(acp.load::<u64>(own)), Ok(0));
         }
         block_on(acp.finalize())?;

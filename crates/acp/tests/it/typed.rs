@@ -16,8 +16,8 @@ fn link(node: Node) -> Link<Node> {
     Link::from_bits(node.next)
 }
 
-/// Every rank puts a node before the first of a list at rank 0, by swapping the list's head; then
-/// all walk through it.
+/// Every rank prepends a node to a list at rank 0, by swapping the list's head; then all walk
+/// through it.
 #[test]
 fn a_list_over_all_ranks_is_built_by_swaps() {
     everywhere(4, &async |fabric: Fabric| -> ProgramResult<()> {

@@ -8,7 +8,7 @@ fn striping(first_rank: u32, bytes_per_rank: usize) -> Striping {
     Striping { first_rank: Rank::new(first_rank), bytes_per_rank }
 }
 
-/// All ranks in turn read and write all of it, in each way there is.
+/// All ranks in turn read and write all of it, with each of the calls.
 #[test]
 fn a_work_space_is_an_array() {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -18,7 +18,7 @@ fn a_work_space_is_an_array() {
             assert_eq!((space.len(), space.is_empty()), (bytes, false));
             let mut oracle = vec![0u8; bytes];
             for turn in 0..30u64 {
-                // All throw the same dice, one of them acts, and all look.
+                // All draw the same random numbers; one rank acts, and all check.
                 let mut dice = Dice(seed << 8 | turn);
                 let (at, how, actor) = (dice.below(bytes), dice.below(2), dice.below(3));
                 let count = dice.below(bytes - at + 1);
@@ -113,7 +113,7 @@ fn wrong_work_spaces_are_refused_by_all() {
     });
 }
 
-/// Whose part is where follows the ranks' numbers, also after a reset.
+/// The owner of each part depends on the ranks' numbers, also after a reset.
 #[test]
 fn a_reset_moves_the_parts() {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {

@@ -1,9 +1,9 @@
 //! The memory of a rank: a constant, and a little for each peer that it has used.
 //!
-//! Jobs run in virtual time, in a process of their own, whose resident memory is looked at while
-//! the job runs. It holds what real ranks would hold, and beside that the state of the simulated
-//! machine. Numbers are those of all ranks together, divided by the ranks; what is freed is seldom
-//! given back, so each test is a process of its own to be exact.
+//! Jobs run in virtual time, in a separate process, whose resident memory is measured while the job
+//! runs. It contains the memory that real ranks would have, and in addition the state of the
+//! simulated machine. Numbers are those of all ranks together, divided by the number of ranks;
+//! freed memory is seldom returned to the system, so each test is a separate process to be exact.
 #![cfg(target_os = "linux")]
 
 use acp::{Acp, GlobalAddress, Options};
@@ -11,15 +11,15 @@ use rdma_fabric::{Fabric, ProgramResult, Rank};
 use std::fs;
 use tofu2_sim::virt::{Job, Platform};
 
-/// Returns the bytes that this process has resident.
+/// Returns the resident bytes of this process.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("Linux tells");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
 }
 
-/// Uses the regions of ever more others; returns what the process had before there was anything,
-/// after the beginning, and after each number of peers.
+/// Uses the regions of an increasing number of peers; returns the resident bytes before anything
+/// was allocated, after initialization, and after each number of peers.
 async fn use_peers(fabric: Fabric, steps: &[usize]) -> ProgramResult<Vec<u64>> {
     let mut looks = vec![resident()];
     let options = Options::default().starter_bytes(64).heap_bytes(0).regions(1);
@@ -44,12 +44,12 @@ async fn use_peers(fabric: Fabric, steps: &[usize]) -> ProgramResult<Vec<u64>> {
     Ok(looks)
 }
 
-/// Measures a job: bytes of each rank from the start, and how many more for each of the peers
-/// between each two numbers of them.
+/// Measures a job: bytes of each rank from the start, and additional bytes per peer between each
+/// two numbers of peers.
 fn measured(ranks: usize, steps: &[usize]) -> (f64, Vec<f64>) {
     let run = Job::new(&Platform::fx100(), ranks).run(&async |fabric| use_peers(fabric, steps).await);
     let run = run.unwrap_or_else(|error| panic!("{error}"));
-    // The last rank that looks sees what all have allocated.
+    // The last rank that measures sees the allocations of all.
     let looks: Vec<u64> =
         (0..steps.len() + 2).map(|at| run.outs.iter().map(|looks| looks[at]).max().unwrap_or(0)).collect();
     let before = run.outs.iter().map(|looks| looks[0]).min().unwrap_or(0);
@@ -67,9 +67,9 @@ fn measured(ranks: usize, steps: &[usize]) -> (f64, Vec<f64>) {
     (begun, more)
 }
 
-/// What a rank may have from the start, with what the simulated machine has of it.
+/// The maximum memory of a rank from the start, including its share of the simulated machine.
 const CONSTANT: f64 = 20_000.0;
-/// What a rank may keep for a peer when the table of the regions used last is full.
+/// The maximum memory for a peer once the table of the regions used last is full.
 const PER_PEER: f64 = 64.0;
 
 #[test]

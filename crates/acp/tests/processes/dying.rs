@@ -1,4 +1,4 @@
-//! Ranks that kill themselves: at a chosen atomic, or whenever a time has passed.
+//! Ranks that kill themselves: at a chosen atomic, or after a given time.
 
 use checks::killed::die;
 use rdma_fabric::{
@@ -13,8 +13,8 @@ use std::{
     task::{Context, Poll},
 };
 
-/// Returns this rank's fabric, on which it dies with the first compare and swap that succeeds
-/// once it is armed: that which takes a lock.
+/// Returns this rank's fabric, on which it dies with the first successful compare and swap after it
+/// is armed: the one that takes a lock.
 pub(crate) fn dying(fabric: &Fabric, armed: Arc<AtomicBool>) -> Fabric {
     fabric.under(Mortal { below: fabric.clone(), armed })
 }

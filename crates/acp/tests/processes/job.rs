@@ -4,7 +4,7 @@ use crate::kills;
 use checks::killed::{self, Asked, Outcome};
 use std::time::Duration;
 
-/// The time that the other ranks may take to end after one has died.
+/// The time that the other ranks have to end after one has died.
 const GRACE: Duration = Duration::from_secs(20);
 
 /// Runs a job of `ranks` ranks that does what `asked` says.

@@ -25,7 +25,7 @@ fn options(mode: &str) -> ProgramResult<Options> {
     }
 }
 
-/// Plays one rank's part.
+/// Runs one rank's part.
 pub(crate) async fn play(fabric: Fabric, words: &[String]) -> ProgramResult<String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
@@ -40,7 +40,8 @@ pub(crate) async fn play(fabric: Fabric, words: &[String]) -> ProgramResult<Stri
     }
 }
 
-/// Says that a call has named the victim, once all others have heard of it; serves them meanwhile.
+/// Reports that a call has named the victim, once all others have observed the loss; serves them
+/// meanwhile.
 async fn told(acp: &Acp, mut survivors: Group, done: acp::Result<()>, victim: Rank) -> ProgramResult<String> {
     acp.while_serving(survivors.barrier()).await?;
     match done {
@@ -59,7 +60,7 @@ async fn copies(fabric: Fabric, options: Options, victim: Rank, delay: Duration)
         acp.sync().await?;
         die_after(delay);
         loop {
-            // Others end first only if they hear of the death.
+            // Others end first only if they observe the death.
             round(&acp, &at).await?;
         }
     };
@@ -110,7 +111,7 @@ async fn heap(fabric: Fabric, options: Options, victim: Rank, home: Rank) -> Pro
     told(&acp, survivors, done, victim).await
 }
 
-/// Runs a job, in which all but `victim` must have been told of its loss.
+/// Runs a job, in which all ranks except `victim` must report its loss.
 fn all_are_told(victim: usize, asked: &str) {
     for (rank, outcome) in launch(RANKS, asked).into_iter().enumerate() {
         let expected = if rank == victim { Outcome::Silent } else { Outcome::Ended("told".to_owned()) };

@@ -1,5 +1,5 @@
-//! Jobs of processes, one of which is killed: whoever needs it gets an error that names it, and
-//! nobody waits for ever.
+//! Jobs of processes, one of which is killed: every rank that depends on it gets an error that
+//! names it, and no rank waits forever.
 #![cfg(target_os = "linux")]
 
 mod dying;

@@ -10,35 +10,35 @@ pub(super) enum Mistake {
     /// An operation counts as complete before its effect is visible, so that neither the order
     /// across pairs nor that within a pair is kept; and a request passes its words.
     NotFlushed,
-    /// The same at rank 0, but only of what it has put at rank 1.
+    /// The same at rank 0, but only for its puts at rank 1.
     CopyNotFlushed,
-    /// A server's reply passes its value.
+    /// A server's reply overtakes its value.
     ValueNotFlushed,
     /// A server replies before it carries a request out.
     RepliesFirst,
-    /// A region's successor is taken for the region.
+    /// A region's successor is used in place of the region.
     OldMapping,
-    /// The directory still tells the length of a region that has gone.
+    /// The directory still returns the length of a region that has been dropped.
     NotWithdrawn,
 }
 
-/// The mutation that makes a [`Mistake`] at one rank once its set-up is over.
+/// The mutation that makes a [`Mistake`] at one rank once its set-up has completed.
 #[derive(Debug)]
 pub(super) struct Spoiled {
     mistake: Mistake,
     begun: Rc<Cell<bool>>,
     /// Whether rank 0 has a helper that asks.
     helped: bool,
-    /// Where the word is that says that there are requests, once it has been taken.
+    /// The location of the word that announces requests, once it has been taken.
     area: Cell<Option<u64>>,
-    /// What was got first from a region.
+    /// The first value that was got from a region.
     first: Cell<Option<u64>>,
 }
 
-/// Where the first places for replies to rank 0 and to its helper are, from the start of the area
-/// for requests.
+/// The offsets of the first places for replies to rank 0 and to its helper in the area for
+/// requests.
 const REPLY: [u64; 2] = [64, 64 + 16 * 16];
-/// The reply that says that the first request has been carried out.
+/// The reply to the first request, when it has been carried out.
 const DONE: u64 = 1 << 48;
 /// The first index of local regions.
 const LOCAL: u32 = 1 << 16;

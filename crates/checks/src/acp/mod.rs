@@ -1,8 +1,8 @@
-//! Global addresses over a network that delivers in any order: small jobs, what must hold of them,
-//! and mistakes.
+//! Global addresses over a network that delivers in any order: small jobs, their invariants, and
+//! mistakes.
 //!
 //! A rank carries out its operations itself, and serves others while it waits; or a helper does
-//! that, which takes commands from a queue.
+//! both, and takes commands from a queue.
 
 mod cases;
 mod mistakes;
@@ -22,33 +22,33 @@ use mistakes::{Mistake, Spoiled};
 use rdma_fabric::{Amo, Caps, Deps, Fabric, FabricError, ProgramResult, Rank, Region};
 use std::{cell::Cell, rc::Rc};
 
-/// The first of a row of facts, one for each rank: whether its set-up is over.
+/// The first of a row of facts, one for each rank: whether its set-up has completed.
 const SET_UP: u32 = 0;
-/// The fact that counts what a rank saw that it need not have seen.
+/// The fact that counts optional observations: orders that a rank may see, but need not.
 const SEEN: u32 = 100;
 
-/// What the ranks do. Rank 0 issues the operations.
+/// The programs of the ranks. Rank 0 issues the operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Job {
     /// A copy to rank 1, then one from there to rank 2, then an atomic there.
     Chain,
-    /// Two copies of one pair, without any order; the destination looks.
+    /// Two copies of one pair, without any order; the destination checks.
     Pair,
-    /// The same between ranks 1 and 2, and rank 1 looks.
+    /// The same between ranks 1 and 2, and rank 1 checks.
     DelegatedPair,
-    /// A copy to rank 1, and one to rank 2 that continues it; rank 2 looks at both.
+    /// A copy to rank 1, and one to rank 2 that continues it; rank 2 checks both.
     Across,
     /// A copy from rank 1 to rank 2.
     Delegated,
-    /// The same, while rank 1 has a copy from rank 0 to rank 2 made.
+    /// The same, while rank 1 requests a copy from rank 0 to rank 2.
     Both,
     /// Two atomics on a word of rank 1, which the network can't carry out.
     Atomics,
-    /// Rank 1 gives the tag of a region to another one, so many times, while rank 0 reads.
+    /// Rank 1 passes the tag of a region on to another one, this many times, while rank 0 reads.
     Reuse(u64),
 }
 
-/// A job, and what may happen in it.
+/// A job, and its possible events.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     name: &'static str,
@@ -68,7 +68,7 @@ struct Member {
     /// The fabric without a mistake.
     fabric: Fabric,
     probe: Probe,
-    /// A word of each rank: how many others have no more to ask of it.
+    /// A word of each rank: the number of others that have no more requests to it.
     over: Region,
     me: u32,
 }
@@ -98,7 +98,7 @@ impl Member {
         self.load(0, 2).await
     }
 
-    /// Lets those leave that serve.
+    /// Releases the serving ranks.
     async fn let_go(&self, job: Job) -> ProgramResult<()> {
         for rank in job.servers().iter().map(|rank| Rank::new(*rank)) {
             let gone = match self.fabric.remote_word::<u64>(self.over.at(rank, 0)) {
@@ -112,7 +112,7 @@ impl Member {
         Ok(())
     }
 
-    /// Serves others until so many ranks have no more to do.
+    /// Serves others until `askers` ranks have no more requests.
     async fn serve(&self, askers: u64) -> ProgramResult<()> {
         let over = self.over.word::<u64>(&self.fabric, 0)?;
         let deps = if askers == 1 { Deps::One(Rank::new(0)) } else { Deps::All };
@@ -120,7 +120,7 @@ impl Member {
         Ok(())
     }
 
-    /// Looks whether `second` has come, and if so, at `first`, which must have come, too.
+    /// Checks whether `second` has arrived, and if so, that `first` has arrived, too.
     async fn sees_in_order(&self, first: (u32, u64), second: (u32, u64), value: u64) -> ProgramResult<()> {
         if self.load(second.0, second.1).await? == value {
             self.probe.add(SEEN, 1);
@@ -144,7 +144,7 @@ impl Member {
         }
     }
 
-    /// Does what a rank does that issues operations, then lets those go that serve.
+    /// Runs a rank that issues operations, then releases the serving ranks.
     async fn asked(&self, job: Job, from: u32) -> ProgramResult<()> {
         let issued = self.issue(job, from).await;
         self.let_go(job).await?;

@@ -1,4 +1,4 @@
-//! A tag that one region after another has, while another rank uses an address from before.
+//! A tag that is reused by one region after another, while another rank uses an old address.
 
 use super::{Member, SEEN};
 use ::acp::{AcpError, GlobalAddress};
@@ -6,7 +6,7 @@ use rdma_fabric::{Deps, ProgramResult, Rank};
 
 /// Words of the first region; later ones have one.
 const WORDS: usize = 2;
-/// Where the owner tells the address, in its starter memory.
+/// The word of the owner's starter memory that holds the address.
 const TOLD: u64 = 1;
 
 impl Member {
@@ -44,7 +44,7 @@ impl Member {
             let over = self.fabric.remote_word::<u64>(self.over.at(Rank::new(0), 0))?;
             return Ok(self.fabric.put_word(&over, 1).await?);
         }
-        // What only the first region has, or what each has.
+        // Words that only the first region has, or that each has.
         let words = if times == 1 { WORDS } else { 1 };
         let mut seen = vec![0; words];
         match self.acp.read(address, &mut seen).await {
@@ -66,7 +66,7 @@ impl Member {
     }
 }
 
-/// Returns the content of a region after so many others.
+/// Returns the content of the region after `time` others.
 const fn content(time: u64) -> u64 {
     7 + time
 }

@@ -1,9 +1,9 @@
-//! One slot for requests at the server, two ranks that ask, and one of them may die with the slot in
-//! its hands.
+//! One slot for requests at the server and two ranks that ask. One of them may die while it holds
+//! the slot.
 //!
-//! Nobody waits for a slot as long as it may take, because there would be no end of states. Rank 0
-//! tries once. Rank 1 tries once, waits until rank 0 has ended or is known to be lost, and sleeps
-//! once before it tries again; if it does not get the slot then, the dead rank must have sent its
+//! The waits for a slot are bounded, because unbounded waits have no end of states. Rank 0 tries
+//! once. Rank 1 tries once, waits until rank 0 has ended or is known to be lost, and sleeps once
+//! before it tries again; if it does not get the slot then, the dead rank must have sent its
 //! request.
 
 use super::SET_UP;
@@ -32,12 +32,12 @@ use std::{
 const DYING: Rank = Rank::new(0);
 const ASKER: Rank = Rank::new(1);
 const SERVER: Rank = Rank::new(2);
-/// What each of the two copies, from its own word of the server's to another word there.
+/// The words that the two ranks copy, each from its own word of the server's to another word there.
 const CONTENT: [u64; 2] = [70, 71];
-/// The fact that says that the rank that may die has sent its request.
+/// The fact that records that the rank that may die has sent its request.
 const SENT: u32 = 300;
 
-/// When rank 1 asks.
+/// The time at which rank 1 asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
     AtOnce,
@@ -59,11 +59,11 @@ enum Mistake {
 #[derive(Debug)]
 struct Spoiled {
     mistake: Mistake,
-    /// Where the word is that says which slots hold a request.
+    /// The location of the word that marks the slots that hold a request.
     area: Cell<Option<u64>>,
 }
 
-/// Where the only slot is, from the start of the area for requests.
+/// The offset of the only slot in the area for requests.
 const SLOT: u64 = 64 + 2 * 16 * 16;
 
 impl Mutation for Spoiled {
@@ -89,14 +89,14 @@ impl Mutation for Spoiled {
     }
 }
 
-/// A rank's fabric, under which it sleeps only so often.
+/// A rank's fabric that bounds its number of sleeps.
 #[derive(Debug)]
 struct Patient {
     below: Fabric,
     probe: OneThread<Probe>,
     /// Whether it sleeps.
     sleeps: AtomicBool,
-    /// How often it may still sleep, less one while it does.
+    /// The number of remaining sleeps, less one during a sleep.
     patience: Arc<AtomicU32>,
     /// Whether it would sleep once too often.
     spent: Arc<AtomicBool>,
@@ -137,7 +137,7 @@ struct Member {
     acp: Acp,
     fabric: Fabric,
     probe: Probe,
-    /// A word of each rank: whether the rank before it has no more to do.
+    /// A word of each rank: whether the rank before it has no more requests.
     over: Region,
     patience: Arc<AtomicU32>,
     spent: Arc<AtomicBool>,
@@ -159,7 +159,7 @@ impl Member {
         }
     }
 
-    /// Tells `rank` that this one has no more to do.
+    /// Notifies `rank` that this one has no more requests.
     async fn leave(&self, rank: Rank) -> ProgramResult<()> {
         Ok(self.fabric.put_word(&self.fabric.remote_word::<u64>(self.over.at(rank, 0))?, 1u64).await?)
     }
@@ -181,7 +181,7 @@ impl Member {
         }
     }
 
-    /// Asks, at once or when rank 0 has ended; in the end nobody but this rank needs the server.
+    /// Asks, at once or when rank 0 has ended; in the end only this rank needs the server.
     async fn ask_too(&self, when: When, over: &LocalWord<u64>) -> ProgramResult<()> {
         let mut lost = None;
         if when == When::Afterwards {

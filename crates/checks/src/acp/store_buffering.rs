@@ -1,28 +1,29 @@
-//! Order on real memory: an operation that waits for a put, and then reads, must not read what was
-//! there before the put was visible.
+//! Order on real memory: an operation that waits for a put, and then reads, must not read a value
+//! from before the put was visible.
 //!
 //! ```text
 //! rank 0:  put k to X;  then, ordered behind it, copy Y      rank 1:  put k to Y;  then, ordered behind it, copy X
 //! ```
-//! If rank 0 in its round `i` reads a round of Y before `j`, its put came before that of round `j` of
-//! rank 1, so rank 1 reads round `i` of X, or a later one, in its round `j`. A CPU that keeps stores
-//! in a buffer breaks this unless a barrier lies between the two. Ranks do not meet between rounds
-//! (perpetual litmus tests), so a run of a millisecond has thousands of chances.
-//! It is a part of this crate to be optimised: what takes long between a put and a copy hides this.
+//! If rank 0 in its round `i` reads a round of Y before `j`, its put came before that of round `j`
+//! of rank 1, so rank 1 reads round `i` of X, or a later one, in its round `j`. A CPU that keeps
+//! stores in a buffer breaks this unless a barrier lies between the two. Ranks do not synchronise
+//! between rounds (perpetual litmus tests), so a run of a millisecond has thousands of chances. It
+//! is part of this crate because this crate is optimised: slow code between a put and a copy hides
+//! the effect.
 
 use crate::jobs::threads;
 use acp::{Acp, GlobalAddress, Options, Order};
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
 
-/// Where the words are that ranks announce their rounds in, from the start of their memory.
+/// The offset of the words in which ranks announce their rounds, in their memory.
 const WORDS: u64 = 128;
 /// The longest copy.
 pub const LONG: usize = 128;
 
-/// What announces a round.
+/// The operation that announces a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum First {
-    /// A copy of the round's number to the other rank, of so many bytes.
+    /// A copy of the round's number to the other rank, of this many bytes.
     ToPeer(usize),
     /// A copy within the rank's own memory.
     ToSelf(usize),
@@ -30,7 +31,7 @@ pub enum First {
     Atomic,
 }
 
-/// How the second operation is ordered behind the first.
+/// The ordering of the second operation after the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Behind {
     /// By [`Order::All`].
@@ -41,11 +42,11 @@ pub enum Behind {
     Continue,
     /// It is issued when the first is complete.
     Completed,
-    /// It is not: what a network need not keep in order.
+    /// None: a network need not keep the order.
     Nothing,
 }
 
-/// What two ranks do in each round, and how often.
+/// The operations of two ranks in each round, and the number of rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     first: First,
@@ -73,7 +74,7 @@ impl Case {
         Case { rounds: 1000, runs: 3, ..self }
     }
 
-    /// Returns where what a rank announces is.
+    /// Returns the rank whose memory holds the announcement of `by`.
     fn announced(self, by: u32) -> Rank {
         Rank::new(if matches!(self.first, First::ToPeer(_)) { 1 - by } else { by })
     }
@@ -130,7 +131,7 @@ impl Case {
         acp.copy(result, theirs, self.reads, order).await.map(drop)
     }
 
-    /// Runs the case on threads; returns how often rounds contradict each other.
+    /// Runs the case on threads; returns the number of contradictions between rounds.
     ///
     /// # Panics
     /// If a rank fails.
@@ -146,8 +147,8 @@ impl Case {
     }
 }
 
-/// Returns in how many rounds of one rank, counted from 1, what it has read of the other's rounds
-/// contradicts what the other one has read.
+/// Returns the number of rounds of one rank, counted from 1, whose reads of the other's rounds
+/// contradict the other's reads.
 pub fn contradictions(one: &[u64], other: &[u64]) -> usize {
     let contradicts = |(round, seen): (usize, &u64)| {
         // The first round of the other rank whose put came after that of this round.

@@ -47,7 +47,7 @@ pub const fn case(name: &'static str, edges: Edges, iterations: u64, order: PutO
     }
 }
 
-/// Returns `case` on a fabric where no operation is ever over when it is posted.
+/// Returns `case` on a fabric where operations never complete when they are posted.
 pub const fn slow(case: Case) -> Case {
     Case { slow: true, ..case }
 }
@@ -78,7 +78,7 @@ const fn long(case: Case) -> Case {
 }
 
 /// Returns `case` with a `rank` that may die at any moment: its neighbours get an error that names
-/// it, nobody waits forever, and members without an edge to it go on.
+/// it, no rank waits forever, and members without an edge to it continue.
 const fn dying(rank: usize, case: Case) -> Case {
     Case { mortal: Some(rank), ..case }
 }

@@ -1,7 +1,7 @@
-//! Exchanges without control queues over a network that delivers in any order, and what must hold
-//! of them.
+//! Exchanges without control queues over a network that delivers in any order, and their
+//! invariants.
 //!
-//! The explorer lets a rank read what it has received both at once and as late as possible.
+//! The explorer lets a rank read its received data both at once and as late as possible.
 
 use super::{Case, Member};
 use crate::exploration::Run;
@@ -13,7 +13,7 @@ use prdma_offload::{Buffer, PrdmaError};
 use rdma_fabric::{Caps, Fabric, FabricError, ProgramResult, Rank};
 use std::error::Error;
 
-/// The first of a row of facts, one for each rank: whether its set-up is over.
+/// The first of a row of facts, one for each rank: whether its set-up has completed.
 const SET_UP: u32 = 0;
 /// The first of a row of facts, one for each rank: the number of its last iteration that has ended.
 const ENDED: u32 = 100;
@@ -21,7 +21,7 @@ const ENDED: u32 = 100;
 const NAMED: u32 = 300;
 
 /// Runs one member. Its blocks are in `memory`, another handle of its rank. Calls `begun` when the
-/// set-up is over.
+/// set-up has completed.
 pub(super) async fn exchange(
     fabric: Fabric,
     memory: Fabric,
@@ -43,7 +43,7 @@ pub(super) async fn exchange(
     member.look(case.iterations)
 }
 
-/// The mutation after which no operation is over when it is posted.
+/// The mutation after which operations never complete when they are posted.
 #[derive(Debug)]
 struct Slow;
 
@@ -53,7 +53,8 @@ impl Mutation for Slow {
     }
 }
 
-/// Returns the program of a case. A rank that gets an error naming a dead neighbour has ended well.
+/// Returns the program of a case. A rank that gets an error naming a dead neighbour has ended as
+/// expected.
 pub fn job(case: Case) -> impl Fn(Fabric) -> Run {
     move |fabric| {
         let (me, probe, memory) = (fabric.rank().index(), Probe::of(&fabric), fabric.clone());
@@ -75,7 +76,7 @@ fn names_the_loss(error: &(dyn Error + 'static), lost: usize) -> bool {
     error.downcast_ref() == Some(&PrdmaError::Fabric(loss.clone())) || error.downcast_ref() == Some(&loss)
 }
 
-/// Returns an explorer that knows what must hold of a case.
+/// Returns an explorer with the invariants of a case.
 pub fn explorer(case: &Case) -> Explorer<'static> {
     let (ranks, last) = (case.ranks() as u32, case.iterations);
     let mut caps = Caps::weakest();

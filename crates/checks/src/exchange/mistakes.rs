@@ -23,13 +23,13 @@ pub enum Mistake {
     ReadyIgnored,
     /// A READY announces the next iteration as well.
     ReadyTooEarly,
-    /// The second READY never comes.
+    /// The second READY is lost.
     ReadyLost,
     /// END follows the data without a flush.
     DataNotFlushed,
     /// END is a put where it must be an atomic.
     EndNotOrdered,
-    /// END goes before the data.
+    /// END is sent before the data.
     EndFirst,
     /// The END of the preceding iteration is put again.
     EndRepeated,
@@ -38,12 +38,12 @@ pub enum Mistake {
 }
 use Mistake::*;
 
-/// The mutation that makes a [`Mistake`] at one rank once its set-up is over.
+/// The mutation that makes a [`Mistake`] at one rank once its set-up has completed.
 #[derive(Debug)]
 pub struct Spoiled {
     /// The mistake.
     pub mistake: Mistake,
-    /// Whether the set-up is over.
+    /// Whether the set-up has completed.
     pub begun: Rc<Cell<bool>>,
 }
 

@@ -1,9 +1,8 @@
-//! Persistent exchanges: the jobs that are checked, and what a member does in them, whichever
-//! checker runs it.
+//! Persistent exchanges: the jobs that are checked, and the program of a member, for any checker.
 //!
 //! Each word that is sent holds its iteration, its sender and its slot. Between the end of an
-//! iteration and the next start, a rank reads what it has received, so it sees whatever came too
-//! late, too early, torn or twice.
+//! iteration and the next start, a rank reads its received data, and so detects data that arrived
+//! too late, too early, torn or twice.
 
 mod cases;
 mod delivery;
@@ -19,7 +18,7 @@ use prdma_offload::{
 };
 use rdma_fabric::{Fabric, Group, ProgramResult, PutOrder};
 
-/// Which call makes the requests.
+/// The call that makes the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// One request for all edges.
@@ -37,7 +36,7 @@ pub struct Case {
     pub name: &'static str,
     /// For each member, the members to which it sends, slot by slot.
     pub edges: &'static [&'static [usize]],
-    /// Which call makes the requests.
+    /// The call that makes the requests.
     pub call: Call,
     /// The number of words in a block.
     pub words: usize,
@@ -45,17 +44,17 @@ pub struct Case {
     pub iterations: u64,
     /// Whether members call `test` once before they wait.
     pub looks: bool,
-    /// Whether members write what they send, and see what they receive, in views.
+    /// Whether members write the data they send, and read the data they receive, in views.
     pub views: bool,
     /// The order in which the fabric delivers puts.
     pub order: PutOrder,
     /// Whether puts arrive in the order posted.
     pub puts_in_order: bool,
-    /// Whether no operation is ever over when it is posted.
+    /// Whether operations never complete when they are posted.
     pub slow: bool,
     /// The rank that may die at any moment, if one may.
     pub mortal: Option<usize>,
-    /// The fewest states there may be: fewer would mean that something is no longer explored.
+    /// The minimum number of states: fewer would mean that part of the job is no longer explored.
     pub at_least: u64,
     /// Whether `cargo xtask explore --quick` explores it.
     pub quick: bool,
@@ -98,7 +97,7 @@ fn received(case: &Case, me: usize, iteration: u64) -> Vec<u64> {
     all.map(|word| if iteration == 0 { 0 } else { word }).collect()
 }
 
-/// A member whose set-up is over.
+/// A member whose set-up has completed.
 #[derive(Debug)]
 pub struct Member {
     case: Case,
@@ -173,7 +172,7 @@ impl Member {
         Ok(())
     }
 
-    /// Checks what the preceding iteration has left, and starts this one.
+    /// Checks the results of the preceding iteration, and starts this one.
     ///
     /// # Errors
     /// Those of [`Member::look`] and [`Request::start`].

@@ -10,7 +10,7 @@ const AHEAD: Case = Case::new("two indices, the second is sent first", Job::Ahea
 const AHEAD_TWICE: Case = Case::new("two indices, twice", Job::Ahead(2));
 const CROSS: Case = Case::new("a message each way", Job::Cross);
 const SPOOLED: Case = ROW.spooled("two messages, spooled if no header is there", 1 << 10, 0);
-/// If the receiver comes late, the third message goes into the queue, and the fourth.
+/// If the receiver is late, the third and the fourth message are queued.
 const SPOOLED_THREE: Case =
     ROW_OF_THREE.spooled("", 1 << 10, 0).ending("three messages, spooled if no header is there");
 const QUEUED: Case = Case::new("", Job::Row { messages: 4, words: 1 })

@@ -1,4 +1,4 @@
-//! What the ranks do.
+//! The programs of the ranks.
 
 use ::fmpl::{Communicator, Fmpl, Received};
 use explore::Probe;
@@ -6,17 +6,17 @@ use rdma_fabric::{Fabric, LocalSpan, ProgramResult, Rank, Region, RemoteAddr, jo
 
 /// The fact that counts messages that overtook another one.
 pub(super) const OVERTAKEN: u32 = 101;
-/// The fact that counts the ranks that have come to a barrier.
+/// The fact that counts the ranks that have arrived at a barrier.
 const CAME: u32 = 102;
-/// The receive buffers of each rank, which others find at the same place.
+/// The number of receive buffers of each rank, which have the same location at every rank.
 const BUFFERS: usize = 2;
 /// The words of a receive buffer.
 const WORDS: usize = 9;
 
-/// What the ranks do. Messages go from rank 0 to rank 1, if nothing else is said.
+/// The programs of the ranks. Messages go from rank 0 to rank 1, unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Job {
-    /// So many messages of so many words, with one index.
+    /// `messages` messages of `words` words each, with one index.
     Row {
         messages: usize,
         words: usize,
@@ -29,7 +29,7 @@ pub(super) enum Job {
     /// A message of one word, and one that is longer than any spool.
     Longer,
     /// Messages with two indices, whose receives are posted in the other order before both are
-    /// waited for; so many times.
+    /// waited for; this many times.
     Ahead(usize),
     /// A message each way, each sent while the other is received.
     Cross,
@@ -37,9 +37,9 @@ pub(super) enum Job {
     AnyBeside,
     /// Two receives of any index are posted; messages with these indices are sent.
     AnyTwice([usize; 2]),
-    /// So many receives of any index, one after the other, of messages with index 0.
+    /// This many receives of any index, one after the other, of messages with index 0.
     AnyRow(usize),
-    /// All other ranks send so many messages to rank 0, which does not name them.
+    /// All other ranks send this many messages to rank 0, which does not name the sender.
     Source(usize),
     Barrier(usize),
     Broadcast(usize),
@@ -79,12 +79,12 @@ impl<'a> Member<'a> {
         Ok(Member { world: fmpl.world(), fabric: fabric.clone(), probe, memory })
     }
 
-    /// Returns where rank 1 receives.
+    /// Returns the address at which rank 1 receives.
     pub(super) fn target(&self) -> RemoteAddr {
         self.memory.at(Rank::new(1), 0)
     }
 
-    /// Lets all members meet.
+    /// Synchronises all members.
     pub(super) async fn meet(&self) -> ProgramResult<()> {
         for root in 0..self.world.len() {
             self.world.broadcast(&self.buffer(0, 1)?, root).await?;
@@ -102,7 +102,7 @@ impl<'a> Member<'a> {
         Ok(words)
     }
 
-    /// Checks that what was received is message `n` of its sender.
+    /// Checks that the received message is message `n` of its sender.
     fn check(&self, received: Received, buffer: &LocalSpan<u64>, n: usize, words: usize) -> ProgramResult<()> {
         assert_eq!(received.bytes, 8 * words, "how much came");
         assert_eq!(self.read(buffer, 8 * words)?, vec![content(received.from, n); words], "what came");
@@ -193,8 +193,8 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Ends a step in which message `n` was sent or received: what comes depends on nothing else that
-    /// happened, unless a send is under way.
+    /// Ends a step in which message `n` was sent or received: the continuation depends on nothing
+    /// else in the rank's history, unless a send is in progress.
     fn step(&self, n: usize) {
         let state = format!("{:?}", self.world);
         if state.contains("pending: 0") {
@@ -228,7 +228,8 @@ impl<'a> Member<'a> {
         let any = self.world.irecv_any_index(&buffers[0], 0).await?;
         let named = self.world.irecv(&buffers[1], 0, 0).await?;
         let (any, named) = join(any.wait(), named.wait()).await;
-        // Index 0 comes to its own receive, whichever was posted first.
+        // The message with index 0 arrives at its own receive, no matter which receive was posted
+        // first.
         let (any, named) = (any?, named?);
         assert_eq!((any.index, named.index), (1, 0), "which message came where");
         self.check(named, &buffers[1], 0, 1)?;
@@ -257,7 +258,7 @@ impl<'a> Member<'a> {
         Ok(())
     }
 
-    /// Receives so many messages of each other rank.
+    /// Receives `messages` messages of each other rank.
     async fn serve(&self, messages: usize) -> ProgramResult<()> {
         let mut heard = vec![0; self.world.len()];
         let buffer = self.buffer(0, 1)?;
@@ -271,7 +272,7 @@ impl<'a> Member<'a> {
         Ok(())
     }
 
-    /// Nobody leaves before all have come.
+    /// No rank leaves before all have arrived.
     async fn barriers(&self, times: usize) -> ProgramResult<()> {
         for time in 1..=times {
             self.probe.add(CAME, 1);

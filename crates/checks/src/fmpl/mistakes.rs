@@ -13,44 +13,45 @@ use std::{
 /// A step done wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mistake {
-    /// Nobody flushes: a bell may come before the offer.
+    /// No rank flushes: a doorbell may arrive before the offer.
     FlushesNot,
-    /// Rank 0 does not flush: a flag may come before the body.
+    /// Rank 0 does not flush: a flag may arrive before the body.
     SenderFlushesNot,
-    /// Rank 1 does not flush: a header may come after the next one, so may the number of messages
-    /// taken, or wanted.
+    /// Rank 1 does not flush: a header may arrive after the next one, and so may the number of
+    /// messages taken, or wanted.
     ReceiverFlushesNot,
     /// Rank 0 offers a message before it is in the spool.
     OfferedFirst,
-    /// Rank 0 offers a message where the one before the last is offered still.
+    /// Rank 0 offers a message in the place of the one before the last, which is still offered.
     OfferedOver,
-    /// Rank 0 does not announce what it queues, as if that had time until its next call.
+    /// Rank 0 does not announce a queued message, as if this could wait until its next call.
     QueuedInSilence,
-    /// Rank 0 announces what it queues before the node is written.
+    /// Rank 0 announces a queued message before the node is written.
     QueuedFirst,
-    /// What rank 0 offers it puts into the receive buffer as well.
+    /// Rank 0 puts a message that it offers into the receive buffer as well.
     SpooledAndPut,
     /// Rank 0 puts all parts of a message into one buffer of the window.
     OneBuffer,
-    /// Rank 1 does not look at the number of a flag, so it takes an offer twice.
+    /// Rank 1 does not check the number of a flag, so it takes an offer twice.
     TakenTwice,
 }
 
-/// The mutation that makes a [`Mistake`] once the set-up is over.
+/// The mutation that makes a [`Mistake`] once the set-up has completed.
 #[derive(Debug)]
 pub(super) struct Spoiled {
     mistake: Mistake,
     buffer: Rc<Cell<Option<RemoteAddr>>>,
     rank: Rank,
-    /// Where the flag of the first message is that this rank has offered.
+    /// The location of the flag of the first message that this rank has offered.
     offered: Cell<Option<u64>>,
-    /// Where the number of messages taken is, once two messages are offered, and how often it was read.
+    /// The location of the number of messages taken, once two messages are offered, and the number
+    /// of times it was read.
     taken: Cell<Option<(u64, u32)>>,
     /// Whether the second message was offered just now.
     has_offered: Cell<bool>,
-    /// Where the flag of the first message offered to this rank is.
+    /// The location of the flag of the first message offered to this rank.
     flag: Cell<Option<u64>>,
-    /// Where the headers of parts come, and where the first one has the part put.
+    /// The location of the headers of parts, and the destination of the part in the first one.
     header: Cell<Option<(u64, Option<u64>)>>,
     /// The words seen.
     seen: RefCell<HashMap<u64, u64>>,
@@ -58,29 +59,29 @@ pub(super) struct Spoiled {
 
 const SENDER: Rank = Rank::new(0);
 const RECEIVER: Rank = Rank::new(1);
-/// What is about message `n` has `n + 1` in its upper 16 bits.
+/// Words about message `n` have `n + 1` in their upper 16 bits.
 const NUMBER: u32 = 48;
 const NEXT: u64 = 1 << NUMBER;
-/// Where a first word's kind is, and that of an offer.
+/// The position of a first word's kind, and the kind of an offer.
 const KIND: u32 = 44;
 const OFFERED: u64 = 3;
 /// The kind of a part's header.
 const WINDOW: u64 = 7;
-/// What is below a word's number.
+/// The bits below a word's number.
 const LOW: u64 = NEXT - 1;
-/// The flags of two messages follow each other, 8 bytes apart. The rest of the first offer comes 32
-/// bytes behind its flag and has 24 bytes, then comes that of the second one.
+/// The flags of two messages follow each other, 8 bytes apart. The rest of the first offer starts
+/// 32 bytes after its flag and has 24 bytes; the rest of the second one follows.
 const FLAG: u64 = 8;
 const REST: u64 = 24;
 const SECOND_REST: Range<u64> = 56..80;
-/// How far behind the flag of the first message the number of those queued is, and how far behind the
-/// header that of those taken.
+/// The distance of the number of queued messages from the flag of the first message, and the
+/// distance of the number of taken messages from the header.
 const QUEUED: u64 = 24;
 const TAKEN: u64 = 48;
 /// The number of one message taken.
 const ONE: u64 = 1 << 20;
-/// For its third message rank 0 reads the number of those taken for each of two in the spool, and then to
-/// decide where the third one goes.
+/// For its third message rank 0 reads the number of messages taken once for each of the two in the
+/// spool, and then to decide the destination of the third one.
 const DECISION: u32 = 3;
 
 /// Returns whether a word offers the first message after the set-up.
@@ -89,8 +90,8 @@ fn offers_first(bits: u64) -> bool {
 }
 
 impl Spoiled {
-    /// Spoils the operations of `rank` from the moment on at which there is a `buffer`: the one into
-    /// which rank 1 receives.
+    /// Spoils the operations of `rank` from the moment on at which there is a `buffer`: the one
+    /// into which rank 1 receives.
     pub(super) fn new(mistake: Mistake, buffer: Rc<Cell<Option<RemoteAddr>>>, rank: Rank) -> Self {
         Spoiled {
             mistake,
@@ -111,10 +112,10 @@ impl Spoiled {
 }
 
 impl Spoiled {
-    /// Takes it for sure that the first message was taken when the third one is offered.
+    /// Assumes that the first message was taken when the third one is offered.
     fn taken_early(&self, addr: RemoteAddr, bits: u64) -> u64 {
         if self.has_offered.take() {
-            // What is read first for the third message is its header.
+            // The first read for the third message is that of its header.
             self.taken.set(Some((addr.offset + TAKEN, 0)));
         }
         match self.taken.get() {
@@ -127,7 +128,7 @@ impl Spoiled {
         }
     }
 
-    /// Takes the word that says where a part goes for that of the first part.
+    /// Replaces the destination of a part by that of the first part.
     fn first_buffer(&self, addr: RemoteAddr, bits: u64) -> u64 {
         match self.header.get() {
             _ if bits >> KIND & 15 == WINDOW => {
@@ -194,7 +195,8 @@ impl Mutation for Spoiled {
         }
         let mut seen = self.seen.borrow_mut();
         seen.insert(addr.offset, bits);
-        // What is not about the second message is taken to be, from where the first one's is.
+        // A word that is not about the second message is replaced by the word of the first one,
+        // numbered as the second's.
         let behind = match self.flag.get().and_then(|flag| addr.offset.checked_sub(flag)) {
             Some(FLAG) => FLAG,
             Some(behind) if SECOND_REST.contains(&behind) => REST,

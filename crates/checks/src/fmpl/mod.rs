@@ -1,8 +1,8 @@
-//! Messages by matching areas over a network that delivers in any order: small jobs, what must hold
-//! of them, and mistakes.
+//! Messages by matching areas over a network that delivers in any order: small jobs, their
+//! invariants, and mistakes.
 //!
-//! In each job every message must come once, in order within its index, with its own bytes, and
-//! nobody may wait for ever. If a rank dies, a call of another may fail that names it.
+//! In each job every message must arrive exactly once, in order within its index, with its own
+//! bytes, and no rank may wait for ever. If a rank dies, a call of another may fail that names it.
 
 mod cases;
 mod job;
@@ -21,10 +21,10 @@ use mistakes::{Mistake, Spoiled};
 use rdma_fabric::{Caps, Fabric, ProgramResult, RemoteAddr};
 use std::{cell::Cell, rc::Rc, time::Duration};
 
-/// The first of a row of facts, one for each rank: whether its set-up is over.
+/// The first of a row of facts, one for each rank: whether its set-up has completed.
 const SET_UP: u32 = 0;
 
-/// A job, and what may happen in it.
+/// A job, and its possible events.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     name: &'static str,
@@ -36,9 +36,10 @@ struct Case {
     mortal: Option<u32>,
     /// Whether puts arrive in the order posted.
     ordered: bool,
-    /// Whether members meet before the exploration begins.
+    /// Whether members synchronise before the exploration begins.
     met: bool,
-    /// Whether ranks end the library: whoever has spooled anything waits until it is received.
+    /// Whether ranks shut the library down: a rank that has spooled messages waits until they are
+    /// received.
     ends: bool,
 }
 
@@ -70,7 +71,7 @@ impl Case {
         Case { ranks, ..self }
     }
 
-    /// Gives all ranks a spool of so many bytes, and a time-out in microseconds.
+    /// Gives all ranks a spool of `bytes` bytes, and a time-out in microseconds.
     const fn spooled(self, name: &'static str, bytes: usize, micros: u64) -> Self {
         Case { name, spool: Some((bytes, micros)), ..self }
     }

@@ -34,9 +34,9 @@ enum BackOffMistake {
     TornComparison,
     /// A writer that leaves stores 0 instead of subtracting.
     Stored,
-    /// The work that a dropped future still owes is not done.
+    /// The remaining work of a dropped future is not done.
     Forgotten,
-    /// An exclusive access does not check whether anybody holds all.
+    /// An exclusive access does not check whether any rank holds all.
     HoldersOfAllIgnored,
     /// An exclusive access that finds its rank taken stays counted at the home.
     HomeNotUndone,
@@ -46,7 +46,7 @@ enum BackOffMistake {
 #[derive(Debug)]
 struct BackOffMutation {
     mistake: BackOffMistake,
-    /// Whether the next subtraction takes back what was refused.
+    /// Whether the next subtraction takes back a refused addition.
     refused: Cell<bool>,
     /// Whether the rank only reads.
     reads: bool,
@@ -73,7 +73,7 @@ impl Mutation for BackOffMutation {
         let Amo::Add(less) = amo else { return amo };
         let less = less.wrapping_neg();
         match self.mistake {
-            // Or(0) reads and leaves what is there.
+            // Or(0) reads and leaves the value unchanged.
             BackOffMistake::NotUndone if word(addr, 0) && less == READER && self.refused.take() => Amo::Or(0),
             BackOffMistake::HomeNotUndone if word(addr, ALL) && less == 1 && self.refused.take() => Amo::Or(0),
             BackOffMistake::Stored if word(addr, 0) && less == WRITER => Amo::Swap(0),
@@ -92,8 +92,8 @@ impl Mutation for BackOffMutation {
     }
 }
 
-/// Returns an explorer that knows what must hold: what any lock promises, and that the words are 0
-/// at the end.
+/// Returns an explorer with the invariants of any lock, and the condition that the words are 0 at
+/// the end.
 fn explorer(roles: &[Role]) -> Explorer<'static> {
     of_any_lock(roles)
         .name(0, 0, "word")

@@ -1,5 +1,5 @@
 //! Window locks made of one lock per rank, with two classes of holders, both correct and with
-//! mistakes, and what the window lock that backs off excludes.
+//! mistakes, and the exclusion of the window lock that backs off.
 
 use super::{
     mutation::{assert_idle, in_lock, lock_words, word},
@@ -20,14 +20,14 @@ use rma_lock::{
 const A: Rank = Rank::new(0);
 const B: Rank = Rank::new(1);
 
-/// Facts that count who is inside (exclusive holders of rank 0, 1, ..., shared holders of each
-/// rank, and holders of all) and how often each rank's data was written.
+/// Facts that count the ranks inside (exclusive holders of rank 0, 1, ..., shared holders of each
+/// rank, and holders of all) and the writes of each rank's data.
 const EXCLUSIVE: u32 = 10;
 const SHARED: u32 = 20;
 const EVERYWHERE: u32 = 30;
 const WRITES: u32 = 40;
-/// The first of the facts that count puts by holders that exclude nobody, by the target rank and
-/// the poster.
+/// The first of the facts that count puts by non-exclusive holders, by the target rank and the
+/// poster.
 const PUTS: u32 = 60;
 
 fn puts(to: Rank, by: u32) -> u32 {
@@ -43,19 +43,19 @@ fn fact(access: Access) -> u32 {
     }
 }
 
-/// How a rank makes its access.
+/// The manner in which a rank makes its access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manner {
     Plain,
     Try,
-    /// With a deadline, which comes at any moment.
+    /// With a deadline, which expires at any moment.
     Before,
     /// The acquisition is dropped at any moment.
     Dropped,
     /// The release is dropped at any moment.
     ReleaseDropped,
-    /// A holder that excludes nobody puts, where it reads, to a word that only it writes; an
-    /// exclusive holder checks what the others put.
+    /// A non-exclusive holder puts, where it reads, to a word that only it writes; an exclusive
+    /// holder checks the puts of the others.
     Puts,
 }
 use Manner::*;
@@ -93,7 +93,8 @@ async fn rounds<L: AccessLock>(
         };
         if let Some(guard) = guard {
             without &= !(1 << round);
-            // The rank also remembers what the guard does not show of the lock, such as its nodes.
+            // The rank also remembers state of the lock that the guard does not show, such as its
+            // nodes.
             probe.step((round, without, format!("{guard:?} {lock:?}"), probe.stored()));
             probe.add(fact(access), 1);
             let looks_at = match access {
@@ -141,7 +142,7 @@ const fn case(nodes: &'static [u32], turns: &'static [Turn], rounds: usize, toge
     AccessCase { nodes, turns, rounds, together }
 }
 
-/// Returns an explorer that knows what must hold of any such lock.
+/// Returns an explorer with the invariants of any such lock.
 fn of_any_lock(case: &AccessCase) -> Explorer<'static> {
     let AccessCase { nodes, turns, together, .. } = *case;
     let all_inside = move |view: &View<'_>| {
@@ -164,8 +165,8 @@ fn of_any_lock(case: &AccessCase) -> Explorer<'static> {
 /// The bytes of the words of a lock with queues, and of a level.
 const QUEUE: u64 = 128;
 const LEVEL: u64 = 64;
-/// Where the ranks' own locks begin in a [`PerRankLock`]: after the words of the classes and of two
-/// stairs.
+/// The offset of the ranks' own locks in a [`PerRankLock`]: after the words of the classes and of
+/// two stairs.
 const OWN: u64 = QUEUE + 2 * (QUEUE + LEVEL);
 
 /// Returns whether the words from `start` on are those of an idle lock with queues homed at `home`.
@@ -318,7 +319,7 @@ impl AccessCase {
     }
 }
 
-/// Returns the exploration of what accesses to a window whose lock backs off allow and exclude.
+/// Returns the exploration of the accesses that a window whose lock backs off allows and excludes.
 fn window(accesses: &'static [Access], together: bool) -> Exploration {
     let explorer = move || {
         let turns: &'static [Turn] = accesses.iter().map(|access| (*access, Plain)).collect::<Vec<_>>().leak();
@@ -366,7 +367,7 @@ pub(super) fn explorations() -> Vec<Exploration> {
 /// A step of the two classes done wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClassesMistake {
-    /// A rank that comes sees nobody of the other class, and that it is its own class's turn.
+    /// A rank that arrives sees no rank of the other class, and that it is its own class's turn.
     OthersIgnored,
     /// C3 adds nothing.
     BatchNotClosed,
@@ -378,18 +379,18 @@ enum ClassesMistake {
     NotTheLast,
     /// A release does not flush the data.
     NotFlushed,
-    /// The release of a holder that excluded nobody begins its flush but does not await it.
+    /// The release of a non-exclusive holder begins its flush but does not await it.
     FlushNotAwaited,
     /// A waker treats a waiter that gave up as woken, and does not act on its behalf.
     AbandonedTakenForWoken,
-    /// The work that a dropped future still owes is not done.
+    /// The remaining work of a dropped future is not done.
     Forgotten,
 }
 
 #[derive(Debug)]
 struct ClassesMutation {
     mistake: ClassesMistake,
-    /// Whether the rank excludes nobody.
+    /// Whether the rank is a non-exclusive holder.
     shares: bool,
 }
 
@@ -417,7 +418,7 @@ impl Mutation for ClassesMutation {
 
     fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
         match (self.mistake, amo) {
-            // Or(0) reads and leaves what is there.
+            // Or(0) reads and leaves the value unchanged.
             (ClassesMistake::BatchNotClosed, Amo::Add(n)) if word(addr, 8) && n < 1 << 63 => Amo::Or(0),
             (ClassesMistake::NoSweep, Amo::Swap(0)) if in_lock(addr) && (16..48).contains(&addr.offset) => Amo::Or(0),
             _ => amo,

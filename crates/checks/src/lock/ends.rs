@@ -1,5 +1,5 @@
-//! How long a lock must live: until nobody uses it any more, which a last barrier ensures. Its
-//! words go away when the program of the rank that holds them ends.
+//! The required lifetime of a lock: until no rank uses it any more, which a last barrier ensures.
+//! Its words are dropped when the program of the rank that holds them ends.
 
 use super::program::{
     HOME,
@@ -14,7 +14,7 @@ use rma_lock::{
     locks::{FairLock, PackedLock, RpLock, WritersFirstLock},
 };
 
-/// Takes the lock once, lets go, and meets the others at a barrier or not.
+/// Takes the lock once, lets go, and waits for the others at a barrier or not.
 async fn once<L: RmaLock>(fabric: Fabric, role: Role, meets: bool) -> ProgramResult<()> {
     let lock = L::symmetric(&fabric, HOME).await?;
     if role == Write {

@@ -1,8 +1,7 @@
-//! A reader that is one too many: it is refused, takes its count back, and, if it is the last to
-//! leave, lets in the writer that waits for the readers.
+//! A reader beyond the limit of readers: it is refused, takes its count back, and, if it is the
+//! last to leave, lets in the writer that waits for the readers.
 //!
-//! No test can take a lock as often as is counted here. So for a while one reader counts as that
-//! many.
+//! No test can take a lock as often as the limit. So for a while one reader counts as that many.
 
 use super::{
     mutation::word,
@@ -26,7 +25,7 @@ const PACE_OF_TWO: BackOff = BackOff { attempts: 2, ..PACE };
 /// The number of holders that a word can count.
 const MOST: u64 = 1 << 26;
 
-/// The offset at the home where a lock counts its readers, and how much each of them adds.
+/// The offset at the home where a lock counts its readers, and the increment of each reader.
 #[derive(Clone, Copy, Debug)]
 struct Count {
     offset: u64,
@@ -70,7 +69,7 @@ async fn preset_count(fabric: &Fabric, next: &Region, count: Count) -> Result<()
 struct RefusalMutation {
     mistake: RefusalMistake,
     count: Count,
-    /// Whether the next subtraction takes back what was refused.
+    /// Whether the next subtraction takes back a refused addition.
     refused: Cell<bool>,
 }
 
@@ -83,7 +82,7 @@ impl RefusalMutation {
 
 impl Mutation for RefusalMutation {
     fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
-        // Or(0) reads and leaves what is there.
+        // Or(0) reads and leaves the value unchanged.
         if self.is(RefusalMistake::NotTakenBack, addr, amo) { Amo::Or(0) } else { amo }
     }
 
@@ -97,7 +96,7 @@ impl Mutation for RefusalMutation {
     }
 }
 
-/// Rank 0 reads and counts as many readers, rank 1 reads, rank 2 writes.
+/// Rank 0 reads and counts as the maximum number of readers, rank 1 reads, rank 2 writes.
 async fn part<L: RmaLock>(fabric: Fabric, options: L::Options, probe: Probe, count: Count) -> ProgramResult<()> {
     let lock = L::symmetric_with(&fabric, HOME, options).await?;
     let second = fabric.alloc_symmetric(8).await?;

@@ -149,13 +149,13 @@ enum IndicatorMistake {
     WithdrawnAsDeparted,
     /// I3 and I6 see no epoch begin.
     NoSecondLook,
-    /// I4 and G5 find nobody.
+    /// I4 and G5 find an empty stack.
     WakeDropped,
     /// A release and G2 do not flush.
     NotFlushed,
     /// A reader's release begins its flush but does not await it.
     FlushNotAwaited,
-    /// The work that a dropped future still owes is not done.
+    /// The remaining work of a dropped future is not done.
     Forgotten,
 }
 
@@ -194,7 +194,7 @@ impl Mutation for IndicatorMutation {
     fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
         match self.mistake {
             IndicatorMistake::WithdrawnAsDeparted if withdraws(addr, amo) => Amo::Add(DEPARTED - 1),
-            // Or(0) reads and leaves what is there.
+            // Or(0) reads and leaves the value unchanged.
             IndicatorMistake::WakeDropped if word(addr, WAITING) && amo == Amo::Swap(0) => Amo::Or(0),
             _ => amo,
         }

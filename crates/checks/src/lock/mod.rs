@@ -1,4 +1,5 @@
-//! Locks: which exist, what ranks do with them, and which of their steps may be done wrong.
+//! The locks, the programs of ranks that use them, and the steps of the locks that may be done
+//! wrong.
 //!
 //! Each module except [`program`] and [`mutation`] lists [`Exploration`]s of some locks;
 //! [`explorations`] returns all of them.

@@ -1,5 +1,5 @@
-//! The locks with queues when ranks die: they are not recovered, but nobody is left waiting, and
-//! nobody gets in beside a dead holder.
+//! The locks with queues when ranks die: they are not recovered, but no rank waits forever, and no
+//! rank enters together with a dead holder.
 //!
 //! A rank that depends on one that died gets an error or the lock. A rank that gets the error ends;
 //! the others get it as well, because they depend on every rank.
@@ -52,7 +52,7 @@ pub(super) async fn once<L: RmaLock>(fabric: Fabric, role: Role) -> ProgramResul
     Ok(())
 }
 
-/// Returns whether an error of a lock or a fabric says that a rank was lost.
+/// Returns whether an error of a lock or a fabric reports the loss of a rank.
 pub(super) fn names_a_loss(error: &(dyn Error + 'static)) -> bool {
     let of_lock = |error: &LockError| match error {
         LockError::Fabric(error) => matches!(error, FabricError::PeerLost { .. }),
@@ -62,7 +62,7 @@ pub(super) fn names_a_loss(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(FabricError::PeerLost { .. })) || error.downcast_ref().is_some_and(of_lock)
 }
 
-/// A test of whether an error counts as a good end, as the loss of a rank does.
+/// A test of whether an error counts as an expected end, as the loss of a rank does.
 type Excuse = fn(&(dyn Error + 'static)) -> bool;
 
 fn explorer(roles: &'static [Role], mortal: &[u32]) -> Explorer<'static> {

@@ -1,4 +1,4 @@
-//! Locks that know nodes: correct, with mistakes, and when ranks die.
+//! Locks that are aware of nodes: correct, with mistakes, and when ranks die.
 
 use super::{
     mortal::{names_a_loss, once},
@@ -27,7 +27,7 @@ pub struct NodesCase {
     pub lock: LockKind,
     /// The node of each rank.
     pub nodes: &'static [u32],
-    /// What each rank does.
+    /// The role of each rank.
     pub roles: &'static [Role],
     /// The number of rounds.
     pub rounds: usize,
@@ -72,7 +72,7 @@ const CASES: &[(NodesCase, u64, Size)] = &[
     (nodes(&[0, 0, 0, 1], &[ReadBefore, Read, Read, Write], 1), 1_288_000, Full),
     (nodes(&[0, 0, 0], &[ReadBefore, ReadBefore, ReadBefore], 1), 104_300, Full),
     (tree(&[0, 0, 1, 2], &[Read, Read, Read, Write], 1), 1, Full),
-    // Larger than what has been exhausted.
+    // Larger than the largest number of states exhausted so far.
     (nodes(&[0, 0, 1, 1, 1], &[Read, Read, Read, Read, Write], 1), 1, Full),
     (nodes(&[0, 0, 1, 1, 1], &[Read, Read, Read, Write, Write], 1), 1, Full),
 ];
@@ -103,9 +103,9 @@ const AT_RANDOM: &[NodesCase] = &[
     tree(&[0, 0, 1, 2, 3, 3], &[ReadAndPut, ReadAndPut, ReadAndPut, ReadAndPut, Read, WriteAndLook], 3),
 ];
 
-/// Jobs, each with the rank that may die and its least number of states. The ranks of a node meet
-/// in words of its first rank; here that rank dies, or another one. The lock is not recovered, but
-/// nobody is left waiting, and nobody gets in beside a dead holder.
+/// Jobs, each with the rank that may die and its minimum number of states. The ranks of a node
+/// synchronise in words of its first rank; here that rank dies, or another one. The lock is not
+/// recovered, but no rank waits forever, and no rank enters together with a dead holder.
 const MORTAL: &[(NodesCase, u32, u64)] = &[
     (nodes(&[0, 0], &[Read, Read], 1), 0, 500),
     (nodes(&[0, 1, 1], &[Write, Read, Read], 1), 1, 1_000),
@@ -129,7 +129,7 @@ impl NodesCase {
         format!("{lock}: {} x{}", roles.join(" "), self.rounds)
     }
 
-    /// Returns where the lock above the levels begins.
+    /// Returns the offset of the lock above the levels.
     fn above(&self) -> u64 {
         let levels = match (self.lock, self.roles.len()) {
             (LockKind::Tree { .. }, 3..=4) => 2,
@@ -151,12 +151,12 @@ impl NodesCase {
         view.words().all(|(addr, value)| !in_lock(addr) || value == 0 || in_queue(addr.offset))
     }
 
-    /// Returns an explorer that knows what must hold, if nobody dies.
+    /// Returns an explorer with the invariants of the job without deaths.
     pub fn explorer(self) -> Explorer<'static> {
         self.explorer_ending(move |view| self.is_idle(view))
     }
 
-    /// Returns an explorer that knows what must hold; `idle` must hold at the end.
+    /// Returns an explorer with the invariants of the job; `idle` must hold at the end.
     fn explorer_ending(&self, idle: impl Fn(&View<'_>) -> bool + 'static) -> Explorer<'static> {
         let above = self.above();
         of_any_lock(self.roles)
@@ -214,7 +214,7 @@ impl NodesCase {
     }
 }
 
-/// Returns the explorations of locks that know nodes.
+/// Returns the explorations of locks that are aware of nodes.
 pub(super) fn explorations() -> Vec<Exploration> {
     let exploration = |name: String, case: NodesCase, mistake, expected| {
         Exploration::new(name, expected, move || case.explorer(), case.program_with(mistake))
@@ -246,7 +246,7 @@ enum NodesMistake {
     FlushNotAwaited,
     /// N3 comes before the lock above is held.
     HeldTooEarly,
-    /// A sweep finds nobody.
+    /// A sweep finds an empty stack.
     WakeDropped,
     /// N9 sees no flag.
     NoSecondLook,
@@ -258,7 +258,7 @@ enum NodesMistake {
     ClaimedTwice,
     /// A waker treats a waiter that gave up as woken, and does not act on its behalf.
     AbandonedTakenForWoken,
-    /// The work that a dropped future still owes is not done.
+    /// The remaining work of a dropped future is not done.
     Forgotten,
 }
 
@@ -313,7 +313,7 @@ impl Mutation for NodesMutation {
     fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
         match (self.mistake, amo) {
             (NodesMistake::OthersIgnored, LET_GO) if word(addr, NODE) => Amo::And(!HELD),
-            // Or(0) reads and leaves what is there.
+            // Or(0) reads and leaves the value unchanged.
             (NodesMistake::HeldTooEarly, Amo::Add(HELD)) if word(addr, NODE) && self.opened.get() => Amo::Or(0),
             (NodesMistake::WakeDropped, Amo::Swap(0)) if word(addr, WAITING) => Amo::Or(0),
             (NodesMistake::GivenUpSilently, Amo::Add(less))

@@ -1,4 +1,4 @@
-//! What ranks do with a lock, and what must hold in every delivery order.
+//! The programs of ranks that use a lock, and their invariants in every delivery order.
 
 use super::mutation::{QueuedMistake, assert_idle, lock_words, mistaken};
 use crate::exploration::Run;
@@ -11,7 +11,7 @@ use rma_lock::{
 };
 use std::time::Duration;
 
-/// What a rank does, any number of times.
+/// The action of a rank, any number of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Takes the lock shared.
@@ -22,9 +22,9 @@ pub enum Role {
     TryRead,
     /// Tries to write.
     TryWrite,
-    /// Reads with a deadline, which comes at any moment.
+    /// Reads with a deadline, which expires at any moment.
     ReadBefore,
-    /// Writes with a deadline, which comes at any moment.
+    /// Writes with a deadline, which expires at any moment.
     WriteBefore,
     /// Drops the acquisition of a reader at any moment.
     ReadDropped,
@@ -36,7 +36,7 @@ pub enum Role {
     WriteReleaseDropped,
     /// Reads, and puts to a word that only it writes.
     ReadAndPut,
-    /// Writes, and checks what readers put.
+    /// Writes, and checks the puts of readers.
     WriteAndLook,
     /// Does these once, one after the other, instead of a number of rounds.
     Turns(&'static [Role]),
@@ -52,9 +52,9 @@ pub(super) const WRITERS: u32 = 0;
 pub(super) const READERS: u32 = 1;
 /// The fact that counts writes.
 pub(super) const WRITES: u32 = 2;
-/// The first of the facts that count how often rank 0, 1, ... put something as a reader.
+/// The first of the facts that count the puts of rank 0, 1, ... as a reader.
 const PUTS: u32 = 100;
-/// The fact that counts how often a rank had no node left.
+/// The fact that counts the acquisitions for which a rank had no node left.
 const REFUSED: u32 = 3;
 
 /// Queue nodes per rank and lock.
@@ -82,7 +82,7 @@ impl Role {
     }
 }
 
-/// Turns a deadline that came, or a lock that was taken at every attempt, into `None`.
+/// Turns an expired deadline, or a lock that was taken at every attempt, into `None`.
 pub fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
     match outcome {
         Err(LockError::TimedOut | LockError::Contended { .. }) => Ok(None),
@@ -90,8 +90,8 @@ pub fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, LockError>
     }
 }
 
-/// Turns into `None` what [`in_time`] does, and also a lack of nodes if enough acquisitions of this
-/// rank gave up (`gave_up`) to explain it.
+/// Turns into `None` the same errors as [`in_time`], and also a lack of nodes if enough
+/// acquisitions of this rank gave up (`gave_up`) to explain it.
 fn had<G>(probe: &Probe, gave_up: u32, outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
     match outcome {
         Err(LockError::TooManyWaiting { .. }) if gave_up as usize >= NODES => {
@@ -104,9 +104,9 @@ fn had<G>(probe: &Probe, gave_up: u32, outcome: Result<G, LockError>) -> Result<
 
 /// Takes the lock, reads or changes the data, and lets go, `n` times: one rank's part.
 ///
-/// A step ends when the lock is held and when it has been released. What a rank remembers then is
-/// what the `Debug` output of the guard and the lock shows, what it stored in its own words, and in
-/// which rounds it gave up.
+/// A step ends when the lock is held and when it has been released. The rank's state then consists
+/// of the `Debug` output of the guard and the lock, the values stored in its own words, and the
+/// rounds in which it gave up.
 async fn rounds<L: RmaLock>(
     fabric: Fabric,
     options: L::Options,
@@ -190,8 +190,9 @@ async fn rounds<L: RmaLock>(
 
 /// The back-off that costs the explorer the fewest states: all its sleeps are the same.
 ///
-/// The explorer decides when a sleep ends, as it decides how long anything else takes. So these few
-/// attempts cover all that more of them could meet, except that a rank gets in eventually.
+/// The explorer decides when a sleep ends, as it decides the duration of every other event. So
+/// these few attempts cover every case that more attempts could encounter, except that a rank gets
+/// in eventually.
 pub(super) const PACE: BackOff = BackOff { first: Duration::from_nanos(1), doublings: 0, attempts: 3, seed: 0 };
 
 /// Returns one rank's part with one of the locks.
@@ -225,7 +226,7 @@ pub fn job(lock: LockKind, roles: &[Role], n: usize, mistake: Option<QueuedMista
     }
 }
 
-/// Returns an explorer that knows what must hold of a [`job`].
+/// Returns an explorer with the invariants of a [`job`].
 pub fn explorer(roles: &[Role]) -> Explorer<'static> {
     let names =
         [(0, "count"), (8, "readers"), (16, "tail"), (24, "head"), (64, "published"), (80, "wake"), (88, "next")];
@@ -236,7 +237,7 @@ pub fn explorer(roles: &[Role]) -> Explorer<'static> {
     })
 }
 
-/// Returns an explorer that knows what must hold of a job of any lock.
+/// Returns an explorer with the invariants of a job of any lock.
 pub(super) fn of_any_lock(roles: &[Role]) -> Explorer<'static> {
     let readers = roles.iter().filter(|role| !role.writes()).count() as u64;
     let runs_out = roles.iter().any(|role| role.runs_out());

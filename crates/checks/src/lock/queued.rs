@@ -11,7 +11,7 @@ use crate::exploration::{Expected, Exploration, Size};
 use rdma_fabric::{Caps, PutOrder};
 use rma_lock::locks::LockKind;
 
-/// What the ranks of a job do.
+/// The ranks and rounds of a job.
 struct Shape {
     name: &'static str,
     roles: &'static [Role],
@@ -32,13 +32,13 @@ const READS_AGAIN: Role = Turns(&[Read, ReadBefore, ReadBefore, ReadBefore, Read
 /// The fewest acquisitions after which a rank has no node left.
 const WRITES_IN_VAIN: Role = Turns(&[WriteBefore, WriteBefore, WriteBefore, WriteBefore, Write]);
 const READS_IN_VAIN: Role = Turns(&[ReadBefore, ReadBefore, ReadBefore, ReadBefore, Read]);
-/// A second acquisition, while writers come.
+/// A second acquisition, while writers arrive.
 const READS_TWICE: Role = Turns(&[Read, Read]);
 
 /// The locks with queues.
 pub(super) const ALL: [LockKind; 5] =
     [LockKind::ReaderPreference, LockKind::Packed, LockKind::WritersFirst, LockKind::Fair, LockKind::Barging];
-/// Those in which everybody queues up.
+/// The locks in which every rank queues up.
 const QUEUED: [LockKind; 4] = [LockKind::ReaderPreference, LockKind::Packed, LockKind::WritersFirst, LockKind::Fair];
 /// The locks with queues that count readers.
 const COUNTED: &[LockKind] = &[LockKind::ReaderPreference, LockKind::Packed, LockKind::WritersFirst];
@@ -66,7 +66,7 @@ const SHAPES: [Shape; 43] = [
     shape("R2W2x1", &[Read, Read, Write, Write], 1, false, [100_000, 300_000, 5_000_000, 100_000]),
     shape("R1W3x1", &[Read, Write, Write, Write], 1, false, [50_000, 60_000, 5_000_000, 30_000]),
     shape("R3W1x1", &[Read, Read, Read, Write], 1, false, [1_000_000, 1_800_000, 1, 2_000_000]),
-    // Larger than what has been exhausted.
+    // Larger than the largest number of states exhausted so far.
     shape("R2W2x2", &[Read, Read, Write, Write], 2, false, [100_000, 1, 1, 1]),
     shape("R1W3x2", &[Read, Write, Write, Write], 2, false, [100_000, 1, 1, 1]),
     shape("R3W2x1", &[Read, Read, Read, Write, Write], 1, false, [100_000, 1, 1, 1]),
@@ -142,9 +142,9 @@ const SMALL: u64 = 35_000;
 pub struct QueuedMutation {
     /// The lock.
     pub lock: LockKind,
-    /// What is done wrong.
+    /// The mistake.
     pub mistake: QueuedMistake,
-    /// What the ranks do.
+    /// The role of each rank.
     pub roles: &'static [Role],
     /// The number of rounds.
     pub rounds: usize,
@@ -221,7 +221,7 @@ pub fn queued_mutations() -> impl Iterator<Item = QueuedMutation> {
 }
 
 /// Jobs on a fabric that delivers puts before later atomics: there the locks flush nothing, and
-/// take other steps where operations are over when they are posted.
+/// take other steps where operations complete when they are posted.
 const IN_ORDER: [(&[Role], usize); 7] = [
     (&[Read, Write], 2),
     (&[Write, Write], 2),
@@ -232,7 +232,7 @@ const IN_ORDER: [(&[Role], usize); 7] = [
     (&[Write, Write, Write], 1),
 ];
 
-/// Mistakes in steps that writers who meet take there.
+/// Mistakes in steps that contending writers take there.
 const IN_ORDER_MISTAKES: &[Shown] = &[
     (HandOverIgnored, PACKED, &[Read, Write, Write], 1),
     (TailIgnored, COUNTED, &[Write, Write], 1),
@@ -264,8 +264,8 @@ fn exploration(
     Exploration::new(name, expected, move || explorer(roles), job(lock, roles, rounds, mistake))
 }
 
-/// Returns the weakest capabilities with puts in this order, where operations are over when they are
-/// posted: only a lock that is barged into asks.
+/// Returns the weakest capabilities with puts in this order, where operations complete when they
+/// are posted: only a lock that allows barging queries this.
 fn immediate(put_order: PutOrder) -> Caps {
     let mut caps = Caps::weakest();
     (caps.put_order, caps.immediate) = (put_order, true);
@@ -298,7 +298,7 @@ pub(super) fn explorations(lock: LockKind) -> Vec<Exploration> {
         let expected = Expected::Violated { saying: "", within: 500_000 };
         let job = (roles, rounds);
         if mistake == ToldTooLate {
-            // Going through all orders takes long.
+            // Exploring all orders takes long.
             let random = Expected::ViolatedAtRandom { runs: 200_000 };
             all.push(exploration(name.clone(), lock, job, Some(mistake), random));
             all.push(exploration(name, lock, job, Some(mistake), expected).of_size(Size::Full));

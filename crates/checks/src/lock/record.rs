@@ -33,7 +33,7 @@ impl Record {
         Ok([self.fabric.get_word(&self.halves[0]).await?, self.fabric.get_word(&self.halves[1]).await?])
     }
 
-    /// Gets the version; `who` names the caller in the error.
+    /// Gets the version; the error contains the caller's name.
     ///
     /// # Errors
     /// If the record is torn.

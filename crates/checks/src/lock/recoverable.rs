@@ -1,5 +1,5 @@
-//! The lock that survives deaths, when ranks die: every live rank gets it, never beside another,
-//! and never with torn data without being told.
+//! The lock that survives deaths, when ranks die: every live rank gets it, never together with
+//! another, and torn data is always reported.
 //!
 //! The home is rank 0 and never dies. Writers change two words, one after the other; a death in
 //! between leaves them different.
@@ -19,10 +19,10 @@ use rma_lock::{
     locks::{RecoverableLock, Recovery},
 };
 
-/// The facts that say who is inside, in a byte for each rank.
+/// The facts that record the ranks inside, in a byte for each rank.
 const WRITERS: u32 = 0;
 const READERS: u32 = 1;
-/// The fact that counts how often a rank found torn data.
+/// The fact that counts findings of torn data.
 const TORN: u32 = 2;
 /// The first of the facts that say whether rank 0, 1, ... has put something as a reader and let go.
 const PUTS: u32 = 100;
@@ -78,7 +78,7 @@ fn inside(view: &View<'_>, fact: u32, ranks: usize) -> usize {
     (0..ranks).filter(there).filter(|rank| !view.is_lost(Rank::new(*rank as u32))).count()
 }
 
-/// Returns an explorer that knows what must hold of a job in which the `mortal` ranks may die.
+/// Returns an explorer with the invariants of a job in which the `mortal` ranks may die.
 pub(super) fn explorer(roles: &'static [Role], mortal: &[u32]) -> Explorer<'static> {
     let ranks = roles.len();
     let explorer = Explorer::new(ranks).leave_together().always("exclusion among the living", move |view| {

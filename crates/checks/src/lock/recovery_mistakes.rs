@@ -19,7 +19,7 @@ use std::cell::Cell;
 const AGREEMENT: u64 = 0;
 const DOORBELL: u64 = 16;
 const DEAD: u64 = 64;
-/// Where the words of epochs begin, and how many bytes each takes.
+/// The offset of the words of epochs, and the size of each in bytes.
 const EPOCHS: u64 = 128;
 const EPOCH: u64 = 192;
 /// Offsets in the words of an epoch.
@@ -32,9 +32,9 @@ const CLOSED: u64 = 1 << 31;
 /// Flags of a claim.
 const OVER: u64 = 1;
 const STAND_IN: u64 = 4;
-/// A flag of the agreement: somebody opens an epoch.
+/// A flag of the agreement: a rank opens an epoch.
 const OPENING: u64 = 1 << 32;
-/// A number that is no rank of these jobs.
+/// A number that is not a rank of these jobs.
 const NOBODY: u64 = 77;
 
 /// An atomic that only reads.
@@ -48,16 +48,16 @@ enum RecoveryMistake {
     NotClosed,
     /// A reader that lives on in the old epoch is not counted in the next.
     NoStandIn,
-    /// The rank is not told of its stand-in.
+    /// The rank is not notified of its stand-in.
     MarkLost,
-    /// The rank that opens an epoch does not check again whether the rank that it has marked is out
-    /// already.
+    /// The rank that opens an epoch does not check again whether the rank that it has marked has
+    /// already left.
     NoSecondLook,
-    /// A dead writer goes unnoticed.
+    /// Torn data of a dead writer is not reported.
     TornNotTold,
     /// The dead are not removed from the ranks on which survivors' waits depend.
     DeadAmongLiving,
-    /// Nobody is told that the epoch is open.
+    /// No rank is notified that the epoch is open.
     NotRung,
     /// A reader's release begins its flush but does not await it.
     FlushNotAwaited,

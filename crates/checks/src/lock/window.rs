@@ -1,5 +1,5 @@
-//! Windows: the operations of an epoch have taken effect when the epoch is over, and not before the
-//! memory was exposed.
+//! Windows: the operations of an epoch have taken effect when the epoch has ended, and not before
+//! the memory was exposed.
 
 use crate::exploration::{Expected, Exploration, Run};
 use explore::{
@@ -13,7 +13,7 @@ use std::{future::poll_fn, task::Poll};
 /// A step done wrong by windows or by the program that uses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WindowMistake {
-    /// The end of an epoch does not flush what was done in it.
+    /// The end of an epoch does not flush the epoch's operations.
     NotFlushed,
     /// A member signals the next one in a barrier without having flushed its signal of the
     /// preceding barrier.
@@ -32,7 +32,7 @@ enum WindowMistake {
     PostNotTaken,
     /// An element is compared and swapped by a get and a put.
     TornComparison,
-    /// The work that a dropped epoch still owes is not done.
+    /// The remaining work of a dropped epoch is not done.
     Forgotten,
 }
 use WindowMistake::*;
@@ -198,7 +198,7 @@ async fn one_target(fabric: &Fabric, window: &Window<u64>, case: WindowCase) -> 
     Ok(())
 }
 
-/// Returns to the explorer once. It looks at detached futures when a program has returned to it; a
+/// Returns to the explorer once. It polls detached futures when a program has returned to it; a
 /// wait in the same poll would come first.
 async fn look_away() {
     let mut looked = false;
@@ -301,8 +301,8 @@ impl WindowCase {
     }
 }
 
-/// What ranks do, the number of ranks, the rounds, and the least number of states, about half of
-/// the recorded number.
+/// The uses of windows, the number of ranks, the rounds, and the minimum number of states, about
+/// half of the recorded number.
 const CASES: [(WindowUse, usize, u64, u64); 16] = [
     (Fences, 2, 1, 70),
     (Fences, 2, 2, 650),

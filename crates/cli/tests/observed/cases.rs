@@ -1,4 +1,4 @@
-//! What is started, and the expected results.
+//! The test cases: commands, and their expected results.
 
 use crate::jobs;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Far more than ten times what the slowest job takes.
+/// Far more than ten times the time of the slowest job.
 const HANG: Duration = Duration::from_secs(20);
 
 pub(super) fn main(filters: &[String]) -> ExitCode {
@@ -69,7 +69,7 @@ fn the_command_line_is_read_to_its_end() {
     assert!(wrong.err.starts_with(said), "{wrong:?}");
 }
 
-/// How a program ended, and what it wrote.
+/// The exit code and the output of a program.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) code: Option<i32>,
@@ -235,7 +235,7 @@ fn what_cannot_be_observed_is_told() {
     }
 }
 
-/// Returns what `place` printed, by rank.
+/// Returns the output of `place`, by rank.
 fn places(ended: &Ended) -> Vec<String> {
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let mut lines: Vec<&str> = ended.out.lines().collect();
@@ -318,7 +318,7 @@ fn a_full_device_is_told() {
     let mut stats = Command::new(own());
     let ended = full(stats.args(["program", "known", "--ranks", "2", "--fabric", "threads", "--stats"]), false);
     assert_eq!(ended.code, Some(0), "nobody listens to standard error");
-    // Checking what can be written does not destroy what is there.
+    // Checking whether a file can be written does not destroy its contents.
     let kept = temporary.path().join("kept");
     std::fs::write(&kept, "old").expect("a file");
     let path = kept.to_str().expect("a plain path");

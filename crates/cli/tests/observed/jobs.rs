@@ -1,4 +1,4 @@
-//! Options and ends of whole jobs, whoever starts them.
+//! Options and ends of whole jobs, for every launcher.
 
 use crate::cases::{directory, launched, run};
 

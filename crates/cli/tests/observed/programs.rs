@@ -1,4 +1,4 @@
-//! What the ranks run.
+//! The programs of the ranks.
 
 use onesided::{Amo, Deps, Group, Rank, op::Nop};
 use rdma_fabric::{Fabric, ProgramResult};
@@ -89,7 +89,7 @@ async fn endless(fabric: Fabric) -> ProgramResult<()> {
 async fn one(fabric: Fabric, panics: bool) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     if fabric.rank() == Rank::new(1) {
-        // Its memory stays, so that rank 0 learns of the loss, and not first of a dropped region.
+        // Its memory stays, so that rank 0 gets the loss, and not first a dropped region.
         std::mem::forget(world);
         assert!(!panics, "on purpose");
         return Err("on purpose".into());
@@ -104,7 +104,7 @@ async fn failing(fabric: Fabric) -> ProgramResult<()> {
     Err("as it should".into())
 }
 
-/// Prints where each rank may run.
+/// Prints the CPUs on which each rank may run.
 async fn place(fabric: Fabric) -> ProgramResult<()> {
     let status = std::fs::read_to_string("/proc/thread-self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
@@ -122,11 +122,11 @@ async fn aborts(fabric: Fabric, code: i32) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Each rank tells what its control queues are like.
+/// Each rank prints properties of its control queues.
 async fn queues(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let shared = fabric.queue_limits().shared_address_space;
     println!("shared {shared}, {} threads", std::fs::read_dir("/proc/self/task")?.count());
-    // Nobody's threads go before all have looked.
+    // No rank ends its threads before all have counted theirs.
     Ok(world.barrier().await?)
 }

@@ -1,4 +1,4 @@
-//! Checks of steps: whether what they declare is true, and which never end.
+//! Checks of steps: whether their declarations hold, and which steps never end.
 
 use super::{Automaton, Edge, LocalId};
 use crate::{
@@ -7,12 +7,12 @@ use crate::{
 };
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
-/// The number of most recent answers to look at in a step that does not end.
+/// The number of most recent answers to inspect in a step that does not end.
 const RECENT: usize = 256;
 
 impl Automaton<'_> {
-    /// Describes what a rank did most often on its way to `id`, whose step exceeds the explorer's
-    /// patience.
+    /// Describes the most frequent acts of a rank on its way to `id`, whose step exceeds the
+    /// explorer's patience.
     pub(crate) fn again_and_again(&self, id: LocalId) -> String {
         let cells = self.job.cells.borrow();
         let (rank, mut at) = (self.locals[id as usize].rank, id);
@@ -102,7 +102,7 @@ impl Automaton<'_> {
     }
 }
 
-/// A history that a step's end has merged with another one, and how far the two were compared.
+/// A history that a step's end has merged with another one, and the progress of the comparison.
 struct Audit {
     known: HashSet<LocalId>,
     todo: VecDeque<(LocalId, Vec<Answer>)>,

@@ -1,4 +1,4 @@
-//! Carrying out an exploration: searching, starting over, and reporting what was found.
+//! Running an exploration: search, restart, and report.
 
 use super::Explorer;
 use crate::{
@@ -16,9 +16,9 @@ use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 impl Explorer<'_> {
     /// Lets a rank's atomics on its own memory be its CPU's. Where
     /// [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, they then
-    /// come in the middle of other ranks' atomics, and are lost: a provider that does so breaks the
-    /// contract (O6), and protocols over it must go wrong. This shows that a check can fail.
-    /// Only exhaustive explorations know this mistake, not [random runs](Explorer::sample).
+    /// occur in the middle of other ranks' atomics, and are lost: such a provider breaks the
+    /// contract (O6), and protocols over it must fail. This shows that a check can fail. Only
+    /// exhaustive explorations support this mistake, not [random runs](Explorer::sample).
     #[must_use]
     pub fn own_atomics_by_cpu(mut self) -> Self {
         self.own_by_cpu = true;

@@ -1,15 +1,15 @@
-//! What may happen next in a job in which the driver chooses.
+//! The possible events of a job in which the driver chooses.
 
 use super::{Live, LiveJob};
 use crate::{loss::bit, state::ItemKind};
 use rdma_fabric::Rank;
 
-/// What may happen next in a [`LiveJob`].
+/// A possible next event of a [`LiveJob`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A rank's CPU goes on.
+    /// A rank's CPU runs.
     Go(Rank),
-    /// The n-th part of the operations in flight takes effect, or its poster learns of it.
+    /// The n-th part of the operations in flight takes effect, or its poster is notified.
     Happen(usize),
     /// The n-th part, an atomic where [`rdma_fabric::Caps::coherent_atomics`] is not promised,
     /// reads its word and will write it later.
@@ -49,7 +49,7 @@ impl LiveJob {
                 into.extend((!self.tasks[r].is_empty()).then_some(Event::Die(lost)));
                 continue;
             }
-            // A rank that has ended asks for nothing any more, but what it has heard may keep
+            // A rank that has ended asks no further questions, but its knowledge of a loss may keep
             // others' operations from happening.
             let under_way = live.state.items.iter().any(|item| item.by == lost);
             let learns = ranks().filter(|(by, rank)| {

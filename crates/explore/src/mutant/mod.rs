@@ -1,8 +1,8 @@
 //! Breaking a protocol on its way to a fabric.
 //!
 //! A check proves something only if it can fail. A protocol has no switches for its own mutation,
-//! but what a mutated line would do differently can be seen at the fabric: a missing flush, an
-//! ignored result, a late store. A [`mutant`] does this to every rank alike, on any fabric.
+//! but the effect of a mutated line is visible at the fabric: a missing flush, an ignored result, a
+//! late store. A [`mutant`] applies such a change to every rank alike, on any fabric.
 
 mod operation;
 mod spoiled;
@@ -10,14 +10,14 @@ mod spoiled;
 use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
 use std::fmt;
 
-/// Wraps one rank's `fabric` in one rank's `mutation`. Nothing is armed at first.
+/// Wraps one rank's `fabric` in one rank's `mutation`.
 #[must_use]
 pub fn mutant(fabric: Fabric, mutation: impl Mutation) -> Fabric {
     fabric.clone().under(spoiled::Spoiled::new(fabric, mutation))
 }
 
-/// What a [`mutant`] does differently. Addresses are those of 8-byte words: any access of exactly 8
-/// bytes. Everything else passes unchanged. Provided methods change nothing.
+/// The changes that a [`mutant`] makes. Addresses are those of 8-byte words: any access of exactly
+/// 8 bytes. Everything else passes unchanged. Provided methods change nothing.
 pub trait Mutation: fmt::Debug + 'static {
     /// Returns whether a flush of `target` (`None`: of all targets) happens.
     fn flushes(&self, _target: Option<Rank>) -> bool {
@@ -28,7 +28,7 @@ pub trait Mutation: fmt::Debug + 'static {
     fn awaits_flush(&self, _target: Option<Rank>) -> bool {
         true
     }
-    /// Returns what a get of a word yields.
+    /// Returns the value that a get of a word yields.
     fn got(&self, _addr: RemoteAddr, bits: u64) -> u64 {
         bits
     }
@@ -44,13 +44,13 @@ pub trait Mutation: fmt::Debug + 'static {
     fn first(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> Option<(RemoteAddr, Amo<u64>)> {
         None
     }
-    /// Returns an atomic to execute, to completion, after `amo`, which found `old`. What the
-    /// returned atomic finds is passed to [`Mutation::after`]. If it [goes on](Mutation::goes_on)
-    /// too, this method is called again for it.
+    /// Returns an atomic to execute, to completion, after `amo`, which found `old`. The value found
+    /// by the returned atomic is passed to [`Mutation::after`]. If [`Mutation::goes_on`] returns
+    /// true for the returned atomic, this method is called again for it.
     fn then(&self, _addr: RemoteAddr, _amo: Amo<u64>, _old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
         None
     }
-    /// Returns the result that the poster of `amo` gets if another atomic came
+    /// Returns the result that the poster of `amo` gets if another atomic was executed
     /// [after](Mutation::then) it.
     fn after(&self, _addr: RemoteAddr, _amo: Amo<u64>, old: u64, _found: u64) -> u64 {
         old
@@ -67,7 +67,7 @@ pub trait Mutation: fmt::Debug + 'static {
     fn late(&self, _addr: RemoteAddr, _bits: u64) -> bool {
         false
     }
-    /// Returns whether the work that a dropped future still owes is done.
+    /// Returns whether the work that a dropped future still has to do is done.
     fn detaches(&self) -> bool {
         true
     }
@@ -75,8 +75,8 @@ pub trait Mutation: fmt::Debug + 'static {
     fn tears(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> bool {
         false
     }
-    /// Returns whether a word of own memory is waited for; if not, it is [taken
-    /// for](Mutation::taken_for) something else.
+    /// Returns whether a wait for a word of own memory happens; if not, the word is [taken
+    /// for](Mutation::taken_for) another value.
     fn waits(&self, _addr: RemoteAddr) -> bool {
         true
     }
@@ -116,7 +116,7 @@ pub trait Mutation: fmt::Debug + 'static {
     fn seen(&self, _addr: RemoteAddr, bits: u64) -> u64 {
         bits
     }
-    /// Returns whether a nop that is over when it is posted is reported as over.
+    /// Returns whether a nop that completes immediately is reported as complete.
     fn nop_at_once(&self) -> bool {
         true
     }

@@ -1,5 +1,5 @@
-//! Operations in flight on the fabric below, sequences that stand in for one operation, and the
-//! mutation of atomics.
+//! Operations in flight on the fabric below, sequences that replace one operation, and the mutation
+//! of atomics.
 
 use super::spoiled::{Spoiled, word_bits};
 use rdma_fabric::{
@@ -12,11 +12,11 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// What to do with a result.
+/// The treatment of a result.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Then {
     Nothing,
-    /// Mutate what a get of the word at this address found.
+    /// Mutate the value that a get of the word at this address found.
     Got(RemoteAddr),
     /// Mutate the result of this atomic.
     Atomic(RemoteAddr, Amo<u64>),
@@ -31,7 +31,7 @@ pub(super) enum Operation {
 }
 
 impl Spoiled {
-    /// Wraps what the fabric below returned for a posted operation. `then` says what to do with the
+    /// Wraps the answer of the fabric below to a posted operation. `then` is the treatment of the
     /// result when it is complete.
     pub(super) fn posted(&self, posted: Posted, then: Then, into: Sink<'_>) -> Posted {
         match posted {

@@ -284,7 +284,7 @@ impl Provider for Spoiled {
         self.provider().keyless().map(|_| self as &dyn Keyless)
     }
 
-    /// What a helper does is mutated, too. Its provider runs it on the simulating thread.
+    /// The operations of a helper are mutated, too. Its provider runs it on the simulating thread.
     fn helper(&self, _: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
         let state = OneThread::new(self.shared());
         let spoil = move |below: Fabric| task(below.under(Spoiled { below: below.clone(), state }));

@@ -42,8 +42,8 @@ impl Session {
         *next - 1
     }
 
-    /// Returns whether each use of this region asks if it was dropped. Otherwise a use is only
-    /// told.
+    /// Returns whether each use of this region asks if it was dropped. Otherwise a use is only a
+    /// notification.
     fn asks_about(&self, holding: Holding) -> bool {
         matches!(self.source, Source::Live(_)) || self.cells.borrow().contested.contains(holding)
     }
@@ -60,8 +60,8 @@ impl Session {
         }
     }
 
-    /// Lets go of the regions that were dropped before `act`. What the program says to its probe
-    /// does not count as an act.
+    /// Emits the drops of the regions that were dropped before `act`. Calls of the probe do not
+    /// count as acts.
     pub(super) fn let_go_before(&self, act: &Act) {
         if !matches!(act, Act::Fact(..) | Act::Note(_) | Act::Step(_)) {
             self.let_go();

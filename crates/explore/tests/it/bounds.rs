@@ -1,4 +1,4 @@
-//! How patience, steps, set-ups and nodes affect an exploration.
+//! The effects of patience, steps, set-ups and nodes on an exploration.
 
 use super::outcomes::{A, B, explorer, words};
 use explore::{Explorer, Probe, Report, Stop, Verdict};
@@ -50,8 +50,8 @@ fn a_program_with_hidden_state_is_refused() {
     assert!(report.expect_violation().what.contains("not deterministic"), "{report}");
 }
 
-/// Explores ranks that remember, across the end of a step, whether they came second; `tells` says
-/// whether they declare it.
+/// Explores ranks that remember, across the end of a step, whether they came second; if `tells`,
+/// they declare it.
 fn remembers(tells: bool) -> Report {
     explorer(2).run(move |fabric| async move {
         let probe = Probe::of(&fabric);
@@ -60,7 +60,7 @@ fn remembers(tells: bool) -> Report {
         let met = fabric.fetch_add(&word, 1).await?;
         probe.step(if tells { met } else { 0 });
         fabric.fetch_add(&word, 10).await?;
-        // This comes long after the end of the step.
+        // This happens long after the end of the step.
         if met == 1 {
             fabric.put_word(&fabric.remote_word(region.at(B, 8))?, 1u64).await?;
         }

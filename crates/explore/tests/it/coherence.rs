@@ -1,5 +1,5 @@
-//! What a word may hold after concurrent atomics, puts and stores, and what its readers agree on:
-//! small programs whose possible outcomes are all known.
+//! The possible values of a word after concurrent atomics, puts and stores, and the agreement of
+//! its readers: small programs whose possible outcomes are all known.
 
 use super::outcomes::{A, B, C, seen};
 use explore::{Explorer, Probe, View};
@@ -88,7 +88,7 @@ fn atomics_are_atomic_against_each_other_and_a_comparison_that_fails_writes_noth
     }
 }
 
-/// No atomic comes between the read and the write of another one; only a store can.
+/// No atomic occurs between the read and the write of another one; only a store can.
 #[test]
 fn of_two_atomics_and_a_store_only_the_store_is_lost() {
     let ends = |coherent| {
@@ -126,7 +126,7 @@ fn of_two_atomics_of_which_a_cpu_does_one_that_is_lost() {
 }
 
 /// Two ranks write one word each, at two ranks; two others get both words, in opposite orders. Each
-/// of these records twice what it got first plus what it got second.
+/// of these records twice the first value plus the second value.
 fn iriw() -> BTreeSet<[u64; 2]> {
     let look = |view: &View<'_>| [view.fact(2), view.fact(3)];
     seen(explorer(4, false), look, |fabric| async move {
@@ -156,7 +156,8 @@ fn readers_agree_which_of_two_writes_was_first() {
     assert_eq!(iriw(), agreed);
 }
 
-/// O15: a rank that sees what another one passed on also sees what that rank had seen.
+/// O15: a rank that sees a value that another rank passed on also sees the writes that the other
+/// rank had seen.
 #[test]
 fn what_was_seen_and_passed_on_is_there() {
     let look = |view: &View<'_>| view.fact(0);

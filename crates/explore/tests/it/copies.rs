@@ -19,8 +19,8 @@ fn puts_are_ordered_among_themselves_as_the_capabilities_say() {
     expect(explorer(2).caps(in_order()), &[10, 11, 13], |fabric| two_puts(fabric, false));
 }
 
-/// A puts two words of B, from its own memory if it `copies`, and then a flag of `flagged`; B looks
-/// at the flag, and then at the words.
+/// A puts two words of B, from its own memory if it `copies`, and then a flag of `flagged`; B reads
+/// the flag, and then the words.
 async fn record_and_flag(fabric: Fabric, copies: bool, flagged: Rank) -> ProgramResult<u64> {
     let region = words(&fabric).await?;
     let flag = fabric.remote_word::<u64>(region.at(flagged, 24))?;
@@ -73,7 +73,7 @@ fn the_last_of_several_puts_stays() {
 
 #[test]
 fn copies_are_the_gets_and_puts_that_they_are() {
-    // A gets what B stores, before or after, and puts it back elsewhere.
+    // A gets B's word, before or after B's store, and puts it back elsewhere.
     expect(explorer(2), &[10, 11], |fabric| async move {
         let region = words(&fabric).await?;
         if fabric.rank() == B {

@@ -1,10 +1,10 @@
-//! What a random run reports that it did to memory.
+//! The memory accesses that a random run reports.
 
 use explore::{Access, Explorer};
 use rdma_fabric::{Amo, Deps, Fabric, ProgramResult, Rank};
 
-/// Rank 0 puts, flushes, and adds to a word that rank 1 waits for. Rank 1 loads what was put and
-/// stores something else.
+/// Rank 0 puts, flushes, and adds to a word that rank 1 waits for. Rank 1 loads the word that was
+/// put and stores another value.
 async fn publish(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(16).await?;
     let [record, flag] = [0, 8].map(|offset| region.at(Rank::new(1), offset));
@@ -28,7 +28,7 @@ fn accesses_come_in_the_order_in_which_they_happen() {
         let (effects, wrong) = Explorer::new(2).leave_together().effects(seed, publish);
         assert_eq!(wrong, None);
         let told = effects.iter().map(|e| (e.by.number(), e.at.rank.number(), e.at.offset, e.access, e.bits));
-        // How often a waiter looks before the word has changed depends on the run.
+        // The number of checks by a waiter before the word has changed depends on the run.
         let told: Vec<_> = told.filter(|told| (told.3, told.4) != (Access::Watch, 0)).collect();
         let wanted = [
             (0, 1, 0, Access::Put, 42),
@@ -42,7 +42,7 @@ fn accesses_come_in_the_order_in_which_they_happen() {
     }
 }
 
-/// The effects of a run that goes wrong are reported up to that point.
+/// The effects of a run that fails are reported up to that point.
 #[test]
 fn what_goes_wrong_comes_last() {
     let (effects, wrong) = Explorer::new(1).effects(1, |fabric: Fabric| async move {

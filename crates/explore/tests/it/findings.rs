@@ -1,4 +1,4 @@
-//! Findings: how they are reported, replayed from their schedules, and found again by random runs.
+//! Findings: their reports, their replay from schedules, and their discovery by random runs.
 
 use super::{
     coherence,
@@ -10,8 +10,8 @@ use explore::{Event, Explorer, LiveJob};
 use rdma_fabric::{Amo, Caps, Deps, Fabric, FabricError, Group, ProgramResult, Rank, Time, op};
 use std::future::Future;
 
-/// Asserts that `program` goes `wrong` in this way, that the timeline has these `lines`, and that
-/// the schedule reproduces the run. Returns the schedule.
+/// Asserts that `program` fails with `wrong`, that the timeline has these `lines`, and that the
+/// schedule reproduces the run. Returns the schedule.
 #[track_caller]
 fn finds<Fut>(
     explorer: impl Fn() -> Explorer<'static>,
@@ -35,7 +35,7 @@ where
     found.schedule.clone()
 }
 
-/// Asserts that `runs` random runs find what is `wrong`. Returns the timeline.
+/// Asserts that `runs` random runs fail with a message that contains `wrong`. Returns the timeline.
 #[track_caller]
 fn samples<Fut>(
     explorer: Explorer<'static>,
@@ -205,8 +205,8 @@ async fn hands_over(fabric: Fabric, waits: bool) -> ProgramResult<()> {
     Ok(())
 }
 
-/// A region that goes away too early is a finding: it is reported, replayed, and found by random
-/// runs. With a barrier at the end there is none.
+/// A region that is dropped too early is a finding: it is reported, replayed, and found by random
+/// runs. With a barrier at the end there is no finding.
 #[test]
 fn an_early_end_is_a_finding() {
     let early = |fabric: Fabric| async move {

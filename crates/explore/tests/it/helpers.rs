@@ -16,7 +16,7 @@ fn caps() -> Caps {
     caps
 }
 
-/// Waits until an own word is 1, for what any of this rank's tasks or a peer writes.
+/// Waits until a word of own memory, written by a task of this rank or by a peer, is 1.
 async fn wait_for(fabric: &Fabric, region: &Region, offset: usize) -> ProgramResult<()> {
     let word = region.word::<u64>(fabric, offset)?;
     fabric.wait_until(&word, Deps::One(fabric.rank()), |value| value == 1).await?;
@@ -98,7 +98,7 @@ fn a_peer_wakes_a_helper() {
     assert!(helped(2).sample(1, 20, program).failure.is_none());
 }
 
-/// What a program and its helper do takes turns in every way: one of two counts may be lost.
+/// A program and its helper interleave in every order: one of two counts may be lost.
 #[test]
 fn a_program_and_its_helper_race() {
     expect(helped(1), &[1, 2], |fabric: Fabric| async move {
@@ -139,7 +139,7 @@ impl Drop for Dropped {
     }
 }
 
-/// H5: a helper is dropped when its program has returned, in whatever wait it is then.
+/// H5: a helper is dropped when its program has returned, in any of its waits.
 #[test]
 fn helpers_end_with_their_program() {
     let ends = seen(
@@ -163,7 +163,8 @@ fn helpers_end_with_their_program() {
     assert_eq!(ends.into_iter().collect::<Vec<_>>(), [[1, 0], [1, 1]], "in its first wait, or in its second one");
 }
 
-/// H5, H6: what a helper returns in time is a finding that names it, and nothing later on.
+/// H5, H6: an error that a helper returns before its program has returned is a finding that names
+/// the helper; a later one is not.
 #[test]
 fn a_helper_that_fails_is_named() {
     let program = |waits: bool| {

@@ -1,4 +1,4 @@
-//! What the contract promises and what it does not: small programs whose possible outcomes are all
+//! The promises of the contract and their limits: small programs whose possible outcomes are all
 //! known.
 
 use super::outcomes::{A, B, expect, explorer, words};
@@ -28,7 +28,8 @@ fn puts_are_ordered_by_a_flush_only() {
     expect(explorer(2), &[10, 11, 13], |fabric| two_puts(fabric, true));
 }
 
-/// A puts to B and then adds to a word of `counter`; B gets that word, then reads what was put.
+/// A puts to B and then adds to a word of `counter`; B gets that word, then reads the word that was
+/// put.
 async fn put_then_atomic(fabric: Fabric, counter: Rank) -> ProgramResult<u64> {
     let region = words(&fabric).await?;
     let count = fabric.remote_word::<u64>(region.at(counter, 8))?;
@@ -209,14 +210,14 @@ fn a_deadline_comes_at_any_moment() {
 
 #[test]
 fn detached_futures_run_to_their_end_beside_the_program() {
-    // The detached future is first polled at once or later, but not between the two looks: a rank's
+    // The detached future is first polled at once or later, but not between the two loads: a rank's
     // tasks take turns where they wait.
     expect(explorer(1), &[10, 12, 13], |fabric| async move {
         let region = Rc::new(words(&fabric).await?);
         let [first, second] = [0, 8].map(|offset| fabric.remote_word::<u64>(region.at(A, offset)));
         let (first, second) = (first?, second?);
         fabric.detach({
-            // It must own what it uses, because the program may end before it does.
+            // The future must own everything that it uses, because the program may end first.
             let (fabric, owned) = (fabric.clone(), region.clone());
             async move {
                 let _owned = owned;
@@ -285,7 +286,7 @@ fn a_group_meets_at_its_barrier_in_every_order() {
     }
 }
 
-/// A wait that is polled beside another future looks again after everything that the other one did.
+/// A wait that is polled beside another future checks again after every act of the other one.
 #[test]
 fn a_wait_beside_another_wakes_whenever_it_may() {
     let report = explorer(2).run(|fabric| async move {

@@ -13,7 +13,7 @@ where
     seen(explorer.mortal(A), |view| [view.fact(0), view.fact(1), view.fact(2), view.is_lost(A).into()], program)
 }
 
-/// Returns the values of fact 0, whoever died.
+/// Returns the values of fact 0, over all outcomes.
 fn firsts(outcomes: &BTreeSet<[u64; 4]>) -> BTreeSet<u64> {
     outcomes.iter().map(|outcome| outcome[0]).collect()
 }
@@ -36,7 +36,7 @@ async fn notice_the_loss(fabric: &Fabric, region: &Region) -> ProgramResult<()> 
     Ok(())
 }
 
-/// Returns whether A is known to be lost before a deadline that may come at any moment.
+/// Returns whether A is known to be lost before a deadline that may expire at any moment.
 async fn known_in_time(fabric: &Fabric, region: &Region) -> ProgramResult<bool> {
     Ok(fabric.before(Time::from_picos(1), notice_the_loss(fabric, region)).await.transpose()?.is_some())
 }
@@ -62,8 +62,8 @@ pub(crate) async fn raises_flags(fabric: Fabric) -> ProgramResult<()> {
 fn waits_for_one_that_dies_end() {
     let seen = outcomes(explorer(3), raises_flags);
     let pairs: BTreeSet<_> = seen.iter().map(|outcome| (outcome[1], outcome[2], outcome[3])).collect();
-    // (2, 1) is impossible: C's flag is raised only after B's, nobody lowers B's, and a satisfied
-    // wait succeeds even if B looks late.
+    // (2, 1) is impossible: C's flag is raised only after B's, no rank lowers B's, and a satisfied
+    // wait succeeds even if B checks late.
     assert_eq!(pairs, BTreeSet::from([(1, 1, 0), (1, 1, 1), (1, 2, 1), (2, 2, 1)]));
 }
 
@@ -138,8 +138,8 @@ fn what_is_under_way_arrives_before_the_loss_is_known_or_never() {
 
 #[test]
 fn the_first_to_know_ends_it_for_all() {
-    // C tells B whether it knows of the loss. Even if B does not know itself, nothing arrives any
-    // more.
+    // C reports to B whether it knows of the loss. Even if B does not know itself, nothing arrives
+    // any more.
     let seen = outcomes(explorer(3), |fabric| async move {
         let region = words(&fabric).await?;
         match fabric.rank() {
@@ -196,7 +196,7 @@ fn operations_on_the_dead_end_in_errors() {
 
 #[test]
 fn what_is_under_way_to_the_dead_fails_or_is_complete() {
-    // B adds to A's word while C looks at it. The outcome is B's result and what C saw.
+    // B adds to A's word while C reads it. The outcome is B's result and the value that C saw.
     let seen = outcomes(explorer(3), |fabric| async move {
         let region = words(&fabric).await?;
         let me = fabric.rank();
@@ -217,7 +217,7 @@ fn what_is_under_way_to_the_dead_fails_or_is_complete() {
         Ok(())
     });
     let pairs: BTreeSet<_> = seen.iter().filter(|o| o[3] == 1).map(|outcome| (outcome[1], outcome[2])).collect();
-    // (2, 11): the addition took effect, but its poster never heard of it.
+    // (2, 11): the addition took effect, but its poster never received the result.
     assert_eq!(pairs, BTreeSet::from([(1, 2), (1, 10), (1, 11), (2, 2), (2, 10), (2, 11)]));
     let alive: BTreeSet<_> = seen.iter().filter(|o| o[3] == 0).map(|outcome| (outcome[1], outcome[2])).collect();
     assert_eq!(alive, BTreeSet::from([(1, 10), (1, 11)]));

@@ -1,5 +1,5 @@
-//! Tests of the explorer itself: what its fabric lets happen, outcome by outcome, what it finds,
-//! and how it words its findings.
+//! Tests of the explorer itself: the outcomes that its fabric allows, its findings, and the wording
+//! of its findings.
 
 mod bounds;
 mod coherence;

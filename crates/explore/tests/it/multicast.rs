@@ -16,8 +16,8 @@ fn everywhere(fabric: &Fabric, region: &Region) -> Result<MulticastSpan<u64>> {
     fabric.multicast_span(&[A, B, C].map(|rank| region.at(rank, 0)), 1)
 }
 
-/// A multicasts, from registered memory if that is its own, which it overwrites when it may. B looks
-/// at its own part, and then at C's.
+/// A multicasts, from registered memory if `own`, which it overwrites as soon as that is allowed. B
+/// reads its own part, and then C's.
 async fn looks(fabric: Fabric, own: bool) -> ProgramResult<u64> {
     let region = words(&fabric).await?;
     if fabric.rank() == A && own {
@@ -41,7 +41,7 @@ fn members_are_reached_in_any_order() {
     }
 }
 
-/// A multicasts a record, and tells B and C; flushed in between, or not.
+/// A multicasts a record, with or without a flush, and then raises flags at B and C.
 async fn announce(fabric: Fabric, flushes: bool) -> ProgramResult<()> {
     let region = words(&fabric).await?;
     if fabric.rank() == A {
@@ -72,7 +72,7 @@ impl Mutation for Forgets {
 #[test]
 fn a_member_that_is_forgotten_and_a_flush_that_is_missing_are_found() {
     explorer(3).caps(can()).run(|fabric| announce(fabric, true)).expect_exhausted();
-    // Nobody looks at A's part.
+    // No rank reads A's part.
     explorer(3).caps(can()).run(|fabric| announce(mutant(fabric, Forgets(A)), true)).expect_exhausted();
     for member in [B, C] {
         explorer(3).caps(can()).run(|fabric| announce(mutant(fabric, Forgets(member)), true)).expect_violation();

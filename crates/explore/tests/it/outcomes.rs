@@ -18,7 +18,7 @@ pub(crate) async fn words(fabric: &Fabric) -> ProgramResult<Region> {
     Ok(fabric.alloc_symmetric(32).await?)
 }
 
-/// Returns everything that `look` sees at the end, over all orders.
+/// Returns all results of `look` at the end, over all orders.
 pub(crate) fn seen<Fut, T: Ord + 'static>(
     explorer: Explorer<'_>,
     look: impl Fn(&View<'_>) -> T + 'static,

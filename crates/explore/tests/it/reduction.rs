@@ -88,8 +88,8 @@ async fn follow(fabric: Fabric, mut lines: Vec<Line>, helped: bool, drops: bool)
     do_all(fabric, key, Some(region), lines, fact, drops).await
 }
 
-/// Carries out lines until one fails because a rank or a region that it uses is gone. What was seen
-/// becomes a fact.
+/// Carries out lines until one fails because a rank or a region that it uses is gone. The observed
+/// values become a fact.
 async fn do_all(
     fabric: Fabric,
     key: RegionKey,
@@ -180,15 +180,14 @@ fn refused<T>(why: Refused<T>) -> FabricError {
     }
 }
 
-/// Returns all ways to end (facts and words), the report, and the number of ends at which somebody
-/// had died.
+/// Returns all ways to end (facts and words), the report, and the number of ends with a dead rank.
 fn ends(explorer: Explorer<'_>, program: &[Vec<Line>], helped: bool, drops: bool) -> (BTreeSet<Vec<u64>>, Report, u64) {
     let ranks = program.len() as u32;
     let (ends, dead) = (RefCell::new(BTreeSet::new()), Cell::new(0u64));
     let report = explorer
         .at_end("noted", |view| {
-            // Where a dead rank stopped does not matter for memory that only its CPU touched. What
-            // others saw of its memory is in their facts.
+            // The point at which a dead rank stopped does not matter for memory that only its CPU
+            // touched. The facts of the other ranks contain their observations of its memory.
             let words = view.words().filter(|(addr, _)| !view.is_lost(addr.rank));
             let words = words.flat_map(|(addr, value)| [addr.rank.number().into(), addr.offset, value]);
             let facts = (0..ranks).flat_map(|rank| [view.fact(rank), view.fact(rank + HELPERS)]);

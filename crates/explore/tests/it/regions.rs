@@ -67,7 +67,7 @@ fn who_only_resolves_is_told_too() {
     }
 }
 
-/// B drops its region itself, before its program ends. A's atomic or get is in flight, or comes
+/// B drops its region itself, before its program ends. A's atomic or get is in flight, or is posted
 /// later.
 #[test]
 fn handles_tell_who_came_too_late() {
@@ -88,7 +88,7 @@ fn handles_tell_who_came_too_late() {
             Ok(())
         }
     };
-    // What A was told, and the word's value at the drop.
+    // The result that A received, and the word's value at the drop.
     let ends = |atomic| {
         let look = |view: &explore::View<'_>| (view.fact(0), view.words().map(|(_, value)| value).sum::<u64>());
         seen(Explorer::new(2), look, program(atomic))
@@ -197,7 +197,7 @@ fn nothing_can_be_done_with_an_own_region_that_is_dropped() {
     report.expect_exhausted();
 }
 
-/// A region that only a detached future uses goes away unless the future owns it.
+/// A region that only a detached future uses is dropped unless the future owns it.
 #[test]
 fn what_a_detached_future_uses_it_has_to_own() {
     let run = |owns: bool| {

@@ -37,13 +37,13 @@ fn lines(text: &str) -> Vec<&str> {
     text.lines().map(str::trim_start).filter(|line| !line.is_empty()).collect()
 }
 
-/// Returns the lines about what was still in flight at the end.
+/// Returns the lines about operations still in flight at the end.
 fn left(timeline: &[String]) -> Vec<&str> {
     timeline.iter().map(String::as_str).filter(|line| line.contains('…')).collect()
 }
 
-/// The timeline shows where a wait began, a fact by its name, and the cause of the failure, which
-/// is what had not happened.
+/// The timeline shows where a wait began, a fact by its name, and the cause of the failure: the
+/// operation that had not happened.
 #[test]
 fn a_missing_flush_ends_with_what_is_still_on_its_way() {
     let report = named().run(publish::<1>);
@@ -133,7 +133,7 @@ fn whatever_is_on_its_way_is_named() {
     assert_eq!(left(&report.expect_violation().timeline), lines(wanted), "{report}");
 }
 
-/// Both ranks wait, one of them for two things, and a notice has arrived that nobody takes.
+/// Both ranks wait, one of them for two things, and a notice that has arrived is never taken.
 #[test]
 fn a_deadlock_says_who_waits_for_what() {
     let report = Explorer::new(2).name(0, 0, "turn").run(|fabric: Fabric| async move {
@@ -203,7 +203,7 @@ where
     report.endless
 }
 
-/// A loop that never waits is cut, and the report names the rank and what it keeps asking for.
+/// A loop that never waits is cut, and the report names the rank and the acts that it repeats.
 #[test]
 fn a_rank_that_polls_is_named_and_so_is_what_it_polls() {
     let gets = endless(|fabric| async move {

@@ -13,7 +13,7 @@ const ROOM: usize = 12_000;
 trait Cell: Pod + PartialEq + Unpin {
     /// Returns a value that depends on all of `number` that fits, and is never [`Cell::BLANK`].
     fn of(number: usize) -> Self;
-    /// What is where nothing has been put.
+    /// The value of cells to which nothing has been put.
     const BLANK: Self;
 }
 
@@ -29,7 +29,7 @@ macro_rules! cells {
 }
 cells!(u8, u16, u32, u64);
 
-/// Puts many shapes of blocks in cells of `W`, and looks at all of the target each time.
+/// Puts many shapes of blocks in cells of `W`, and checks all of the target each time.
 async fn in_cells<W: Cell>(fabric: &Fabric) -> ProgramResult<()> {
     let cell = size_of::<W>();
     let (mut world, region) = world_and_region(fabric, 2 * ROOM).await?;
@@ -90,7 +90,7 @@ pub(super) async fn blocks_between_blocks(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Who sees what is put behind a put of blocks, sees all of them.
+/// A rank that sees a word put after a put of blocks sees all of the blocks.
 pub(super) async fn blocks_precede_the_flag(fabric: Fabric) -> ProgramResult<()> {
     const EXTENT: usize = 4_000;
     let (mut world, region) = world_and_region(&fabric, 16 * EXTENT + 64).await?;
@@ -120,7 +120,7 @@ pub(super) async fn blocks_precede_the_flag(fabric: Fabric) -> ProgramResult<()>
     Ok(())
 }
 
-/// What is refused puts nothing, and names what is wrong.
+/// A refused put transfers nothing, and its error names the cause.
 pub(super) async fn wrong_blocks_are_refused(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, 1_024).await?;
     let (me, peer) = (fabric.rank(), neighbour(&fabric));

@@ -13,12 +13,12 @@ use rdma_fabric::{
 use std::time::Duration;
 
 /// Returns whether this network lacks hardware barriers. [`colours_are_there_or_refused`] checks
-/// that such a network says so.
+/// that such a network reports this.
 pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
     Ok(fabric.barrier_colours() == 0)
 }
 
-/// Returns the error of a hardware barrier that something ended with, if any.
+/// Returns the hardware barrier's error in a result, if any.
 fn colour_error<T>(end: &Result<T>) -> Option<&ColourError> {
     match end {
         Err(FabricError::Colour(error)) => Some(error),
@@ -49,7 +49,7 @@ pub(super) async fn colours_are_there_or_refused(fabric: Fabric) -> ProgramResul
     Ok(world.barrier().await?)
 }
 
-/// A colour is claimed by all members or by none, and comes back.
+/// A colour is claimed by all members or by none, and can be claimed again.
 pub(super) async fn colours_are_claimed_together(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let me = world.me();
@@ -86,7 +86,7 @@ pub(super) async fn colours_are_claimed_together(fabric: Fabric) -> ProgramResul
             let told = matches!(colour_error(&claimed), Some(ColourError::Taken { colour: 0, rank }) if rank.index() + 1 < world.len());
             ensure!(told, "C2: {claimed:?}");
         }
-        // The last member was left without it, too.
+        // The last member did not get it, either.
         if me + 1 == world.len() {
             mine.push(ColourBarrier::claim(&mut alone, 0).await?);
         }
@@ -123,7 +123,7 @@ pub(super) async fn colours_separate(fabric: Fabric) -> ProgramResult<()> {
         let again = barrier.start();
         ensure!(matches!(colour_error(&again), Some(ColourError::Outstanding(_))), "C4: {again:?}");
         if round % 3 == 0 {
-            // A dropped wait leaves the barrier under way; another colour has rounds of its own.
+            // A dropped wait leaves the barrier in progress; another colour has rounds of its own.
             let _ = race(barrier.wait(), async {}).await;
             other.start()?;
             other.wait().await?;

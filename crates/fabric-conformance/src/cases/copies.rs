@@ -19,13 +19,13 @@ fn pattern(len: usize, salt: usize) -> Vec<u8> {
     (0..len).map(|i| (i.wrapping_mul(29) ^ salt.wrapping_mul(97) ^ (i >> 8)) as u8 | 1).collect()
 }
 
-/// Returns what `bytes` are after a copy of `len` of them from `from` to `to`.
+/// Returns `bytes` after a copy of `len` of them from `from` to `to`.
 fn moved(mut bytes: Vec<u8>, from: usize, to: usize, len: usize) -> Vec<u8> {
     bytes.copy_within(from..from + len, to);
     bytes
 }
 
-/// A copy into own memory is there when it is over; one into another rank's is visible after a
+/// A copy into own memory has arrived when it completes; one into another rank's is visible after a
 /// flush.
 pub(super) async fn copies_are_gets_and_puts(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, ROOM).await?;
@@ -59,7 +59,7 @@ pub(super) async fn copies_are_gets_and_puts(fabric: Fabric) -> ProgramResult<()
     Ok(world.barrier().await?)
 }
 
-/// The destination has what the source had before.
+/// The destination has the previous bytes of the source.
 async fn overlapping(fabric: &Fabric, region: &Region) -> ProgramResult<()> {
     for len in [5, 8, 9, 33, 64, 65, 700, 70_000, 150_000] {
         for (from, to) in [(100, 101), (101, 100), (100, 100), (64, 104), (4_200, 100), (100, 40_000)] {
@@ -76,7 +76,7 @@ async fn overlapping(fabric: &Fabric, region: &Region) -> ProgramResult<()> {
     Ok(())
 }
 
-/// What is refused transfers nothing, and names who or what is wrong.
+/// A refused copy transfers nothing, and its error names the rank or the cause.
 async fn refused(fabric: &Fabric, world: &mut Group, region: &Region) -> ProgramResult<()> {
     let (me, peer) = (fabric.rank(), Rank::new(((fabric.rank().index() + 1) % fabric.ranks()) as u32));
     let gone = fabric.alloc_symmetric(256).await?;
@@ -175,7 +175,7 @@ async fn wakes(fabric: &Fabric, region: &Region) -> ProgramResult<()> {
     Ok(())
 }
 
-/// A region that went is named, whichever side it is on.
+/// A dropped region is named, on either side.
 async fn stale_ends(fabric: &Fabric, world: &mut Group, region: &Region) -> ProgramResult<()> {
     let gone = fabric.alloc_symmetric(256).await?;
     let key = gone.key();
@@ -234,7 +234,7 @@ async fn existing(fabric: &Fabric, world: &mut Group, region: &Region) -> Progra
     Ok(())
 }
 
-/// A lost rank is named, whichever side it is on.
+/// A lost rank is named, on either side.
 pub(super) async fn copies_fail(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
     let point = LossPoint::new(&fabric).await?;
     let (mut world, region) = world_and_region(&fabric, 512).await?;

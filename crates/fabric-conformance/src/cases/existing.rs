@@ -108,7 +108,7 @@ pub(super) async fn own_registered_memory_is_source_and_sink(fabric: Fabric) -> 
     fabric.flush(next).await?;
     fabric.get(&far, theirs.all()?).await?;
     ensure!(theirs.take().await? == words(LEN, 1), "X2: registered memory as source and sink");
-    // From another rank's registered memory into this rank's, by whatever ways they are reached.
+    // From another rank's registered memory into this rank's, for every way of reaching them.
     let keys = world.allgather(mine.key()).await?;
     let there = RemoteAddr { rank: next, region: keys[next.index()], offset: 0 };
     let copy = fabric.register(vec![0u64; LEN])?;

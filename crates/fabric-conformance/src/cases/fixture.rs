@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(super) struct Fixture {
     // The queue is dropped before the memory that it addresses.
     pub(super) queue: ControlQueue,
-    /// A queue in normal mode, for credit and anything else that must not wait.
+    /// A queue in normal mode, for credit and other commands that must not wait.
     pub(super) sender: ControlQueue,
     /// The ids of every rank's `queue`, by rank.
     pub(super) ids: Vec<QueueId>,
@@ -28,7 +28,7 @@ pub(super) struct Fixture {
 /// The fixed tag that all ranks use.
 pub(super) const TAG: u8 = 7;
 
-/// Returns whether this fabric has control queues; if it has none, checks that it says so.
+/// Returns whether this fabric has control queues; if it has none, checks that it reports this.
 pub(super) fn has_queues(fabric: &Fabric) -> ProgramResult<bool> {
     let limits = fabric.queue_limits();
     if limits.engines > 0 {
@@ -42,7 +42,7 @@ pub(super) fn has_queues(fabric: &Fabric) -> ProgramResult<bool> {
     Ok(false)
 }
 
-/// Returns the queue error that a call ended with, if any.
+/// Returns the queue error of a call, if any.
 pub(super) fn queue_error(error: &Option<FabricError>) -> Option<&QueueError> {
     match error {
         Some(FabricError::Queue(error)) => Some(error),
@@ -69,8 +69,8 @@ impl Fixture {
         Ok(Some(Fixture { queue, sender, ids, region, at, from, world, fabric }))
     }
 
-    /// Returns whether queues carry out atomics; if they don't, checks that they say so, and post
-    /// what comes before one.
+    /// Returns whether queues carry out atomics; if they don't, checks that they report this, and
+    /// post the commands before one.
     pub(super) fn has_atomics(&self) -> ProgramResult<bool> {
         let command = Command::Atomic { to: self.own(), at: self.at, width: Width::Eight, amo: Amo::Add(1) };
         if self.fabric.caps().queue_atomics() {
@@ -125,7 +125,7 @@ impl Fixture {
         Ok(self.acknowledged(&self.sender, empty).await?.status)
     }
 
-    /// Gives everything in flight time to happen.
+    /// Waits until everything in flight has had time to take effect.
     pub(super) async fn settle(&self) {
         self.fabric.sleep(Duration::from_micros(300)).await;
     }

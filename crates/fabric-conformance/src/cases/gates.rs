@@ -16,7 +16,7 @@ const SHAPES: [GraphShape; 2] = [GraphShape::RecursiveDoubling, GraphShape::Ring
 /// A function that combines two values.
 type Fold = fn(u64, u64) -> u64;
 
-/// Returns whether this fabric lacks a barrier unit; checks that such a fabric says so.
+/// Returns whether this fabric lacks a barrier unit; checks that such a fabric reports this.
 pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
     if fabric.barrier_limits().start_gates > 0 {
         return Ok(false);
@@ -26,7 +26,7 @@ pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
     Ok(true)
 }
 
-/// Returns the gate error that an operation ended with, if any.
+/// Returns the gate error of an operation, if any.
 fn gate_error<T>(end: &Result<T>) -> Option<&GateError> {
     match end {
         Err(FabricError::Gate(error)) => Some(error),
@@ -111,7 +111,8 @@ pub(super) async fn gates_reduce(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Checks sums that lose everything if they are rounded on the way; both shapes give the same bits.
+/// Checks sums that lose all significant digits if they are rounded on the way; both shapes give
+/// the same bits.
 pub(super) async fn gates_sum_exactly(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len(), world.me());
@@ -119,7 +120,7 @@ pub(super) async fn gates_sum_exactly(fabric: Fabric) -> ProgramResult<()> {
     for shape in SHAPES {
         let mut floats = Reduction::<f64>::with_shape(&mut world, shape).await?;
         for big in 0..n {
-            // The large values cancel and leave the tiny ones, whichever members hold them.
+            // The large values cancel and leave the tiny ones, no matter which members hold them.
             let value = match me {
                 _ if me == big => 1e300,
                 _ if me == (big + 1) % n => -1e300,
@@ -307,9 +308,9 @@ pub(super) async fn gates_tell_mismatches(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Wrong wires and freed gates are named to whichever member depends on them.
+/// Wrong wires and freed gates are reported to every member that depends on them.
 pub(super) async fn gates_tell_wrong_wires(fabric: Fabric) -> ProgramResult<()> {
-    // Ranks 2k and 2k + 1 form a pair; the latter goes wrong.
+    // Ranks 2k and 2k + 1 form a pair; the latter makes the mistake.
     let mut world = Group::world(&fabric).await?;
     let mut two = world.split(Some(world.me() as u64 / 2), 0).await?.ok_or("everybody joins")?;
     let (me, wrong_rank) = (two.me(), Rank::new(fabric.rank().number() | 1));
@@ -367,7 +368,7 @@ pub(super) async fn gates_need_no_cpu(fabric: Fabric) -> ProgramResult<()> {
         fabric.compute(Duration::from_micros(50)).await;
         barrier.wait().await?;
     }
-    // Dropping a wait leaves the operation under way.
+    // Dropping a wait leaves the operation in progress.
     if world.me() == 0 {
         world.barrier().await?;
         barrier.start()?;

@@ -5,12 +5,12 @@ use crate::{ensure, ensure_eq};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::time::Duration;
 
-/// Many times as long as any rank may take to learn that another has left.
+/// Many times as long as any rank may take to detect that another has left.
 const HANG: Duration = Duration::from_secs(5);
 
 pub(super) async fn barriers_separate(fabric: Fabric) -> ProgramResult<()> {
     let n = fabric.ranks() as u64;
-    // At rank 0, how often each rank has arrived.
+    // At rank 0, the number of arrivals of each rank.
     let (mut world, region) = world_and_region(&fabric, 8 * fabric.ranks()).await?;
     let all = fabric.remote_span::<u64>(region.at(Rank::new(0), 0), fabric.ranks())?;
     let mine = fabric.remote_word::<u64>(region.at(Rank::new(0), 8 * fabric.rank().number() as u64))?;

@@ -1,4 +1,4 @@
-//! Helpers: what a rank runs beside its program.
+//! Helpers: tasks that a rank runs beside its program.
 
 use super::{
     fixture::has_queues,
@@ -19,7 +19,7 @@ use rdma_fabric::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// Returns whether this fabric has no helpers; if so, checks that it says so.
+/// Returns whether this fabric has no helpers; if so, checks that it reports this.
 pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
     if fabric.caps().helpers {
         return Ok(false);
@@ -39,7 +39,7 @@ async fn until(fabric: &Fabric, what: &str, region: &Region, offset: usize, valu
     Ok(())
 }
 
-/// Runs a helper that ends well if a peer is gone: its rank learns of that, too.
+/// Runs a helper that succeeds if a peer is gone: its rank detects that, too.
 async fn unless_lost(helper: impl Future<Output = ProgramResult<()>>) -> ProgramResult<()> {
     let gone = |error: &FabricError| error.gone().is_some();
     match helper.await {
@@ -66,7 +66,7 @@ pub(super) async fn helpers_are_the_same_rank(fabric: Fabric) -> ProgramResult<(
             refused.iter().all(|end| matches!(end, Err(FabricError::Unsupported { .. }))),
             "H4: a notice for a helper: {refused:?}"
         );
-        // A helper of a helper, which tells that both are done.
+        // A helper of a helper, which announces that both are done.
         let done = Arc::clone(&shared);
         fabric.helper("b", move |fabric| async move { Ok(fabric.store(&done.word::<u64>(&fabric, 24)?, 1)?) })?;
         Ok(())
@@ -110,7 +110,7 @@ pub(super) async fn helpers_compute_beside_the_program(fabric: Fabric) -> Progra
     Ok(world.barrier().await?)
 }
 
-/// What the program has begun, and its helper ends.
+/// A future that the program has started, and that its helper completes.
 type Begun = Boxed<'static, ProgramResult<u64>>;
 
 pub(super) async fn futures_are_handed_on(fabric: Fabric) -> ProgramResult<()> {
@@ -141,7 +141,7 @@ pub(super) async fn futures_are_handed_on(fabric: Fabric) -> ProgramResult<()> {
             Ok(u64::from(j.now() >= asleep))
         }),
     ];
-    // Each is polled once, by a task that nobody wakes.
+    // Each is polled once, by a task without a waker.
     let begun = begun.map(|mut future| match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(end) => Box::pin(ready(end)),
         Poll::Pending => future,
@@ -164,7 +164,7 @@ pub(super) async fn futures_are_handed_on(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Writes `value` into an own word, in one of the ways that exist.
+/// Writes `value` into an own word, in one of the possible ways.
 async fn write(fabric: &Fabric, region: &Region, offset: usize, value: u64) -> ProgramResult<()> {
     let word = fabric.remote_word::<u64>(region.at(fabric.rank(), offset as u64))?;
     match value % 5 {
@@ -209,7 +209,7 @@ pub(super) async fn helpers_are_woken_by_peers(fabric: Fabric) -> ProgramResult<
     let (mut world, region) = world_and_region(&fabric, 128).await?;
     let region = Arc::new(region);
     let (next, shared) = (Rank::new((fabric.rank().number() + 1) % fabric.ranks() as u32), Arc::clone(&region));
-    // The helpers pass a count round; the programs wait for the end.
+    // The helpers pass a count around the ring; the programs wait for the end.
     let helper = move |fabric: Fabric| async move {
         let (mine, theirs) = (shared.word::<u64>(&fabric, 0)?, fabric.remote_word::<u64>(shared.at(next, 0))?);
         let first = fabric.rank() == Rank::new(0);
@@ -295,7 +295,8 @@ pub(super) async fn helpers_end_with_their_rank(fabric: Fabric) -> ProgramResult
         ensure_eq!(parted, u64::from(me.number() == 0) * 5, "H5: its helper was not dropped before");
         return Ok(());
     }
-    // One is over before, one waits for a word, one for time and one for nothing that is a fabric's.
+    // One ends before, one waits for a word, one for time and one for a future that does not belong
+    // to a fabric.
     fabric.helper("over", |_| async { Ok(()) })?;
     let shared = Arc::clone(&region);
     fabric.helper("waits", move |fabric| async move {

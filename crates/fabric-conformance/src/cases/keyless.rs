@@ -11,7 +11,7 @@ use rma_lock::Locked;
 const NAME: [u64; 2] = [7, 8];
 
 /// Returns a handle for memory without a key, or `None` if the provider has no such memory, after
-/// checking that it says so.
+/// checking that it reports this.
 fn keyless(fabric: &Fabric, name: [u64; 2]) -> ProgramResult<Option<Fabric>> {
     if fabric.caps().locked_memory != LockedMemory::None {
         return Ok(Some(fabric.keyless(Pact::copies(name))?));
@@ -159,7 +159,7 @@ pub(super) async fn keyless_local_memory_is_for_equal_pacts(fabric: Fabric) -> P
     let not_mapped = Some(FabricError::NotMapped { rank: me, region: region.key() });
     ensure_eq!(equal.mapped(&region, me).err(), not_mapped, "K4: without references");
     world.barrier().await?;
-    // Gone is gone, whether it may be used again or not.
+    // A dropped region is unusable, whether its memory may be used again or not.
     let key = region.key();
     if me.index().is_multiple_of(2) {
         drop(region)

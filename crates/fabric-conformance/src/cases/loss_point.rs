@@ -1,5 +1,5 @@
-//! Helpers of the cases with a loss: the point at which the last rank is lost, and what the others
-//! see of it.
+//! Helpers of the cases with a loss: the point at which the last rank is lost, and the observations
+//! of the others.
 
 use crate::{Loss, ensure_eq};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region, Result};
@@ -31,15 +31,15 @@ pub(super) async fn notice_the_loss(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Loses the last rank in a case that can see nothing else, because what it is about is missing.
+/// Loses the last rank in a case that can check nothing else, because its subject is not supported.
 pub(super) async fn only_the_loss(fabric: &Fabric, loss: Loss) -> ProgramResult<()> {
     let point = LossPoint::new(fabric).await?;
     point.reached(loss).await?;
     notice_the_loss(fabric).await
 }
 
-/// Returns the group of all ranks but the last, in which they meet after its loss. Collective over
-/// all ranks.
+/// Returns the group of all ranks but the last, in which they synchronise after its loss.
+/// Collective over all ranks.
 pub(super) async fn others(world: &mut Group) -> Result<Option<Group>> {
     let stays = world.me() + 1 < world.len();
     world.split(stays.then_some(0), 0).await
@@ -64,8 +64,8 @@ pub(super) fn is_gone<T>(fabric: &Fabric, loss: Loss, end: &Result<T>) -> bool {
     }
 }
 
-/// The point of a case at which the last rank is lost, once the others have got to where the loss
-/// is to reach them.
+/// The point of a case at which the last rank is lost, once the others have reached the wait that
+/// the loss is to end.
 pub(super) struct LossPoint {
     fabric: Fabric,
     /// At the last rank, holds a word for each rank, which is 1 once that rank is ready.

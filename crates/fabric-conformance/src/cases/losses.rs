@@ -1,4 +1,4 @@
-//! What the other ranks see when a rank is lost, which is always the last one.
+//! The loss of a rank, always the last one, as seen by the other ranks.
 
 use super::{
     fixture::Fixture,
@@ -98,7 +98,7 @@ pub(super) async fn a_satisfied_wait_still_ends_well(fabric: Fabric, loss: Loss)
         }
     }
     point.reached(loss).await?;
-    // What the lost rank made visible counts, even if the wait begins after its loss.
+    // Writes that the lost rank made visible count, even if the wait begins after its loss.
     if me.index() % 2 == 1 {
         notice_the_loss(&fabric).await?;
     }
@@ -113,7 +113,7 @@ pub(super) async fn a_satisfied_wait_still_ends_well(fabric: Fabric, loss: Loss)
 
 pub(super) async fn notices_still_arrive(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
     let point = LossPoint::new(&fabric).await?;
-    // Fewer than any queue holds, because nobody takes them before the loss.
+    // Fewer than any queue holds, because no rank takes them before the loss.
     const EACH: u64 = 8;
     let region = fabric.alloc_symmetric(8).await?;
     let (me, last) = (fabric.rank(), victim(&fabric));

@@ -105,7 +105,7 @@ pub(super) async fn symmetric_regions_have_one_key(fabric: Fabric) -> ProgramRes
     Ok(())
 }
 
-/// Whoever has resolved a key knows of the drop before anything that the owner does next arrives.
+/// A rank that has resolved a key knows of the drop before the owner's next operation arrives.
 pub(super) async fn a_drop_is_known_before_the_owners_next_put(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, flags) = world_and_region(&fabric, 8).await?;
     let owner = Rank::new(0);
@@ -137,7 +137,7 @@ pub(super) async fn a_drop_is_known_before_the_owners_next_put(fabric: Fabric) -
     Ok(world.barrier().await?)
 }
 
-/// Puts that come too late for a dropped region land in no later one, however long they are.
+/// Puts that are too late for a dropped region, of any length, do not write to a later one.
 pub(super) async fn late_puts_land_nowhere(fabric: Fabric) -> ProgramResult<()> {
     const LEN: usize = 30_000;
     let mut world = Group::world(&fabric).await?;

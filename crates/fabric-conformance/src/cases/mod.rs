@@ -64,7 +64,7 @@ impl Case {
         matches!(self.program, Start::Losing(_))
     }
 
-    /// Returns whether the case's last rank aborts the job, so that no rank ends well.
+    /// Returns whether the case's last rank aborts the job, so that no rank succeeds.
     pub fn is_aborting(&self) -> bool {
         matches!(self.program, Start::Aborting(_))
     }
@@ -83,10 +83,10 @@ pub(crate) enum Start {
 /// Expands `then! { arguments; cases… }` with the list of all cases, in the order of the contract's
 /// sentences.
 ///
-/// A line is `plain module::case("sentences covered", [numbers of ranks]);`, or `losing …` where the
-/// last rank is lost, `aborting …` where it aborts the job, or `optional …` where the provider may
-/// lack the module's facility; the module's `is_missing` then checks that the provider says so.
-/// Likewise `atomic …`, `optional_atomic …` and `losing_atomic …` where the network may lack
+/// A line is `plain module::case("sentences covered", [numbers of ranks]);`, or `losing …` where
+/// the last rank is lost, `aborting …` where it aborts the job, or `optional …` where the provider
+/// may lack the module's facility; the module's `is_missing` then checks that the provider reports
+/// this. Likewise `atomic …`, `optional_atomic …` and `losing_atomic …` where the network may lack
 /// atomics.
 ///
 /// A line with `wraps` also applies to providers between a program and its fabric, because it

@@ -157,15 +157,15 @@ pub(super) async fn multicasts_are_posted_like_puts(fabric: Fabric) -> ProgramRe
     Ok(world.barrier().await?)
 }
 
-/// A put behind a multicast, and a multicast behind a put: who sees the later one sees the earlier
-/// one, where puts to one target keep their order or a flush stands in between.
+/// A put after a multicast, and a multicast after a put: a rank that sees the later one sees the
+/// earlier one, where puts to one target keep their order or a flush is between the two.
 pub(super) async fn multicasts_keep_the_order_of_puts(fabric: Fabric) -> ProgramResult<()> {
     const WORDS: usize = 500;
     let (mut world, region) = world_and_region(&fabric, 8 * WORDS).await?;
     let (me, members) = (fabric.rank(), reachable(&fabric)?);
     let [front, back] = [(0, 1), (1, WORDS)].map(|(start, end)| (8 * start, end - start));
     for round in 1..=20u64 {
-        // The flag, which is the later one, is before the data or behind them.
+        // The flag, which is put later, is located before the data or after it.
         let (data, flag) = if round % 2 == 0 { (back, front) } else { ((0, WORDS - 1), (8 * (WORDS - 1), 1)) };
         if me == Rank::new(0) {
             let one_by_one = async |(start, len): (usize, usize)| -> Result<()> {

@@ -5,7 +5,7 @@ use crate::{ensure, ensure_eq};
 use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank};
 
 pub(super) async fn arrive_in_order_with_data(fabric: Fabric) -> ProgramResult<()> {
-    // More than a notice queue of moderate depth holds while nobody takes any.
+    // More than a notice queue of moderate depth holds while no rank takes any.
     const EACH: u64 = 120;
     let (mut world, region) = world_and_region(&fabric, 1024 * fabric.ranks()).await?;
     let target = Rank::new(0);

@@ -40,7 +40,7 @@ pub(super) async fn parts_are_as_good_as_what_was_resolved_there(fabric: Fabric)
     let crooked = Some(FabricError::misaligned(region.at(peer, 12), 8));
     ensure_eq!(theirs.word_at::<u64>(12).err(), crooked, "M10: eight bytes at 12");
 
-    // What was cloned out of a part stands alone; all of them see that the region has gone.
+    // A clone of a part is independent; all of them report that the region has been dropped.
     world.barrier().await?;
     drop(region);
     world.barrier().await?;

@@ -101,7 +101,7 @@ pub(super) async fn memory_in_flight_stays_alive(fabric: Fabric) -> ProgramResul
         let own = fabric.alloc(8 * 64)?;
         let part = own.span::<u64>(&fabric, 0, 64)?;
         fabric.write(&part, &[round; 64])?;
-        // The put completes before its memory is dropped, and takes what was there.
+        // The put completes before its memory is dropped, and reads the contents before the drop.
         fabric.post(Put { to: &far, from: part.clone(), notice: None }).await?.await?;
         fabric.flush(peer).await?;
         // A get into memory that is dropped meanwhile is lost or ends with an error, and does
@@ -169,7 +169,7 @@ pub(super) async fn nothing_is_lost_in_a_full_queue(fabric: Fabric) -> ProgramRe
     let to = fabric.remote_span::<u64>(region.at(target, 8 * me as u64), 1)?;
     let mut posted = 0u64;
     if fabric.rank() != target {
-        // Nobody takes notices: eventually there is no room, and the put comes back.
+        // Notices are not taken: eventually there is no room, and the put is given back.
         let mut full = false;
         while !full && posted < MANY {
             let notice = Some(data(posted));
@@ -257,7 +257,7 @@ pub(super) async fn a_target_that_leaves(fabric: Fabric) -> ProgramResult<()> {
         return Ok(());
     }
     let to = fabric.remote_span::<u64>(region.at(Rank::new(1), 0), 1);
-    // Rank 1's part may have gone with it.
+    // Rank 1's part may have been dropped with it.
     let to = match to {
         Ok(to) => to,
         Err(FabricError::StaleRegion { .. }) => return Ok(()),

@@ -65,7 +65,7 @@ pub(super) async fn is_posted_as_often_as_wanted(fabric: Fabric) -> ProgramResul
         ensure_eq!(fabric.next_notice(Deps::One(before)).await?.data, 7, "O19: a notice for each posting");
     }
 
-    // What is wrong is told when it is prepared or posted, as with plain operations.
+    // Errors are reported when the operation is prepared or posted, as with plain operations.
     let short = own.span::<u64>(&fabric, 0, 1)?;
     let refused = fabric.prepare(Put { to: &span, from: short, notice: None }).await.map(drop);
     ensure_eq!(refused, Err(FabricError::length_mismatch(1, 2)), "O19, O10: a put of the wrong length");

@@ -1,4 +1,4 @@
-//! Control queues: what all modes have in common.
+//! Control queues: the sentences that hold in all modes.
 
 use super::fixture::{Fixture, TAG, has_queues, queue_error};
 use crate::{ensure, ensure_eq};
@@ -229,8 +229,8 @@ pub(super) async fn steering_tags(fabric: Fabric) -> ProgramResult<()> {
     ensure_eq!(fixture.at, Stadd::fixed(TAG), "Q5: a fixed tag's address");
     let taken = queue.register_fixed(&other, TAG).err();
     ensure_eq!(taken, Some(QueueError::TagInUse { queue: to, tag: TAG }.into()), "Q5: a fixed tag twice");
-    // How a put ends: successfully, or with an error at its poster (in the completion) or at its
-    // target (in the notice).
+    // The outcome of a put: success, or an error at its poster (in the completion) or at its target
+    // (in the notice).
     let ends = async |from, at, len| -> Result<Result<(), (&str, QueueError)>> {
         queue.post(Posting::new(Command::put(to, from, at, len)).tcq(5).local(5), Deps::All).await?;
         if let Err(error) = queue.next_completion(Deps::All).await?.status {

@@ -146,7 +146,7 @@ pub(super) async fn a_put_to_oneself(fabric: Fabric) -> ProgramResult<()> {
     fixture.leave().await
 }
 
-/// In a chain, the queues forward what arrives while the ranks in between do nothing at all.
+/// In a chain, the queues forward the arriving data while the ranks in between do nothing at all.
 pub(super) async fn arrivals_are_forwarded(fabric: Fabric) -> ProgramResult<()> {
     const ROUNDS: u64 = 8;
     const BYTES: usize = 4096;

@@ -98,7 +98,7 @@ pub(crate) fn polled<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-/// Arms two edges and waits for them, in an order that differs between ranks; in between come a
+/// Arms two edges and waits for them, in an order that differs between ranks; in between are a
 /// barrier and a task that arms while another one waits.
 pub(super) async fn puts_leave_in_whichever_wait(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, 2 * EDGE as usize).await?;
@@ -157,7 +157,7 @@ pub(super) async fn puts_leave_in_whichever_wait(fabric: Fabric) -> ProgramResul
     Ok(())
 }
 
-/// Drops calls wherever they stop, and repeats them.
+/// Drops calls at any of their waits, and repeats them.
 pub(super) async fn dropped_calls_put_nothing_twice(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, EDGE as usize).await?;
     let mut edge = Edge::new(&fabric, &region, 0)?;
@@ -188,7 +188,7 @@ pub(super) async fn dropped_calls_put_nothing_twice(fabric: Fabric) -> ProgramRe
     Ok(())
 }
 
-/// A waker that counts how often it is woken.
+/// A waker that counts its wake-ups.
 #[derive(Default)]
 struct Bell(AtomicU64);
 

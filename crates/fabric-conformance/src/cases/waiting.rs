@@ -105,7 +105,7 @@ pub(super) async fn a_satisfied_wait_ends_at_once(fabric: Fabric) -> ProgramResu
 pub(super) async fn nobody_is_left(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, 8).await?;
     world.barrier().await?;
-    // Ranks 1 and 2 leave; rank 0 waits for what only they could write.
+    // Ranks 1 and 2 leave; rank 0 waits for a word that only they could write.
     if fabric.rank() == Rank::new(0) {
         let word = region.word::<u64>(&fabric, 0)?;
         let others = [Rank::new(1), Rank::new(2)];

@@ -1,7 +1,8 @@
-//! What it is compared with: calls of libfabric, as few as possible, with the same options.
+//! Direct libfabric calls, the baseline of the measurement: as few as possible, with the same
+//! options.
 //!
-//! All objects and buffers live until the process ends, so nothing that libfabric uses is ever
-//! freed; each buffer is used by one operation at a time.
+//! All objects and buffers live until the process ends, so no memory that libfabric uses is freed;
+//! each buffer is used by one operation at a time.
 
 #![allow(unsafe_code)]
 
@@ -18,13 +19,14 @@ use std::{
     time::Instant,
 };
 
-/// Entries that are read at a time.
+/// Number of entries that are read at a time.
 const BATCH: usize = 16;
-/// Buffers for messages.
+/// Number of buffers for messages.
 const RECEIVES: usize = 64;
-/// Bytes of such a buffer.
+/// Size of such a buffer in bytes.
 const MESSAGE: usize = 4096;
-/// Bytes before the buffers for messages: what peers use, and what operations use.
+/// Number of bytes before the buffers for messages: the part that peers access, and the part that
+/// operations use.
 const FIRST: usize = 2 * LONG;
 
 pub(crate) struct Calls {
@@ -34,9 +36,9 @@ pub(crate) struct Calls {
     peer: sys::fi_addr_t,
     memory: *mut u8,
     descriptor: *mut std::ffi::c_void,
-    /// Key and first address: of this process's memory, then of the other's.
+    /// Key and first address: of this process's memory, then of the other process's.
     keys: [[u64; 2]; 2],
-    /// Notes of the operation, then of each buffer for messages.
+    /// Contexts of the operation, then of each buffer for messages.
     notes: *mut sys::fi_context2,
     bytes: Vec<u8>,
 }
@@ -52,13 +54,13 @@ fn check(call: &str, returned: impl Into<i64>) -> Result<()> {
     if returned >= 0 { Ok(()) } else { Err(format!("{call}: {returned}").into()) }
 }
 
-/// Asks for the offer that `fabric_ofi` takes.
+/// Queries the offer that `fabric_ofi` uses.
 fn offer(provider: &str, domain: &str) -> Result<*mut sys::fi_info> {
     let (provider, domain) = (CString::new(provider)?, CString::new(domain)?);
     let mut found = null_mut();
     for order in [sys::FI_ORDER_SAS | sys::FI_ORDER_WAW, sys::FI_ORDER_SAS] {
-        // SAFETY: the structure is new, with its attributes; the names are taken back before they
-        // end, and so the structure is not freed.
+        // SAFETY: the structure is new, with its attributes. It does not own the names, which are
+        // removed from it before they are dropped; it is never freed.
         let returned = unsafe {
             let hints = sys::fi_dupinfo(null());
             (*hints).caps = (sys::FI_MSG | sys::FI_RMA | sys::FI_ATOMIC).into();
@@ -88,7 +90,7 @@ impl Calls {
     pub(crate) fn open(provider: &str, domain: &str) -> Result<Self> {
         let info = offer(provider, domain)?;
         let len = FIRST + RECEIVES * MESSAGE;
-        // Memory as ranks have it: what one of them can map of another's, whose pages take longer.
+        // Memory like that of ranks, which other processes can map: its pages take longer.
         let file = memfd_create("bare", MemfdFlags::CLOEXEC)?;
         ftruncate(&file, len as u64)?;
         // SAFETY: a new mapping, of a file that is as long.
@@ -131,7 +133,7 @@ impl Calls {
     fn receive(&self, buffer: usize) -> Result<()> {
         let start = self.memory.wrapping_add(FIRST + buffer * MESSAGE).cast();
         let note = self.notes.wrapping_add(1 + buffer).cast();
-        // SAFETY: the buffer is registered, and its message is over.
+        // SAFETY: the buffer is registered, and its message has been processed.
         let returned = unsafe { sys::fi_recv(self.endpoint, start, MESSAGE, self.descriptor, u64::MAX, note) };
         check("fi_recv", returned as i64)
     }
@@ -165,7 +167,7 @@ impl Calls {
         let [_, [key, base]] = self.keys;
         let own = self.memory.wrapping_add(LONG);
         let note = self.notes.cast();
-        // SAFETY: the bytes are in the registered memory, and no other operation is under way.
+        // SAFETY: the bytes are in the registered memory, and no other operation is in flight.
         unsafe {
             match operation {
                 Operation::PutBytes(len) | Operation::Put(len) => {
@@ -227,7 +229,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Does an operation, and waits until it is over.
+    /// Executes an operation, and waits until it completes.
     fn run_once(&mut self, operation: Operation) -> Result<()> {
         let mut seen = Seen::default();
         self.post_and_wait(operation, &mut seen)?;
@@ -241,7 +243,7 @@ impl Calls {
     fn answer(&mut self) -> Result<()> {
         let mut seen = Seen::default();
         self.look(&mut seen)?;
-        // The next message may come before the answer to this one is over.
+        // The next message may arrive before the answer to this one completes.
         while seen.messages > 0 {
             seen.messages -= 1;
             seen.over = false;

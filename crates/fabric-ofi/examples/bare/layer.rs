@@ -1,4 +1,4 @@
-//! What is measured: this crate's endpoint.
+//! The endpoint of this crate, as one side of the measurement.
 
 use crate::{LONG, Operation, Result, Side, answer_until, bounded};
 use fabric_ofi::{
@@ -13,7 +13,7 @@ pub(crate) struct Layer {
     other: Option<(Peer, RemoteKey)>,
 }
 
-/// What a reading of events has found.
+/// The events of one or more polls.
 #[derive(Default)]
 struct Seen {
     over: bool,
@@ -43,7 +43,7 @@ impl Layer {
         seen.failed.take().map_or(Ok(()), |failed| Err(failed.into()))
     }
 
-    /// Does an operation, and waits until it is over.
+    /// Executes an operation, and waits until it completes.
     fn run_once(&mut self, operation: Operation) -> Result<()> {
         let (peer, key) = self.other.ok_or("no other process")?;
         let (begun, mut seen) = (Instant::now(), Seen::default());
@@ -68,7 +68,7 @@ impl Layer {
         Ok(())
     }
 
-    /// Lets the endpoint work once, and answers messages.
+    /// Makes progress once, and answers messages.
     fn answer(&mut self) -> Result<()> {
         let mut seen = Seen::default();
         self.look(&mut seen)?;

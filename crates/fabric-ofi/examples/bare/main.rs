@@ -1,15 +1,16 @@
-//! Measures what a program over a cluster's `Fabric`, and `fabric_ofi::Endpoint` below it, cost above
-//! bare calls of libfabric, in one run. `cargo xtask bench-cluster` judges what it prints.
+//! Measures the cost of a program over a cluster's `Fabric`, and of `fabric_ofi::Endpoint` below
+//! it, relative to direct libfabric calls, in one run. `cargo xtask bench-cluster` evaluates the
+//! output.
 //!
 //! ```text
 //! cargo run --release -p fabric-ofi --features ofi --example bare [-- [--quick] [--json] [--nic] [PROVIDER [DOMAIN]]]
 //! ```
 //!
-//! Two processes, each on a core of its own: one measures, the other lets its endpoint work or, as a
-//! program over `Fabric`, waits. Rounds
-//! of all sides alternate, and the one that is first. Printed are ns for each operation: what a
-//! tenth of the rounds stays below, since others use the machine, too. With `--nic` the program's
-//! words are changed by libfabric's atomics, otherwise by the other rank's CPU.
+//! Two processes run on one core each: one measures, the other makes progress on its endpoint or,
+//! as a program over `Fabric`, waits. The rounds of all sides alternate, and so does the side that
+//! is first. The output is in ns per operation: the 10th percentile of the rounds, because other
+//! processes use the machine, too. With `--nic` the program's words are changed by libfabric's
+//! atomics, otherwise by the other rank's CPU.
 
 mod calls;
 mod layer;
@@ -37,21 +38,21 @@ type Result<T> = core::result::Result<T, Box<dyn Error>>;
 
 /// The longest put and get in bytes.
 const LONG: usize = 1 << 20;
-/// How often each side measures each operation, unless that takes too long.
+/// Maximum number of rounds in which each side measures each operation.
 const ROUNDS: usize = 600;
-/// What all rounds of an operation may take, once there are some.
+/// Time limit for all rounds of an operation, once a minimum number of them has completed.
 const LIMIT: Duration = Duration::from_secs(2);
-/// What a single operation may take.
+/// Time limit for a single operation.
 const BOUND: Duration = Duration::from_secs(10);
 
-/// What is measured, and how often in a round.
+/// A measured operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
-    /// A put of so many bytes from where the program has them.
+    /// A put of this number of bytes from the program's own memory.
     PutBytes(usize),
-    /// A put of so many bytes from registered memory.
+    /// A put of this number of bytes from registered memory.
     Put(usize),
-    /// A get of so many bytes into registered memory.
+    /// A get of this number of bytes into registered memory.
     Get(usize),
     /// A fetching add on a word.
     Add,
@@ -59,6 +60,7 @@ enum Operation {
     PingPong,
 }
 
+/// The operations, with their names and their numbers per turn.
 ///
 /// Turns of short operations are long enough for a waiting program to park.
 const OPERATIONS: [(&str, Operation, usize); 7] = [
@@ -71,23 +73,23 @@ const OPERATIONS: [(&str, Operation, usize); 7] = [
     ("get 1 MiB into a region", Operation::Get(LONG), 1),
 ];
 
-/// One of the things that are compared.
+/// One of the compared sides.
 trait Side {
-    /// Returns what the other process has to know.
+    /// Returns the data that the other process needs.
     fn card(&self) -> Vec<u8>;
-    /// Takes the other process's card.
+    /// Receives the other process's card.
     fn meet(&mut self, card: &[u8]) -> Result<()>;
-    /// Does an operation so often, and waits each time until it is over.
+    /// Executes an operation `count` times, and waits each time until it completes.
     fn run(&mut self, operation: Operation, count: usize) -> Result<()>;
-    /// Ends a turn, for a side that hears of it by itself.
+    /// Ends a turn, for a side that detects the end of a turn itself.
     fn end_turn(&mut self) -> Result<()> {
         Ok(())
     }
-    /// Does what it does while the other process measures, until the turn is over.
+    /// Serves the other process while it measures, until the turn ends.
     fn serve(&mut self, is_over: &mut dyn FnMut() -> Result<bool>) -> Result<()>;
 }
 
-/// Answers until the turn is over, and asks only now and then whether it is.
+/// Answers until the turn ends, which is checked only now and then.
 fn answer_until(is_over: &mut dyn FnMut() -> Result<bool>, mut answer: impl FnMut() -> Result<()>) -> Result<()> {
     while !is_over()? {
         (0..256).try_for_each(|_| answer())?;
@@ -95,10 +97,10 @@ fn answer_until(is_over: &mut dyn FnMut() -> Result<bool>, mut answer: impl FnMu
     Ok(())
 }
 
-/// What they are called, in the order of [`sides`].
+/// The names of the sides, in the order of [`sides`].
 const SIDES: [&str; 3] = ["fabric", "endpoint", "bare calls"];
 
-/// Measures what a program over a cluster's fabric costs above bare calls of libfabric.
+/// Measures the cost of a program over a cluster's fabric relative to direct libfabric calls.
 #[derive(clap::Parser)]
 struct Options {
     #[command(flatten)]
@@ -112,7 +114,7 @@ struct Options {
     serve: bool,
 }
 
-/// How it is measured and told.
+/// Options of the measurement and its output.
 #[derive(Clone, Copy, clap::Args)]
 struct How {
     /// Measure for an eighth of the time.
@@ -131,13 +133,13 @@ impl How {
         if self.quick { LIMIT / 8 } else { LIMIT }
     }
 
-    /// Returns who works on words of the other rank, for the program over `Fabric`.
+    /// Returns how words of the other rank are accessed, for the program over `Fabric`.
     fn atomics(self) -> AtomicsBy {
         if self.nic { AtomicsBy::Nic } else { AtomicsBy::Cpu }
     }
 }
 
-/// What is printed of an operation as JSON: ns.
+/// The JSON output for an operation, in ns.
 #[derive(serde::Serialize)]
 struct Line<'a> {
     provider: &'a str,
@@ -169,7 +171,7 @@ fn sides(rank: u32, provider: &str, domain: &str, atomics: AtomicsBy) -> Result<
     ])
 }
 
-/// Runs on the `nth` of the cores that this process may use, which it returns.
+/// Pins this process to the `nth` of the cores that it may use, and returns all of these.
 fn pin(nth: usize) -> Result<CpuSet> {
     let allowed = sched_getaffinity(None)?;
     let core = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).nth(nth);
@@ -214,7 +216,7 @@ fn measure(provider: &str, domain: &str, how: How) -> Result<()> {
     Ok(())
 }
 
-/// Returns the ns of an operation by each side that has it.
+/// Returns the ns per operation for each side that supports it.
 fn compare(
     sides: &mut [Box<dyn Side>; 3],
     socket: &mut UnixStream,
@@ -231,11 +233,11 @@ fn compare(
             let index = takers[(round + turn) % takers.len()];
             socket.write_all(&[index as u8])?;
             socket.read_exact(&mut [0])?;
-            // What the turn before has left behind is not its own.
+            // Work left over by the previous turn is not measured.
             sides[index].run(operation, 1)?;
             let begun = Instant::now();
             sides[index].run(operation, count)?;
-            // The first round connects.
+            // The first round establishes the connections.
             if round > 0 {
                 times[index].push(begun.elapsed().as_nanos() as f64 / count as f64);
             }
@@ -251,7 +253,7 @@ fn compare(
     }))
 }
 
-/// Serves as the side that the other process asks for, until it asks for none.
+/// Serves as the side that the other process selects, until it selects none.
 fn serve(provider: &str, domain: &str, atomics: AtomicsBy) -> Result<()> {
     pin(1)?;
     let mut socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
@@ -285,7 +287,7 @@ fn swap_cards(sides: &mut [Box<dyn Side>], socket: &mut UnixStream) -> Result<()
     Ok(())
 }
 
-/// Returns an error if something takes too long.
+/// Returns an error if an operation takes too long.
 fn bounded(begun: Instant) -> Result<()> {
     if begun.elapsed() < BOUND { Ok(()) } else { Err("an operation is not over in time".into()) }
 }

@@ -1,4 +1,4 @@
-//! What is measured: the whole provider, by programs as a user writes them.
+//! The whole provider, as one side of the measurement: programs as users write them.
 
 use crate::{LONG, Operation, Result, Side};
 use core::time::Duration;
@@ -16,13 +16,13 @@ use tofu2_sim::shm::{
     part::{Part, PartPlan},
 };
 
-/// Bytes that a rank can register.
+/// Number of bytes that a rank can register.
 const SEGMENT: usize = 8 << 20;
-/// Where the word stands that ends a turn: behind what peers write and what operations read.
+/// Offset of the word that ends a turn: after the memory that peers write and that operations read.
 const TURN: usize = 2 * LONG;
 const BYTES: usize = TURN + 64;
 
-/// Nobody is lost here.
+/// No rank is lost here.
 #[derive(Debug)]
 struct Alone;
 
@@ -37,9 +37,9 @@ struct Resolved {
     word: RemoteWord<u64>,
     /// By length: 8 B, 1 MiB.
     spans: [RemoteSpan<u64>; 2],
-    /// Operations take it, and give it back.
+    /// Operations take it, and return it.
     own: Option<LocalSpan<u64>>,
-    /// Of the other rank.
+    /// The word of the other rank that ends its turn.
     turn: RemoteWord<u64>,
 }
 
@@ -52,12 +52,12 @@ pub(crate) struct Whole {
     bytes: Vec<u64>,
     other: Option<Resolved>,
     turns: u64,
-    /// Last, so that the endpoint is open until nothing uses it.
+    /// Dropped last, so that the endpoint is open until it is no longer used.
     member: Member,
 }
 
 impl Whole {
-    /// Becomes one of two ranks, each on a node of its own.
+    /// Joins as one of two ranks, each on a node of its own.
     pub(crate) fn open(me: u32, provider: &str, domain: &str, atomics: AtomicsBy) -> Result<Self> {
         let offers = providers(&Wanted::default().provider(provider).domain(domain))?;
         let offer = offers.iter().find(|offer| offer.is_usable()).ok_or("no usable offer")?;
@@ -136,7 +136,7 @@ impl Side for Whole {
         Ok(block_on(self.fabric.put_word(&other.turn, self.turns))?)
     }
 
-    /// Waits, as a program does that has nothing else to do.
+    /// Waits, like a program without other work.
     fn serve(&mut self, _: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
         self.turns += 1;
         let Self { fabric, own_turn, turns, .. } = self;

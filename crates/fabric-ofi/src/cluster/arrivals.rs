@@ -1,8 +1,9 @@
-//! What there is to do for control queues and gates when messages have come or operations are over.
+//! Deferred work of control queues and gates, due after a message has arrived or an operation has
+//! completed.
 //!
-//! To do it may execute commands and gates in turn, whose effects go to other nodes. So nothing of this
-//! is done while the lock of the rank's share is held: it is noted as [`Arrival`]s, and worked on, in
-//! their order and by one thread at a time, when the lock was given back.
+//! This work may in turn execute commands and gates whose effects go to other nodes, so it is never
+//! done while the lock of the rank's state is held. It is queued as [`Arrival`]s, which are
+//! processed in order and by one thread at a time, after the lock has been released.
 
 use super::{
     commands::Bench,
@@ -19,21 +20,21 @@ use std::{
 };
 use tofu2_sim::shm::part::{FarCommand, FarReply};
 
-/// Something to do.
+/// An item of deferred work.
 #[derive(Debug)]
 pub(super) enum Arrival {
     /// A message with a command.
     Command { head: Head, bytes: Vec<u8> },
     /// The bytes of a command were moved, or never will be.
     Moved { moved: Box<Moved>, arrived: bool },
-    /// A command of this rank is over: what its target replied, if it did.
+    /// A command of this rank has completed; `reply` is the answer of its target, if there was one.
     Replied { command: Box<FarCommand>, reply: Option<FarReply> },
-    /// A message with news of a gate.
+    /// A message with updates of a gate.
     Gate { head: Head, news: Vec<u8> },
 }
 
 impl Arrival {
-    /// Returns the rank of another node that wants something done.
+    /// Returns the rank of another node that requested the work.
     fn asker(&self) -> Option<u32> {
         match self {
             Arrival::Command { head, .. } | Arrival::Gate { head, .. } => Some(head.from),
@@ -43,7 +44,7 @@ impl Arrival {
 }
 
 impl Core {
-    /// Notes what there is to do now that a flight has ended.
+    /// Queues the work that is due after a flight has ended.
     pub(super) fn ended(&mut self, flight: Flight) {
         let good = matches!(flight.outcome, Some(Ok(_)));
         match flight.job {
@@ -56,7 +57,7 @@ impl Core {
         }
     }
 
-    /// Drops what lost ranks wanted done and was not begun.
+    /// Drops the work of lost ranks that has not begun.
     pub(super) fn drop_arrivals(&mut self, lost: &BTreeSet<u32>) {
         self.arrivals.retain(|arrival| arrival.asker().is_none_or(|asker| !lost.contains(&asker)));
     }
@@ -71,8 +72,8 @@ impl Net {
         }
     }
 
-    /// Works on all arrivals, unless a thread does. That one looks again after it has given the
-    /// bench back, so none is forgotten.
+    /// Processes all arrivals, unless another thread does. That thread checks again after it has
+    /// released the bench, so no arrival is missed.
     pub(super) fn work_on_arrivals(&self) {
         while let Some(mut bench) = self.bench() {
             let arrivals = core::mem::take(&mut self.lock().core.arrivals);
@@ -94,16 +95,16 @@ impl Net {
         }
     }
 
-    /// Sees to it that nothing that lost ranks wanted done takes effect any more.
+    /// Ensures that no work of lost ranks takes effect any more.
     pub(super) fn forget_arrivals(&self, lost: &[Rank]) {
         let lost: BTreeSet<u32> = lost.iter().map(|rank| rank.number()).collect();
-        // Waits for what is being done at this moment.
+        // Waits for work in progress.
         let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
         self.lock().core.drop_arrivals(&lost);
         bench.forget(&lost);
     }
 
-    /// Answers a message.
+    /// Sends the answer to a message.
     pub(super) fn reply(&self, head: &Head, answer: Answer, bytes: Vec<u8>) {
         self.with(|state| {
             let core = &mut state.core;

@@ -1,8 +1,9 @@
-//! Who looks at the network: the program's own threads while they wait, or the one that serves.
+//! Decides which threads poll the network: those of the program while they wait, or the progress
+//! thread.
 //!
-//! A waiting program finds things soonest if it looks by itself, and what its node's ranks write needs
-//! no look at the network at all. So a wait first watches memory alone, then looks as well, and at last
-//! hands over to the thread that serves, and parks.
+//! A waiting program sees completions soonest if it polls itself, and writes by ranks of its node
+//! need no poll of the network at all. A wait therefore first checks only memory, then also polls
+//! the network, and finally hands over to the progress thread and parks.
 
 use std::{
     sync::{
@@ -12,25 +13,25 @@ use std::{
     thread::Thread,
 };
 
-/// Fruitless polls of a wait before the first look at the network: what comes from the own node is
-/// sooner there.
+/// Fruitless polls of a wait before its first poll of the network: writes of the own node arrive
+/// sooner.
 const OWN_NODE: u32 = 128;
-/// Fruitless polls of a wait before the thread that serves takes over; fewer than before an executor
+/// Fruitless polls of a wait before the progress thread takes over; fewer than before an executor
 /// parks.
 const WAITS: u32 = OWN_NODE + 1000;
-/// Fruitless polls before it takes over, where this rank has something under way that brings what is
-/// polled for.
+/// Fruitless polls before the progress thread takes over, if an operation in flight of this rank
+/// brings the result that is polled for.
 const WANTS: u32 = 4000;
 
-/// What the threads of a rank tell each other about their looks. It is advice, which takes no
-/// ordering: a look too many or too late does no harm.
+/// Hints about network polls, shared by the threads of a rank. They need no memory ordering: an
+/// extra or a late poll does no harm.
 #[derive(Debug, Default)]
 pub(super) struct Attention {
-    /// Looks of the program's threads.
+    /// Number of network polls by the program's threads.
     looks: AtomicU64,
-    /// Their fruitless polls since the last fruitful one.
+    /// Number of their fruitless polls since the last successful one.
     vain: AtomicU32,
-    /// Whether they leave all to the thread that serves.
+    /// Whether they leave polling to the progress thread.
     handed_over: AtomicBool,
     /// Whether they never do.
     never: AtomicBool,
@@ -38,17 +39,17 @@ pub(super) struct Attention {
 }
 
 impl Attention {
-    /// Introduces the thread that serves.
+    /// Sets the progress thread.
     pub(super) fn serve_by(&self, thread: &Thread) {
         let _ = self.server.set(thread.clone());
     }
 
-    /// Notes a poll of a wait that has found nothing in memory. Returns whether to look at the network.
+    /// Counts a poll of a wait that found nothing in memory. Returns whether to poll the network.
     pub(super) fn waits(&self) -> bool {
         self.polls(OWN_NODE, WAITS)
     }
 
-    /// Notes a poll for something that comes from the network. Returns whether to look there.
+    /// Counts a poll for a result that the network brings. Returns whether to poll the network.
     pub(super) fn wants(&self) -> bool {
         self.polls(0, WANTS)
     }
@@ -69,7 +70,7 @@ impl Attention {
         true
     }
 
-    /// Notes that a wait or an operation is over.
+    /// Records that a wait or an operation has completed.
     #[inline]
     pub(super) fn found(&self) {
         if self.vain.load(Relaxed) > 0 {
@@ -77,26 +78,26 @@ impl Attention {
         }
     }
 
-    /// Notes that a thread of the program looks.
+    /// Records that a thread of the program polls the network.
     pub(super) fn attend(&self) {
-        // Several threads may lose counts, which does not matter.
+        // Concurrent updates may lose counts, which does no harm.
         self.looks.store(self.looks.load(Relaxed).wrapping_add(1), Relaxed);
         if self.handed_over.load(Relaxed) {
             self.handed_over.store(false, Relaxed);
         }
     }
 
-    /// Returns a number that grows with each look of the program's threads.
+    /// Returns a number that grows with each network poll of the program's threads.
     pub(super) fn looks(&self) -> u64 {
         self.looks.load(Relaxed)
     }
 
-    /// Returns whether the program's threads look no more.
+    /// Returns whether the program's threads have handed over to the progress thread.
     pub(super) fn is_handed_over(&self) -> bool {
         self.handed_over.load(Relaxed)
     }
 
-    /// Lets the program's threads look, and nobody else, until what it returns is dropped.
+    /// Lets only the program's threads poll the network, until the returned guard is dropped.
     #[cfg(test)]
     pub(super) fn keep(&self) -> Kept<'_> {
         self.never.store(true, Relaxed);
@@ -104,13 +105,13 @@ impl Attention {
         Kept(self)
     }
 
-    /// Returns whether nobody else is to look.
+    /// Returns whether only the program's threads may poll the network.
     pub(super) fn is_kept(&self) -> bool {
         self.never.load(Relaxed)
     }
 }
 
-/// Nobody but the program's threads looks as long as there is this.
+/// While this guard exists, only the program's threads poll the network.
 #[cfg(test)]
 pub(super) struct Kept<'a>(&'a Attention);
 

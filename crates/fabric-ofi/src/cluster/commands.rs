@@ -1,11 +1,12 @@
 //! Commands of control queues between nodes.
 //!
-//! A command is a message to the target's rank, which carries it out in its own memory
-//! ([`Part::obey`](tofu2_sim::shm::part::Part::obey)), and answers. More bytes than a message holds
-//! stay in the poster's heap: the target's rank, which has looked up where they belong, moves them
-//! by `fi_read`, or by `fi_write` for a get, and announces the command when they are there.
+//! A command is a message to the target's rank, which executes it in its own memory
+//! ([`Part::obey`](tofu2_sim::shm::part::Part::obey)) and answers. Bytes that do not fit into a
+//! message stay in the poster's heap: the target's rank, which has resolved their destination,
+//! moves them by `fi_read`, or by `fi_write` for a get, and announces the command when they have
+//! arrived.
 //!
-//! All of it is done as [`super::arrivals`].
+//! All of this is deferred work: see [`super::arrivals`].
 
 use super::{
     arrivals::Arrival,
@@ -23,11 +24,11 @@ use std::{
 };
 use tofu2_sim::shm::part::{Cargo, FarCommand, FarReply, Obeyed};
 
-/// The most bytes that go with a command.
+/// Maximum number of bytes in the message of a command.
 const INLINE: usize = PAYLOAD - FarCommand::BYTES;
 const _: () = assert!(FarReply::BYTES <= FarCommand::BYTES, "a reply holds as many");
 
-/// Commands of other nodes that have begun here, or wait.
+/// Commands of other nodes that are in progress here, or wait.
 #[derive(Debug, Default)]
 pub(super) struct Bench {
     posters: BTreeMap<u32, Poster>,
@@ -36,9 +37,9 @@ pub(super) struct Bench {
 /// The commands of one rank.
 #[derive(Debug, Default)]
 struct Poster {
-    /// Commands whose bytes are being moved.
+    /// Number of commands whose bytes are being moved.
     moving: usize,
-    /// Commands that wait for those, in order.
+    /// Commands that wait for these transfers, in order.
     waiting: VecDeque<Waiting>,
 }
 
@@ -49,7 +50,7 @@ struct Waiting {
     bytes: Vec<u8>,
 }
 
-/// Takes commands from the rank's queues.
+/// Connects the rank's control queues to the network.
 pub(super) fn connect(net: &Arc<Net>) {
     let (carries, works) = (Arc::downgrade(net), Arc::downgrade(net));
     let carry = move |command, cargo| {
@@ -75,7 +76,8 @@ impl Core {
             Cargo::Nothing => {}
             Cargo::Bytes(more) => bytes.extend(more),
             Cargo::Memory(region, at) => {
-                // Again, under the lock: another thread of the program may have dropped it.
+                // Checked again under the lock: another thread of the program may have dropped the
+                // region.
                 if self.is_kept(region).is_err() {
                     let reply = Some(FarReply::stale(command, Rank::new(self.me)));
                     return self.arrivals.push_back(Arrival::Replied { command: Box::new(*command), reply });
@@ -97,7 +99,7 @@ impl Net {
         });
     }
 
-    /// Begins to move the bytes of a command, which are from `at` on in this rank's heap. Returns
+    /// Starts to move the bytes of a command, which are at `at` in this rank's heap. Returns
     /// whether that is possible.
     fn begin_move(&self, moved: Moved, at: u64) -> bool {
         let Moved { command, head, region } = moved;
@@ -106,7 +108,8 @@ impl Net {
         let fits = |at: u64| at.checked_add(len as u64).is_some_and(|end| end <= room);
         self.with(|state| {
             let core = &state.core;
-            // Again, under the lock: another thread of the program may have dropped the region.
+            // Checked again under the lock: another thread of the program may have dropped the
+            // region.
             if core.is_kept(region).is_err() || core.lost.contains(&head.from) || !fits(at) || !fits(there) {
                 return false;
             }
@@ -119,7 +122,7 @@ impl Net {
 }
 
 impl Bench {
-    /// Begins a command that came with this message, or lets it wait.
+    /// Starts the command in this message, or queues it.
     pub(super) fn command(&mut self, net: &Net, head: Head, bytes: &[u8]) {
         match FarCommand::from_bytes(Rank::new(head.from), bytes) {
             Some((command, rest)) if command.target() == net.me => {
@@ -131,7 +134,7 @@ impl Bench {
         }
     }
 
-    /// Ends a command whose bytes were moved, or never will be.
+    /// Completes a command whose bytes were moved, or never will be.
     pub(super) fn moved(&mut self, net: &Net, moved: &Moved, arrived: bool) {
         let reply = net.part.moved(&moved.command, moved.region, arrived);
         net.reply(&moved.head, Answer::Good, reply.to_bytes());
@@ -140,7 +143,7 @@ impl Bench {
         from.begin(net);
     }
 
-    /// Drops commands of lost ranks that wait.
+    /// Drops the waiting commands of lost ranks.
     pub(super) fn forget(&mut self, lost: &BTreeSet<u32>) {
         let gone = self.posters.iter_mut().filter(|(rank, _)| lost.contains(rank));
         gone.for_each(|(_, from)| from.waiting.clear());
@@ -148,7 +151,7 @@ impl Bench {
 }
 
 impl Poster {
-    /// Carries out commands that wait for nothing.
+    /// Executes the commands that need not wait.
     fn begin(&mut self, net: &Net) {
         let errs = net.lock().core.errs(Mistake::OvertakesMoves);
         let waits = |next: &Waiting, moving| next.command.keeps_order() && moving > 0 && !errs;

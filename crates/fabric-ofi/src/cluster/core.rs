@@ -1,6 +1,6 @@
-//! The state of a rank's share in a cluster, and how operations end. How they begin is in
-//! [`super::rma`] and [`super::outbox`], what is done for peers in [`super::serve`]; a loss in
-//! [`super::epoch`].
+//! The state of a rank in a cluster, and the completion of operations. [`super::rma`] and
+//! [`super::outbox`] start operations, [`super::serve`] executes requests of peers, and
+//! [`super::epoch`] handles the loss of ranks.
 
 use super::{
     arrivals::Arrival,
@@ -27,82 +27,84 @@ use std::{
 };
 use tofu2_sim::shm::part::Part;
 
-/// The most operations and requests of this rank under way.
+/// Maximum number of operations and requests of this rank in flight.
 pub(super) const DEEPEST: usize = 512;
 
-/// What the network is doing.
+/// The phase of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Running,
-    /// Nothing new begins: a rank is lost.
+    /// A rank is lost: no new operations start.
     Draining,
-    /// The endpoint could not be opened or failed: nothing begins any more.
+    /// The endpoint could not be opened or has failed: no operations start any more.
     Broken,
 }
 
-/// Everything but the endpoint.
+/// The state of a rank, without its endpoint.
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) me: u32,
     pub(super) part: Part,
-    /// This rank's access to its node.
+    /// This rank's access to its own node.
     pub(super) below: Fabric,
     pub(super) phase: Phase,
-    /// The epoch for which those who bring the news wait until all that was under way is over.
+    /// The epoch whose drain has not been reported to the `Council` yet.
     pub(super) untold: Option<u64>,
     pub(super) flights: Flights,
     pub(super) directory: Directory,
     pub(super) ranks: BTreeMap<u32, FarRank>,
-    /// Puts to all of them together.
+    /// Puts to all ranks together.
     pub(super) puts: Window,
     pub(super) outbox: Outbox,
-    /// Transfers of which a part is over and the next has not begun.
+    /// Transfers of which a part has completed and the next one has not been posted.
     pub(super) halfway: VecDeque<u64>,
     pub(super) outlived: HashMap<u64, Outlived>,
-    /// Ranks that did not get an answer: since when, and why.
+    /// Ranks to which an answer could not be sent: the time and the error of the first failure.
     pub(super) unanswered: BTreeMap<u32, (Instant, FabricError)>,
-    /// Whether something waits for the news of a loss, or for [`Core::grace`].
+    /// Whether an operation or answer waits for the report of a loss, or for [`Core::grace`] to
+    /// pass.
     pub(super) trouble: bool,
     pub(super) looked_at: Instant,
-    /// [`GRACE`], but in tests.
+    /// [`GRACE`], except in tests.
     pub(super) grace: Duration,
-    /// Made on purpose, by tests.
+    /// A fault injected by a test.
     pub(super) mistake: Option<Mistake>,
-    /// What a put to a rank met that nobody was told of.
+    /// The unreported error of puts to a rank.
     pub(super) errors: BTreeMap<u32, FabricError>,
-    /// Notices to a rank that have not been sent, in order; those of one at least.
+    /// Unsent notices by target rank, in order; no entry is empty.
     pub(super) queued: BTreeMap<u32, VecDeque<QueuedNotice>>,
-    /// Notices of a rank that wait for room, in order; those of one at least.
+    /// Received notices that wait for room, by sender and in order; no entry is empty.
     pub(super) held: BTreeMap<u32, VecDeque<HeldNotice>>,
-    /// Those who wait for room, or for puts to be visible.
+    /// Wakers of tasks that wait for room, or for puts to become visible.
     pub(super) waiters: Vec<Waker>,
-    /// Those to be woken when the lock is given back.
+    /// Wakers to wake after the lock is released.
     pub(super) woken: Vec<Waker>,
-    /// Those to be dropped then: whose they are may be dropped with them, and use the lock.
+    /// Wakers to drop after the lock is released: dropping one may drop its task, which may use the
+    /// lock.
     pub(super) shed: Vec<Waker>,
-    /// Lost ranks, told or about to be.
+    /// Lost ranks, including those whose loss has not been reported yet.
     pub(super) lost: BTreeSet<u32>,
-    /// Requests to end the use of regions in which something is under way.
+    /// Revoke requests for regions in which operations are still in flight.
     pub(super) revoking: Vec<Head>,
-    /// Our own door: messages for another one are dropped.
+    /// The door of this rank's endpoint: messages for another door are dropped.
     pub(super) door: u64,
-    /// What there is to do for control queues and gates.
+    /// Deferred work of control queues and gates.
     pub(super) arrivals: VecDeque<Arrival>,
     pub(super) counters: Counters,
-    /// What is waited for, if libfabric's atomics work on words.
+    /// The words that are waited for, with `AtomicsBy::Nic`.
     watched: Option<Arc<Watched>>,
-    /// The number of the share, which regions that it looks up carry.
+    /// The id of the rank's `Net`, which is stored in the regions that it looks up.
     pub(super) net: u64,
 }
 
-/// A rank's share.
+/// The state of a rank.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) link: Option<Link>,
     pub(super) core: Core,
 }
 
-/// What libfabric says, as an error of the contract.
+/// Converts an error of libfabric to an error of the contract.
 pub(super) fn network(error: &OfiError) -> FabricError {
     let errno = match error {
         OfiError::Call { code, .. } => *code,
@@ -111,7 +113,7 @@ pub(super) fn network(error: &OfiError) -> FabricError {
     FabricError::System { call: &"libfabric", errno }
 }
 
-/// What is under way, for people.
+/// Describes the operations in flight, for debug output.
 impl fmt::Display for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}, {} messages wait", self.phase, self.unsent())?;
@@ -160,25 +162,26 @@ impl Core {
         }
     }
 
-    /// Adds a waker to those of who waits for room or puts.
+    /// Adds a waker to those that wait for room or puts.
     pub(super) fn wait(&mut self, waker: &Waker) {
         if !self.waiters.iter().any(|waiter| waiter.will_wake(waker)) {
             self.waiters.push(waker.clone());
         }
     }
 
-    /// Numbers another put to a rank, and among all.
+    /// Assigns a put its number among the puts to `rank`, and its number among all puts.
     pub(super) fn count_put(&mut self, rank: u32) -> (u64, u64) {
         (self.far(rank).puts.begin(), self.puts.begin())
     }
 
-    /// Notes that a put is visible, or never will be.
+    /// Records that a put is visible, or never will be.
     pub(super) fn end_put(&mut self, rank: u32, (number, among_all): (u64, u64)) {
         self.far(rank).puts.end(number);
         self.puts.end(among_all);
     }
 
-    /// Returns whether a put is not visible, or has failed and nobody was told.
+    /// Returns whether a put is not visible yet, or has failed with an error that is not reported
+    /// yet.
     pub(super) fn owes(&self) -> bool {
         !self.errors.is_empty() || !self.puts.is_past(self.puts.next())
     }
@@ -187,12 +190,12 @@ impl Core {
         self.ranks.entry(rank).or_default()
     }
 
-    /// Returns whether a test wants this mistake.
+    /// Returns whether a test injects this fault.
     pub(super) fn errs(&self, mistake: Mistake) -> bool {
         self.mistake == Some(mistake)
     }
 
-    /// Ends an operation or request.
+    /// Completes an operation or request.
     pub(super) fn end(&mut self, id: u64, outcome: Result<u64>) {
         let failed = outcome.as_ref().err().cloned();
         let Some(flight) = self.flights.end(id, outcome) else { return };
@@ -224,7 +227,7 @@ impl Core {
         self.woken.append(&mut self.waiters);
     }
 
-    /// Lets the notices go on behind one that will not be answered.
+    /// Lets the notices behind one that will not be answered proceed.
     fn give_up_notice(&mut self, rank: u32, id: u64) {
         let far = self.far(rank);
         far.notices = far.notices.saturating_sub(1);
@@ -236,7 +239,7 @@ impl Core {
 }
 
 impl State {
-    /// Lets the endpoint work, and does what its events ask for. Returns how many there were.
+    /// Makes progress on the endpoint and handles its events. Returns the number of events.
     pub(super) fn progress(&mut self) -> usize {
         let State { link: Some(link), core } = self else { return 0 };
         let worked = link.endpoint.progress(&mut |event| match event {
@@ -245,7 +248,7 @@ impl State {
             Event::Data(told) => written::wake(&core.part, told),
             Event::Fault(_) => {}
         });
-        // An atomic of a peer tells nothing.
+        // An atomic of a peer produces no event.
         if core.watched.as_ref().is_some_and(|watched| watched.has_news(&core.below)) {
             core.part.wake();
         }
@@ -262,13 +265,13 @@ impl State {
 }
 
 impl Core {
-    /// Queues a notice to a rank behind those that have not been sent.
+    /// Queues a notice to a rank behind the unsent ones.
     pub(super) fn queue(&mut self, rank: u32, notice: QueuedNotice) {
         self.far(rank).notices += 1;
         self.queued.entry(rank).or_default().push_back(notice);
     }
 
-    /// Sends the notices to a rank that wait for nothing.
+    /// Sends the notices to a rank, up to the first one that is not ready.
     pub(super) fn send_notices(&mut self, rank: u32) {
         let Some(mut queued) = self.queued.remove(&rank) else { return };
         while let Some(front) = queued.pop_front() {
@@ -291,13 +294,13 @@ impl Core {
         if self.phase == Phase::Broken { Err(failed) } else { Ok(()) }
     }
 
-    /// Ends everything: the endpoint is of no use any more.
+    /// Fails all operations in flight: the endpoint is no longer usable.
     pub(super) fn give_up(&mut self, error: &FabricError) {
         self.phase = Phase::Broken;
         for id in self.flights.those(|_| true) {
             self.end(id, Err(error.clone()));
         }
-        // Who waits for a gate looks.
+        // Waits for gates check the state again.
         self.part.wake();
     }
 }

@@ -1,14 +1,14 @@
-//! Counts of what was done by which means.
+//! Numbers of operations by kind.
 
-/// What was done by which means, for those who want to know.
+/// Numbers of operations by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Puts of libfabric.
+    /// Libfabric puts.
     pub writes: u64,
-    /// Gets of libfabric.
+    /// Libfabric gets.
     pub reads: u64,
-    /// Loads, stores and atomics of libfabric.
+    /// Libfabric loads, stores and atomics of words.
     pub atomics: u64,
     /// Messages sent.
     pub messages: u64,

@@ -1,9 +1,10 @@
-//! Regions of other nodes that this rank has looked up, and ranks of other nodes that have looked up
-//! regions of this one.
+//! Regions of other nodes that this rank has looked up, and the ranks of other nodes that have
+//! looked up regions of this rank.
 //!
-//! A region is looked up once and then kept, with the rank that owns it knowing so. Before the owner
-//! gives the memory to anybody else, it revokes: whoever has looked it up uses it no more, waits for
-//! what is under way in it, and answers. So no key is ever used after its region.
+//! A region is looked up once and then cached; its owner records the ranks that cache it. Before
+//! the owner reuses the memory, it revokes the region: each of these ranks stops using it, waits
+//! for its own operations in flight in the region, and answers. No key is therefore used after its
+//! region has been dropped.
 
 use rdma_fabric::{RegionKey, provider::Anchor};
 use std::{
@@ -18,18 +19,18 @@ use std::{
 };
 use tofu2_sim::shm::part::Lock;
 
-/// A region of a rank of another node.
+/// A region of a rank on another node.
 #[derive(Debug)]
 pub(super) struct FarRegion {
-    /// The share that has looked it up.
+    /// The id of the `Net` that looked it up.
     pub(super) net: u64,
     pub(super) rank: u32,
     pub(super) key: RegionKey,
-    /// Offset of its first byte in the rank's heap.
+    /// Offset of its first byte in the heap of its rank.
     pub(super) at: u64,
     pub(super) len: u64,
     pub(super) lock: Lock,
-    /// Set when its owner has revoked it.
+    /// Set once its owner has revoked it.
     revoked: AtomicBool,
 }
 
@@ -44,28 +45,28 @@ impl FarRegion {
     }
 }
 
-/// Both directions.
+/// Lookups in both directions.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
-    /// What was looked up, by owner and place in its table.
+    /// Regions that were looked up, by owner and index in the owner's table.
     known: HashMap<(u32, u32), (Arc<FarRegion>, Anchor)>,
-    /// Who has looked up a region of this rank.
+    /// The ranks that have looked up each region of this rank.
     holders: HashMap<RegionKey, BTreeSet<u32>>,
     /// Regions of this rank that are being dropped.
     closing: BTreeSet<u64>,
-    /// Operations under way by libfabric in regions of others.
+    /// Number of libfabric operations in flight in each region of another rank.
     inside: HashMap<(u32, RegionKey), usize>,
-    /// Operations under way by libfabric from or into regions of this rank.
+    /// Number of libfabric operations in flight from or into each region of this rank.
     own: HashMap<RegionKey, usize>,
 }
 
 impl Directory {
-    /// Returns a region that was looked up and not revoked.
+    /// Returns a region that was looked up and has not been revoked.
     pub(super) fn find(&self, rank: u32, key: RegionKey) -> Option<(Arc<FarRegion>, Anchor)> {
         self.known.get(&(rank, key.index)).filter(|(region, _)| region.key == key && !region.is_revoked()).cloned()
     }
 
-    /// Keeps what was looked up, unless it is kept already.
+    /// Stores a region that was looked up, unless it is stored already.
     pub(super) fn keep(&mut self, region: FarRegion) {
         if self.find(region.rank, region.key).is_none() {
             let at = (region.rank, region.key.index);
@@ -74,7 +75,7 @@ impl Directory {
         }
     }
 
-    /// Ends the use of a region of `rank`. Returns whether nothing is under way in it.
+    /// Ends the use of a region of `rank`. Returns whether no operation is in flight in it.
     pub(super) fn revoke(&mut self, rank: u32, key: RegionKey) -> bool {
         if let Some((region, _)) = self.known.get(&(rank, key.index)).filter(|(region, _)| region.key == key) {
             // Release: pairs with the acquire in `is_revoked`.
@@ -84,30 +85,32 @@ impl Directory {
         !self.inside.contains_key(&(rank, key))
     }
 
-    /// Notes that an operation by libfabric begins.
+    /// Records the start of a libfabric operation.
     pub(super) fn enter(&mut self, far: &FarRegion, own: Option<RegionKey>) {
         *self.inside.entry((far.rank, far.key)).or_default() += 1;
         own.into_iter().for_each(|own| self.enter_own(own));
     }
 
-    /// Notes that a region of this rank is about to be used by libfabric, from here or from another
-    /// node.
+    /// Records the start of a libfabric access to a region of this rank, by this rank or from
+    /// another node.
     pub(super) fn enter_own(&mut self, own: RegionKey) {
         *self.own.entry(own).or_default() += 1;
     }
 
-    /// Notes that this is over.
+    /// Records the end of such an access.
     pub(super) fn leave_own(&mut self, own: RegionKey) {
         count_down(&mut self.own, own);
     }
 
-    /// Notes that it is over. Returns whether it was the last in the region of the other rank.
+    /// Records the end of an operation. Returns whether it was the last one in the region of the
+    /// other rank.
     pub(super) fn leave(&mut self, far: &FarRegion, own: Option<RegionKey>) -> bool {
         own.into_iter().for_each(|own| self.leave_own(own));
         count_down(&mut self.inside, (far.rank, far.key))
     }
 
-    /// Notes that `rank` has looked up a region of this rank; false if it is being dropped.
+    /// Records that `rank` has looked up a region of this rank; returns `false` if it is being
+    /// dropped.
     pub(super) fn hold(&mut self, rank: u32, key: RegionKey) -> bool {
         if self.is_closing(key) {
             return false;
@@ -116,7 +119,7 @@ impl Directory {
         true
     }
 
-    /// Begins to drop a region of this rank. Returns who has looked it up.
+    /// Starts to drop a region of this rank. Returns the ranks that have looked it up.
     pub(super) fn close(&mut self, key: RegionKey) -> BTreeSet<u32> {
         self.closing.insert(key.to_bits());
         self.holders.remove(&key).unwrap_or_default()
@@ -127,17 +130,17 @@ impl Directory {
         self.closing.contains(&key.to_bits())
     }
 
-    /// Notes that a region of this rank is no longer registered.
+    /// Records that a region of this rank is no longer registered.
     pub(super) fn closed(&mut self, key: RegionKey) {
         self.closing.remove(&key.to_bits());
     }
 
-    /// Returns whether an operation by libfabric is under way from or into a region of this rank.
+    /// Returns whether a libfabric operation is in flight from or into a region of this rank.
     pub(super) fn is_used(&self, key: RegionKey) -> bool {
         self.own.contains_key(&key)
     }
 
-    /// Forgets ranks that are lost.
+    /// Removes lost ranks.
     pub(super) fn forget(&mut self, lost: &BTreeSet<u32>) {
         self.known.retain(|(rank, _), _| !lost.contains(rank));
         self.holders.values_mut().for_each(|holders| holders.retain(|rank| !lost.contains(rank)));
@@ -145,7 +148,7 @@ impl Directory {
     }
 }
 
-/// Takes one off a count that is not kept at 0; returns whether it was the last.
+/// Decrements a count, which is removed at 0; returns whether none is left.
 fn count_down<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: K) -> bool {
     let Some(count) = counts.get_mut(&key) else { return true };
     *count -= 1;

@@ -1,11 +1,16 @@
-//! What happens when a rank is lost.
+//! Rank failure: the three-phase reconfiguration of a job after a loss.
 //!
-//! Bytes of a killed rank can wait in sockets, and silence proves nothing. So before anybody is told
-//! of the loss, nothing new begins, and what is under way among the living comes to its end
-//! ([`Member::drain`](super::Member::drain)). Then each closes its endpoint, which lands nothing any
-//! more, and opens another one, with its memory registered under a key that the lost rank never knew
-//! ([`Member::reopen`](super::Member::reopen)). When all have, the loss is told, and operations go on
-//! ([`Member::resume`](super::Member::resume)).
+//! A killed rank may have bytes buffered in sockets, and the absence of traffic does not show that
+//! its writes have stopped. The surviving ranks therefore reconfigure before any of them reports
+//! the loss:
+//!
+//! 1. **Drain** ([`Member::drain`](super::Member::drain)): no new operations start, and the
+//!    operations between surviving ranks complete.
+//! 2. **Reopen** ([`Member::reopen`](super::Member::reopen)): each surviving rank closes its
+//!    endpoint, after which no buffered write takes effect, and opens a new one, with its memory
+//!    registered under a key that the lost rank never knew.
+//! 3. **Resume** ([`Member::resume`](super::Member::resume)): once all surviving ranks have
+//!    reopened, the loss is reported, and operations continue.
 
 use super::{
     core::{Core, Phase, network},
@@ -17,12 +22,14 @@ use crate::OfiError;
 use rdma_fabric::{FabricError, Rank};
 
 impl Core {
-    /// Returns the epoch for which all that was under way is over, once.
+    /// Returns the epoch once all operations between surviving ranks have completed; returns `None`
+    /// on later calls.
     pub(super) fn has_drained(&mut self) -> Option<u64> {
         let epoch = self.untold?;
         let lost = &self.lost;
         let is_over = || self.has_sent_all() && self.flights.those(|flight| !lost.contains(&flight.rank)).is_empty();
-        // A rank whose endpoint has failed has nothing under way, and delays nobody.
+        // A rank with a failed endpoint has no operations in flight, so it does not delay the
+        // drain.
         if self.phase != Phase::Broken && !self.errs(Mistake::DrainedAtOnce) && !is_over() {
             return None;
         }
@@ -38,8 +45,8 @@ impl Core {
         self.drop_arrivals(&lost);
     }
 
-    /// Ends what was under way with lost ranks. What came of them before counts: notices that wait
-    /// for room stay.
+    /// Fails all operations to lost ranks. Notices already received from them are kept, including
+    /// those that wait for room.
     fn end_with_lost(&mut self) {
         let lost = self.lost.clone();
         for rank in &lost {
@@ -55,7 +62,7 @@ impl Core {
 }
 
 impl Net {
-    /// Lets nothing new begin, because these ranks are lost.
+    /// Stops new operations, because these ranks are lost.
     pub(super) fn drain(&self, epoch: u64, lost: &[Rank]) {
         self.with(|state| {
             state.core.lose(lost);
@@ -66,7 +73,7 @@ impl Net {
         });
     }
 
-    /// Closes the endpoint and opens another one; returns what to tell the others of it.
+    /// Closes the endpoint and opens a new one; returns its contact data for the other ranks.
     pub(super) fn reopen(&self) -> crate::Result<Vec<u8>> {
         self.with(|state| {
             state.link = None;
@@ -86,7 +93,7 @@ impl Net {
         })
     }
 
-    /// Learns how to reach the others: of each rank what it told, or nothing if it is lost.
+    /// Sets the contact data of the other ranks: one entry per rank, `None` if the rank is lost.
     pub(super) fn meet(&self, contacts: &[Option<Vec<u8>>]) -> crate::Result<()> {
         let read = |(rank, contact): (usize, &Option<Vec<u8>>)| {
             let reached = |rank| self.is_far(rank) || self.watched.is_some() && rank == self.me;
@@ -110,7 +117,7 @@ impl Net {
         })
     }
 
-    /// Tells the loss of ranks on this node and to whoever waits for them, and lets operations begin
+    /// Reports the loss of ranks to this node and to pending waits, and lets operations start
     /// again.
     pub(super) fn resume(&self, lost: &[Rank]) {
         self.forget_arrivals(lost);
@@ -129,8 +136,8 @@ impl Net {
         self.part.wake();
     }
 
-    /// Tells the loss of ranks that have said it of themselves, when nothing of theirs was under way:
-    /// the endpoint stays open, and an epoch under way goes on.
+    /// Reports the loss of ranks that announced it themselves and had no operations in flight: the
+    /// endpoint stays open, and an epoch in progress continues.
     pub(super) fn lost(&self, lost: &[Rank]) {
         self.forget_arrivals(lost);
         self.part.lost(lost, false);
@@ -141,7 +148,7 @@ impl Net {
         self.part.wake();
     }
 
-    /// Wakes whoever waits, since something has become of a rank.
+    /// Wakes all waits, because the status of a rank has changed.
     pub(super) fn rouse(&self) {
         self.with(|state| {
             let core = &mut state.core;

@@ -1,22 +1,22 @@
-//! What is kept of a rank of another node with which something is or was under way.
+//! The state of communication with a rank of another node.
 
 use rdma_fabric::RegionKey;
 use std::collections::VecDeque;
 
-/// The most notices to one rank that have not entered its notice queue yet.
+/// Maximum number of notices to one rank that have not entered its notice queue yet.
 pub(super) const NOTICES: u64 = 1024;
 
-/// Which of the puts to a rank are visible. Puts are numbered from 0.
+/// The visibility of the puts to a rank, which are numbered from 0.
 #[derive(Debug, Default)]
 pub(super) struct Window {
-    /// All below are visible.
+    /// All puts below this number are visible.
     base: u64,
-    /// Whether those from there on are.
+    /// Whether each put from `base` on is visible.
     visible: VecDeque<bool>,
 }
 
 impl Window {
-    /// Numbers another put.
+    /// Assigns a number to a put.
     pub(super) fn begin(&mut self) -> u64 {
         self.visible.push_back(false);
         self.next() - 1
@@ -27,7 +27,7 @@ impl Window {
         self.base + self.visible.len() as u64
     }
 
-    /// Notes that a put is visible, or never will be.
+    /// Records that a put is visible, or never will be.
     pub(super) fn end(&mut self, put: u64) {
         let at = put.checked_sub(self.base).and_then(|at| usize::try_from(at).ok());
         if let Some(visible) = at.and_then(|at| self.visible.get_mut(at)) {
@@ -45,11 +45,11 @@ impl Window {
     }
 }
 
-/// A message with a notice that waits for those before it.
+/// A message with a notice that waits for the ones before it.
 #[derive(Debug)]
 pub(super) struct QueuedNotice {
     pub(super) id: u64,
-    /// Whether the bytes of its put are there, or come with it.
+    /// Whether the bytes of its put have arrived, or are in the message.
     pub(super) ready: bool,
     pub(super) head: super::message::Head,
     pub(super) bytes: Vec<u8>,
@@ -63,11 +63,12 @@ pub(super) struct HeldNotice {
     pub(super) end: u64,
 }
 
-/// One rank of another node. What is there seldom is not here, since there is one of each rank.
+/// A rank of another node. State that is rarely present is stored elsewhere, because every rank has
+/// one of these.
 #[derive(Debug, Default)]
 pub(super) struct FarRank {
     pub(super) puts: Window,
-    /// Notices to it that have not entered its notice queue.
+    /// Number of notices to it that have not entered its notice queue.
     pub(super) notices: u64,
 }
 

@@ -1,43 +1,45 @@
-//! Operations and requests of this rank that are under way.
+//! Operations and requests of this rank that are in flight.
 
 use super::{directory::FarRegion, message::Head, rest::Rest};
 use rdma_fabric::{FabricError, RegionKey, Result, provider::Place};
 use std::{sync::Arc, task::Waker, time::Instant};
 use tofu2_sim::shm::part::FarCommand;
 
-/// What is under way.
+/// The kind of an operation or request.
 #[derive(Debug)]
 pub(super) enum Job {
-    /// A put of libfabric.
+    /// A libfabric put.
     Put,
-    /// A put of libfabric whose notice follows it.
+    /// A libfabric put that is followed by its notice.
     PutThenNotice,
-    /// A get of libfabric, whose bytes the flight keeps.
+    /// A libfabric get into the flight's own buffer.
     Get,
-    /// A get of libfabric into this rank's own memory.
+    /// A libfabric get into this rank's own memory.
     GetInto(Place),
-    /// A message that asks for something.
+    /// A request by message.
     Ask,
-    /// A message with news of a gate, which asks for those of another, which the flight keeps.
+    /// A message with updates of a gate that requests those of another gate. The flight stores the
+    /// answer.
     Gate,
-    /// A message that asks where this region is, which is kept as soon as the answer is here: the next
-    /// message may revoke it.
+    /// A message that looks up this region. The result is stored as soon as the answer arrives,
+    /// because the next message may revoke the region.
     Locate(RegionKey),
-    /// A message that asks for a word, which goes into this rank's own memory.
+    /// A message that requests a word, which is stored in this rank's own memory.
     WordInto(Place),
-    /// An atomic of libfabric, or a word's load or store. What it brings goes into this rank's own
-    /// memory, if there is a place.
+    /// A libfabric atomic, or the load or store of a word. Its result is stored in this rank's own
+    /// memory if there is a place.
     Word(Option<Place>),
-    /// A message with a notice, for which there is room at the target as long as it is not over, and
-    /// longer if it is held there.
+    /// A message with a notice. It occupies room at the target until it completes, and longer if
+    /// the target holds it back.
     Notice,
     /// A message with a command of a control queue.
     Command(Box<FarCommand>),
-    /// Bytes of a command of another rank's queue, moved by libfabric.
+    /// A libfabric transfer of the bytes of a command that another rank posted.
     Move(Box<Moved>),
 }
 
-/// Whose command's bytes are moved, and from or to which region of this rank.
+/// A command whose bytes are being moved, and the region of this rank that they are moved to or
+/// from.
 #[derive(Clone, Debug)]
 pub(super) struct Moved {
     pub(super) command: FarCommand,
@@ -51,24 +53,25 @@ pub(super) struct Moved {
 pub(super) struct Flight {
     pub(super) rank: u32,
     pub(super) job: Job,
-    /// How it ended.
+    /// The outcome; `None` while in flight.
     pub(super) outcome: Option<Result<u64>>,
-    /// What it has brought.
+    /// The bytes that it fetched.
     pub(super) bytes: Vec<u8>,
     pub(super) waker: Option<Waker>,
-    /// Whether somebody will ask for the outcome; otherwise it is forgotten when it is over.
+    /// Whether the outcome will be requested; otherwise the flight is removed when it completes.
     pub(super) wanted: bool,
-    /// Its numbers among the puts to the rank and among all puts, if it is one.
+    /// For a put: its number among the puts to its rank, and its number among all puts.
     pub(super) put: Option<(u64, u64)>,
-    /// The region that it uses by libfabric.
+    /// The remote region that libfabric accesses.
     pub(super) far: Option<Arc<FarRegion>>,
-    /// The own region that it uses by libfabric.
+    /// The own region that libfabric accesses.
     pub(super) own: Option<RegionKey>,
-    /// What it has still to move.
+    /// The part of the transfer that has not been posted.
     pub(super) rest: Option<Rest>,
-    /// Whether the network has it, and may use memory.
+    /// Whether it is posted to the network, which may then access memory.
     pub(super) posted: bool,
-    /// When the network refused it. The reason may be that its target is lost, which is told later.
+    /// When and why the network refused it. The cause may be the loss of its target, which is
+    /// reported later.
     pub(super) refused: Option<(Instant, FabricError)>,
 }
 
@@ -91,29 +94,29 @@ impl Flight {
     }
 }
 
-/// Slots that are kept though none is used.
+/// Number of slots that stay allocated even if all are free.
 const KEPT: usize = 16;
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// The number of its flight.
+    /// The number of the flight that last used it.
     number: u32,
     flight: Option<Flight>,
 }
 
-/// All that is under way, or over and still wanted.
+/// All flights that are in progress, or have completed with an outcome that is still wanted.
 #[derive(Debug, Default)]
 pub(super) struct Flights {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Counts the flights, so that a slot that is made anew gives no id again.
+    /// Number of flights so far, which makes ids unique even if the slots are reallocated.
     number: u32,
-    /// Flights without an outcome.
+    /// Number of flights without an outcome.
     under_way: usize,
 }
 
 impl Flights {
-    /// Returns how many are not over.
+    /// Returns the number of flights in progress.
     pub(super) fn under_way(&self) -> usize {
         self.under_way
     }
@@ -140,12 +143,12 @@ impl Flights {
         self.slot(id)?.1.flight.as_mut()
     }
 
-    /// Returns whether a flight is over, or there is none.
+    /// Returns whether a flight has completed or does not exist.
     pub(super) fn is_over(&mut self, id: u64) -> bool {
         self.get(id).is_none_or(|flight| flight.outcome.is_some())
     }
 
-    /// Notes an outcome. Returns the flight, which was under way.
+    /// Stores the outcome of a flight in progress, and returns the flight.
     pub(super) fn end(&mut self, id: u64, outcome: Result<u64>) -> Option<&mut Flight> {
         let under_way = self.get(id).is_some_and(|flight| flight.outcome.is_none());
         self.under_way -= usize::from(under_way);
@@ -161,18 +164,18 @@ impl Flights {
         self.free.push(index);
         self.under_way -= usize::from(flight.outcome.is_none());
         if self.slots.len() > KEPT && self.free.len() == self.slots.len() {
-            // Words to all ranks need many at a time, and come seldom.
+            // Only operations on words of all ranks need many slots at once, and they are rare.
             (self.slots, self.free) = (Vec::new(), Vec::new());
         }
         Some(flight)
     }
 
-    /// Returns all that are not over.
+    /// Returns all flights in progress.
     pub(super) fn all(&self) -> impl Iterator<Item = &Flight> {
         self.slots.iter().filter_map(|slot| slot.flight.as_ref()).filter(|flight| flight.outcome.is_none())
     }
 
-    /// Returns the ids of flights under way that `which` picks.
+    /// Returns the ids of the flights in progress that `which` selects.
     pub(super) fn those(&self, which: impl Fn(&Flight) -> bool) -> Vec<u64> {
         let id = |(index, slot): (usize, &Slot)| {
             let flight = slot.flight.as_ref().filter(|flight| flight.outcome.is_none())?;

@@ -1,8 +1,10 @@
-//! Gates whose wires lead to other nodes: their news as messages, and the barrier unit of a fabric.
+//! Gates whose wires lead to other nodes: their updates as messages, and the barrier unit of a
+//! fabric.
 //!
-//! Ranks of a gate's node execute it, and tell what becomes of it to the ranks whose gates it is wired
-//! to ([`Part::on_gates`](tofu2_sim::shm::part::Part::on_gates)). What news complete is executed by
-//! whoever has received them, and told in turn. So news are worked on as [`super::arrivals`] are.
+//! The ranks of a gate's node execute it, and send its updates to the ranks whose gates it is wired
+//! to ([`Part::on_gates`](tofu2_sim::shm::part::Part::on_gates)). A rank that receives updates
+//! executes the gates that they complete, and sends their updates in turn. Processing updates is
+//! therefore deferred work: see [`super::arrivals`].
 
 use super::{
     flight::{Flight, Job},
@@ -21,7 +23,7 @@ use tofu2_sim::shm::part::Part;
 
 const _: () = assert!(Part::GATE_BYTES <= super::link::PAYLOAD, "news fit into a message");
 
-/// In the head of news: their sender waits for those of the gate that they are for.
+/// `detail` of updates whose sender waits for those of the receiving gate.
 const ASKS: u8 = 1;
 
 impl Net {
@@ -29,7 +31,7 @@ impl Net {
         Head::ask(Kind::Gate, self.me.number(), RegionKey::from_bits(0))
     }
 
-    /// Hears news of a gate; returns what to answer.
+    /// Processes updates of a gate; returns the answer.
     pub(super) fn hear_gate(&self, head: &Head, news: &[u8]) -> Vec<u8> {
         if head.detail == ASKS {
             return self.part.gate_set(news);
@@ -38,7 +40,7 @@ impl Net {
         Vec::new()
     }
 
-    /// Sends news of a gate.
+    /// Sends updates of a gate.
     pub(super) fn tell_gate(&self, to: Rank, news: Vec<u8>) {
         self.with(|state| {
             state.core.tell(to.number(), self.gate_head(), news);
@@ -46,8 +48,8 @@ impl Net {
         });
     }
 
-    /// Sends news of gates that this rank is setting, and waits until they were worked off, and the
-    /// answers too. Lost ranks need none.
+    /// Sends updates of gates that this rank is setting, and waits until they and their answers
+    /// have been processed. Lost ranks are skipped.
     ///
     /// # Errors
     /// [`FabricError::Aborted`], [`FabricError::System`].
@@ -83,7 +85,7 @@ fn none_if_lost<T>(outcome: Result<T>) -> Result<Option<T>> {
 }
 
 impl Cluster {
-    /// Returns the unit of the own node, which executes all gates of its ranks.
+    /// Returns the barrier unit of the own node, which executes all gates of its ranks.
     fn unit(&self) -> Result<&dyn BarrierUnit> {
         self.below.provider().gates().ok_or(FabricError::Unsupported { feature: &"a barrier unit" })
     }
@@ -95,7 +97,7 @@ impl BarrierUnit for Cluster {
     }
 
     fn take(&self, relays: usize) -> Result<Vec<GateId>> {
-        // What destinations elsewhere have read makes room.
+        // Values that destinations on other nodes have read make room.
         self.net.look();
         self.unit()?.take(relays)
     }
@@ -123,7 +125,7 @@ impl BarrierUnit for Cluster {
         if let Some(completed) = self.net.find(over)? {
             return Ok(completed);
         }
-        // Nobody would hear what this rank's gates do.
+        // A broken network can't send the updates of this rank's gates.
         self.net.lock().core.is_whole().map(|()| Progress::NotCompleted)
     }
 

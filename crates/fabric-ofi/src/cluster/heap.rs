@@ -1,8 +1,8 @@
 //! The heap of a rank's segment as memory of libfabric.
 //!
-//! A [`Heap`] is mapped as long as its `keep` lives, and everybody accesses it by atomics or
-//! `rdma_fabric::access` alone, since ranks of the node write it at any time. That is all that
-//! [`Domain::region_over`] asks for.
+//! A [`Heap`] is mapped as long as its `keep` lives. It is accessed only by atomics or
+//! `rdma_fabric::access`, because ranks of the node write it at any time. [`Domain::region_over`]
+//! requires nothing else.
 #![allow(unsafe_code)]
 
 use crate::{Domain, Region, Result};

@@ -1,15 +1,15 @@
-//! The endpoint of this rank and what it knows of its peers': opened anew after each loss.
+//! The endpoint of this rank, and the contact data of its peers: reopened after each loss.
 
 use super::{heap, message::Head, wait::random};
 use crate::{Domain, Endpoint, EndpointOptions, Peer, Region, RemoteKey, Result};
 use tofu2_sim::shm::part::Heap;
 
-/// The longest message, head included.
+/// The longest message in bytes, including its head.
 pub(super) const MESSAGE: usize = 4096;
-/// The most bytes that go with a message.
+/// Maximum number of bytes after the head of a message.
 pub(super) const PAYLOAD: usize = MESSAGE - Head::BYTES;
 
-/// What a rank tells all others of its endpoint.
+/// The contact data of a rank's endpoint, which all other ranks receive.
 #[derive(Debug)]
 pub(super) struct Contact {
     whom: Whom,
@@ -20,7 +20,7 @@ pub(super) struct Contact {
 /// A rank's endpoint.
 #[derive(Debug)]
 enum Whom {
-    /// Its name, until it is needed.
+    /// Its name, until it is first used.
     Named(Box<[u8]>),
     Peer(Peer),
 }
@@ -36,21 +36,21 @@ impl Contact {
 
 /// An endpoint with this rank's heap registered.
 ///
-/// Dropped as a whole: what peers send to it later lands nowhere.
+/// It is dropped as a whole: anything that peers send to it later has no effect.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) endpoint: Endpoint,
     pub(super) heap: Region,
     pub(super) door: u64,
-    /// The most bytes that are put or got at a time: a multiple of 8, so that no word is in two parts.
+    /// Maximum number of bytes per put or get: a multiple of 8, so that no word is split.
     pub(super) longest: usize,
-    /// Of each rank; `None` if it is of this node, or lost, but this rank itself if its atomics go
-    /// through the network too. Nothing until they are known.
+    /// The contact data of each rank; `None` if the rank is on this node or lost. This rank itself
+    /// has contact data if its atomics go through the network. Unset until [`Link::meet`].
     contacts: Option<Vec<Option<Contact>>>,
 }
 
 impl Link {
-    /// Opens an endpoint, and registers the heap under a key that nobody knows yet.
+    /// Opens an endpoint, and registers the heap under a key that no other rank knows yet.
     pub(super) fn open(domain: &Domain, heap: &Heap) -> Result<Self> {
         let heap = heap::register(domain, heap)?;
         let options = EndpointOptions { depth: 1024, receives: 256, message_bytes: MESSAGE, wait: true };
@@ -60,22 +60,23 @@ impl Link {
         Ok(Link { endpoint, heap, door, longest, contacts: None })
     }
 
-    /// Returns what to tell the others: bytes of a [`Contact`].
+    /// Returns the contact data for the other ranks: bytes of a [`Contact`].
     pub(super) fn contact(&self) -> Vec<u8> {
         [&self.door.to_le_bytes()[..], &self.heap.key().to_bytes(), &self.endpoint.name()].concat()
     }
 
-    /// Learns of the others.
+    /// Sets the contact data of the other ranks.
     pub(super) fn meet(&mut self, contacts: Vec<Option<Contact>>) {
         self.contacts = Some(contacts);
     }
 
-    /// Returns whether it knows the others.
+    /// Returns whether the contact data of the other ranks is known.
     pub(super) fn has_met(&self) -> bool {
         self.contacts.is_some()
     }
 
-    /// Returns a rank's peer, the key of its heap, and its door; `None` if it has none.
+    /// Returns a rank's peer, the key of its heap, and its door; `None` if there is no contact
+    /// data.
     pub(super) fn reach(&mut self, rank: u32) -> Result<Option<(Peer, RemoteKey, u64)>> {
         let Some(Some(contact)) = self.contacts.as_mut().and_then(|all| all.get_mut(rank as usize)) else {
             return Ok(None);

@@ -1,4 +1,5 @@
-//! How threads of the program look at the network: at once, or as a wait or a poll has it.
+//! How threads of the program poll the network: immediately, or at the times that
+//! [`super::attention`] chooses for a wait or poll.
 
 use super::{core::State, net::Net};
 use core::task::{Context, Poll};
@@ -6,13 +7,13 @@ use rdma_fabric::Result;
 use tofu2_sim::shm::part::gets_on;
 
 impl Net {
-    /// Works like [`Net::progress`], for a thread of the program.
+    /// Makes progress like [`Net::progress`], for a thread of the program.
     pub(super) fn look(&self) {
         self.attention.attend();
         self.progress();
     }
 
-    /// Works a little, for a thread of the program that has something to do with what comes of it.
+    /// Makes progress for a thread of the program, which processes the result in `work`.
     pub(super) fn looking<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
         self.attention.attend();
         self.with(|state| {
@@ -21,14 +22,16 @@ impl Net {
         })
     }
 
-    /// Works a little for a wait that memory of this rank ends, if it is time to.
+    /// Makes progress for a wait that a change of this rank's memory ends, if the network is to be
+    /// polled.
     pub(super) fn look_while_waiting(&self) {
         if self.attention.waits() {
             self.progress();
         }
     }
 
-    /// Returns what `look` finds in memory of this rank, if need be after some work.
+    /// Returns the value that `look` finds in memory of this rank, after some progress if
+    /// necessary.
     ///
     /// # Errors
     /// Those of `look`.
@@ -43,8 +46,8 @@ impl Net {
         Ok(found)
     }
 
-    /// Polls something that the network brings, `first` if it was just posted. `work` sees what has
-    /// come of it, and works a little before, if it is told to.
+    /// Polls for a result that the network brings; `first` if the operation was just posted. `work`
+    /// checks for the result, and makes progress before it does if its last argument is set.
     pub(super) fn polling<T>(
         &self,
         cx: &mut Context<'_>,

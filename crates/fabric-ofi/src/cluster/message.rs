@@ -1,40 +1,41 @@
-//! Messages between ranks of different nodes: what puts and gets of libfabric can't do.
+//! Messages between ranks of different nodes, for operations beyond libfabric's puts and gets.
 
 use rdma_fabric::{Amo, RegionKey};
 
-/// What a message is about.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// Asks where a region is: `region`.
+    /// Looks up a region: `region`.
     Locate = 1,
-    /// Works on one word: `region`, `offset`, `detail` says how, `a` and `b` are the operands.
+    /// Accesses one word: `region`, `offset`, `detail` is the operation, `a` and `b` are the
+    /// operands.
     Word = 2,
-    /// Leaves a notice: `region`, `offset` of the first byte, `a` the data, `b` the length of the
-    /// put. Its bytes follow if `detail` is [`INLINE`].
+    /// Delivers a notice: `region`, `offset` of the first byte, `a` the data, `b` the length of the
+    /// put. The bytes of the put follow if `detail` is [`INLINE`].
     Notice = 3,
-    /// Gives back room for `a` notices.
+    /// Returns credit for `a` notices.
     Credit = 4,
     /// Ends the use of a region: `region`.
     Revoke = 5,
-    /// What the sender says when all ranks allocate together: its card follows.
+    /// The sender's contribution to a symmetric allocation: its card follows.
     Card = 6,
     /// Answers the request `id`: `detail` is an [`Answer`], `a` and `b` are results.
     Done = 7,
-    /// A command of a control queue: it follows, and behind it its bytes, or, if `detail` is
+    /// A command of a control queue: it follows, and after it its bytes, or, if `detail` is
     /// [`LONG`], they stay in the sender's heap from `offset` on.
     Command = 8,
-    /// News of a gate, for a gate of the receiver: they follow.
+    /// Updates of a gate, for a gate of the receiver: they follow.
     Gate = 9,
 }
 
-/// The bytes of a put with a notice come with the message.
+/// `detail` of a notice: the bytes of the put are in the message.
 pub(super) const INLINE: u8 = 1;
 
-/// The bytes of a command stay with its sender.
+/// `detail` of a command: its bytes stay with its sender.
 pub(super) const LONG: u8 = 1;
 
-/// How a request ended.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Answer {
@@ -58,14 +59,15 @@ impl Answer {
 /// The head of every message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    /// The receiver's number, known to ranks of the job only: anything else is dropped.
+    /// The receiver's number, known only to ranks of the job. Messages with another number are
+    /// dropped.
     pub(super) door: u64,
     pub(super) kind: Kind,
     pub(super) detail: u8,
     /// Width of a word in bytes.
     pub(super) width: u8,
     pub(super) from: u32,
-    /// Number of the sender's request, or of the one that is answered.
+    /// Number of the sender's request, or of the request that is answered.
     pub(super) id: u64,
     pub(super) region: RegionKey,
     pub(super) offset: u64,
@@ -86,7 +88,7 @@ impl Head {
         Head { kind: Kind::Done, detail: answer as u8, from: me, a, b, ..*self }
     }
 
-    /// Returns how the request ended that this answers.
+    /// Returns the result of the request that this message answers.
     pub(super) fn answered(&self) -> Option<Answer> {
         Answer::of(self.detail)
     }
@@ -104,7 +106,7 @@ impl Head {
         bytes
     }
 
-    /// Returns the head of a message, and what follows; `None` if it is none.
+    /// Returns the head of a message, and the bytes after it; `None` if it is not a message.
     pub(super) fn read(message: &[u8]) -> Option<(Self, &[u8])> {
         let (head, rest) = message.split_first_chunk::<{ Self::BYTES }>()?;
         let (words, _) = head.as_chunks::<8>();
@@ -118,7 +120,7 @@ impl Head {
     }
 }
 
-/// What is done with a word.
+/// An operation on a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WordWork {
     Load,
@@ -127,7 +129,7 @@ pub(super) enum WordWork {
 }
 
 impl WordWork {
-    /// Writes the work into a head.
+    /// Encodes the operation in a head.
     pub(super) fn write(self, head: &mut Head) {
         (head.detail, head.a, head.b) = match self {
             WordWork::Load => (0, 0, 0),
@@ -141,7 +143,7 @@ impl WordWork {
         };
     }
 
-    /// Reads it from a head.
+    /// Decodes the operation in a head.
     pub(super) fn read(head: &Head) -> Option<Self> {
         let (a, b) = (head.a, head.b);
         Some(match head.detail {

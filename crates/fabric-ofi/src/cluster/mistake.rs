@@ -1,19 +1,19 @@
-//! Mistakes that tests make on purpose, to see that they are found.
+//! Faults that tests inject, to check that they are detected.
 
-/// A step done wrong.
+/// An injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(test), allow(dead_code))]
 pub(super) enum Mistake {
-    /// Whoever revokes a region is answered while an operation is under way in it.
+    /// A revoke request is answered while an operation in the region is in flight.
     AnswersAtOnce,
-    /// A notice is sent before the bytes of its put are there.
+    /// A notice is sent before the bytes of its put have arrived.
     NoticeFirst,
-    /// All is said to be over while something is under way.
+    /// A drain is reported while operations are in flight.
     DrainedAtOnce,
-    /// A message to a rank that is not known yet is dropped.
+    /// A message to a rank without known contact data is dropped.
     DropsUnmet,
-    /// A command that keeps the order is begun while bytes of an earlier one are being moved.
+    /// A command that keeps the order starts while bytes of an earlier one are being moved.
     OvertakesMoves,
-    /// Who sets gates goes on before ranks of other nodes know.
+    /// Setting gates returns before ranks of other nodes have been notified.
     SetsUnconfirmed,
 }

@@ -1,32 +1,42 @@
-//! A job on several nodes: shared memory within each, libfabric between them, one contract.
+//! A job on several nodes: shared memory within each node, libfabric between nodes, one contract.
 //!
-//! The memory of a rank's segment is one memory that is used in two ways. Ranks of its node map it
-//! ([`tofu2_sim::shm::part`]); for all others its heap is registered with libfabric. Which way an
-//! operation takes depends on its place: those of the own node are mapped, and accessed directly.
+//! The heap of a rank's segment is accessed in two ways. Ranks of the same node map it
+//! ([`tofu2_sim::shm::part`]); for all other ranks it is registered with libfabric. The address of
+//! an operation selects its path: operations on memory of the own node access the mapping directly.
 //!
-//! * Puts and gets are those of libfabric (`fi_write`, `fi_read`). A put is over when its bytes are
-//!   visible, and its target is woken if it is parked.
-//! * What has to stay whole (words, atomics, puts of 4 or 8 aligned bytes) is a message. The
-//!   processor of the target does it, on its rank's own thread or on one that works for the rank
-//!   while it computes or sleeps. So atomics on one word are atomic whichever way they come. If
-//!   all nodes have one rank, [`AtomicsBy::Nic`] leaves all of it to libfabric's atomics instead,
-//!   those of a rank on its own memory included.
-//! * A put with a notice is a message, too; long ones put their bytes first.
-//! * A region is looked up when it is first resolved. Its owner knows who has done so, and revokes
-//!   before it gives the memory to anybody else: no rank that lives ever uses a key that is gone.
-//! * Gates are executed on their own node, which tells others what they signal.
-//! * A loss is told when nothing of the lost rank can take effect any more ([`Member::drain`]).
+//! * Puts and gets use `fi_write` and `fi_read`. A put completes when its bytes are visible at the
+//!   target, which is woken if it is parked.
+//! * Single-copy-atomic accesses (words, atomics, aligned puts of 4 or 8 bytes) are sent as
+//!   messages. The target's CPU executes them, on the rank's own thread or, while the rank computes
+//!   or sleeps, on its progress thread. Operations on one word are therefore atomic regardless of
+//!   their path. If every node has exactly one rank, [`AtomicsBy::Nic`] uses libfabric's atomics
+//!   for all of these accesses instead, including those of a rank to its own memory.
+//! * A put with a notice is also a message. The bytes of a long one are put first.
+//! * A region is looked up when it is first resolved. Its owner records the ranks that have looked
+//!   it up, and revokes the region from them before the memory is reused. No live rank therefore
+//!   uses the key of a dropped region.
+//! * Gates are executed on their own node, which sends their signals to other nodes as messages.
+//! * The loss of a rank is reported once none of its operations can take effect any more
+//!   ([`Member::drain`]).
 //!
-//! Whoever starts the job brings the ranks together: it exchanges what [`Member::join`] returns, and
-//! brings the news of other ranks.
+//! The launcher connects the ranks: it exchanges the contact data returned by [`Member::join`] and
+//! delivers membership events.
 
-// Where to begin: `core` is the state of a rank, and how operations end; they begin in `rma` or, as
-// messages, in `outbox`. `transfer` is what its program posts and `polling` what it asks for later, `serve` what it does for others, as
-// `message` and `directory` say. `looking` and `attention` decide when the program looks. `net` puts
-// a lock around it, for the program's threads and the one in `thread`; `provider` is what a fabric
-// sees, `queues` the control queues, whose `commands` go to other nodes, `gates` the barrier unit; what they
-// have to do is in `arrivals`. `epoch` is about losses. `words` is what libfabric's atomics do, if they do
-// it; what waits for their effects is in `watched`, what puts tell of theirs in `written`.
+// | module | responsibility |
+// |---|---|
+// | `core` | the state of a rank, and the completion of operations |
+// | `rma`, `outbox` | starting operations, by RMA or as messages |
+// | `transfer`, `polling` | posting and polling the program's operations |
+// | `serve`, `message`, `directory` | requests of other ranks, executed by this rank |
+// | `looking`, `attention` | when the program's threads poll the network |
+// | `net`, `thread` | the lock around the state of a rank; the progress thread |
+// | `provider` | the provider behind a `Fabric` |
+// | `queues`, `commands` | control queues, and their commands to other nodes |
+// | `gates` | the barrier unit |
+// | `arrivals` | deferred work of control queues and gates |
+// | `epoch` | rank failure |
+// | `words`, `watched` | words by libfabric's atomics (`AtomicsBy::Nic`), and waits on such words |
+// | `written` | the address range that a put reports to its target |
 mod arrivals;
 mod attention;
 mod commands;
@@ -77,17 +87,17 @@ use tofu2_sim::shm::part::Part;
 /// A rank of a job on several nodes. Dropping it closes its endpoint.
 #[derive(Debug)]
 pub struct Member {
-    /// Dropped first, so that nobody works on what is closed.
+    /// Dropped first, so that the thread does not use closed objects.
     _thread: ProgressThread,
     net: Arc<Net>,
     nodes: Arc<[u32]>,
 }
 
 impl Member {
-    /// Becomes the rank of `part`, whose memory other nodes reach through `domain`. `nodes` is the
-    /// node of each rank, and `atomics` says, the same on all ranks, who works on words of other
-    /// ranks. Also returns what the others must be told, by [`Member::meet`], before any rank's
-    /// program begins.
+    /// Joins the job as the rank of `part`, whose memory other nodes access through `domain`.
+    /// `nodes` is the node of each rank. `atomics` selects how words of other ranks are accessed,
+    /// and must be the same on all ranks. Also returns contact data, which must be passed to all
+    /// other ranks by [`Member::meet`] before the program of any rank starts.
     ///
     /// # Errors
     /// Those of [`Domain::region_over`] and [`Endpoint::open`](crate::Endpoint::open);
@@ -138,16 +148,16 @@ impl Member {
         Ok((Member { _thread: started.map_err(refused)?, net, nodes }, contact))
     }
 
-    /// Learns how to reach the others: what each was returned by [`Member::join`], or by
-    /// [`Member::reopen`]; nothing of those that are lost.
+    /// Sets the contact data of the other ranks, as returned by their [`Member::join`] or
+    /// [`Member::reopen`]; `None` for lost ranks.
     ///
     /// # Errors
-    /// [`OfiError::Key`] for bytes that no rank told.
+    /// [`OfiError::Key`] for bytes that are not contact data.
     pub fn meet(&self, contacts: &[Option<Vec<u8>>]) -> Result<()> {
         self.net.meet(contacts)
     }
 
-    /// Returns the fabric that is given to the rank's program.
+    /// Returns the fabric for the rank's program.
     pub fn fabric(&self) -> Fabric {
         let below = self.net.part.fabric();
         let mut caps: Caps = below.caps();
@@ -166,31 +176,33 @@ impl Member {
         Fabric::new(self.net.me, Arc::new(facts), Cluster { net: self.net.clone(), below })
     }
 
-    /// Returns the rank's share in its node.
+    /// Returns the rank's part of its node.
     pub fn part(&self) -> &Part {
         &self.net.part
     }
 
-    /// Returns a number that changes whenever anything is sent or comes, if nothing is under way.
+    /// Returns a number that changes with every operation and message, or `None` if any is in
+    /// flight.
     pub fn at_rest(&self) -> Option<u64> {
         let state = self.net.lock();
         let Counters { writes, reads, atomics, messages, served } = state.core.counters;
         state.core.is_idle().then(|| writes + reads + atomics + messages + served)
     }
 
-    /// Ends all waits of this node's ranks, since `waiting` ranks of the job wait for each other.
+    /// Ends all waits of this node's ranks with a deadlock: `waiting` ranks of the job wait for
+    /// each other.
     pub fn deadlocked(&self, waiting: usize) {
         self.net.part.deadlocked(waiting);
         self.net.rouse();
     }
 
-    /// Returns what was done by which means so far.
+    /// Returns the number of operations so far, by kind.
     pub fn counters(&self) -> Counters {
         self.net.counters()
     }
 
-    /// Waits until nothing that the rank has posted is under way, before it is told that the rank has
-    /// left. Returns whether that came to be within the time.
+    /// Waits up to `within` until all operations posted by the rank have completed, which must
+    /// precede the report that the rank has left. Returns whether they completed in time.
     pub fn settle(&self, within: Duration) -> bool {
         let mut patience = Patience::new();
         while !self.net.is_idle() {
@@ -202,55 +214,57 @@ impl Member {
         true
     }
 
-    /// Returns a program that does what `program` does and, when that has returned or panicked, waits
-    /// up to `within` for what it has posted. So nothing of a rank is under way when the others of
-    /// its node are told that it is lost.
+    /// Wraps `program`: after it has returned or panicked, waits up to `within` for the operations
+    /// that it posted. The rank therefore has no operations in flight when its loss is reported to
+    /// the other ranks of its node.
     pub fn settling<'a, P: Program>(&'a self, program: &'a P, within: Duration) -> Settling<'a, P> {
         Settling::new(&self.net, program, within)
     }
 
-    /// Lets nothing new begin, because ranks are lost; [`Council::drained`] is called, with this
-    /// `epoch`, when what was under way among the others is over.
+    /// Stops new operations, because ranks are lost. [`Council::drained`] is called with this
+    /// `epoch` once the operations between surviving ranks have completed.
     pub fn drain(&self, epoch: u64, lost: &[Rank]) {
         self.net.drain(epoch, lost);
         self.net.progress();
     }
 
-    /// Closes the endpoint, which gets nothing any more, and opens another one. Returns what the
-    /// others must be told.
+    /// Closes the endpoint, which then receives nothing, and opens a new one. Returns its contact
+    /// data for the other ranks.
     ///
     /// # Errors
-    /// As [`Member::join`]. The rank then communicates no more.
+    /// As [`Member::join`]. The rank can't communicate afterwards.
     pub fn reopen(&self) -> Result<Vec<u8>> {
         self.net.reopen()
     }
 
-    /// Tells the loss of ranks to this rank's node and to whoever waits, and lets operations begin
-    /// again. All that live have reopened, and know each other by [`Member::meet`].
+    /// Reports the loss of ranks to this rank's node and to pending waits, and lets operations
+    /// start again. All surviving ranks must have reopened, and received the new contact data by
+    /// [`Member::meet`].
     pub fn resume(&self, lost: &[Rank]) {
         self.net.resume(lost);
     }
 
-    /// Tells the loss of a rank that has said it of itself, after it had [settled](Member::settle):
-    /// nothing of it is under way, so no epoch is needed, and one that is under way goes on.
+    /// Reports the loss of a rank that announced it itself after it had [settled](Member::settle).
+    /// That rank has no operations in flight, so no epoch is needed; an epoch in progress
+    /// continues.
     pub fn lost(&self, rank: Rank) {
         self.net.lost(&[rank]);
     }
 
-    /// Notes that a rank has left.
+    /// Records that a rank has left.
     pub fn left(&self, rank: Rank) {
         self.net.part.left(rank);
         self.net.rouse();
     }
 
-    /// Notes that a rank has ended the whole job.
+    /// Records that a rank has aborted the job.
     pub fn aborted(&self, rank: Rank, text: &str, code: i32) {
         self.net.part.aborted(rank, text, code);
         self.net.rouse();
     }
 }
 
-/// Returns the first rank of each node but that of `me`.
+/// Returns the first rank of each node except the node of `me`.
 fn first_of_others(nodes: &[u32], me: Rank) -> Vec<u32> {
     let own = nodes.get(me.index());
     let first = |(rank, node): (usize, &u32)| {

@@ -1,5 +1,5 @@
-//! A rank's share in a cluster, as its threads use it: its program, its helpers, and the thread that
-//! works while these compute or sleep.
+//! The state of a rank in a cluster, shared by its threads: those of its program and of its
+//! helpers, and the progress thread, which runs while these compute or sleep.
 
 use super::{
     attention::Attention,
@@ -23,38 +23,40 @@ use std::sync::{
 };
 use tofu2_sim::shm::part::{Heap, Part};
 
-/// Takes all out; of a single one, as there is most often, the vector keeps its memory.
+/// Takes all elements. If there is a single one, the common case, the vector keeps its allocation.
 fn taken<T>(all: &mut Vec<T>) -> (Option<T>, Vec<T>) {
     (all.pop(), if all.is_empty() { Vec::new() } else { core::mem::take(all) })
 }
 
-/// What a rank tells those who bring it the news of other ranks, from any thread of the rank.
+/// The receiver of a rank's reports: the component that delivers membership events to it. Its
+/// methods are called on any thread of the rank.
 pub trait Council: fmt::Debug + Send + Sync {
-    /// All that was under way when [`Member::drain`](super::Member::drain) was called is over.
+    /// All operations in flight when [`Member::drain`](super::Member::drain) was called have
+    /// completed.
     fn drained(&self, epoch: u64);
-    /// This rank ends the whole job.
+    /// This rank aborts the job.
     fn aborted(&self, text: &str, code: i32);
 }
 
-/// A rank's share.
+/// The shared state of a rank.
 pub(super) struct Net {
-    /// A number that no other share of this process has.
+    /// An id that is unique among the `Net`s of this process.
     pub(super) id: u64,
     pub(super) me: Rank,
     pub(super) part: Part,
-    /// The ranks of this node, by rank.
+    /// Whether each rank is on this node, by rank.
     here: Box<[bool]>,
     pub(super) heap: Heap,
     pub(super) domain: Domain,
     state: Mutex<State>,
-    /// Locked by whoever works on arrivals. Taken before `state`.
+    /// Locked by the thread that works on arrivals. Acquired before `state`.
     pub(super) bench: Mutex<Bench>,
     council: Box<dyn Council>,
     pub(super) attention: Attention,
-    /// Whether a put is not visible, or has failed and nobody was told.
+    /// Whether a put is not visible yet, or has failed with an error that is not reported yet.
     owes: AtomicBool,
     pub(super) closing: AtomicBool,
-    /// What is waited for, if libfabric's atomics work on words.
+    /// The words that are waited for, with [`AtomicsBy::Nic`].
     pub(super) watched: Option<Arc<Watched>>,
 }
 
@@ -99,11 +101,11 @@ impl Net {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics between statements that belong together.
+        // Nothing panics between dependent updates, so a poisoned state is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `work` under the lock, and afterwards those that it woke.
+    /// Calls `work` under the lock, and wakes the wakers that it collected afterwards.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
         self.finish(self.lock(), work)
     }
@@ -113,7 +115,7 @@ impl Net {
         let core = &mut state.core;
         let (woken, shed, drained) = (taken(&mut core.woken), taken(&mut core.shed), core.has_drained());
         let has_come = !core.arrivals.is_empty();
-        // Only who has the lock stores it.
+        // Only the holder of the lock stores it.
         if core.owes() != self.owes.load(Relaxed) {
             self.owes.store(core.owes(), Relaxed);
         }
@@ -129,8 +131,8 @@ impl Net {
         done
     }
 
-    /// Works a little for peers and for what is under way, unless another thread does. Returns how
-    /// much there was to do.
+    /// Makes progress for peers and for operations in flight, unless another thread does. Returns
+    /// the number of events.
     pub(super) fn progress(&self) -> usize {
         let state = match self.state.try_lock() {
             Ok(state) => state,
@@ -140,20 +142,20 @@ impl Net {
         self.finish(state, State::progress)
     }
 
-    /// Returns whether a put that was posted before is not visible, or has failed and nobody was told:
-    /// whoever has posted one has seen that stored.
+    /// Returns whether a put posted earlier is not visible yet, or has failed with an error that is
+    /// not reported yet. The flag is stored before the post returns, so the posting thread sees it.
     #[inline]
     pub(super) fn owes(&self) -> bool {
         self.owes.load(Relaxed)
     }
 
-    /// Returns whether nothing of this rank is under way.
+    /// Returns whether no operation of this rank is in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.looking(|state| state.core.phase == Phase::Broken || state.core.is_idle())
     }
 
-    /// Waits, up to this long, until what is under way now is over; not for what helpers begin
-    /// meanwhile.
+    /// Waits up to `within` until the operations that are now in flight have completed, but not for
+    /// operations that helpers start meanwhile.
     pub(super) fn settle_posted(&self, within: Duration) {
         let posted = self.lock().core.flights.those(|_| true);
         let patience = &mut Patience::new();
@@ -165,12 +167,13 @@ impl Net {
         }
     }
 
-    /// Returns what others must know of the endpoint.
+    /// Returns the contact data of the endpoint, for the other ranks.
     pub(super) fn contact(&self) -> Vec<u8> {
         self.lock().link.as_ref().map(|link| link.contact()).unwrap_or_default()
     }
 
-    /// Tells the first ranks of other nodes what this rank says when all allocate together.
+    /// Sends this rank's card, its contribution to a symmetric allocation, to the first ranks of
+    /// other nodes.
     pub(super) fn tell_card(&self, firsts: &[u32], card: &[u8]) {
         let head = Head::ask(Kind::Card, self.me.number(), RegionKey::from_bits(0));
         self.with(|state| {
@@ -179,7 +182,7 @@ impl Net {
         });
     }
 
-    /// Ends the whole job.
+    /// Aborts the job.
     pub(super) fn aborted(&self, text: &str, code: i32) {
         self.council.aborted(text, code);
         self.rouse();
@@ -189,12 +192,12 @@ impl Net {
         self.lock().core.counters
     }
 
-    /// Returns why nothing can be done with a rank's memory, if nothing can.
+    /// Returns why memory of a rank can't be accessed, if it can't.
     pub(super) fn objection(&self, rank: Rank) -> Option<FabricError> {
         self.part.objection(rank)
     }
 
-    /// Waits on this thread until `look` finds something. It makes progress meanwhile.
+    /// Waits on this thread until `look` returns a value, and makes progress meanwhile.
     ///
     /// # Errors
     /// Those of `look`; those of [`Net::objection`].
@@ -211,7 +214,7 @@ impl Net {
         }
     }
 
-    /// Asks a rank of another node, and waits for the answer.
+    /// Sends a request to a rank of another node, and waits for the answer.
     fn ask(&self, rank: Rank, job: impl Fn() -> Job, head: Head) -> Result<Flight> {
         let flight = || Flight { wanted: true, ..Flight::new(rank.number(), job()) };
         let id = self.wait(rank, |state| state.ask(flight(), head, &[]))?;
@@ -229,7 +232,7 @@ impl Net {
         }
     }
 
-    /// Returns a region of another node, looked up if it is not known.
+    /// Returns a region of another node; looks it up if it is not known.
     ///
     /// # Errors
     /// [`FabricError::StaleRegion`], [`FabricError::NoSuchRegion`], [`FabricError::PeerLost`],
@@ -243,20 +246,20 @@ impl Net {
         }
         let flight = self.ask(rank, || Job::Locate(key), Head::ask(Kind::Locate, self.me.number(), key))?;
         flight.outcome.unwrap_or(Err(FabricError::PeerLost { rank }))?;
-        // It may have been revoked since.
+        // The region may have been revoked in the meantime.
         let found = self.lock().core.directory.find(rank.number(), key);
         found.ok_or(FabricError::StaleRegion { rank, region: key })
     }
 
-    /// Ends all use of a region of this rank by ranks of other nodes, and waits for what this rank
-    /// itself has under way in it.
+    /// Ends all use of a region of this rank by ranks of other nodes, and waits for this rank's own
+    /// operations in it.
     pub(super) fn revoke(&self, key: RegionKey) {
         let holders = self.lock().core.directory.close(key);
         let mut asked = Vec::new();
         for holder in holders.into_iter().map(Rank::new) {
             let head = Head::ask(Kind::Revoke, self.me.number(), key);
             let flight = || Flight { wanted: true, ..Flight::new(holder.number(), Job::Ask) };
-            // Who is lost uses it no more.
+            // A lost rank no longer uses the region.
             if let Ok(id) = self.wait(holder, |state| state.ask(flight(), head, &[])) {
                 asked.push((holder, id));
             }
@@ -271,13 +274,13 @@ impl Net {
         });
     }
 
-    /// Returns whether nobody has the lock.
+    /// Returns whether the lock is free.
     #[cfg(test)]
     pub(super) fn is_free(&self) -> bool {
         self.state.try_lock().is_ok()
     }
 
-    /// Lets the thread that works for peers rest until what it returns is dropped.
+    /// Suspends the progress thread until the returned guard is dropped.
     #[cfg(test)]
     pub(super) fn keep_attended(&self) -> super::attention::Kept<'_> {
         let kept = self.attention.keep();

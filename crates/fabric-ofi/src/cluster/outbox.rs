@@ -1,5 +1,5 @@
-//! Messages of this rank: requests and answers, in the order in which they are to be sent, and those
-//! that wait for room.
+//! Messages sent by this rank: requests and answers in the order of sending, and those that wait
+//! for room.
 
 use super::{
     core::{Core, Phase, State, network},
@@ -10,11 +10,11 @@ use super::{
 use rdma_fabric::{FabricError, Rank, Result};
 use std::{collections::VecDeque, time::Instant};
 
-/// Set in the tag of a message. Below it is the flight of a request, or the rank that is answered:
-/// see [`answer_tag`].
+/// Set in the tag of a message. The bits below hold the flight of a request, or the rank that an
+/// answer is sent to: see [`answer_tag`].
 pub(super) const SENT: u64 = 1 << 63;
 
-/// A message that found no room.
+/// A message that waits for room.
 #[derive(Debug)]
 struct Waiting {
     rank: u32,
@@ -23,46 +23,47 @@ struct Waiting {
     bytes: Vec<u8>,
 }
 
-/// Messages for which there is room though none waits.
+/// Capacity for waiting messages that stays allocated.
 const KEPT: usize = 8;
 
-/// Messages that have not left.
+/// Messages that have not been sent.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     waiting: VecDeque<Waiting>,
-    /// Requests for which nobody waits, made while nothing new may begin.
+    /// Requests without a waiting caller that were made while no new operation may start.
     later: VecDeque<(Flight, Head, Vec<u8>)>,
 }
 
-/// What has become of a message.
+/// The result of sending a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sending {
     Sent,
-    /// There is no room, or the others are not known yet.
+    /// There is no room, or the contact data of the other ranks is not known yet.
     Full,
-    /// There is no such rank any more.
+    /// The rank no longer exists.
     Nobody,
 }
 
-/// Returns the tag of an answer to a rank. Flights are told from it by their lower half, which is
-/// never 0.
+/// Returns the tag of an answer to a rank. Tags of flights differ from it in their lower half,
+/// which is never 0.
 pub(super) fn answer_tag(rank: u32) -> u64 {
     SENT | u64::from(rank) << 32
 }
 
-/// Returns the rank that was answered by a message with this tag, if it was an answer.
+/// Returns the rank that the answer with this tag was sent to; `None` if it was not an answer.
 pub(super) fn answered_rank(tag: u64) -> Option<u32> {
     (tag & SENT != 0 && tag as u32 == 0).then_some(((tag & !SENT) >> 32) as u32)
 }
 
 impl Core {
-    /// Sends a message that is acknowledged, for which nobody waits. While nothing new may begin, it
-    /// is kept: its answer might come to an endpoint that is closed by then.
+    /// Sends a message that is acknowledged, without waiting for the acknowledgement. While no new
+    /// operation may start, the message is deferred, because its answer might arrive at an endpoint
+    /// that has been closed.
     pub(super) fn tell(&mut self, rank: u32, head: Head, bytes: Vec<u8>) {
         self.dispatch(Flight::new(rank, Job::Ask), head, bytes);
     }
 
-    /// Sends a message like [`Core::tell`], whose answer ends `flight`.
+    /// Sends a message like [`Core::tell`]; the answer completes `flight`.
     pub(super) fn dispatch(&mut self, flight: Flight, head: Head, bytes: Vec<u8>) {
         let rank = flight.rank;
         match self.phase {
@@ -76,36 +77,36 @@ impl Core {
         }
     }
 
-    /// Ends a flight that can't begin any more.
+    /// Fails a flight that can no longer start.
     fn never_began(&mut self, mut flight: Flight) {
         flight.outcome = Some(Err(FabricError::PeerLost { rank: Rank::new(flight.rank) }));
         self.leave_region(None, flight.own.take());
         self.ended(flight);
     }
 
-    /// Sends what was kept meanwhile, since things may begin again.
+    /// Sends the deferred messages, because operations may start again.
     pub(super) fn tell_later(&mut self) {
         for (flight, head, bytes) in core::mem::take(&mut self.outbox.later) {
             self.dispatch(flight, head, bytes);
         }
     }
 
-    /// Returns whether all messages have left, but for those that are kept for later.
+    /// Returns whether all messages have been sent, except for the deferred ones.
     pub(super) fn has_sent_all(&self) -> bool {
         self.outbox.waiting.is_empty()
     }
 
-    /// Returns whether nothing of this rank is under way.
+    /// Returns whether no operation of this rank is in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.flights.under_way() == 0 && self.has_sent_all() && self.outbox.later.is_empty() && self.arrivals.is_empty()
     }
 
-    /// Returns how many messages wait for room.
+    /// Returns the number of messages that wait for room.
     pub(super) fn unsent(&self) -> usize {
         self.outbox.waiting.len()
     }
 
-    /// Sends a message when there is room.
+    /// Queues a message, to be sent when there is room.
     pub(super) fn send_soon(&mut self, rank: u32, tag: u64, head: Head, bytes: Vec<u8>) {
         if !self.lost.contains(&rank) {
             self.outbox.waiting.push_back(Waiting { rank, tag, head, bytes });
@@ -122,8 +123,8 @@ impl Core {
         gone.into_iter().for_each(|(flight, ..)| self.never_began(flight));
     }
 
-    /// Notes that a message has failed. An answer that got lost leaves its rank waiting: if that rank
-    /// is not told to be lost in time, the endpoint is of no use.
+    /// Handles a message that failed. A lost answer leaves its rank waiting: unless that rank is
+    /// reported lost in time, the endpoint is considered unusable.
     pub(super) fn failed_to_send(&mut self, tag: u64, error: FabricError) {
         match answered_rank(tag) {
             Some(rank) if !self.lost.contains(&rank) => {
@@ -137,7 +138,7 @@ impl Core {
 }
 
 impl State {
-    /// Sends what waits, as far as there is room.
+    /// Sends the waiting messages for which there is room.
     pub(super) fn flush_outbox(&mut self) {
         let waited = !self.core.has_sent_all();
         while let Some(waiting) = self.core.outbox.waiting.pop_front() {
@@ -154,7 +155,7 @@ impl State {
         if waited {
             let core = &mut self.core;
             core.outbox.waiting.shrink_to(KEPT);
-            // Those who found no room because of them.
+            // Wakes the tasks that found no room because of these messages.
             core.woken.append(&mut core.waiters);
         }
     }
@@ -170,7 +171,7 @@ impl State {
         Ok(if sent { Sending::Sent } else { Sending::Full })
     }
 
-    /// Asks a rank of another node for something, if there is room. Returns the request's id.
+    /// Sends a request to a rank of another node if there is room. Returns the request's id.
     ///
     /// # Errors
     /// [`FabricError::System`], [`FabricError::PeerLost`].

@@ -1,5 +1,5 @@
-//! What a program asks for again and again: whether an operation is over, puts are visible, or there
-//! is room.
+//! Polls by the program: whether an operation has completed, whether puts are visible, and whether
+//! there is room.
 
 use super::{
     core::{Core, State},
@@ -18,7 +18,7 @@ pub(super) fn operation(net: &Net, token: Token, into: Sink<'_>, cx: &mut Contex
     let id = token.0.get();
     net.polling(cx, false, |state, cx, looks| {
         let unknown = FabricError::Unsupported { feature: &"an operation of another provider" };
-        // Who polls need not be woken by what it finds itself.
+        // The polling task need not be woken by its own progress.
         let waker = state.core.flights.get(id).and_then(|flight| flight.waker.take());
         if looks {
             state.progress();
@@ -51,7 +51,7 @@ pub(super) fn operation(net: &Net, token: Token, into: Sink<'_>, cx: &mut Contex
     })
 }
 
-/// Returns the waker to leave, and what was left before if that is another one.
+/// Returns the waker to store, and the stored one if that is a different waker.
 fn keep(left: Option<Waker>, now: &Waker) -> (Waker, Option<Waker>) {
     match left {
         Some(left) if left.will_wake(now) => (left, None),
@@ -59,8 +59,8 @@ fn keep(left: Option<Waker>, now: &Waker) -> (Waker, Option<Waker>) {
     }
 }
 
-/// Polls whether the puts that were posted to a rank of another node, or to all, before the first
-/// poll are visible.
+/// Polls whether the puts that were posted before the first poll, to a rank of another node or to
+/// all ranks, are visible.
 pub(super) fn flush(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Context<'_>) -> Poll<Result<()>> {
     if slot.is_empty() && !net.owes() {
         return Poll::Ready(rank.and_then(|rank| net.objection(rank)).map_or(Ok(()), Err));
@@ -80,7 +80,7 @@ pub(super) fn flush(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Con
             return Poll::Ready(Err(error));
         }
         if pending {
-            // Nobody may ever tell that they are visible, once the job was ended.
+            // Once the job is aborted, their visibility may never be reported.
             if let Some(error) = core.part.objection(Rank::new(core.me)) {
                 return Poll::Ready(Err(error));
             }
@@ -92,7 +92,8 @@ pub(super) fn flush(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Con
 }
 
 impl State {
-    /// Works a little if wanted, without a waker of who polls, who leaves it again if need be.
+    /// Makes progress if wanted. Removes the waker of the polling task before, which the task
+    /// stores again if it stays pending.
     fn look_without(&mut self, waker: &Waker, wanted: bool) {
         if !wanted {
             return;
@@ -106,7 +107,8 @@ impl State {
 }
 
 impl Core {
-    /// Takes what a put to a rank, or to any, met that nobody was told of. Of lost ranks it is dropped.
+    /// Takes the unreported error of puts to a rank, or to any rank. Errors of lost ranks are
+    /// dropped.
     fn tell_error(&mut self, rank: Option<Rank>) -> Option<FabricError> {
         self.errors.retain(|rank, _| !self.lost.contains(rank));
         let rank = rank.map(Rank::number).or_else(|| self.errors.keys().next().copied())?;
@@ -114,7 +116,7 @@ impl Core {
     }
 }
 
-/// Polls whether an operation may begin and, if a rank is given, a put with a notice to it.
+/// Polls whether an operation can start and, if a rank is given, a put with a notice to it.
 pub(super) fn room(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Context<'_>) -> Poll<Result<()>> {
     let first = slot.is_empty();
     slot.0[0] = 1;
@@ -129,7 +131,7 @@ pub(super) fn room(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Cont
         if core.has_room() && notices < NOTICES {
             return Poll::Ready(Ok(()));
         }
-        // A rank that has left takes no more notices.
+        // A rank that has left accepts no more notices.
         if notices >= NOTICES && rank.is_some_and(|rank| core.part.fate(rank) == Fate::Left) {
             return Poll::Ready(Err(FabricError::PeersLeft));
         }

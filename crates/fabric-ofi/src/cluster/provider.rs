@@ -1,5 +1,5 @@
-//! The [`Provider`] of a cluster: memory of the own node as on shared memory, memory of other nodes
-//! by libfabric.
+//! The [`Provider`] of a cluster: memory of the own node is shared memory, memory of other nodes is
+//! accessed by libfabric.
 
 use super::{directory::FarRegion, net::Net, polling, region::SharedRegion, transfer::Transfer};
 use core::{
@@ -16,29 +16,29 @@ use rdma_fabric::{
 use std::{future::poll_fn, sync::Arc};
 use tofu2_sim::shm::part::Part;
 
-/// One handle of a rank: what it does on its node, and what the rank has elsewhere.
+/// A handle of a rank, with its access to the node and the rank's state in the cluster.
 #[derive(Clone, Debug)]
 pub(super) struct Cluster {
     pub(super) net: Arc<Net>,
-    /// The same handle on this node.
+    /// The same handle on the node.
     pub(super) below: Fabric,
 }
 
 impl Cluster {
-    /// Returns the region below, of one that this provider made.
+    /// Unwraps a region of this provider.
     fn below_of(region: Region) -> Result<(Region, super::region::Closing)> {
         let foreign = FabricError::Unsupported { feature: &"a region of another provider" };
         region.into_kept::<SharedRegion>().ok().and_then(SharedRegion::take).ok_or(foreign)
     }
 
-    /// Returns the region of a place on another node, which this rank has looked up: its position in
-    /// the owner's heap means nothing in another job.
+    /// Returns the region of a place on another node. This rank must have looked it up: its offset
+    /// in the owner's heap is meaningless in another job.
     fn far<'a>(&self, place: &'a Place) -> Result<&'a Arc<FarRegion>> {
         let foreign = FabricError::Unsupported { feature: &"a place of another provider" };
         place.kept::<Arc<FarRegion>>().filter(|region| region.net == self.net.id).ok_or(foreign)
     }
 
-    /// Describes an operation on a place of another node.
+    /// Returns an operation on a place of another node.
     fn transfer<'a>(&'a self, far: &'a Place) -> Result<Transfer<'a>> {
         Transfer::new(&self.net, &self.below, self.far(far)?, far)
     }
@@ -80,7 +80,7 @@ impl Provider for Cluster {
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<Place> {
         if !self.net.is_far(addr.rank) {
             let place = self.below.provider().resolve(addr, len, align, width);
-            // Atomics don't go past the network then.
+            // Atomics of the CPU must not bypass the network then.
             return if self.net.watched.is_some() { place.map(Place::hidden) } else { place };
         }
         let (region, anchor) = self.net.region(addr.rank, addr.region)?;
@@ -167,8 +167,8 @@ impl Provider for Cluster {
     }
 
     fn is_flushed(&self) -> bool {
-        // What was put on this node is visible when it is posted, by whatever processor does not
-        // reorder stores; elsewhere flushing takes a barrier.
+        // Puts on this node are visible once they are posted, on processors that do not reorder
+        // stores; on others, a flush needs a barrier.
         cfg!(target_arch = "x86_64") && !self.net.owes()
     }
 
@@ -177,7 +177,7 @@ impl Provider for Cluster {
         if found.is_some() {
             self.net.attention.found();
         }
-        // Who waits polls the wait next, which looks.
+        // A waiting caller polls the wait next, which polls the network.
         if found.is_some() || waiting || !self.net.attention.wants() {
             return Ok(found);
         }
@@ -225,8 +225,8 @@ impl Provider for Cluster {
         self.below.provider().now()
     }
 
-    /// Runs what a dropped future owes on this thread: it waits for the network only, which the
-    /// thread drives meanwhile.
+    /// Runs the deferred cleanup of a dropped future on this thread. It waits only for the network,
+    /// on which the thread makes progress meanwhile.
     fn detach(&self, rest: Leftover<'_>) {
         let mut rest = rest.boxed();
         let mut patience = super::wait::Patience::new();
@@ -279,7 +279,7 @@ impl Keyless for Cluster {
     }
 
     fn holds(&self, _: Rank, _: RegionKey) -> Result<bool> {
-        // No fabric over this provider is vouched for.
+        // No fabric over this provider is trusted.
         Ok(false)
     }
 

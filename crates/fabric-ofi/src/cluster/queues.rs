@@ -1,5 +1,5 @@
 //! The control queues of a cluster: those of the rank's node, whose commands for queues of other
-//! nodes leave by [`super::commands`].
+//! nodes are sent by [`super::commands`].
 
 use super::{net::Net, provider::Cluster, region::SharedRegion};
 use core::task::{Context, Poll};
@@ -34,13 +34,13 @@ impl Queues for Cluster {
     }
 }
 
-/// Why such a command is refused.
+/// The error of a command that [`ClusterQueue::refuses`].
 const BESIDE_THE_NETWORK: FabricError =
     FabricError::Unsupported { feature: &"a control queue's atomic beside atomics by the network" };
 
 impl ClusterQueue {
-    /// Returns whether a command can't be posted: this rank's and its peers' CPUs would carry out its
-    /// atomic, while the network's atomics change the same words.
+    /// Returns whether a command can't be posted: the CPUs of this rank and of its peers would
+    /// execute its atomic, while the network's atomics change the same words.
     fn refuses(&self, posting: &Posting) -> bool {
         self.net.watched.is_some() && matches!(posting.command, Command::Atomic { .. })
     }

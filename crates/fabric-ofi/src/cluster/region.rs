@@ -1,13 +1,12 @@
-//! What keeps a region registered: its registration on this node, which ranks of other nodes may
-//! have looked up.
+//! Regions of this node's memory that ranks of other nodes may have looked up.
 
 use super::net::Net;
 use core::fmt;
 use rdma_fabric::{Region, RegionKey};
 use std::sync::Arc;
 
-/// A region of this node's memory. When it is dropped, the ranks of other nodes that have looked it
-/// up stop using it first.
+/// A region of this node's memory. Before it is dropped, the ranks of other nodes that have looked
+/// it up stop using it.
 pub(super) struct SharedRegion {
     net: Arc<Net>,
     /// `None` once taken.
@@ -15,18 +14,19 @@ pub(super) struct SharedRegion {
 }
 
 impl SharedRegion {
-    /// Makes the region that programs get of one below.
+    /// Wraps a region of the node's provider as the region that programs receive.
     pub(super) fn over(net: &Arc<Net>, below: Region) -> Region {
         let (key, len, existing) = (below.key(), below.len(), below.existing());
         Region::new(key, len, existing, SharedRegion { net: net.clone(), below: Some(below) })
     }
 
-    /// Returns the region below.
+    /// Returns the region of the node's provider.
     pub(super) fn below(&self) -> Option<&Region> {
         self.below.as_ref()
     }
 
-    /// Ends its use by other nodes. Returns the region below, and what has to be dropped after it.
+    /// Ends its use by other nodes. Returns the region of the node's provider, and a guard to be
+    /// dropped after it.
     pub(super) fn take(mut self) -> Option<(Region, Closing)> {
         let below = self.below.take()?;
         let closing = Closing::begin(&self.net, below.key());
@@ -49,7 +49,7 @@ impl Drop for SharedRegion {
     }
 }
 
-/// A region that nobody may look up any more though it is still registered.
+/// A region that can't be looked up any more, but is still registered.
 #[derive(Debug)]
 pub(super) struct Closing {
     net: Arc<Net>,

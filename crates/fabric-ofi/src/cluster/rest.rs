@@ -1,10 +1,10 @@
-//! What is left of a put or get that is moved in parts.
+//! The remaining part of a put or get that is moved in several transfers.
 
 use super::{link::Link, written};
 use crate::{GetInto, Peer, PutFrom, RemoteKey};
 use core::ops::Range;
 
-/// What is left of a put or get.
+/// The remaining part of a put or get.
 #[derive(Debug)]
 pub(super) struct Rest {
     /// Offset in the heap of the other rank.
@@ -12,10 +12,10 @@ pub(super) struct Rest {
     what: What,
 }
 
-/// Bytes to be moved.
+/// The bytes to move.
 #[derive(Debug)]
 pub(super) enum What {
-    /// Those of the vector from there on.
+    /// The bytes of the vector from this index on.
     Put(Vec<u8>, usize),
     PutOwn(Range<usize>),
     Get(usize),
@@ -68,12 +68,13 @@ impl Rest {
         Rest { at, what }
     }
 
-    /// Returns whether nothing is left.
+    /// Returns whether nothing remains.
     pub(super) fn is_empty(&self) -> bool {
         self.what.len() == 0
     }
 
-    /// Posts as much as can be moved at a time, and takes it off. Returns whether there was room.
+    /// Posts as many bytes as one transfer may have, and removes them. Returns whether there was
+    /// room.
     pub(super) fn post(&mut self, link: &mut Link, peer: (Peer, RemoteKey), id: u64) -> crate::Result<bool> {
         let len = self.what.len().min(link.longest);
         let posted = self.what.post(link, peer, self.at, len, id)?;

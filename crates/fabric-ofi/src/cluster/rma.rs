@@ -1,4 +1,4 @@
-//! Puts and gets of libfabric: one after the other if they are longer than what it moves at a time.
+//! Puts and gets by libfabric, in consecutive parts if they exceed its longest transfer.
 
 use super::{
     core::{Core, Phase, State, network},
@@ -14,22 +14,22 @@ use core::ops::Range;
 use rdma_fabric::{FabricError, Rank, RegionKey, Result};
 use std::sync::Arc;
 
-/// Where the bytes of a put are.
+/// The source of a put.
 pub(super) enum Origin<'a> {
     Bytes(&'a [u8]),
-    /// In a region of this rank: bytes of its heap.
+    /// A range of this rank's heap, within this region.
     Own(RegionKey, Range<usize>),
 }
 
-/// Where the bytes of a get go.
+/// The destination of a get.
 pub(super) enum Landing {
     Bytes(usize),
-    /// Into a region of this rank: bytes of its heap.
+    /// A range of this rank's heap, within this region.
     Own(RegionKey, Range<usize>),
 }
 
 impl State {
-    /// Begins a put by libfabric to `offset` in a region of another node; the caller counts it among
+    /// Starts a libfabric put to `offset` in a region of another node; the caller counts it among
     /// the puts to its rank. Returns its id, or `None` if there is no room.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl State {
         Ok(begun)
     }
 
-    /// Begins a get by libfabric, as [`State::write`] begins a put.
+    /// Starts a libfabric get, as [`State::write`] starts a put.
     ///
     /// # Errors
     /// As [`State::write`].
@@ -76,7 +76,7 @@ impl State {
         Ok(begun)
     }
 
-    /// Bytes of the caller: only those that can't be sent at once are copied.
+    /// Puts bytes of the caller, which are copied only if they exceed the longest transfer.
     fn write_bytes(&mut self, flight: Flight, far: &Arc<FarRegion>, offset: u64, bytes: &[u8]) -> Result<Option<u64>> {
         let longest = self.link.as_ref().map_or(usize::MAX, |link| link.longest);
         if bytes.len() > longest {
@@ -98,7 +98,8 @@ impl State {
         })
     }
 
-    /// Begins what `post` posts; that returns what is left of it, or `None` if there is no room.
+    /// Starts the operation that `post` posts. `post` returns the rest of it, or `None` if there is
+    /// no room.
     pub(super) fn begin(
         &mut self,
         mut flight: Flight,
@@ -110,8 +111,8 @@ impl State {
         if !core.has_room() {
             return Ok(None);
         }
-        // Again, under the lock: the thread that serves may have revoked it a moment ago, and another
-        // thread of the program may have dropped the own region.
+        // Checked again under the lock: the progress thread may have revoked the region in the
+        // meantime, and another thread of the program may have dropped the own region.
         if far.is_revoked() {
             return Err(FabricError::StaleRegion { rank: Rank::new(rank), region: far.key });
         }
@@ -142,9 +143,9 @@ impl State {
         }
     }
 
-    /// Moves bytes between this rank's heap and that of a rank of another node, where they are at
-    /// `there`: from there to here if `fetches`. The flight has its own region; it begins when there
-    /// is room.
+    /// Moves bytes between this rank's heap and the heap of a rank of another node, at `there`; in
+    /// the direction of this rank if `fetches`. The flight holds this rank's region. The transfer
+    /// starts when there is room.
     pub(super) fn move_bytes(&mut self, flight: Flight, here: Range<usize>, there: u64, fetches: bool) {
         let what = if fetches { What::GetInto(here) } else { What::PutOwn(here) };
         flight.own.into_iter().for_each(|own| self.core.directory.enter_own(own));
@@ -158,7 +159,7 @@ impl State {
         self.go_on();
     }
 
-    /// Goes on with transfers of which a part is over.
+    /// Continues transfers of which a part has completed.
     pub(super) fn go_on(&mut self) {
         let State { link: Some(link), core } = self else { return };
         while let Some(id) = core.halfway.pop_front() {
@@ -166,7 +167,7 @@ impl State {
             let (rank, Some(rest)) = (flight.rank, &mut flight.rest) else { continue };
             let posted = match link.reach(rank) {
                 Ok(Some((peer, key, _))) => rest.post(link, (peer, key), id),
-                // Its loss is told in a moment.
+                // The loss of the rank is about to be reported.
                 Ok(None) => continue,
                 Err(error) => Err(error),
             };
@@ -183,7 +184,7 @@ impl State {
 }
 
 impl Core {
-    /// Checks that a region of this rank is registered, and not about to be dropped.
+    /// Checks that a region of this rank is registered and is not being dropped.
     pub(super) fn is_kept(&self, own: RegionKey) -> Result<()> {
         if self.directory.is_closing(own) {
             return Err(FabricError::StaleRegion { rank: Rank::new(self.me), region: own });
@@ -191,7 +192,7 @@ impl Core {
         self.part.locate(own).map(drop)
     }
 
-    /// Notes that something posted is over.
+    /// Handles the completion of a posted operation.
     pub(super) fn over(&mut self, tag: u64, outcome: core::result::Result<Brought<'_>, crate::Failure>) {
         let id = tag & !SENT;
         let brought = match outcome {
@@ -232,7 +233,7 @@ impl Core {
         self.end(id, Ok(word));
     }
 
-    /// Notes that an operation uses its regions no more.
+    /// Records that an operation no longer uses its regions.
     pub(super) fn leave_regions(&mut self, id: u64) {
         let Some(flight) = self.flights.get(id) else { return };
         let (far, own) = (flight.far.take(), flight.own.take());
@@ -248,7 +249,7 @@ impl Core {
         }
     }
 
-    /// Returns whether something may begin now.
+    /// Returns whether a new operation may start now.
     pub(super) fn has_room(&self) -> bool {
         self.phase == Phase::Running && self.flights.under_way() < super::core::DEEPEST && self.has_sent_all()
     }

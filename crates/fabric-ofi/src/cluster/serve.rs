@@ -1,4 +1,4 @@
-//! What a rank does for ranks of other nodes, with its CPU and in its own memory.
+//! Requests of ranks of other nodes, executed by the CPU of this rank in its own memory.
 
 use super::{
     arrivals::Arrival,
@@ -17,7 +17,7 @@ use rdma_fabric::{
 use tofu2_sim::shm::part::{Card, Lock};
 
 impl Core {
-    /// Does what a message asks for. Others than those of ranks of the job are dropped.
+    /// Executes the request in a message. Messages that are not from ranks of the job are dropped.
     pub(super) fn receive(&mut self, message: &[u8]) {
         let Some((head, bytes)) = Head::read(message) else { return };
         let known = head.door == self.door && (head.from as usize) < self.below.ranks();
@@ -65,7 +65,7 @@ impl Core {
         self.send_soon(head.from, answer_tag(head.from), head.answer(self.me, answer, a, b), terms);
     }
 
-    /// Returns where a region of this rank is, and notes who knows.
+    /// Returns the location of a region of this rank, and records that the sender knows it.
     fn locate(&mut self, head: &Head) -> Result<(Answer, u64, u64)> {
         let located = self.part.locate(head.region)?;
         if !self.directory.hold(head.from, head.region) {
@@ -74,7 +74,8 @@ impl Core {
         Ok((Answer::Good, located.at, located.len))
     }
 
-    /// Works on a word of this rank. The processor's atomics do it, as for ranks of this node.
+    /// Executes an operation on a word of this rank by atomics of the CPU, as for ranks of this
+    /// node.
     fn word(&mut self, head: &Head) -> Result<u64> {
         let unsupported = FabricError::Unsupported { feature: &"this work on a word" };
         let work = WordWork::read(head).filter(|_| head.width == 4 || head.width == 8);
@@ -89,14 +90,15 @@ impl Core {
             WordWork::Change(amo) => match provider.atomic(&place, amo) {
                 Posted::Over(old) => return Ok(old),
                 Posted::Failed(error) => return Err(error),
-                // Shared memory is never full, and is done at once.
+                // Shared memory is never full, and its operations complete immediately.
                 _ => return Err(unsupported),
             },
         }
         Ok(u64::from_le_bytes(word))
     }
 
-    /// Puts the bytes of a put with a notice, and leaves the notice, or keeps it until there is room.
+    /// Writes the bytes of a put with a notice, and delivers the notice or holds it until there is
+    /// room.
     fn notice(&mut self, head: &Head, bytes: &[u8]) -> Result<Answer> {
         let corrupt = FabricError::Corrupt { rank: Rank::new(head.from), what: &"a notice" };
         let carries = if head.detail == INLINE { head.b } else { 0 };
@@ -122,7 +124,7 @@ impl Core {
         self.part.notify(Rank::new(from), notice.data, notice.region, notice.end)
     }
 
-    /// Leaves notices that waited, as far as there is room, and tells their posters.
+    /// Delivers held notices for which there is room, and credits their senders.
     pub(super) fn offer_held(&mut self) {
         if self.held.is_empty() {
             return;
@@ -142,13 +144,13 @@ impl Core {
         self.held = held;
     }
 
-    /// Gives a poster room back.
+    /// Returns credit for notices to their sender.
     fn credit(&mut self, rank: u32, notices: u64) {
         let head = Head { a: notices, ..Head::ask(Kind::Credit, self.me, RegionKey::from_bits(0)) };
         self.tell(rank, head, Vec::new());
     }
 
-    /// Answers those who revoke a region in which nothing is under way any more.
+    /// Answers the revoke requests for a region in which no operation is in flight any more.
     pub(super) fn answer_revokes(&mut self, far: &FarRegion) {
         let (ready, later) = core::mem::take(&mut self.revoking)
             .into_iter()
@@ -161,7 +163,7 @@ impl Core {
         }
     }
 
-    /// Ends the request that a message answers.
+    /// Completes the request that a message answers.
     fn answered(&mut self, head: &Head, bytes: &[u8]) {
         let asked = |flight: &&mut Flight| {
             use Job::{Ask, Command, Gate, Locate, Notice, WordInto};
@@ -177,7 +179,7 @@ impl Core {
             Job::Locate(key) => wanted = Some(*key),
             Job::Command(_) => flight.bytes = bytes.to_vec(),
             Job::Notice => {
-                // Its room was given back, or will be by a message of its own.
+                // Its room has been returned, or will be by a separate message.
                 room = u64::from(answer != Some(Answer::Held));
                 flight.job = Job::Ask;
             }
@@ -218,8 +220,8 @@ fn why(error: &FabricError) -> Answer {
     }
 }
 
-/// Returns who may use a region, as bytes: nothing for everybody, 1 and zeros for the handles that
-/// allocated it, 2 and the terms of a pact.
+/// Encodes the access policy of a region: nothing if it is open to all handles, 1 and zeros if only
+/// to the handles that allocated it, 2 and the terms of a pact otherwise.
 fn bytes_of(lock: Lock) -> Vec<u8> {
     let words = match lock {
         Lock::Open => return Vec::new(),
@@ -229,7 +231,7 @@ fn bytes_of(lock: Lock) -> Vec<u8> {
     words.iter().flat_map(|word: &u64| word.to_le_bytes()).collect()
 }
 
-/// Returns who may use a region, from those bytes.
+/// Decodes the access policy of a region.
 fn lock_of(bytes: &[u8]) -> Lock {
     let (words, _) = bytes.as_chunks::<8>();
     match words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<_>>()[..] {

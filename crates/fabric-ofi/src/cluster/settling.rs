@@ -1,10 +1,11 @@
-//! The end of a rank's program: what it has posted is over before anybody is told.
+//! The end of a rank's program, which is reported after the operations that it posted have
+//! completed.
 
 use super::net::Net;
 use core::time::Duration;
 use rdma_fabric::{Fabric, Program, ProgramResult};
 
-/// A program that ends when what it has posted is over: see
+/// A program that ends after the operations that it posted have completed: see
 /// [`Member::settling`](super::Member::settling).
 #[derive(Debug)]
 pub struct Settling<'a, P> {
@@ -28,7 +29,7 @@ impl<P: Program> Program for Settling<'_, P> {
     }
 }
 
-/// Dropped behind the program's future, in whatever way that ends.
+/// Dropped after the program's future, however that ends.
 struct Settles<'a>(&'a Net, Duration);
 
 impl Drop for Settles<'_> {

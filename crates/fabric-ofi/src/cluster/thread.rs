@@ -1,4 +1,4 @@
-//! The thread that works for peers while the rank computes or sleeps.
+//! The progress thread, which serves peers while the rank computes or sleeps.
 
 use super::net::Net;
 use core::time::Duration;
@@ -9,20 +9,21 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// How long the thread rests while threads of the program look: at first, and at most.
+/// How long the thread rests while threads of the program poll the network: initially, and at most.
 const REST: [Duration; 2] = [Duration::from_micros(150), Duration::from_millis(1)];
-/// Looks of the program's threads, since the last comparison, by which they count as looking.
+/// Number of polls by the program's threads, since the last comparison, that lets the thread rest.
 const ATTENDED: u64 = 8;
-/// Looks without an event before the thread sleeps.
+/// Polls without an event before the thread sleeps.
 const LOOKS: u32 = 64;
-/// Looks without an event before it lets others have the CPU.
+/// Polls without an event before the thread yields the CPU.
 const SPINS: u32 = 8;
-/// The longest sleep on the endpoint's descriptor: some providers have work that it does not tell.
+/// The longest sleep on the endpoint's descriptor, which does not signal all work of some
+/// providers.
 const SLEEP: Duration = Duration::from_millis(20);
-/// The longest sleep where there is no descriptor.
+/// The longest sleep without a descriptor.
 const NAP: Duration = Duration::from_millis(5);
 
-/// The thread; ended when it is dropped.
+/// The progress thread, which is stopped when this is dropped.
 #[derive(Debug)]
 pub(super) struct ProgressThread {
     net: Arc<Net>,
@@ -43,7 +44,7 @@ impl Drop for ProgressThread {
         self.net.closing.store(true, std::sync::atomic::Ordering::Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // It does not panic, and there is nobody to tell.
+            // The thread does not panic, and an error could not be reported.
             let _ = thread.join();
         }
     }
@@ -59,7 +60,7 @@ fn run(net: &Net) {
         let looks = attention.looks();
         let attended = !attention.is_handed_over() && looks.wrapping_sub(seen) >= ATTENDED;
         if attended || attention.is_kept() {
-            // The program's own thread works, and finds things sooner.
+            // The program's own thread makes progress, and sees completions sooner.
             (vain, naps, seen) = (0, 0, looks);
             thread::park_timeout(rest);
             rest = (rest * 2).min(REST[1]);
@@ -79,7 +80,8 @@ fn run(net: &Net) {
         }
         seen = attention.looks();
         match sleep(net) {
-            // Also an atomic of a peer, which is no event: more of them may follow at once.
+            // Also after an atomic of a peer, which is not an event: more of them may follow at
+            // once.
             Some(true) => vain = 0,
             Some(false) => {}
             None => {
@@ -90,8 +92,8 @@ fn run(net: &Net) {
     }
 }
 
-/// Sleeps until the endpoint may have something to do, if it has a descriptor; returns whether it
-/// said so.
+/// Sleeps until the endpoint may have work, if it has a descriptor; returns whether the descriptor
+/// was signalled.
 fn sleep(net: &Net) -> Option<bool> {
     let descriptor: Option<OwnedFd> = {
         let mut state = net.lock();
@@ -103,6 +105,6 @@ fn sleep(net: &Net) -> Option<bool> {
     };
     let descriptor = descriptor?;
     let timeout = Timespec { tv_sec: 0, tv_nsec: SLEEP.subsec_nanos().into() };
-    // What woke it is found by the next look.
+    // The next poll finds the cause of the wakeup.
     Some(poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&timeout)).is_ok_and(|ready| ready > 0))
 }

@@ -1,8 +1,8 @@
 //! Operations of this rank on memory of other nodes.
 //!
-//! Puts and gets of libfabric move bytes. What has to stay whole does not go that way: puts and gets
-//! of 4 or 8 aligned bytes are words, which the target's processor stores and loads, as it does
-//! atomics. A put with a notice takes its bytes with it if they are few.
+//! Bytes are moved by libfabric's puts and gets. Single-copy-atomic accesses are not: puts and gets
+//! of 4 or 8 aligned bytes are words, which the target's CPU stores and loads, as it executes
+//! atomics. A put with a notice carries its bytes in the message if they are few.
 
 use super::{
     core::State,
@@ -22,10 +22,11 @@ use rdma_fabric::{
 };
 use std::sync::Arc;
 
-/// The most bytes of own memory that a put copies rather than to wait until the network has them.
+/// Maximum number of bytes of own memory that a put copies instead of waiting until the network has
+/// read them.
 const COPIED: usize = 1024;
 
-/// One operation on a place of another node.
+/// An operation on a place of another node.
 pub(super) struct Transfer<'a> {
     net: &'a Net,
     below: &'a Fabric,
@@ -33,7 +34,7 @@ pub(super) struct Transfer<'a> {
     place: &'a Place,
 }
 
-/// Where a put's bytes are in this rank's memory.
+/// The location of a put's bytes in this rank's memory.
 enum Bytes<'a> {
     Here(&'a [u8]),
     Copied(Vec<u8>),
@@ -61,7 +62,7 @@ impl<'a> Transfer<'a> {
         self.place.addr().offset
     }
 
-    /// Returns the width of the word that the place is, if it is one.
+    /// Returns the width of the word at the place; `None` if the place is not a word.
     fn width(&self) -> Option<usize> {
         let len = self.place.len();
         let aligned = |width: usize| self.offset().is_multiple_of(width as u64);
@@ -72,7 +73,7 @@ impl<'a> Transfer<'a> {
         if len == self.place.len() { Ok(()) } else { Err(FabricError::length_mismatch(len, self.place.len())) }
     }
 
-    /// Returns a place of this rank's memory as a part of its heap.
+    /// Returns a place in this rank's memory as a range of its heap.
     fn own(&self, place: &Place) -> Result<core::ops::Range<usize>> {
         let RemoteAddr { rank, region, offset } = place.addr();
         let foreign = FabricError::Unsupported { feature: &"memory of another rank as own memory" };
@@ -86,7 +87,7 @@ impl<'a> Transfer<'a> {
         Ok(at..at + place.len())
     }
 
-    /// Returns a put's bytes, copied if they are few and in registered memory.
+    /// Returns a put's bytes; copies them if they are few and in registered memory.
     fn bytes(&self, from: Source<'a>, most: usize) -> Result<Bytes<'a>> {
         match from {
             Source::Bytes(bytes) => Ok(Bytes::Here(bytes)),
@@ -128,8 +129,8 @@ impl<'a> Transfer<'a> {
         })
     }
 
-    /// Begins a put, by what `post` does with a flight that counts among the puts to the rank. One that
-    /// has not begun counts no more.
+    /// Starts a put with `post`; its flight is counted among the puts to the rank. A put that did
+    /// not start is no longer counted.
     fn put_by(
         &self,
         state: &mut State,

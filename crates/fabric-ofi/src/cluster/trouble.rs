@@ -1,17 +1,19 @@
-//! What the network refused, answers that got lost, and operations that outlive what they were posted
-//! for: a loss may explain them, which is told later, or never.
+//! Operations that the network refused, answers that were lost, and operations that continue in the
+//! network after their flight has ended. The loss of a rank may be the cause; it is reported later,
+//! or never.
 
 use super::{core::Core, directory::FarRegion, flight::Flight};
 use core::time::Duration;
 use rdma_fabric::{FabricError, RegionKey};
 use std::{sync::Arc, time::Instant};
 
-/// How long an operation that the network refused may wait for the news that its target is lost.
+/// How long an operation that the network refused waits for the report that its target is lost.
 pub(super) const GRACE: Duration = Duration::from_secs(30);
-/// How often those are looked at that wait so.
+/// How often these operations are checked.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// An operation that is over for the program and not for the network, which may still use memory.
+/// An operation that has completed for the program but not for the network, which may still access
+/// memory.
 #[derive(Debug)]
 pub(super) struct Outlived {
     since: Instant,
@@ -26,8 +28,8 @@ impl Outlived {
 }
 
 impl Core {
-    /// Notes that the network refused an operation. It ends when its target's loss is told, or after
-    /// some time.
+    /// Records that the network refused an operation. The operation fails when the loss of its
+    /// target is reported, or after [`Core::grace`].
     pub(super) fn refuse(&mut self, id: u64, error: FabricError) {
         self.outlived(id);
         if let Some(flight) = self.flights.get(id) {
@@ -37,14 +39,15 @@ impl Core {
         }
     }
 
-    /// Notes that the network is done with an operation, if it is one that was over before.
+    /// Records that the network has finished with an operation that had already completed for the
+    /// program, if it is one.
     pub(super) fn outlived(&mut self, id: u64) {
         if let Some(Outlived { far, own, .. }) = self.outlived.remove(&id) {
             self.leave_region(far.as_deref(), own);
         }
     }
 
-    /// Notes that the endpoint is closed, and so nothing uses memory by it.
+    /// Records that the endpoint is closed, and therefore no longer accesses memory.
     pub(super) fn closed(&mut self) {
         for id in self.outlived.keys().copied().collect::<Vec<_>>() {
             self.outlived(id);
@@ -56,7 +59,7 @@ impl Core {
         self.unanswered.clear();
     }
 
-    /// Ends what has been in trouble for too long.
+    /// Ends refused, outlived and unanswered operations whose grace period has passed.
     pub(super) fn end_trouble(&mut self) {
         if !self.trouble || self.looked_at.elapsed() < ROUND.min(self.grace) {
             return;

@@ -1,16 +1,16 @@
-//! Waiting of a thread that has nothing else to do, and random numbers.
+//! Blocking waits of a thread without other work, and random numbers.
 
 use crate::{OfiError, Result};
 use core::time::Duration;
 use std::{fs::File, io::Read, thread, time::Instant};
 
-/// Looks before the first yield, and before the first nap.
+/// Polls before the first yield, and from there to the first nap.
 const SPINS: u32 = 100;
 const YIELDS: u32 = 400;
 /// The longest nap.
 const NAP: Duration = Duration::from_micros(200);
 
-/// Rests of a thread that looks again and again.
+/// The backoff of a thread that polls repeatedly.
 #[derive(Debug)]
 pub(super) struct Patience {
     looks: u32,
@@ -22,12 +22,12 @@ impl Patience {
         Patience { looks: 0, begun: Instant::now() }
     }
 
-    /// Returns how long it has lasted.
+    /// Returns the time since the first poll.
     pub(super) fn age(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// Rests a little, the longer the more often it was called.
+    /// Rests a little; the more often it is called, the longer.
     pub(super) fn rest(&mut self) {
         self.looks = self.looks.saturating_add(1);
         if self.looks <= SPINS {

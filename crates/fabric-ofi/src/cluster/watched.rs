@@ -1,8 +1,10 @@
-//! Words of this rank that are waited for, where an atomic of a peer changes memory and tells nobody.
+//! Words of this rank that are waited for, where an atomic of a peer changes memory without an
+//! event.
 //!
-//! Who waits looks, and is seen to look; whoever makes progress compares, and rings if there is
-//! something that no look has seen. So a parked wait ends soon after the thread that serves was
-//! woken, or within its longest sleep where nothing wakes it, as behind a NIC that needs no CPU.
+//! Each check of a wait records the value that it saw. A thread that makes progress compares memory
+//! with these values, and wakes the waits if there is a value that no check has seen. A parked wait
+//! therefore ends soon after the progress thread was woken, or within the longest sleep of that
+//! thread if nothing wakes it, as with a NIC that needs no CPU.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use rdma_fabric::{Fabric, RegionKey, provider::Place};
@@ -12,15 +14,15 @@ use std::{
 };
 use tofu2_sim::shm::part::Part;
 
-/// A word's region, offset in it and width.
+/// The region of a word, its offset in the region, and its width.
 type At = (RegionKey, u64, usize);
 
-/// One word that is waited for.
+/// A word that is waited for.
 #[derive(Debug)]
 struct Word {
     place: Place,
     waits: usize,
-    /// What the last look has seen; nothing if there was none since a wait began.
+    /// The value that the last check saw; `None` if there was none since a wait began.
     seen: Option<u64>,
 }
 
@@ -28,7 +30,8 @@ struct Word {
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     words: Mutex<HashMap<At, Word>>,
-    /// How many there are. It is advice: who has begun a wait looks again after that.
+    /// Number of words. It is a hint: a thread that has begun a wait checks its word again
+    /// afterwards.
     count: AtomicUsize,
 }
 
@@ -46,11 +49,11 @@ fn bits(bytes: &[u8]) -> u64 {
 
 impl Watched {
     fn lock(&self) -> MutexGuard<'_, HashMap<At, Word>> {
-        // Nothing panics between statements that belong together.
+        // Nothing panics between dependent updates, so a poisoned map is consistent.
         self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a wait begins, whose looks from now on are [seen](Watched::saw).
+    /// Registers a wait, whose checks are [recorded](Watched::saw) from now on.
     pub(super) fn begin(&self, place: &Place) {
         let mut words = self.lock();
         let word = words.entry(at(place)).or_insert_with(|| Word { place: place.clone(), waits: 0, seen: None });
@@ -58,7 +61,7 @@ impl Watched {
         self.count.store(words.len(), Relaxed);
     }
 
-    /// Notes that a wait is over.
+    /// Removes a wait.
     pub(super) fn end(&self, place: &Place) {
         let mut words = self.lock();
         if let Some(word) = words.get_mut(&at(place)) {
@@ -70,7 +73,7 @@ impl Watched {
         self.count.store(words.len(), Relaxed);
     }
 
-    /// Notes what a look for a wait has seen. Others that wait for the word may not have seen it.
+    /// Records the value that a check of a wait saw. Other waits for the word may not have seen it.
     pub(super) fn saw(&self, part: &Part, place: &Place, bytes: &[u8]) {
         if self.count.load(Relaxed) == 0 {
             return;
@@ -85,7 +88,8 @@ impl Watched {
         }
     }
 
-    /// Returns whether a word that is waited for holds what the last look has not seen, or is gone.
+    /// Returns whether a word that is waited for has a value that the last check did not see, or is
+    /// gone.
     pub(super) fn has_news(&self, below: &Fabric) -> bool {
         if self.count.load(Relaxed) == 0 {
             return false;

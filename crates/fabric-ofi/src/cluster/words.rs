@@ -1,24 +1,23 @@
-//! Words of other ranks, and atomics on own ones, by libfabric's atomics instead of by messages.
+//! Words of other ranks, and atomics on own words, by libfabric's atomics instead of messages.
 //!
-//! A NIC's atomics are atomic against each other, not against those of a CPU. So if they are used,
-//! they do all: also a rank's atomics on its own memory go through its endpoint. What its CPU loads
-//! and stores is not coherent with them
-//! ([`coherent_atomics`](rdma_fabric::Caps::coherent_atomics)), and nothing else may change words of
-//! regions by atomics of a CPU: no rank shares the memory, and control queues, which CPUs execute,
-//! refuse to.
+//! A NIC's atomics are atomic with respect to each other, but not to atomics of a CPU. If they are
+//! used, they are therefore used for all atomics, including those of a rank on its own memory,
+//! which go through its endpoint. Loads and stores by its CPU are not coherent with them
+//! ([`coherent_atomics`](rdma_fabric::Caps::coherent_atomics)). No atomic of a CPU may change words
+//! of regions: no two ranks share memory, and control queues, which CPUs execute, refuse atomics.
 
 use super::{core::State, directory::FarRegion, flight::Flight, message::WordWork, net::Net, watched::Watched};
 use crate::{Endpoint, OfiError};
 use rdma_fabric::{Amo, Result, provider::Place};
 use std::{collections::HashMap, sync::Arc};
 
-/// Who works on words of other ranks: loads, stores and atomics.
+/// Selects how words of other ranks are loaded, stored and changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AtomicsBy {
-    /// The target's CPU, which is asked by a message.
+    /// By the target's CPU, which receives a message.
     #[default]
     Cpu,
-    /// The network, by libfabric's atomics, those on own memory included. A node has one rank then.
+    /// By the network, with libfabric's atomics, also for own memory. Requires one rank per node.
     Nic,
 }
 
@@ -33,7 +32,7 @@ pub(super) fn one_rank_a_node(nodes: &[u32]) -> crate::Result<()> {
     Ok(())
 }
 
-/// Checks that an endpoint has all atomics that words need, and begins to watch own words.
+/// Checks that an endpoint has all atomics that words need, and returns the set of watched words.
 pub(super) fn watched(endpoint: &Endpoint) -> crate::Result<Watched> {
     match endpoint.atomics().lacks() {
         None => Ok(Watched::default()),
@@ -45,8 +44,8 @@ pub(super) fn watched(endpoint: &Endpoint) -> crate::Result<Watched> {
 }
 
 impl State {
-    /// Begins work on a word of this width at an offset in a region, by libfabric. Returns its id,
-    /// or `None` if there is no room.
+    /// Starts a libfabric operation on a word of this width at an offset in a region. Returns its
+    /// id, or `None` if there is no room.
     ///
     /// # Errors
     /// As [`State::write`].
@@ -72,8 +71,8 @@ impl State {
 }
 
 impl Net {
-    /// Returns the region of a word of this rank if atomics on it go through the network: not those
-    /// on memory outside the heap, which no other rank can reach.
+    /// Returns the region of a word of this rank if atomics on it go through the network. Those on
+    /// memory outside the heap, which no other rank can reach, do not.
     pub(super) fn own_by_nic(&self, word: &Place) -> Option<Arc<FarRegion>> {
         self.watched.as_ref().filter(|_| self.part.has_resolved(word))?;
         let key = word.addr().region;

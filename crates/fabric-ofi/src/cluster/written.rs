@@ -1,22 +1,22 @@
-//! What a put of libfabric tells its target when its bytes are there: where they are, so that a rank
-//! that waits for others sleeps on.
+//! The data that a libfabric put delivers to its target: the range of bytes that it has written, so
+//! that a rank that waits for other bytes stays asleep.
 
 use core::ops::Range;
 use tofu2_sim::shm::part::Part;
 
-/// Bytes by which places are counted.
+/// Unit of ranges in bytes.
 const GRAIN: u64 = 8;
-/// Bits of the number of the first grain; those above are how many there are.
+/// Number of bits for the first unit; the bits above hold the number of units.
 const FIRST: u32 = 40;
 
-/// Returns what tells of `len` bytes from offset `at` of a heap on: 0 if there are too many for that.
+/// Encodes the `len` bytes at offset `at` of a heap; 0 if the range can't be encoded.
 pub(super) fn told(at: u64, len: usize) -> u64 {
     let first = at / GRAIN;
     let count = at.saturating_add(len as u64).div_ceil(GRAIN) - first;
     if first >> FIRST == 0 && count >> (u64::BITS - FIRST) == 0 { count << FIRST | first } else { 0 }
 }
 
-/// Wakes a rank that waits for bytes of which it was told so.
+/// Wakes a rank if it waits for bytes in an encoded range.
 pub(super) fn wake(part: &Part, told: u64) {
     match bytes(told) {
         Some(bytes) => part.wake_for(bytes),
@@ -24,8 +24,8 @@ pub(super) fn wake(part: &Part, told: u64) {
     }
 }
 
-/// Returns the bytes of a heap that were written, and perhaps some around them; `None` if it may be
-/// any.
+/// Decodes the range of a heap that was written, in whole units; `None` if any byte may have been
+/// written.
 fn bytes(told: u64) -> Option<Range<u64>> {
     let (first, count) = (told & ((1 << FIRST) - 1), told >> FIRST);
     (count > 0).then(|| first * GRAIN..(first + count) * GRAIN)

@@ -1,4 +1,4 @@
-//! The calls that post.
+//! The libfabric calls that post operations.
 
 use super::{Bytes, Remote, sys};
 use crate::{
@@ -7,12 +7,12 @@ use crate::{
 };
 use std::{ffi::c_void, ptr};
 
-/// Where the operand, the comparand and the result of an atomic stand in its slot.
+/// Offsets of the operand, the comparand and the result of an atomic in its slot.
 pub(super) const WORDS: [usize; 3] = [0, 8, 16];
-/// What all posts with flags ask for.
+/// The flags of all posts that have flags.
 const FLAGS: u64 = sys::FI_COMPLETION as u64;
 
-/// What a call needs of an operation.
+/// The arguments of an operation's call.
 #[derive(Clone, Copy)]
 pub(super) struct Call {
     pub(super) endpoint: *mut sys::fid_ep,
@@ -25,7 +25,7 @@ pub(super) struct Call {
 
 impl Call {
     /// # Safety
-    /// Nobody uses the bytes at `start`, as many as these, if these are to be copied.
+    /// If `bytes` are to be copied, no other code uses that number of bytes at `start`.
     unsafe fn fill(self, bytes: Bytes<'_>) {
         let Bytes::Copied(pieces) = bytes else { return };
         let mut to = self.start;
@@ -39,7 +39,8 @@ impl Call {
     }
 
     /// # Safety
-    /// As for [`Call::fill`]; and what the call uses is held until the operation is over.
+    /// As for [`Call::fill`]; and the memory that the call uses is held until the operation
+    /// completes.
     pub(super) unsafe fn send(self, bytes: Bytes<'_>) -> (&'static str, isize) {
         let Self { endpoint, peer, start, len, descriptor, note } = self;
         // SAFETY: as the caller promises.
@@ -69,7 +70,8 @@ impl Call {
         // SAFETY: as the caller promises; the lists are only read during the call.
         unsafe {
             self.fill(bytes);
-            // No bytes are visible at once; and `shm` of 1.17 never delivers them.
+            // An empty put is visible immediately; and `shm` of 1.17 never completes one with this
+            // flag.
             let delivery = if self.len > 0 { u64::from(sys::FI_DELIVERY_COMPLETE) } else { 0 };
             let flags = FLAGS | tells | delivery;
             ("fi_writemsg", sys::fi_writemsg(self.endpoint, &message, flags))
@@ -77,7 +79,7 @@ impl Call {
     }
 
     /// # Safety
-    /// As for [`Call::send`]; the bytes may be memory that others write at any time.
+    /// As for [`Call::send`]; the bytes may be memory that other processes write at any time.
     pub(super) unsafe fn get(self, Remote { address, key, .. }: Remote) -> (&'static str, isize) {
         let Self { endpoint, peer, start, len, descriptor, note } = self;
         // SAFETY: as the caller promises.
@@ -112,7 +114,7 @@ impl Call {
         }
     }
 
-    /// Returns where the operand, the comparand and the result of an atomic stand.
+    /// Returns the addresses of the operand, the comparand and the result of an atomic.
     fn words(self) -> [*mut c_void; 3] {
         WORDS.map(|offset| self.start.wrapping_add(offset).cast())
     }
@@ -191,12 +193,12 @@ fn datatype(width: usize) -> sys::fi_datatype {
     if width == 4 { sys::FI_UINT32 } else { sys::FI_UINT64 }
 }
 
-/// Returns what an atomic has found.
+/// Returns the value that an atomic has found.
 ///
 /// # Safety
-/// The operation in the slot whose bytes start there is over.
+/// The operation in the slot whose bytes start there has completed.
 pub(super) unsafe fn found(start: *mut u8, width: usize) -> u64 {
     let old = start.wrapping_add(WORDS[2]);
-    // SAFETY: the word stands in the slot, which nobody uses, as the caller promises.
+    // SAFETY: the word is in the slot, which is not in use, as the caller promises.
     unsafe { if width == 4 { old.cast::<u32>().read().into() } else { old.cast::<u64>().read() } }
 }

@@ -1,4 +1,4 @@
-//! Fabrics and domains, and the memory that stays mapped as long as bytes may come late.
+//! Fabrics and domains, and the memory that stays mapped as long as bytes may arrive late.
 
 use super::{Failed, Info, close, memory::Memory, sys};
 use std::{
@@ -18,20 +18,20 @@ impl Drop for Fabric {
     }
 }
 
-/// Who may still write what.
+/// The endpoints that may still write, and the memory that they may write.
 #[derive(Debug, Default)]
 struct Late {
-    /// How many endpoints are open.
+    /// Number of open endpoints.
     endpoints: usize,
     /// Memory whose registration is closed.
     ///
-    /// A provider in software may be half-way through a message for it, in another thread or in
-    /// calls to come. So it stays mapped until all endpoints are closed: bytes that come late land
-    /// in memory that nobody else has.
+    /// A software provider may be in the middle of a message for it, in another thread or in later
+    /// calls. The memory therefore stays mapped until all endpoints are closed, so that late bytes
+    /// reach no memory of another owner.
     retired: Vec<Memory>,
 }
 
-/// An open domain. All that is opened through it holds it.
+/// An open domain, which is held by all objects opened through it.
 #[derive(Debug)]
 pub(crate) struct Domain {
     domain: NonNull<sys::fid_domain>,
@@ -40,8 +40,8 @@ pub(crate) struct Domain {
     info: Arc<Info>,
 }
 
-// SAFETY: the interface asks for no care about threads: offers are asked for with FI_THREAD_SAFE,
-// and control calls are safe in any case.
+// SAFETY: the interface is thread-safe: offers are requested with FI_THREAD_SAFE, and control calls
+// are safe in any case.
 unsafe impl Send for Domain {}
 // SAFETY: as above.
 unsafe impl Sync for Domain {}
@@ -64,7 +64,7 @@ impl Domain {
         self.domain.as_ptr()
     }
 
-    /// Returns the fabric's object, which is there as long as the domain.
+    /// Returns the fabric's object, which exists as long as the domain.
     pub(super) fn fabric(&self) -> *mut sys::fid_fabric {
         self.fabric.as_ref().map_or(null_mut(), |fabric| fabric.0.as_ptr())
     }
@@ -78,18 +78,18 @@ impl Domain {
         self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that an endpoint is about to be opened.
+    /// Records that an endpoint is about to be opened.
     pub(super) fn endpoint_opens(&self) {
         self.late().endpoints += 1;
     }
 
-    /// Notes that an endpoint is closed.
+    /// Records that an endpoint is closed.
     pub(super) fn endpoint_is_closed(&self) {
         let mut late = self.late();
         late.endpoints -= 1;
         let retired = if late.endpoints == 0 { mem::take(&mut late.retired) } else { Vec::new() };
         drop(late);
-        // What the memory's owner does when it gets it back is not done under the lock.
+        // The drop may run code of the memory's owner, which must not run under the lock.
         drop(retired);
     }
 
@@ -102,7 +102,7 @@ impl Domain {
         }
     }
 
-    /// Returns how many bytes of memory wait for the endpoints to be closed.
+    /// Returns the number of bytes of memory that is kept until the endpoints are closed.
     pub(crate) fn retired_bytes(&self) -> usize {
         self.late().retired.iter().map(Memory::len).sum()
     }
@@ -112,7 +112,8 @@ impl Drop for Domain {
     fn drop(&mut self) {
         // SAFETY: endpoints, queues and registrations hold the domain, so all of them are closed.
         if !unsafe { close(self.domain.as_ptr().cast()) } {
-            // Something in it is open nevertheless, and may write: nothing is given back.
+            // An object of the domain is still open nevertheless, and may write: no memory is
+            // released.
             mem::forget(self.fabric.take());
             mem::forget(mem::take(&mut self.late().retired));
         }

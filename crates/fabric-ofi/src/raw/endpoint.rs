@@ -15,15 +15,15 @@ use std::{
     sync::Arc,
 };
 
-/// How many bytes a slot has for itself: longer ones are in buffers of the pool.
+/// Number of bytes of a slot; operations with more bytes use buffers of the pool.
 pub(super) const SLOT: usize = 256;
-/// How many bytes providers may note of an operation.
+/// Number of bytes of a provider's context for an operation.
 const CONTEXT: usize = size_of::<sys::fi_context2>();
 
-/// How much an endpoint can do at a time.
+/// The capacity of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
-    /// Operations under way.
+    /// Operations in flight.
     pub(crate) depth: usize,
     /// Buffers for messages.
     pub(crate) receives: usize,
@@ -32,45 +32,45 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Returns how far apart the buffers for messages are.
+    /// Returns the distance in bytes between the buffers for messages.
     fn stride(self) -> Option<usize> {
         self.message.max(1).checked_next_multiple_of(64)
     }
 
-    /// Returns how many bytes slots and buffers take together, if that is a number.
+    /// Returns the number of bytes of slots and buffers together; `None` if it overflows.
     pub(crate) fn bytes(self) -> Option<usize> {
         self.receives.checked_mul(self.stride()?)?.checked_add(self.depth.checked_mul(SLOT)?)
     }
 
-    /// Returns how many bytes providers' notes take.
+    /// Returns the number of bytes of all providers' contexts.
     pub(crate) fn notes(self) -> Option<usize> {
         self.depth.checked_add(self.receives)?.checked_mul(CONTEXT)
     }
 }
 
-/// What a provider's note belongs to.
+/// The owner of a provider's context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Noted {
     Slot(usize),
     Receive(usize),
 }
 
-/// What libfabric may use until the endpoint is closed.
+/// Memory that libfabric may use until the endpoint is closed.
 #[derive(Debug)]
 pub(super) struct Used {
-    /// Operations under way, and what they hold.
+    /// Operations in flight, and the memory that they hold.
     pub(super) slots: Slots<Held>,
     pub(super) pool: Pool<Arc<Registration>>,
-    /// What providers note: of the operation in each slot, then of each buffer for messages.
+    /// Providers' contexts: of the operation in each slot, then of each buffer for messages.
     notes: Memory,
-    /// The bytes of each slot, then the buffers for messages. Nobody else has the memory.
+    /// The bytes of each slot, then the buffers for messages. The endpoint is the only owner.
     pub(super) memory: Arc<Registration>,
     pub(super) sizes: Sizes,
     stride: usize,
 }
 
 impl Used {
-    /// Returns where a provider notes what it likes.
+    /// Returns the address of a provider's context.
     pub(super) fn note(&self, noted: Noted) -> *mut std::ffi::c_void {
         let index = match noted {
             Noted::Slot(slot) => slot,
@@ -79,7 +79,7 @@ impl Used {
         self.notes.as_ptr().wrapping_add(index * CONTEXT).cast()
     }
 
-    /// Returns what a note belongs to, if it is one of these.
+    /// Returns the owner of a context; `None` if it is not one of this endpoint.
     pub(super) fn noted(&self, note: *mut std::ffi::c_void) -> Option<Noted> {
         let offset = (note as usize).checked_sub(self.notes.as_ptr() as usize)?;
         let index = offset / CONTEXT;
@@ -100,17 +100,17 @@ impl Used {
     }
 }
 
-/// An endpoint. It may be sent to another thread, and is used by one at a time.
+/// An endpoint. It may be sent to another thread, but is used by one thread at a time.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(super) objects: ManuallyDrop<Objects>,
     pub(super) used: ManuallyDrop<Used>,
-    /// The addresses of peers as the provider numbers them.
+    /// The addresses of peers, as numbered by the provider.
     pub(super) addresses: Vec<sys::fi_addr_t>,
-    /// Buffers for messages that libfabric does not have.
+    /// Buffers for messages that are not posted.
     pub(super) unposted: Vec<usize>,
     pub(super) batch: Batch,
-    /// Operations that were not posted, of which nobody was told yet.
+    /// Refused operations that have not been reported yet.
     pub(super) refused: VecDeque<(u64, Failure)>,
 }
 
@@ -118,9 +118,9 @@ pub(crate) struct Endpoint {
 unsafe impl Send for Endpoint {}
 
 impl Endpoint {
-    /// Opens an endpoint that is able to communicate and to receive.
+    /// Opens an endpoint that is ready to communicate and to receive.
     ///
-    /// `notes` and `memory` are as long as the sizes say, and nobody else's.
+    /// `notes` and `memory` have the lengths that result from `sizes`, and no other owner.
     pub(crate) fn open(
         domain: &Arc<Domain>,
         sizes: Sizes,
@@ -154,19 +154,19 @@ impl Endpoint {
 
     /// Adds a peer, and returns its number.
     ///
-    /// The caller has compared the address with the endpoint's own: form and length are the same.
+    /// The caller has compared the address with the endpoint's own: format and length are the same.
     pub(crate) fn insert(&mut self, address: &[u8]) -> Result<usize, Failed> {
         let made = self.objects.insert(address)?;
         self.addresses.push(made);
         Ok(self.addresses.len() - 1)
     }
 
-    /// Returns the descriptor of the completion queue if it has one.
+    /// Returns the descriptor of the completion queue, if it has one.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.objects.descriptor()
     }
 
-    /// Returns whether that descriptor wakes whoever sleeps on it from now on.
+    /// Returns whether that descriptor wakes a thread that sleeps on it from now on.
     pub(crate) fn may_sleep(&self) -> Result<bool, Failed> {
         Ok(!self.batch.is_left() && self.refused.is_empty() && self.objects.may_sleep()?)
     }
@@ -175,8 +175,8 @@ impl Endpoint {
         self.objects.domain()
     }
 
-    /// Asks the provider for each atomic on each kind of word. There are none unless the endpoint's
-    /// offer has atomics.
+    /// Queries the provider for each atomic on each kind of word. There are none unless the
+    /// endpoint's offer has atomics.
     pub(crate) fn atomics(&self) -> Atomics {
         if self.domain().info().facts().caps & u64::from(sys::FI_ATOMIC) == 0 {
             return Atomics::default();
@@ -185,7 +185,7 @@ impl Endpoint {
         let mut count = 0;
         Atomics::found(|word, kind, fetching| {
             let (datatype, operation) = (atomics::datatype(word), atomics::operation(kind));
-            // SAFETY: the endpoint is open, was made from an offer with atomics, as was looked at
+            // SAFETY: the endpoint is open and was made from an offer with atomics, as checked
             // above, and its calls write one count.
             let answer = unsafe {
                 match (kind, fetching) {
@@ -204,7 +204,7 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // A peer may be about to write what an operation waits for, and no call says when it has.
+        // A peer may still write the destination of an operation, and no call reports when it has.
         for held in self.used.slots.held() {
             match &held.holds {
                 Holds::Slot => self.used.memory.abandon(),
@@ -212,8 +212,7 @@ impl Drop for Endpoint {
                 Holds::Span(span) => span.registration().abandon(),
             }
         }
-        // SAFETY: the objects, and then the fields, are used for the last time, by the value's
-        // owner.
+        // SAFETY: the objects, and then the fields, are used for the last time, by their owner.
         unsafe {
             if self.objects.close() {
                 ManuallyDrop::drop(&mut self.used);

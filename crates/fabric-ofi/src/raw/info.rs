@@ -1,18 +1,18 @@
-//! What libfabric says of its offers.
+//! The offers of libfabric.
 
 use super::{API, Failed, sys, text};
 use std::{ffi::CString, ptr::NonNull, ptr::null, ptr::null_mut};
 
-/// What an offer must have.
+/// The requirements on an offer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hints {
-    /// Whether endpoints have to be reliable datagram endpoints.
+    /// Whether endpoints must be reliable datagram endpoints.
     pub(crate) reliable_datagrams: bool,
     pub(crate) caps: u64,
     pub(crate) mode: u64,
     pub(crate) registration: u32,
     pub(crate) order: u64,
-    /// libfabric's number for whether resources are managed.
+    /// libfabric's number for the resource management.
     pub(crate) resources: u32,
     pub(crate) address_format: u32,
     pub(crate) provider: Option<CString>,
@@ -20,7 +20,7 @@ pub(crate) struct Hints {
     pub(crate) domain: Option<CString>,
 }
 
-/// What stands in an offer, copied.
+/// A copy of the data in an offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) provider: String,
@@ -35,7 +35,8 @@ pub(crate) struct Facts {
     pub(crate) key_bytes: usize,
     pub(crate) data_bytes: usize,
     pub(crate) order: u64,
-    /// The longest read after write, write after read, write after write whose bytes are in order.
+    /// The longest read after write, write after read and write after write whose bytes are in
+    /// order.
     pub(crate) ordered: [usize; 3],
     pub(crate) longest: usize,
     pub(crate) inject: usize,
@@ -48,14 +49,14 @@ pub(crate) struct Facts {
 #[derive(Debug)]
 pub(crate) struct Info(NonNull<sys::fi_info>);
 
-// SAFETY: the structure is this value's own copy, and nobody writes it after it was made.
+// SAFETY: the structure is this value's own copy, and is not written after its creation.
 unsafe impl Send for Info {}
 // SAFETY: as above.
 unsafe impl Sync for Info {}
 
 impl Drop for Info {
     fn drop(&mut self) {
-        // SAFETY: the copy is this value's, and used no more.
+        // SAFETY: the copy belongs to this value, and is no longer used.
         unsafe { sys::fi_freeinfo(self.0.as_ptr()) };
     }
 }
@@ -68,15 +69,14 @@ impl Info {
         Failed::object("fi_allocinfo", 0, made).map(Self)
     }
 
-    /// Asks for the offers that fit.
+    /// Queries the offers that match.
     pub(crate) fn query(hints: &Hints) -> Result<Vec<Self>, Failed> {
         let asked = Self::empty()?;
         let name = |name: &Option<CString>| name.as_ref().map_or(null_mut(), |name| name.as_ptr().cast_mut());
         let mut first = null_mut();
-        // SAFETY: the attributes come with a new structure, and nobody else has it. The names
-        // belong to `hints`, are only read by the query, and are taken back before the structure is
-        // freed. What the query returns is a list that ends with null; each of it is copied, then
-        // the list is freed.
+        // SAFETY: a new structure has its attributes, and no other owner. The names belong to
+        // `hints`, are only read by the query, and are removed before the structure is freed. The
+        // query returns a list that ends with null; each element is copied, then the list is freed.
         unsafe {
             let info = asked.0.as_ptr();
             (*info).caps = hints.caps;
@@ -88,7 +88,8 @@ impl Info {
             (*(*info).domain_attr).mr_mode = hints.registration as i32;
             (*(*info).domain_attr).resource_mgmt = hints.resources;
             (*(*info).domain_attr).threading = sys::FI_THREAD_SAFE;
-            // Who calls makes progress: threads of a provider would take the CPU from those that wait.
+            // Progress is made by calls: threads of a provider would take the CPU from threads that
+            // wait.
             (*(*info).domain_attr).data_progress = sys::FI_PROGRESS_MANUAL;
             (*(*info).domain_attr).name = name(&hints.domain);
             (*(*info).fabric_attr).name = name(&hints.fabric);
@@ -117,10 +118,10 @@ impl Info {
         self.0.as_ptr()
     }
 
-    /// Copies what stands in the offer; attributes that are not there count as zeros.
+    /// Copies the data of the offer; missing attributes count as zeros.
     pub(crate) fn facts(&self) -> Facts {
-        // SAFETY: the structure and what it leads to are there and do not change; its texts end
-        // with zeros.
+        // SAFETY: the structure and the attributes that it points to exist and do not change; its
+        // texts end with zeros.
         unsafe {
             let info = self.0.as_ref();
             let (domain, fabric) = (info.domain_attr.as_ref(), info.fabric_attr.as_ref());
@@ -151,7 +152,8 @@ impl Info {
     }
 }
 
-/// Returns the ways of registering memory that an older name stands for, and others as they are.
+/// Returns the registration modes that an older name stands for; other modes are returned as they
+/// are.
 fn spelt_out(registration: u32) -> u32 {
     match registration {
         sys::FI_MR_BASIC => sys::FI_MR_LOCAL | sys::FI_MR_VIRT_ADDR | sys::FI_MR_ALLOCATED | sys::FI_MR_PROV_KEY,

@@ -1,23 +1,24 @@
-//! Regions over memory of callers, whose promise about it is all that makes them safe.
+//! Regions over memory of callers, whose safety rests on the caller's promise alone.
 
 use super::Memory;
 use crate::{Domain, OfiError, Region, Result};
 use std::{any::Any, ptr::NonNull, sync::Arc};
 
 impl Domain {
-    /// Registers the `len` bytes at `start`, which is a multiple of 8: memory that is there, such
-    /// as a mapped file.
+    /// Registers the `len` bytes at `start`, which is a multiple of 8: existing memory, such as a
+    /// mapped file.
     ///
-    /// `keep` is dropped when the region is, no operation of this process uses it, and all
-    /// endpoints of the domain that were open then are closed, since bytes may come late. It is
-    /// never dropped if an operation on the memory was under way when its endpoint was closed.
+    /// `keep` is dropped when the region has been dropped, no operation of this process uses it,
+    /// and all endpoints of the domain that were open then are closed, because bytes may arrive
+    /// late. It is never dropped if an operation on the memory was in flight when its endpoint was
+    /// closed.
     ///
     /// # Errors
     /// [`OfiError::Memory`] for 0 bytes or another start; [`OfiError::Random`], [`OfiError::Call`].
     ///
     /// # Safety
-    /// The bytes stay mapped, readable and writable as long as `keep` lives. All others in this and
-    /// other processes access them by atomics or [`rdma_fabric::access`] alone.
+    /// The bytes stay mapped, readable and writable as long as `keep` lives. All other code in this
+    /// and other processes accesses them by atomics or [`rdma_fabric::access`] alone.
     pub unsafe fn region_over(
         &self,
         start: NonNull<u8>,

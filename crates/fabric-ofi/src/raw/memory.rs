@@ -1,4 +1,5 @@
-//! Memory that NICs and other processes read and write at any time, and memory of endpoints alone.
+//! Memory that NICs and other processes read and write at any time, and private memory of
+//! endpoints.
 
 use super::{Domain, Failed, close, sys};
 use memmap2::{MmapMut, MmapRaw, UncheckedAdvice};
@@ -14,30 +15,30 @@ use std::{
     },
 };
 
-/// What keeps memory mapped that is not this crate's.
+/// Keeps memory of another owner mapped.
 pub(crate) type Keep = Arc<dyn Any + Send + Sync>;
 
-/// Memory that stays where it is.
+/// Memory at a fixed address.
 pub(crate) enum Memory {
-    /// Pages of zeros of this process alone.
+    /// Zeroed pages, private to this process.
     Pages(MmapRaw),
-    /// Somebody else's, which is mapped as long as `_keep` lives.
+    /// Memory of another owner, which is mapped as long as `_keep` lives.
     Lent { start: NonNull<u8>, len: usize, _keep: Keep },
 }
 
-// SAFETY: the memory is accessed by `rdma_fabric::access`, or by the one who has it alone.
+// SAFETY: the memory is accessed by `rdma_fabric::access`, or by its only owner.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Returns new pages for `len` bytes, which may not be 0.
+    /// Returns new pages for `len` bytes, which must not be 0.
     pub(crate) fn new(len: usize) -> io::Result<Self> {
         let map = if len == 0 { Err(no_memory("no memory has no bytes")) } else { MmapMut::map_anon(len) };
         map.map(|map| Self::Pages(map.into()))
     }
 
-    /// Returns memory that is there, whose start has to be a multiple of 8.
+    /// Returns existing memory, whose start must be a multiple of 8.
     ///
     /// # Safety
     /// The bytes are mapped, readable and writable as long as `keep` lives, and are accessed by
@@ -64,11 +65,11 @@ impl Memory {
         }
     }
 
-    /// Gives own pages back, not the addresses: they hold zeros then.
+    /// Returns own pages to the system, but keeps their addresses: they contain zeros then.
     pub(super) fn give_pages_back(&self) {
         if let Self::Pages(map) = self {
-            // SAFETY: nobody has a reference to these bytes, and all who read them expect them to
-            // change. A failure only means that the pages stay.
+            // SAFETY: there is no reference to these bytes, and all readers expect them to change.
+            // A failure only means that the pages stay.
             let _ = unsafe { map.unchecked_advise(UncheckedAdvice::DontNeed) };
         }
     }
@@ -84,16 +85,16 @@ fn no_memory(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
-/// For whom memory is registered.
+/// The users for which memory is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// For operations and messages of this process.
+    /// Operations and messages of this process.
     Own,
-    /// For peers that have the key, too.
+    /// Also peers that have the key.
     Peers,
 }
 
-/// Memory and its registration, in that order of life: while it is registered, it is mapped.
+/// Memory and its registration: the memory is mapped as long as it is registered.
 #[derive(Debug)]
 pub(crate) struct Registration {
     memory: ManuallyDrop<Memory>,
@@ -101,22 +102,22 @@ pub(crate) struct Registration {
     region: NonNull<sys::fid_mr>,
     descriptor: *mut std::ffi::c_void,
     key: u64,
-    /// Set if operations on the memory were under way when their endpoint was closed.
+    /// Set if operations on the memory were in flight when their endpoint was closed.
     abandoned: AtomicBool,
     domain: ManuallyDrop<Arc<Domain>>,
 }
 
-// SAFETY: the registration is an object of a domain that is safe in threads, used by value until it
-// is closed; the memory is accessed by `rdma_fabric::access`, or by the one who has it alone.
+// SAFETY: the registration is an object of a thread-safe domain, used by value until it is closed;
+// the memory is accessed by `rdma_fabric::access`, or by its only owner.
 unsafe impl Send for Registration {}
 // SAFETY: as above.
 unsafe impl Sync for Registration {}
 
 impl Registration {
-    /// Registers the first `len` bytes of memory.
+    /// Registers memory.
     ///
-    /// The key has to be one that no registration of the domain has; a provider that chooses keys
-    /// ignores it. The memory comes back if that fails.
+    /// The key must differ from those of all registrations of the domain; a provider that chooses
+    /// keys ignores it. On failure the memory is returned.
     pub(crate) fn new(
         domain: &Arc<Domain>,
         memory: Memory,
@@ -151,7 +152,7 @@ impl Registration {
         self.key
     }
 
-    /// Returns the address of the first byte, as peers may have to give it.
+    /// Returns the address of the first byte, which peers may have to use.
     pub(crate) fn address(&self) -> u64 {
         self.as_ptr() as u64
     }
@@ -164,35 +165,35 @@ impl Registration {
         &self.domain
     }
 
-    /// Returns what calls of libfabric ask for to use the memory.
+    /// Returns the descriptor with which libfabric calls use the memory.
     pub(super) fn descriptor(&self) -> *mut std::ffi::c_void {
         self.descriptor
     }
 
-    /// Keeps the memory for ever: a peer may be about to write it, and nothing can tell when it
-    /// has.
+    /// Keeps the memory forever: a peer may still write it, and no call reports when it has.
     pub(super) fn abandon(&self) {
-        // Relaxed: whoever drops the last reference has seen it, as of all that was done with it.
+        // Relaxed: the thread that drops the last reference sees this store, as all uses of the
+        // memory.
         self.abandoned.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the address of a byte, if `len` bytes from there are in the memory.
+    /// Returns the address of a byte, if `len` bytes from there on are in the memory.
     fn at(&self, offset: usize, len: usize) -> Option<*mut u8> {
         let end = offset.checked_add(len)?;
         // SAFETY: the offset is in the memory, or right behind it.
         (end <= self.len).then(|| unsafe { self.as_ptr().add(offset) })
     }
 
-    /// Copies bytes out of the memory; returns whether they are in it.
+    /// Copies bytes out of the memory; returns `false` if they are not in it.
     pub(crate) fn read(&self, offset: usize, into: &mut [u8]) -> bool {
         let Some(start) = self.at(offset, into.len()) else { return false };
-        // SAFETY: the bytes are in the memory, which is shared and only accessed so; those of
-        // `into` are private.
+        // SAFETY: the bytes are in the memory, which is shared and only accessed in this way; those
+        // of `into` are private.
         unsafe { access::copy_out(into.as_mut_ptr(), start, into.len()) };
         true
     }
 
-    /// Copies bytes into the memory; returns whether they have room in it.
+    /// Copies bytes into the memory; returns `false` if they do not fit.
     pub(crate) fn write(&self, offset: usize, from: &[u8]) -> bool {
         let Some(start) = self.at(offset, from.len()) else { return false };
         // SAFETY: as in `read`.
@@ -200,14 +201,15 @@ impl Registration {
         true
     }
 
-    /// Returns a word of 8 bytes, if it is in the memory, at a multiple of 8.
+    /// Returns the word of 8 bytes at `offset`, if it is in the memory and at a multiple of 8.
     pub(crate) fn load(&self, offset: usize) -> Option<u64> {
         let start = self.at(offset, 8).filter(|_| offset.is_multiple_of(8))?;
         // SAFETY: the word is in the memory, which starts at a multiple of 8.
         Some(unsafe { access::load(start, 8) })
     }
 
-    /// Stores a word of 8 bytes; returns whether it is in the memory, at a multiple of 8.
+    /// Stores a word of 8 bytes; returns `false` if it is not in the memory or not at a multiple of
+    /// 8.
     pub(crate) fn store(&self, offset: usize, word: u64) -> bool {
         let start = self.at(offset, 8).filter(|_| offset.is_multiple_of(8));
         // SAFETY: as in `load`.
@@ -217,7 +219,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // SAFETY: operations under way hold the registration, so nobody of this process uses it.
+        // SAFETY: operations in flight hold the registration, so this process no longer uses it.
         let closed = unsafe { close(self.region.as_ptr().cast()) };
         // SAFETY: both fields are taken once, here, and not used again.
         let (memory, domain) = unsafe { (ManuallyDrop::take(&mut self.memory), ManuallyDrop::take(&mut self.domain)) };
@@ -233,7 +235,7 @@ impl Drop for Registration {
     }
 }
 
-/// Bytes of registered memory, which an operation holds as long as it is under way.
+/// Bytes of registered memory, which an operation holds while it is in flight.
 #[derive(Clone, Debug)]
 pub(crate) struct Span {
     registration: Arc<Registration>,
@@ -253,7 +255,7 @@ impl Span {
     }
 
     pub(super) fn as_ptr(&self) -> *mut u8 {
-        // SAFETY: `new` has compared the offset with the memory.
+        // SAFETY: `new` has checked that the offset is in the memory.
         unsafe { self.registration.as_ptr().add(self.offset) }
     }
 

@@ -1,8 +1,8 @@
-//! All calls of libfabric, behind types whose functions are safe.
+//! All libfabric calls, behind types with safe functions.
 //!
-//! What it hands out is owned here: objects are closed once, after all that was opened through
-//! them. Memory that peers may write is neither freed nor handed out as a slice; buffers that no
-//! peer has a key for are, while no operation uses them.
+//! The objects that libfabric returns are owned here: they are closed once, after all objects that
+//! were opened through them. Memory that peers may write is neither freed nor exposed as a slice;
+//! buffers for which no peer has a key are exposed, while no operation uses them.
 
 #![allow(unsafe_code)]
 
@@ -31,10 +31,10 @@ use std::{
     ptr::NonNull,
 };
 
-/// The interface that is asked for: later libraries behave as this version does.
+/// The requested version of the interface: later libraries behave like this version.
 pub(crate) const API: u32 = 1 << 16 | 17;
 
-/// A call of libfabric that failed: its name, and the positive code.
+/// A libfabric call that failed: its name, and the positive code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failed {
     pub(crate) call: &'static str,
@@ -42,7 +42,7 @@ pub(crate) struct Failed {
 }
 
 impl Failed {
-    /// Makes a result of what `call` returned: 0 or more is a success.
+    /// Converts the return value of `call`: 0 or more is a success.
     fn check(call: &'static str, returned: impl Into<i64>) -> Result<(), Self> {
         let returned = returned.into();
         if returned >= 0 { Ok(()) } else { Err(Self { call, code: i32::try_from(-returned).unwrap_or(i32::MAX) }) }
@@ -62,26 +62,28 @@ impl Failed {
 
 /// Returns libfabric's text for a positive code.
 pub(crate) fn text_of(code: i32) -> String {
-    // SAFETY: any number may be asked for; the text is a constant.
+    // SAFETY: any number is accepted; the text is a constant.
     unsafe { text(sys::fi_strerror(code)) }.unwrap_or_else(|| format!("error {code}"))
 }
 
-/// Copies a text of C, if there is one.
+/// Copies a C string, if there is one.
 ///
 /// # Safety
-/// The address is null, or that of a text that ends with a zero and does not change meanwhile.
+/// The address is null, or that of a text that ends with a zero and does not change during the
+/// call.
 unsafe fn text(address: *const c_char) -> Option<String> {
     if address.is_null() {
         return None;
     }
-    // SAFETY: it is a text, as the caller promises.
+    // SAFETY: it is such a text, as the caller promises.
     Some(unsafe { CStr::from_ptr(address) }.to_string_lossy().into_owned())
 }
 
-/// Closes an object, and returns whether that was possible.
+/// Closes an object, and returns whether that succeeded.
 ///
 /// # Safety
-/// The object is open, nobody uses it afterwards, and nothing that was opened through it is open.
+/// The object is open, is not used afterwards, and all objects that were opened through it are
+/// closed.
 unsafe fn close(object: *mut sys::fid) -> bool {
     // SAFETY: it is open, as the caller promises.
     unsafe { sys::fi_close(object) == 0 }

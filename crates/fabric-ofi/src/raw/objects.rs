@@ -1,4 +1,4 @@
-//! The objects that an endpoint consists of: itself, its completion queue and its address vector.
+//! The objects of an endpoint: the endpoint itself, its completion queue and its address vector.
 
 use super::{Domain, Failed, close, sys};
 use std::{
@@ -9,10 +9,11 @@ use std::{
 
 /// The longest address of an endpoint, in bytes.
 pub(crate) const LONGEST_ADDRESS: usize = 256;
-/// Entries of a completion queue: notices of peers come in faster than they are read.
+/// Number of entries of a completion queue: notices of peers arrive faster than they are read.
 const QUEUE: usize = 1 << 14;
 
-/// Objects that are closed in the order of their fields: the endpoint before what it is bound to.
+/// Objects that are closed in the order of their fields: the endpoint before the objects that it is
+/// bound to.
 #[derive(Debug)]
 pub(super) struct Objects {
     endpoint: Option<NonNull<sys::fid_ep>>,
@@ -23,17 +24,17 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    /// Opens an endpoint that is able to communicate. If `wait`, its queue has a descriptor if the
-    /// provider has such queues.
+    /// Opens an endpoint that is ready to communicate. With `wait`, its queue has a descriptor if
+    /// the provider supports that.
     ///
-    /// If that fails, what was opened is closed.
+    /// On failure, all objects opened so far are closed.
     pub(super) fn open(domain: &Arc<Domain>, wait: bool) -> Result<Self, Failed> {
         domain.endpoint_opens();
         let mut made = Self { endpoint: None, queue: None, peers: None, descriptor: None, domain: domain.clone() };
         match made.enable(wait) {
             Ok(()) => Ok(made),
             Err(failed) => {
-                // SAFETY: nothing of it was given to anybody.
+                // SAFETY: none of its objects was handed out.
                 unsafe { made.close() };
                 Err(failed)
             }
@@ -46,7 +47,7 @@ impl Objects {
         self.open_queue(wait)?;
         let queue = self.queue();
         // SAFETY: zeros are values of the structure; the domain and its offer are open as long as
-        // the objects, which are noted at once, so that they are closed whatever fails.
+        // the objects, which are stored immediately, so that they are closed on any failure.
         unsafe {
             let mut attr: sys::fi_av_attr = std::mem::zeroed();
             let returned = sys::fi_av_open(domain, &mut attr, &mut peers, null_mut());
@@ -66,7 +67,7 @@ impl Objects {
     fn open_queue(&mut self, wait: bool) -> Result<(), Failed> {
         if wait && self.try_queue(sys::FI_WAIT_FD).is_ok() {
             let mut descriptor: RawFd = -1;
-            // SAFETY: the queue is open, and for this question the call writes one descriptor.
+            // SAFETY: the queue is open, and for this request the call writes one descriptor.
             let returned =
                 unsafe { sys::fi_control(self.queue().cast(), sys::FI_GETWAIT as i32, (&raw mut descriptor).cast()) };
             if returned == 0 && descriptor >= 0 {
@@ -93,12 +94,13 @@ impl Objects {
         Ok(())
     }
 
-    /// Closes all that is open; returns whether the endpoint was closed.
+    /// Closes all open objects; returns whether the endpoint was closed.
     ///
     /// # Safety
-    /// Nobody uses the objects afterwards.
+    /// The objects are not used afterwards.
     pub(super) unsafe fn close(&mut self) -> bool {
-        // SAFETY: each is open, is taken here, and what it is bound to is closed after it.
+        // SAFETY: each object is open, is taken here, and is closed before the objects that it is
+        // bound to.
         unsafe {
             if !self.endpoint.take().is_none_or(|object| close(object.as_ptr().cast())) {
                 return false;
@@ -110,12 +112,12 @@ impl Objects {
         true
     }
 
-    /// Returns the endpoint's object, which is there since it was opened.
+    /// Returns the endpoint's object, which exists once the endpoint is open.
     pub(super) fn endpoint(&self) -> *mut sys::fid_ep {
         self.endpoint.map_or(null_mut(), NonNull::as_ptr)
     }
 
-    /// Returns the completion queue's object, which is there since the endpoint was opened.
+    /// Returns the completion queue's object, which exists once the endpoint is open.
     pub(super) fn queue(&self) -> *mut sys::fid_cq {
         self.queue.map_or(null_mut(), NonNull::as_ptr)
     }
@@ -126,11 +128,12 @@ impl Objects {
 
     /// Returns the queue's descriptor if it has one.
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        // SAFETY: it is the queue's, which is closed when these objects are used no more.
+        // SAFETY: the descriptor belongs to the queue, which is closed when these objects are no
+        // longer used.
         self.descriptor.map(|descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) })
     }
 
-    /// Returns whether the queue's descriptor wakes whoever sleeps on it from now on.
+    /// Returns whether the queue's descriptor wakes a thread that sleeps on it from now on.
     pub(super) fn may_sleep(&self) -> Result<bool, Failed> {
         let mut object = self.queue().cast();
         // SAFETY: the fabric and its queue are open; the call reads one object.
@@ -152,11 +155,11 @@ impl Objects {
         Ok(bytes)
     }
 
-    /// Adds a peer, and returns its address as the provider numbers it.
+    /// Adds a peer, and returns its address as numbered by the provider.
     ///
-    /// The caller has compared the address with the endpoint's own: form and length are the same.
+    /// The caller has compared the address with the endpoint's own: format and length are the same.
     pub(super) fn insert(&mut self, address: &[u8]) -> Result<sys::fi_addr_t, Failed> {
-        // Zeros behind it, for addresses that are texts, and the alignment of all forms.
+        // The words end text addresses with zeros, and have the alignment of all formats.
         let mut words = [0_u64; LONGEST_ADDRESS / 8 + 1];
         for (to, from) in words.iter_mut().zip(address[..address.len().min(LONGEST_ADDRESS)].chunks(8)) {
             let mut word = [0; 8];

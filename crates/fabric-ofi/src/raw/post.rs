@@ -1,8 +1,8 @@
 //! Posting operations.
 //!
-//! What an operation reads and writes is its slot's bytes, a buffer of the pool or a span of a
-//! region. From a successful post until the operation is over its slot holds that, and only
-//! libfabric uses the slot's bytes and the buffer.
+//! An operation reads and writes the bytes of its slot, a buffer of the pool or a span of a region.
+//! Its slot holds this memory from a successful post until the operation completes. During that
+//! time, only libfabric uses the slot's bytes and the buffer.
 
 use super::{
     Endpoint, Failed, Registration, Span,
@@ -13,34 +13,34 @@ use super::{
 use crate::{Amo, Peer, error::Reply, event::Failure};
 use std::sync::Arc;
 
-/// Messages of any peer: libfabric's `FI_ADDR_UNSPEC`.
+/// The source of messages of any peer: libfabric's `FI_ADDR_UNSPEC`.
 const ANYBODY: sys::fi_addr_t = sys::fi_addr_t::MAX;
-/// What is done.
+/// An operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Work<'a> {
-    /// The bytes of the slot or the buffer go to a peer as a message.
+    /// Sends the bytes of the slot or the buffer to a peer as a message.
     Send(Bytes<'a>),
-    /// Bytes go to memory of a peer, and tell it the data if there are any.
+    /// Writes bytes to memory of a peer, which also receives the data if there are any.
     Put(Bytes<'a>, Option<u64>),
-    /// Bytes come from memory of a peer.
+    /// Reads bytes from memory of a peer.
     Get(usize),
-    /// A word of 4 or 8 bytes is changed.
+    /// Changes a word of 4 or 8 bytes.
     Change(Amo<u64>, usize),
-    /// Such a word is loaded as a whole.
+    /// Loads such a word as a whole.
     Load(usize),
 }
 
-/// Which bytes an operation sends.
+/// The bytes that an operation sends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bytes<'a> {
-    /// These, one after the other, are copied into what the operation holds.
+    /// These slices, in order, are copied to the memory that the operation holds.
     Copied(&'a [&'a [u8]]),
-    /// As many as what the operation holds has.
+    /// This number of bytes of the memory that the operation holds.
     Held(usize),
 }
 
 impl Bytes<'_> {
-    /// Returns how many there are; the largest number, if no number is large enough.
+    /// Returns the number of bytes, or the largest number if it overflows.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Copied(pieces) => pieces.iter().fold(0, |sum: usize, piece| sum.saturating_add(piece.len())),
@@ -49,11 +49,11 @@ impl Bytes<'_> {
     }
 }
 
-/// Which memory of which peer; a message needs the peer alone.
+/// Memory of a peer; a message needs only the peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remote {
     pub(crate) peer: Peer,
-    /// As the provider counts: from the region's start, or in the peer's address space.
+    /// As counted by the provider: from the region's start, or in the peer's address space.
     pub(crate) address: u64,
     pub(crate) key: u64,
 }
@@ -69,7 +69,7 @@ pub(crate) enum Holds {
     Span(Span),
 }
 
-/// What an operation brings.
+/// The kind of an operation's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Brings {
     Nothing,
@@ -77,7 +77,7 @@ pub(super) enum Brings {
     Word(usize),
 }
 
-/// An operation under way.
+/// An operation in flight.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) call: &'static str,
@@ -89,8 +89,8 @@ pub(super) struct Held {
 }
 
 impl Endpoint {
-    /// Returns room for an operation with `len` bytes of its own, in a buffer that `make` makes if
-    /// it has to be a new one; none if there is no room now.
+    /// Returns memory for an operation with `len` bytes of its own, in a buffer that `make` makes
+    /// if a new one is needed; `None` if there is no room now.
     pub(crate) fn room<E>(
         &mut self,
         len: usize,
@@ -105,8 +105,9 @@ impl Endpoint {
         Ok(self.used.pool.take(len, make)?.map(Holds::Buffer))
     }
 
-    /// Posts an operation, with room for as many bytes as it has; returns whether there was room
-    /// for it. What it uses is held until it is over. If the provider refuses it, it is over.
+    /// Posts an operation, whose memory has room for its bytes; returns whether there was room for
+    /// the operation. Its memory is held until it completes. An operation that the provider refuses
+    /// completes with an error.
     pub(crate) fn post(&mut self, work: Work<'_>, holds: Holds, remote: Remote, tag: u64) -> bool {
         let len = match &work {
             Work::Send(bytes) | Work::Put(bytes, _) => bytes.len(),
@@ -136,9 +137,9 @@ impl Endpoint {
         let (endpoint, note) = (self.objects.endpoint(), self.used.note(Noted::Slot(slot)));
         let call = Call { endpoint, peer, start, len, descriptor: registration.descriptor(), note };
         // SAFETY: the endpoint is open and the peer in its vector; `len` registered bytes are at
-        // `start`, which the slot holds from the success of the call until the operation is over;
-        // the slot is free, so its note is too. What is copied into is no region's, but the slot's
-        // or a buffer that only this operation has.
+        // `start`, which the slot holds from the success of the call until the operation completes;
+        // the slot is free, so its context is too. Bytes are copied only to the slot or to a buffer
+        // that only this operation has, not to a region.
         let (name, returned) = unsafe {
             match &work {
                 Work::Send(bytes) => call.send(*bytes),
@@ -165,8 +166,8 @@ impl Endpoint {
         }
     }
 
-    /// Notes that an operation was refused, for the next progress to tell; returns whether there is
-    /// room for that.
+    /// Stores a refused operation, which the next progress reports; returns whether there is room
+    /// for that.
     fn refuse(&mut self, failed: Failed, peer: Peer, tag: u64) -> bool {
         let Failed { call, code } = failed;
         let room = self.refused.len() < self.used.slots.len();
@@ -177,20 +178,20 @@ impl Endpoint {
         room
     }
 
-    /// Takes back the room of an operation that is over, or was not posted.
+    /// Takes back the memory of an operation that has completed, or was not posted.
     pub(super) fn free(&mut self, len: usize, holds: Holds) {
         if let Holds::Buffer(buffer) = holds {
             self.used.pool.put_back(len, buffer);
         }
     }
 
-    /// Gives libfabric all buffers for messages that it does not have.
+    /// Posts all buffers for messages that are not posted.
     pub(super) fn post_receives(&mut self) -> Result<(), Failed> {
         while let Some(buffer) = self.unposted.last().copied() {
             let (endpoint, len) = (self.objects.endpoint(), self.used.sizes.message.max(1));
             let (start, note) = (self.used.bytes_of(Noted::Receive(buffer)), self.used.note(Noted::Receive(buffer)));
-            // SAFETY: the endpoint is open; the buffer is registered and used by nobody until the
-            // message is here, and so is its note.
+            // SAFETY: the endpoint is open; the buffer is registered and not used until the message
+            // has arrived, and neither is its context.
             let returned =
                 unsafe { sys::fi_recv(endpoint, start.cast(), len, self.used.memory.descriptor(), ANYBODY, note) };
             match Failed::check("fi_recv", returned as i64) {

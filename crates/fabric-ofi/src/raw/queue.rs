@@ -1,4 +1,4 @@
-//! Reading completions.
+//! Reading completion queues.
 
 use super::{
     Endpoint, Failed,
@@ -13,10 +13,10 @@ use crate::{
 };
 use std::{fmt, slice};
 
-/// Entries that are read at a time.
+/// Number of entries that are read at a time.
 const BATCH: usize = 16;
 
-/// Entries that were read and not yet told.
+/// Entries that were read but not reported yet.
 pub(super) struct Batch {
     entries: [sys::fi_cq_data_entry; BATCH],
     next: usize,
@@ -43,14 +43,15 @@ impl Batch {
     }
 }
 
-/// Who is told.
+/// The receiver of events.
 type Sink<'a> = &'a mut dyn FnMut(Event<'_>);
 
 impl Endpoint {
-    /// Lets the provider work, tells what is over and what has arrived, and returns how many
-    /// entries there were.
+    /// Lets the provider make progress, reports completions and arrivals, and returns the number of
+    /// entries.
     ///
-    /// If the sink panics, what it was told is not told again, and the rest is.
+    /// If the sink panics, the events that it has received are not reported again, and the others
+    /// are.
     pub(crate) fn progress(&mut self, sink: Sink<'_>) -> Result<usize, Failed> {
         let mut told = 0;
         while let Some((tag, failure)) = self.refused.pop_front() {
@@ -66,7 +67,7 @@ impl Endpoint {
 
     fn read(&mut self, sink: Sink<'_>) -> Result<usize, Failed> {
         let queue = self.objects.queue();
-        // SAFETY: the queue is open, and of the format whose entries these are.
+        // SAFETY: the queue is open, and its format is that of these entries.
         let returned = unsafe { sys::fi_cq_read(queue, self.batch.entries.as_mut_ptr().cast(), BATCH) };
         if returned == -(sys::FI_EAGAIN as isize) {
             return Ok(0);
@@ -80,7 +81,7 @@ impl Endpoint {
         Ok(self.tell(sink))
     }
 
-    /// Tells the entries that were read.
+    /// Reports the entries that were read.
     fn tell(&mut self, sink: Sink<'_>) -> usize {
         let first = self.batch.next;
         while self.batch.is_left() {
@@ -97,8 +98,8 @@ impl Endpoint {
                 Some(Noted::Receive(buffer)) => {
                     self.unposted.push(buffer);
                     let len = entry.len.min(self.used.sizes.message);
-                    // SAFETY: the message is here, so nobody uses the buffer until it is posted
-                    // anew, which is after the event.
+                    // SAFETY: the message has arrived, so the buffer is not used until it is posted
+                    // again, which is after the event.
                     let bytes = unsafe { slice::from_raw_parts(self.used.bytes_of(Noted::Receive(buffer)), len) };
                     sink(Event::Message(bytes));
                 }
@@ -119,8 +120,8 @@ impl Endpoint {
         }
         Failed::check("fi_cq_readerr", returned as i64)?;
         let mut buffer = [0; 256];
-        // SAFETY: code and details are of the entry that was just read, which is valid until the
-        // next reading; the text is copied at once.
+        // SAFETY: code and details belong to the entry that was just read, which is valid until the
+        // next read; the text is copied immediately.
         let provider = unsafe {
             let (code, details) = (entry.prov_errno, entry.err_data);
             text(sys::fi_cq_strerror(queue, code, details, buffer.as_mut_ptr(), buffer.len()))
@@ -138,14 +139,14 @@ impl Endpoint {
         Ok(1)
     }
 
-    /// Ends the operation in a slot; an error that is none's is a fault.
+    /// Completes the operation in a slot; an error without an operation is a fault.
     fn finish(&mut self, slot: usize, failed: Option<Reply>, sink: Sink<'_>) {
         let Some(Held { call, peer, tag, len, brings, holds }) = self.used.slots.finish(slot) else {
             failed.into_iter().for_each(|reply| sink(Event::Fault(reply)));
             return;
         };
         if let Some(reply) = failed {
-            // Bytes for it may come late: its buffer is not used again.
+            // Bytes for it may arrive late, so its buffer is not reused.
             if matches!(holds, Holds::Buffer(_)) {
                 self.used.pool.lose(len);
             }
@@ -160,10 +161,11 @@ impl Endpoint {
         self.free(len, holds);
         let brought = match brings {
             Brings::Nothing => Brought::Nothing,
-            // SAFETY: the operation is over, and nothing is posted until the event is: so nobody
-            // uses the slot's bytes, or the buffer, which is the endpoint's as long as it is open.
+            // SAFETY: the operation has completed, and nothing is posted before the event returns,
+            // so the slot's bytes are not in use; nor is the buffer, which belongs to the endpoint
+            // as long as it is open.
             Brings::Bytes => Brought::Bytes(unsafe { slice::from_raw_parts(start, len) }),
-            // SAFETY: as above; atomics use their slot's bytes.
+            // SAFETY: as above; atomics use the bytes of their slot.
             Brings::Word(width) => Brought::Word(unsafe { found(start, width) }),
         };
         sink(Event::Over { tag, outcome: Ok(brought) });

@@ -1,23 +1,24 @@
 //! Signal handlers of libraries that libfabric loads.
 //!
 //! `libinfinipath` and `libpsm2` install handlers in constructors, when the program is loaded: with
-//! libfabric 1.17 of Debian 12 for SIGINT, SIGILL, SIGABRT, SIGBUS, SIGSEGV and SIGTERM. Calls of
-//! libfabric install none later (`fi_getinfo` was looked at). Such a handler writes a backtrace to a
-//! file and ends the process with code 1; who catches a signal by `signal-hook` has it called first.
+//! libfabric 1.17 of Debian 12 for SIGINT, SIGILL, SIGABRT, SIGBUS, SIGSEGV and SIGTERM. Later
+//! calls of libfabric install none (verified for `fi_getinfo`). Such a handler writes a backtrace
+//! to a file and ends the process with code 1; `signal-hook` calls it before the actions of the
+//! program.
 //!
-//! The invariant of the unsafe blocks: the system's calls get valid addresses of local values, and a
-//! handler's address is compared, not called.
+//! The invariant of the unsafe blocks: system calls receive valid addresses of local values, and
+//! the address of a handler is compared, not called.
 
 use std::{ffi::CStr, mem::MaybeUninit, path::Path, ptr};
 
-/// How names of the libraries' files begin.
+/// Prefixes of the file names of these libraries.
 const LIBRARIES: [&str; 3] = ["libinfinipath.", "libpsm2.", "libpsm_infinipath."];
 
-/// Gives signals that one of the libraries handles their default effect. Returns the signals.
+/// Restores the default action of signals that one of the libraries handles. Returns the signals.
 ///
-/// The libraries had no purpose for their handlers but the file, and no use of them is known. Rust
-/// does not install its own for an overflow of the stack where another was there; that is not made
-/// up for.
+/// The only purpose of these handlers is that file, and no use of it is known. Rust does not
+/// install its own handler for stack overflows where another one was installed; this is not
+/// corrected.
 pub(crate) fn release() -> Vec<i32> {
     let standard = 1..32;
     standard.filter(|signal| handler_of(*signal).is_some_and(is_of_library) && set_default(*signal)).collect()
@@ -37,7 +38,7 @@ fn handler_of(signal: i32) -> Option<usize> {
 fn is_of_library(address: usize) -> bool {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
     let address = ptr::without_provenance(address);
-    // SAFETY: any address may be asked for; the other is that of a value of the right type.
+    // SAFETY: any address may be queried; the other one is that of a value of the right type.
     if unsafe { libc::dladdr(address, info.as_mut_ptr()) } == 0 {
         return false;
     }

@@ -1,4 +1,4 @@
-//! Brings the ranks of a job together that are threads of this process, and tells their losses.
+//! Connects the ranks of a job that are threads of this process, and reports their losses.
 
 use core::time::Duration;
 use fabric_ofi::{
@@ -21,12 +21,12 @@ use tofu2_sim::{
     shm::part::{Part, PartPlan},
 };
 
-/// Bytes that a rank can register, as in the other test beds.
+/// Number of bytes that a rank can register, as in the other test beds.
 const SEGMENT: usize = 64 << 20;
 /// A hang guard.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// How long what a rank has posted may take when its program has ended.
+/// Time limit for the operations that are in flight when the program of a rank has ended.
 const SETTLE: Duration = Duration::from_secs(10);
 
 /// A job.
@@ -46,7 +46,7 @@ struct State {
     aborted: Option<(Rank, String, i32)>,
 }
 
-/// What is between nodes.
+/// The network between nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Network {
     /// libfabric's provider.
@@ -56,7 +56,7 @@ pub(crate) struct Network {
     pub(crate) provider_keys: bool,
 }
 
-/// One rank's way to the hall, which has the ranks and ends with them.
+/// A rank's handle of its job, which owns the rank.
 #[derive(Debug)]
 struct Seat {
     hall: Weak<Hall>,
@@ -89,13 +89,14 @@ fn number() -> u64 {
     u64::from(std::process::id()) << 32 | NEXT.fetch_add(1, Relaxed)
 }
 
-/// Returns a provider, over `lo` if it has that: opened once, and shared by all jobs of the process,
-/// since opening all offers of a provider takes longer than most jobs.
+/// Returns a domain of a provider, over `lo` if there is such a domain. It is opened once and
+/// shared by all jobs of the process, because opening all offers of a provider takes longer than
+/// most jobs.
 fn domain(network: &Network) -> Domain {
     domain_of(network).unwrap_or_else(|| panic!("no usable offer of {network:?}"))
 }
 
-/// Returns a provider as [`domain`] does; `None` if it can't be used here.
+/// Returns a domain as [`domain`] does; `None` if the provider can't be used here.
 pub(crate) fn domain_of(network: &Network) -> Option<Domain> {
     static OPENED: LazyLock<Mutex<HashMap<Network, Option<Domain>>>> = LazyLock::new(Mutex::default);
     let mut opened = OPENED.lock().unwrap();
@@ -118,7 +119,7 @@ fn open(Network { provider, atomics, provider_keys }: &Network) -> Option<Domain
 }
 
 impl Hall {
-    /// Runs `program` on `ranks` ranks, so many of them on each node.
+    /// Runs `program` on `ranks` ranks, with `per_node` of them on each node.
     pub(crate) fn run<P: Program<Out = ()>>(
         network: &Network,
         ranks: usize,

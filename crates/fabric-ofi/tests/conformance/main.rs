@@ -1,5 +1,5 @@
-//! The contract's cases on a cluster whose nodes are threads of this process: all between them goes
-//! through libfabric, over `lo`.
+//! The cases of the contract on a cluster whose nodes are threads of this process, and communicate
+//! only by libfabric, over `lo`.
 
 mod commands;
 mod hall;
@@ -13,7 +13,7 @@ use fabric_conformance::{CaseProgram, JobReport, TestBed, suite};
 use fabric_ofi::cluster::AtomicsBy;
 use hall::{Hall, Network};
 
-/// So many ranks on each node.
+/// `RANKS` ranks on each node.
 struct Nodes<const RANKS: usize>;
 
 impl<const RANKS: usize> TestBed for Nodes<RANKS> {
@@ -33,9 +33,9 @@ impl TestBed for ByNic {
     }
 }
 
-/// Returns the network for nodes of so many ranks: libfabric's provider is that in
-/// `ONESIDED_TEST_PROVIDER`, atomics are its own if `ONESIDED_TEST_ATOMICS` is `nic`, where they can be,
-/// and keys if `ONESIDED_TEST_KEYS` is `provider`.
+/// Returns the network for nodes of `per_node` ranks. `ONESIDED_TEST_PROVIDER` selects libfabric's
+/// provider, `ONESIDED_TEST_ATOMICS=nic` its atomics where possible, and
+/// `ONESIDED_TEST_KEYS=provider` its keys.
 fn network(per_node: usize) -> Network {
     let variable = |name| std::env::var(name).ok();
     let provider = variable("ONESIDED_TEST_PROVIDER").unwrap_or("tcp;ofi_rxm".to_owned());
@@ -53,5 +53,5 @@ fn by_nic() -> Network {
 
 suite!(far, Nodes<1>);
 suite!(mixed, Nodes<2>);
-// All of it with ONESIDED_TEST_ATOMICS=nic.
+// All cases run this way with ONESIDED_TEST_ATOMICS=nic.
 suite!(nic, ByNic, wraps);

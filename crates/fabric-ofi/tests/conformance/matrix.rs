@@ -1,4 +1,5 @@
-//! The columns of clusters in `docs/evidence/capabilities.md`, by libfabric's provider between nodes.
+//! The columns of clusters in `docs/evidence/capabilities.md`, by libfabric's provider between
+//! nodes.
 
 use crate::{
     hall::{Hall, Network, domain_of},
@@ -14,7 +15,7 @@ const PART: Part = Part { page: "docs/evidence/capabilities.md", name: "clusters
 const COMMAND: &str = "cargo xtask matrix";
 const PROVIDERS: [&str; 4] = ["tcp;ofi_rxm", "shm", "sockets", "udp;ofi_rxd"];
 
-/// Two nodes with this one of the providers between them.
+/// Two nodes, connected by this provider.
 struct Over<const PROVIDER: usize>;
 
 impl<const PROVIDER: usize> TestBed for Over<PROVIDER> {

@@ -1,4 +1,5 @@
-//! Ranks of one node and of others change the same words, while puts go to the bytes around them.
+//! Ranks of the same and of different nodes change the same words, while puts write the bytes
+//! around them.
 
 use crate::{
     by_nic,
@@ -8,10 +9,10 @@ use crate::{
 use rdma_fabric::{AtomicWord, Fabric, Group, Program, ProgramResult, Rank, RemoteWord};
 
 const RANKS: usize = 4;
-/// Bytes in front of the words, and behind them: no multiple of a word.
+/// Numbers of bytes before and after the words; the latter is not a multiple of a word.
 const FRONT: usize = 64;
 const BEHIND: usize = 61;
-/// Where the words are: two that `fetch_add` changes, two that are compared and swapped.
+/// Offsets of the words: two for `fetch_add`, two for compare-and-swap.
 const ADDED: usize = FRONT;
 const ADDED_SHORT: usize = FRONT + 8;
 const SWAPPED_SHORT: usize = FRONT + 12;
@@ -32,14 +33,14 @@ impl Program for Torture {
         let region = fabric.alloc_symmetric(LEN).await?;
         for round in 0..self.rounds {
             for step in 0..RANKS {
-                // Half of the rounds, all are at one rank.
+                // In half of the rounds, all words are at one rank.
                 let turn = if round % 2 == 0 { me.index() } else { 0 };
                 let rank = Rank::new(((step + turn) % RANKS) as u32);
                 let at = |offset: usize| region.at(rank, offset as u64);
                 let front = fabric.remote_span::<u8>(at(0), FRONT)?;
                 let behind = fabric.remote_span::<u8>(at(AFTER), BEHIND)?;
                 let mark = 1 + me.number() as u8;
-                // Under way while the words are changed.
+                // In flight while the words are changed.
                 let puts = [
                     fabric.try_put(&front, vec![mark; FRONT], None),
                     fabric.try_put(&behind, vec![mark; BEHIND], None),
@@ -69,7 +70,7 @@ impl Program for Torture {
     }
 }
 
-/// Adds 1 to a word by comparing and swapping.
+/// Adds 1 to a word by compare-and-swap.
 async fn swap<W: AtomicWord + From<u8> + core::ops::Add<Output = W>>(
     fabric: &Fabric,
     word: &RemoteWord<W>,
@@ -102,7 +103,7 @@ fn words_are_exact_between_puts_and_ranks_that_are_all_far() {
     torture(25, 1);
 }
 
-/// Among the ranks that change a word is the one whose memory it is in.
+/// The ranks that change a word include its owner.
 #[test]
 fn words_are_exact_by_the_networks_atomics() {
     torture_over(&by_nic(), 25, 1);
@@ -117,7 +118,7 @@ fn words_are_exact_where_the_provider_chooses_keys() {
 #[test]
 #[ignore = "some minutes"]
 fn words_are_exact_for_long() {
-    // Each job within the hall's guard against hangs.
+    // Each job stays within the hang guard of its hall.
     for _ in 0..5 {
         torture(150, 2);
         torture(100, 1);

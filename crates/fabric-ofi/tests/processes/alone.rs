@@ -1,4 +1,4 @@
-//! What one process finds out by itself.
+//! Cases of a single process.
 
 use crate::{
     closing::over,
@@ -37,7 +37,7 @@ pub(crate) fn verdicts_are_true_here() {
         } else {
             assert_refused!(Domain::open(offer), OfiError::Unusable { .. });
         }
-        // Without a layer above, neither has endpoints with atomics.
+        // Without a layer above them, `tcp` and `net` have no endpoints with atomics.
         assert!(!(named("tcp") || named("net")) || !offer.is_usable(), "{offer:?}");
         if named("udp") {
             assert_eq!(offer.verdict, Some(Reason::EndpointType));
@@ -134,7 +134,8 @@ pub(crate) fn what_is_of_another_endpoint_is_refused(offer: &Offer) {
     }
 }
 
-/// An endpoint has as many operations under way as it says, and room again when they are over.
+/// An endpoint has as many operations in flight as its limit, and room again when they have
+/// completed.
 pub(crate) fn a_full_endpoint_has_no_room(offer: &Offer) {
     let domain = Domain::open(offer).unwrap();
     let (mut line, peer) = Line::with_itself(&domain, EndpointOptions { depth: 5, ..EndpointOptions::default() });
@@ -145,7 +146,8 @@ pub(crate) fn a_full_endpoint_has_no_room(offer: &Offer) {
         let tags: Vec<u64> =
             (0..5).map(|_| line.post(|endpoint, tag| endpoint.change(peer, key, 0, 8, Amo::Add(1), tag))).collect();
         if round == 0 {
-            // Some of them may be over already where a post makes progress, but none was told.
+            // Some of them may have completed already where a post makes progress, but none was
+            // reported.
             let full = line.endpoint.put(peer, PutFrom::Bytes(&[1; 4]), key, 0, None, 0);
             assert!(matches!(full, Ok(false)), "{full:?}");
         }
@@ -162,7 +164,7 @@ pub(crate) fn a_full_endpoint_has_no_room(offer: &Offer) {
     assert_eq!(region.load(0).unwrap(), 100);
 }
 
-/// Long puts of bytes take buffers, of which there are only so many.
+/// Long puts of bytes take buffers, whose total size is limited.
 pub(crate) fn buffers_have_an_end(offer: &Offer) {
     const LEN: usize = 8 << 20;
     let domain = Domain::open(offer).unwrap();
@@ -190,7 +192,7 @@ pub(crate) fn an_endpoint_moves_to_another_thread(offer: &Offer) {
     let mut home = Line::open(&domain, EndpointOptions::default());
     let region = domain.region(64).unwrap();
     let key = region.key();
-    // The home's owner makes progress while two threads add.
+    // The owner of `home` makes progress while two threads add.
     let adders: Vec<_> = (0..2)
         .map(|_| {
             let (mut line, name) = (Line::open(&domain, EndpointOptions::default()), home.endpoint.name());
@@ -226,7 +228,7 @@ pub(crate) fn dropped_regions_keep_their_addresses_while_an_endpoint_is_open(off
     assert_eq!(domain.retired_bytes(), 0);
 }
 
-/// Memory of the caller: used in place, kept, and given back.
+/// Memory of the caller: used in place, kept, and returned.
 pub(crate) fn regions_are_opened_over_memory_that_is_there(offer: &Offer) {
     let domain = Domain::open(offer).unwrap();
     let words: Arc<Vec<AtomicU64>> = Arc::new((0..64).map(AtomicU64::new).collect());

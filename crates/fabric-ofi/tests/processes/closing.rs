@@ -1,4 +1,4 @@
-//! Endpoints that are closed, with operations of either side under way.
+//! Endpoints that are closed while operations of either side are in flight.
 
 use crate::{
     PROVIDERS,
@@ -17,10 +17,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What operations that may not be over any more may take.
+/// Time limit for operations that may never complete.
 const SILENCE: Duration = Duration::from_millis(500);
 
-/// Memory of this process that a region is opened over.
+/// Memory of this process over which a region is opened.
 type Words = Arc<Vec<AtomicU64>>;
 
 #[allow(unsafe_code)]
@@ -34,8 +34,8 @@ fn words(len: usize) -> Words {
     Arc::new((0..len).map(|_| AtomicU64::new(0)).collect())
 }
 
-/// Both ranks close their endpoints and open others fifty times, with gets under way, now and then
-/// in a new domain.
+/// Both ranks close their endpoints and open new ones fifty times, with gets in flight, and every
+/// fifth time in a new domain.
 pub(crate) fn endpoints_are_opened_anew(mut rank: Rank) {
     let domain = PROVIDERS.iter().find(|(name, _)| *name == rank.domain.provider()).and_then(|(_, domain)| *domain);
     let offer = usable(rank.domain.provider(), domain).unwrap();
@@ -56,7 +56,7 @@ pub(crate) fn endpoints_are_opened_anew(mut rank: Rank) {
     }
 }
 
-/// Rank 1 closes its endpoint in the midst of a long put of rank 0's: no byte lands afterwards.
+/// Rank 1 closes its endpoint during a long put by rank 0: no byte arrives afterwards.
 pub(crate) fn a_closed_endpoint_receives_nothing(mut rank: Rank) {
     const LEN: usize = 64 << 20;
     let words = words(if rank.rank == 0 { 1 } else { LEN / 8 });
@@ -77,7 +77,7 @@ pub(crate) fn a_closed_endpoint_receives_nothing(mut rank: Rank) {
             Some(Err(failure)) => println!("  a put to a closed endpoint: {failure}"),
             Some(Ok(_)) => println!("  a put to a closed endpoint: was over before"),
         }
-        // The other rank does not look at the socket meanwhile.
+        // The other rank does not read its socket meanwhile.
         rank.line.find(Duration::from_millis(200), |_| None::<()>);
     } else {
         let arrived = |words: &Words| words.iter().filter(|word| word.load(Ordering::Relaxed) != 0).count();
@@ -99,7 +99,7 @@ pub(crate) fn a_closed_endpoint_receives_nothing(mut rank: Rank) {
     }
 }
 
-/// A region is dropped in the midst of a long put into it: its memory stays until the endpoint is
+/// A region is dropped during a long put into it: its memory stays mapped until the endpoint is
 /// closed.
 pub(crate) fn memory_of_a_dropped_region_stays_for_late_bytes(mut rank: Rank) {
     const LEN: usize = 32 << 20;
@@ -134,7 +134,8 @@ pub(crate) fn memory_of_a_dropped_region_stays_for_late_bytes(mut rank: Rank) {
     }
 }
 
-/// Rank 1 makes no progress, so that rank 0's gets are under way when it drops all that it has.
+/// Rank 1 makes no progress, so rank 0's gets are in flight when rank 0 drops its endpoint and
+/// memory.
 pub(crate) fn an_endpoint_is_dropped_with_gets_under_way(mut rank: Rank) {
     const LEN: usize = 1 << 20;
     let (own, theirs) = rank.regions(LEN);
@@ -145,7 +146,7 @@ pub(crate) fn an_endpoint_is_dropped_with_gets_under_way(mut rank: Rank) {
     rank.meet();
     if rank.rank == 1 {
         thread::sleep(Duration::from_millis(300));
-        // Now the gets are served, whose owner is gone.
+        // The gets are served now, after their owner has dropped its endpoint.
         rank.line.find(Duration::from_millis(500), |_| None::<()>);
         return;
     }
@@ -158,12 +159,12 @@ pub(crate) fn an_endpoint_is_dropped_with_gets_under_way(mut rank: Rank) {
         let post = |endpoint: &mut fabric_ofi::Endpoint, tag| {
             endpoint.get(other, GetInto::Region(into, 0..LEN), theirs, 0, tag)
         };
-        // `shm` takes few that are long before its peer looks.
+        // `shm` accepts few long ones before its peer makes progress.
         under_way += u32::from(rank.line.post_within(Duration::from_millis(20), post).unwrap().is_some());
     }
     let Rank { domain, line, .. } = rank;
     drop(line);
-    // The system would reuse addresses that were given back.
+    // The system would reuse addresses that have been released.
     drop((own, lent, domain));
     let fresh: Vec<Vec<u8>> = (0..64).map(|_| vec![7; LEN]).collect();
     thread::sleep(Duration::from_millis(600));

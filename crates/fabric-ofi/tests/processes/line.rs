@@ -1,4 +1,4 @@
-//! An endpoint whose events are sorted, so that cases wait for one of them.
+//! An endpoint whose events are sorted by kind, so that cases can wait for one of them.
 
 use fabric_ofi::{Brought, Domain, Endpoint, EndpointOptions, Event, Failure, Peer, Reply, Result};
 use std::{
@@ -7,10 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What anything in a case may take: ten times what it should.
+/// Time limit for each step of a case: ten times the expected time.
 pub(crate) const BOUND: Duration = Duration::from_secs(10);
 
-/// What an operation has brought, kept.
+/// The result of an operation, as owned data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     Nothing,
@@ -18,7 +18,7 @@ pub(crate) enum Ended {
     Word(u64),
 }
 
-/// An endpoint with what it has told.
+/// An endpoint, with the events that it has reported.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) endpoint: Endpoint,
@@ -36,7 +36,7 @@ impl Line {
         Self { endpoint, next: 1, over, messages, data, faults }
     }
 
-    /// Opens an endpoint that knows itself.
+    /// Opens an endpoint that has itself as a peer.
     pub(crate) fn with_itself(domain: &Domain, options: EndpointOptions) -> (Self, Peer) {
         let mut line = Self::open(domain, options);
         let name = line.endpoint.name();
@@ -44,7 +44,7 @@ impl Line {
         (line, peer)
     }
 
-    /// Makes progress once, and returns how many events there were.
+    /// Makes progress once, and returns the number of events.
     pub(crate) fn progress(&mut self) -> usize {
         let Self { endpoint, over, messages, data, faults, .. } = self;
         let told = endpoint.progress(&mut |event| match event {
@@ -64,7 +64,7 @@ impl Line {
         told.expect("progress")
     }
 
-    /// Posts as soon as there is room, and returns the tag; none if there is none in time.
+    /// Posts as soon as there is room, and returns the tag; `None` if there is no room in time.
     pub(crate) fn post_within(
         &mut self,
         within: Duration,
@@ -81,12 +81,12 @@ impl Line {
         Ok(Some(self.next))
     }
 
-    /// Posts what has to be accepted, and returns the tag.
+    /// Posts an operation that must be accepted, and returns the tag.
     pub(crate) fn post(&mut self, post: impl FnMut(&mut Endpoint, u64) -> Result<bool>) -> u64 {
         self.post_within(BOUND, post).expect("a good operation").expect("room for it")
     }
 
-    /// Makes progress until `look` finds something, or the time is over.
+    /// Makes progress until `look` returns a value, or the time has passed.
     pub(crate) fn find<T>(&mut self, within: Duration, mut look: impl FnMut(&mut Self) -> Option<T>) -> Option<T> {
         let begun = Instant::now();
         loop {
@@ -106,7 +106,7 @@ impl Line {
         }
     }
 
-    /// Returns how an operation ended, if it does in time.
+    /// Returns the outcome of an operation, if it completes in time.
     pub(crate) fn outcome(&mut self, tag: u64, within: Duration) -> Option<core::result::Result<Ended, Failure>> {
         self.find(within, |line| line.over.remove(&tag))
     }

@@ -1,5 +1,5 @@
-//! Pairs of processes that use each other's memory, over each provider that is here; and what needs
-//! one process.
+//! Pairs of processes that access each other's memory, over each available provider, and cases of a
+//! single process.
 //!
 //! Without arguments, or with parts of cases' names, this program runs the cases. With `rank` it is
 //! one of their processes.
@@ -19,8 +19,8 @@ use std::{
     time::Instant,
 };
 
-/// The providers that cases are run over, and the interface for each; some of them once more with
-/// [`pair::THEIR_KEYS`] behind the name.
+/// The providers that cases are run over, with the interface of each; some of them also with
+/// [`pair::THEIR_KEYS`] after the name.
 const PROVIDERS: &[(&str, Option<&str>)] = &[
     ("tcp;ofi_rxm", Some("lo")),
     ("tcp;ofi_rxm, its keys", Some("lo")),
@@ -34,7 +34,7 @@ const PROVIDERS: &[(&str, Option<&str>)] = &[
 /// A case with its name.
 type Case<F> = (&'static str, F);
 
-/// Cases of two ranks: what each of them does.
+/// Cases of two ranks: the function that each of them runs.
 const PAIRS: &[Case<fn(pair::Rank)>] = &[
     ("puts_arrive_and_tell", memory::puts_arrive_and_tell),
     ("puts_that_are_over_are_visible", memory::puts_that_are_over_are_visible),
@@ -56,7 +56,7 @@ const PAIRS: &[Case<fn(pair::Rank)>] = &[
     ("a_dead_peer_is_told_or_silent", wrong::a_dead_peer_is_told_or_silent),
 ];
 
-/// Cases of this process, for one provider.
+/// Cases of a single process, for one provider.
 const ALONE: &[Case<fn(&fabric_ofi::Offer)>] = &[
     ("names_that_are_no_use_are_refused", alone::names_that_are_no_use_are_refused),
     ("accesses_out_of_bounds_are_refused", alone::accesses_out_of_bounds_are_refused),
@@ -90,7 +90,7 @@ fn main() -> ExitCode {
     }
     let asked = |provider: &str| filters.iter().any(|filter| provider.contains(filter.trim_start_matches("over ")));
     for (provider, domain) in PROVIDERS {
-        // One provider that chooses keys is enough, unless others are asked for.
+        // One provider that chooses keys is enough, unless others are requested.
         if provider.ends_with(pair::THEIR_KEYS) && !provider.starts_with("tcp") && !asked(provider) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What two ranks do to each other's memory.
+//! Accesses of two ranks to each other's memory.
 
 use crate::{
     line::{BOUND, Ended},
@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The byte that stands at `place` in the pattern that `seed` makes.
+/// Returns the byte at `place` in the pattern of `seed`.
 fn pattern(seed: u64, place: usize) -> u8 {
     ((seed ^ place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
@@ -20,7 +20,7 @@ pub(crate) fn bytes(seed: u64, len: usize) -> Vec<u8> {
     (0..len).map(|place| pattern(seed, place)).collect()
 }
 
-/// The ranks throw bytes to and fro, from regions and not, whose data have all 64 bits.
+/// The ranks put bytes back and forth, from regions and other memory, with data of all 64 bits.
 pub(crate) fn puts_arrive_and_tell(mut rank: Rank) {
     let lengths = [1, 8, 63, 64, 65, 0, 256, 257, 1000, 4096, 16_385, 70_000];
     let (own, theirs) = rank.regions(2 * 70_000);
@@ -48,8 +48,7 @@ pub(crate) fn puts_arrive_and_tell(mut rank: Rank) {
     rank.meet();
 }
 
-/// A put that is over is visible, though its target looks at its memory alone, and seldom calls
-/// libfabric.
+/// A completed put is visible even if its target only reads its memory and seldom calls libfabric.
 pub(crate) fn puts_that_are_over_are_visible(mut rank: Rank) {
     const LEN: usize = 1 << 20;
     let lengths = [8, 200, 4000, 5000, 20_000, 100_000, LEN];
@@ -68,7 +67,7 @@ pub(crate) fn puts_that_are_over_are_visible(mut rank: Rank) {
             while rank.socket.read(&mut [0]).is_err() {
                 rank.line.progress();
                 assert!(begun.elapsed() < BOUND);
-                // Longer than it takes to tell by the socket that a put is over.
+                // Longer than it takes the socket to report that a put has completed.
                 thread::sleep(Duration::from_micros(500));
             }
             let mut seen = vec![0; len];
@@ -79,7 +78,7 @@ pub(crate) fn puts_that_are_over_are_visible(mut rank: Rank) {
     }
 }
 
-/// Each rank fetches what the other has written before both have met.
+/// Each rank gets the bytes that the other one wrote before both met.
 pub(crate) fn gets_bring_what_is_there(mut rank: Rank) {
     let (own, theirs) = rank.regions(1 << 17);
     let into = rank.domain.region(1 << 17).unwrap();
@@ -101,7 +100,7 @@ pub(crate) fn gets_bring_what_is_there(mut rank: Rank) {
     rank.meet();
 }
 
-/// Both ranks change words of rank 0, which uses its endpoint for that, too.
+/// Both ranks change words of rank 0, which also uses its endpoint for that.
 pub(crate) fn atomics_of_both_ranks_lose_nothing(mut rank: Rank) {
     const TIMES: u64 = 100;
     const MINE: u64 = 0x0101_0101_0101_0101;
@@ -137,7 +136,7 @@ pub(crate) fn atomics_of_both_ranks_lose_nothing(mut rank: Rank) {
             }
             expected = seen;
         }
-        // The upper half of the word stays as it is.
+        // The upper half of the word does not change.
         let old = wide(&mut rank, 48, 4, Amo::Add(1 << 32 | 2));
         assert!(old == u64::from(u32::MAX) || old < 4 * TIMES, "{old:#x}");
     }
@@ -161,7 +160,7 @@ pub(crate) fn atomics_of_both_ranks_lose_nothing(mut rank: Rank) {
     rank.meet();
 }
 
-/// Twelve MiB and some bytes, there and back; the source is dropped at once.
+/// Twelve MiB and some bytes in both directions; the source is dropped immediately.
 pub(crate) fn large_puts_and_gets_are_whole(mut rank: Rank) {
     const LEN: usize = (12 << 20) + 5;
     let (own, theirs) = rank.regions(LEN);
@@ -188,7 +187,7 @@ pub(crate) fn large_puts_and_gets_are_whole(mut rank: Rank) {
     rank.meet();
 }
 
-/// More puts and atomics than an endpoint has slots are posted before any is waited for.
+/// More puts and atomics than an endpoint has slots are posted before the first wait.
 pub(crate) fn many_operations_are_under_way(mut rank: Rank) {
     const COUNT: u64 = 3000;
     let (own, theirs) = rank.regions(8 * COUNT as usize + 8);

@@ -8,10 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a rank calls nothing.
+/// How long a rank makes no calls.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// Ten thousand messages of all lengths, to a rank that does not look for a while.
+/// Ten thousand messages of all lengths, to a rank that makes no progress for a while.
 pub(crate) fn a_flood_of_messages_arrives_whole_and_in_order(mut rank: Rank) {
     const COUNT: u64 = 10_000;
     let longest = rank.line.endpoint.limits().message;
@@ -43,7 +43,7 @@ pub(crate) fn a_flood_of_messages_arrives_whole_and_in_order(mut rank: Rank) {
     assert_eq!((rank.line.messages.len(), rank.line.faults.len()), (0, 0));
 }
 
-/// Both ranks send to each other at once, and to themselves.
+/// Both ranks send to each other at the same time, and to themselves.
 pub(crate) fn messages_cross(mut rank: Rank) {
     const COUNT: usize = 500;
     rank.meet();
@@ -81,7 +81,7 @@ pub(crate) fn messages_that_are_too_long_are_refused(mut rank: Rank) {
     assert_eq!(rank.line.messages.len(), 0);
 }
 
-/// Rank 1 sleeps on its endpoint's descriptor, until a message and a put come.
+/// Rank 1 sleeps on its endpoint's descriptor until a message and a put arrive.
 pub(crate) fn whoever_sleeps_is_woken(mut rank: Rank) {
     let (_own, theirs) = rank.regions(64);
     let other = rank.other;
@@ -112,7 +112,7 @@ pub(crate) fn whoever_sleeps_is_woken(mut rank: Rank) {
     rank.meet();
 }
 
-/// Sleeps until there is what `look` finds; returns how often it was woken.
+/// Sleeps until `look` returns `true`; returns the number of wakeups.
 fn sleep_until(rank: &mut Rank, mut look: impl FnMut(&mut Rank) -> bool) -> u32 {
     let begun = Instant::now();
     let (mut woken, mut asleep) = (0, Duration::ZERO);

@@ -1,4 +1,4 @@
-//! Two ranks of one case: this program, executed twice, with a socket between the two.
+//! Two ranks of one case: this program, executed twice, with a socket between the two processes.
 
 use crate::{
     PROVIDERS,
@@ -17,13 +17,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a case may take.
+/// Time limit for a case.
 const CASE: Duration = Duration::from_secs(30);
 
-/// Behind a provider's name: it chooses keys, and addresses are virtual.
+/// Suffix of a provider's name: the provider chooses keys, and addresses are virtual.
 pub(crate) const THEIR_KEYS: &str = ", its keys";
 
-/// Returns a provider's own name, and what to ask for.
+/// Returns a provider's own name, and the query for its offers.
 fn wanted(name: &str) -> (&str, Wanted) {
     match name.strip_suffix(THEIR_KEYS) {
         Some(provider) => (provider, Wanted::default().provider(provider).provider_keys()),
@@ -49,7 +49,7 @@ pub(crate) fn why_not(name: &str) -> String {
     verdict.map_or_else(|| "libfabric has no offer of it here".to_owned(), |reason| reason.to_string())
 }
 
-/// Runs both ranks of a case, which have to succeed in time.
+/// Runs both ranks of a case, which must succeed in time.
 pub(crate) fn run(case: &str, provider: &str) {
     let program = env::current_exe().expect("this program's path");
     let (first, second) = UnixStream::pair().expect("sockets");
@@ -79,7 +79,7 @@ pub(crate) fn run(case: &str, provider: &str) {
     }
 }
 
-/// One of the two ranks, with an endpoint that knows the other's and itself.
+/// One of the two ranks, with an endpoint that has the other rank and itself as peers.
 #[derive(Debug)]
 pub(crate) struct Rank {
     pub(crate) rank: usize,
@@ -108,7 +108,7 @@ impl Rank {
         Self { rank: rank.parse().expect("a rank"), domain, line, other, same, socket }
     }
 
-    /// Opens an endpoint instead of the one that it has, which is closed first.
+    /// Closes the endpoint, and opens a new one.
     pub(crate) fn reopen(self, offer: Option<&Offer>) -> Self {
         let Self { rank, domain, line, mut socket, .. } = self;
         drop(line);
@@ -120,19 +120,20 @@ impl Rank {
         Self { rank, domain, line, other, same, socket }
     }
 
-    /// Opens a region, and returns it with the key of the other rank's.
+    /// Opens a region, and returns it with the key of the other rank's region.
     pub(crate) fn regions(&mut self, bytes: usize) -> (Region, RemoteKey) {
         let region = self.domain.region(bytes).expect("a region");
         let theirs = self.swap(&region.key().to_bytes());
         (region, RemoteKey::from_bytes(&theirs).expect("a key"))
     }
 
-    /// Sends bytes to the other rank, and returns those that it sends, with progress meanwhile.
+    /// Sends bytes to the other rank, and returns the bytes that it sends; makes progress
+    /// meanwhile.
     pub(crate) fn swap(&mut self, mine: &[u8]) -> Vec<u8> {
         swap(&mut self.socket, &mut self.line, mine)
     }
 
-    /// Waits until the other rank is here, too.
+    /// Waits until the other rank has reached the same point.
     pub(crate) fn meet(&mut self) {
         self.swap(&[]);
     }

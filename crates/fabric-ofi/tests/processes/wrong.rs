@@ -1,5 +1,5 @@
-//! What goes wrong between two ranks: each time the target's memory stays as it was, and whoever
-//! waits is told in time, though not always that it was wrong.
+//! Faulty accesses between two ranks: the target's memory never changes, and the initiator does not
+//! wait forever, though the error is not always reported.
 
 use crate::{
     line::{Ended, Line},
@@ -8,13 +8,13 @@ use crate::{
 use fabric_ofi::{Amo, Endpoint, EndpointOptions, GetInto, PutFrom, RemoteKey};
 use std::{process, time::Duration};
 
-/// What an operation may take of which nobody may hear again: ten times what it should.
+/// Time limit for an operation that may never complete: ten times the expected time.
 const SILENCE: Duration = Duration::from_millis(500);
 /// The kinds of operations.
 const KINDS: [&str; 5] = ["a get", "an atomic", "a put", "a put with data", "a put from a region"];
 
-/// Posts each kind of operation with a key or to a peer that is no use, and prints how it ends. It
-/// may be refused, fail, or be never answered; but not succeed.
+/// Posts each kind of operation with an invalid key or to an unreachable peer, and prints its
+/// outcome. It may be refused, fail, or never be answered, but must not succeed.
 fn try_all(rank: &mut Rank, key: RemoteKey) {
     let source = rank.domain.region(64).unwrap();
     let other = rank.other;
@@ -38,7 +38,7 @@ fn try_all(rank: &mut Rank, key: RemoteKey) {
     }
 }
 
-/// Rank 0 uses a key that opens nothing; rank 1 looks at its memory afterwards.
+/// Rank 0 uses an invalid key; rank 1 checks its memory afterwards.
 pub(crate) fn a_wrong_key_changes_nothing(mut rank: Rank) {
     let (own, theirs) = rank.regions(64);
     own.store(0, 42).unwrap();
@@ -105,7 +105,7 @@ pub(crate) fn forged_bounds_change_nothing(mut rank: Rank) {
     assert_eq!(seen, [0; 4096]);
 }
 
-/// Rank 1 ends without a word; rank 0 gets errors, or nothing, and can go on.
+/// Rank 1 exits without notice; rank 0 receives errors, or nothing, and can continue.
 pub(crate) fn a_dead_peer_is_told_or_silent(mut rank: Rank) {
     let (own, theirs) = rank.regions(64);
     let (other, same) = (rank.other, rank.same);
@@ -121,7 +121,8 @@ pub(crate) fn a_dead_peer_is_told_or_silent(mut rank: Rank) {
     for _ in 0..20 {
         rank.line.post_within(Duration::from_millis(10), |endpoint, tag| endpoint.send(other, &[b"?"], tag)).unwrap();
     }
-    // Over `shm` what is not answered is in the way of what is; a new endpoint is not.
+    // Over `shm`, unanswered operations block the answers to later ones; a new endpoint is not
+    // blocked.
     let key = own.key();
     let change = |line: &mut Line, peer| {
         let posted = line.post_within(SILENCE, |endpoint, tag| endpoint.change(peer, key, 8, 8, Amo::Add(1), tag));

@@ -1,4 +1,4 @@
-//! The programs, compiled and run where there is what they need.
+//! The test programs, compiled and run if the tools that they need are installed.
 
 use std::{
     collections::BTreeSet,
@@ -12,26 +12,26 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// Ten times what the slowest program takes.
+/// Ten times the duration of the slowest program.
 const HANG: Duration = Duration::from_secs(30);
-/// What the static library needs on Linux.
+/// The libraries that the static library requires on Linux.
 const NEEDED: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
 
 fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Where Cargo has put this test, and the libraries.
+/// Returns the directory where Cargo has put this test and the libraries.
 fn libraries() -> PathBuf {
     env::current_exe().expect("own path").parent().expect("a folder").to_owned()
 }
 
-/// Makes a folder that is its user's alone, as the system's for run-time files is.
+/// Makes a directory that only its user can access, like the system's directory for run-time files.
 fn folder() -> TempDir {
     tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().expect("a folder")
 }
 
-/// Whether a tool is there. If not, says that the case is skipped.
+/// Returns whether a tool is installed. If not, reports that the case is skipped.
 fn there(tool: &str) -> bool {
     let ran = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let there = ran.is_ok_and(|status| status.success());
@@ -41,7 +41,7 @@ fn there(tool: &str) -> bool {
     there
 }
 
-/// Compiles a program into a folder.
+/// Compiles a program into a directory.
 fn compiled(source: &str, folder: &TempDir, with_static: bool) -> PathBuf {
     let program = folder.path().join("program");
     let mut command = Command::new("cc");
@@ -58,9 +58,9 @@ fn compiled(source: &str, folder: &TempDir, with_static: bool) -> PathBuf {
     program
 }
 
-/// Runs a program, which must end well, and returns what it wrote.
+/// Runs a program, which must succeed, and returns its output.
 fn output(command: &mut Command, folder: &TempDir) -> String {
-    // Cargo's own path leads to libraries that `cargo build` may have left behind.
+    // Cargo's library path contains libraries that `cargo build` may have left behind.
     command.env_remove("LD_LIBRARY_PATH").env("ONESIDED_LOCK_DIR", folder.path());
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let waiting = thread::spawn(move || child.expect("the program is there").wait_with_output());
@@ -134,7 +134,7 @@ pub(crate) fn the_static_library_does_the_same() {
     mistakes(true);
 }
 
-/// A program without standard descriptors, whose `printf` must not reach a lock's file.
+/// Runs a program without standard descriptors, whose `printf` must not write to a lock's file.
 pub(crate) fn closed_standard_descriptors_stay_closed() {
     if there("cc") {
         let folder = folder();

@@ -1,4 +1,4 @@
-//! Starting and killing the processes of a case.
+//! Starts and kills the processes of a case.
 
 use named_lock::NamedLock;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -12,12 +12,12 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// After this time a case counts as hanging.
+/// The time after which a case counts as hanging.
 pub(crate) const HANG: Duration = Duration::from_secs(20);
-/// Within this time a death is told, on a machine that does other things, too.
+/// The time within which a death is reported, on a machine that is also used otherwise.
 pub(crate) const SOON: Duration = Duration::from_secs(2);
 
-/// A directory for a lock and what it protects.
+/// A directory for a lock and the data that it protects.
 pub(crate) struct Place(TempDir);
 
 impl Place {
@@ -25,12 +25,12 @@ impl Place {
         Place(tempfile::tempdir().expect("a folder"))
     }
 
-    /// Where the lock's file is.
+    /// The path of the lock's file.
     pub(crate) fn path(&self) -> PathBuf {
         self.0.path().join("lock")
     }
 
-    /// The data that the lock protects.
+    /// The path of the data that the lock protects.
     pub(crate) fn data(&self) -> PathBuf {
         self.0.path().join("data")
     }
@@ -74,7 +74,7 @@ impl Actor {
         assert_eq!(self.line(), expected);
     }
 
-    /// Lets it go on.
+    /// Signals the process to continue.
     pub(crate) fn tell(&mut self) {
         writeln!(self.hears).expect("it listens");
     }
@@ -83,7 +83,7 @@ impl Actor {
         self.child.id()
     }
 
-    /// Kills it, and does not wait for it: it stays a zombie.
+    /// Kills it without waiting for it: it stays a zombie.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("its parent may");
     }
@@ -99,12 +99,12 @@ impl Actor {
         self.child.try_wait().expect("its parent").is_none()
     }
 
-    /// Waits for its end, which must be a good one.
+    /// Waits until it ends, which must be with success.
     pub(crate) fn ends_well(self) {
         self.ends_well_within(HANG);
     }
 
-    /// Waits for its end as [`Actor::ends_well`] does, this long.
+    /// Waits until it ends as [`Actor::ends_well`] does, for `time`.
     pub(crate) fn ends_well_within(mut self, time: Duration) {
         let began = Instant::now();
         loop {

@@ -1,4 +1,4 @@
-//! Many processes at a time, and many one after the other.
+//! Many processes at the same time, and many one after the other.
 
 use crate::{
     children::{Actor, Place, SOON},
@@ -25,15 +25,16 @@ pub(crate) fn readers_and_writers_exclude_each_other() {
     all.into_iter().for_each(Actor::ends_well);
 }
 
-/// Lets `visitors` processes come and go, one after the other, some of them killed, beside one that
-/// stays.
+/// Starts and ends `visitors` processes one after the other, some of them killed, while one process
+/// keeps the lock open.
 fn come_and_go(visitors: usize) {
     let place = Place::new();
     fs::write(place.data(), "0").expect("written");
     let lock = place.open();
     let (mut written, mut killed, mut torn) = (0, 0, 0);
     for visitor in 0..visitors {
-        // Now and then one that is killed with the lock, and one that is killed without it.
+        // Occasionally one that is killed while it holds the lock, and one that is killed without
+        // it.
         let (role, args): (&str, &[&str]) = match visitor % 32 {
             3 | 19 => ("visit", &["read"]),
             5 | 21 => ("visit", &["nothing"]),
@@ -75,7 +76,7 @@ pub(crate) fn ten_thousand_processes_come_and_go() {
     come_and_go(10_000);
 }
 
-/// Those that had to wait leave traces in the words of their ranks, which others use later.
+/// Processes that had to wait leave traces in the words of their ranks, which others reuse later.
 pub(crate) fn many_that_contend_come_and_go() {
     let place = Place::new();
     fs::write(place.data(), "0").expect("written");
@@ -92,7 +93,7 @@ pub(crate) fn many_come_and_go_beside_a_reader_that_stays() {
     fs::write(place.data(), "0").expect("written");
     let lock = place.open();
     let guard = lock.read().expect("held");
-    // Thrice as many as there are places: they use each other's.
+    // Three times as many as there are places: they reuse each other's.
     for turn in 0..3 * PROCESSES / 8 {
         let role = if turn % 5 == 0 { "nothing" } else { "read" };
         let visits: Vec<_> = (0..8).map(|_| place.start("visit", &[role])).collect();
@@ -115,7 +116,7 @@ pub(crate) fn a_full_lock_is_told() {
     all[1].read_within(SOON).expect("members go on").release().expect("released");
     drop(guard);
     let began = Instant::now();
-    // The one that is late makes room by a new file; none of the others has noticed.
+    // The late one makes room by a new file; none of the others has noticed.
     let late = late.join().expect("no panic").expect("room was made");
     late.write_within(SOON).expect("held").release().expect("released");
     all.pop().expect("many").write_within(SOON).expect("held").release().expect("released");

@@ -1,4 +1,4 @@
-//! Holders and waiters that are killed.
+//! Killed holders and waiters.
 
 use crate::{
     children::{HANG, Place, SOON},
@@ -18,7 +18,7 @@ fn torn_by(outcome: Result<WriteGuard, Error>) -> u32 {
     }
 }
 
-/// Mends the lock, and checks that everybody gets in again.
+/// Mends the lock, and checks that it can be taken again.
 fn mend(lock: &NamedLock, by: u32) {
     assert!(matches!(lock.read_within(SOON), Err(Error::Torn { by: told, .. }) if told == by), "readers, too");
     let mut guard = lock.mend_within(SOON).expect("held");
@@ -64,7 +64,7 @@ pub(crate) fn a_killed_writer_is_told_to_those_who_come_later() {
     holder.await_line("holds");
     holder.kill();
     let number = holder.number();
-    // Nobody has the lock open now.
+    // No process has the lock open now.
     drop(holder);
     let began = Instant::now();
     let lock = place.open();
@@ -100,7 +100,7 @@ pub(crate) fn a_killed_writer_is_told_to_those_who_wait_in_slices() {
     let other = place.open();
     let mut holder = place.start("write", &[]);
     holder.await_line("holds");
-    // Each leaves a node in the queue, until there is none to wait with.
+    // Each leaves a node in the queue, until none is left to wait with.
     for _ in 0..6 {
         assert!(matches!(other.write_within(Duration::from_millis(10)), Err(Error::TimedOut { .. })));
     }
@@ -153,7 +153,7 @@ pub(crate) fn a_killed_mender_leaves_torn_data() {
     mender.kill();
     let lock = place.open();
     assert_eq!(torn_by(lock.write_within(SOON)), mender.number());
-    // One that lives and does not repair leaves it so.
+    // A live process that does not repair the data leaves the lock torn.
     lock.mend_within(SOON).expect("held").release().expect("released");
     mend(&lock, mender.number());
 }
@@ -175,7 +175,7 @@ pub(crate) fn writers_killed_at_random_never_hang_the_others() {
     let lock = place.open();
     let mut writers: Vec<_> = (0..4).map(|_| place.start("write-on", &[])).collect();
     writers.iter_mut().for_each(|writer| writer.await_line("writes"));
-    // More deaths than one file has room for.
+    // More deaths than fit into one file.
     for round in 0..40u64 {
         thread::sleep(Duration::from_micros(3_000 + round * 7_919 % 4_000));
         let index = round as usize % writers.len();
@@ -197,7 +197,7 @@ pub(crate) fn more_deaths_than_there_is_room_for_are_told() {
     let (lock, other) = (place.open(), place.open());
     let mut readers: Vec<_> = (0..30).map(|_| place.start("read", &[])).collect();
     readers.iter_mut().for_each(|reader| reader.await_line("holds"));
-    // It stays inside, so that the file can't be replaced.
+    // It stays inside, so that the file cannot be replaced.
     let guard = lock.read().expect("held");
     let mut full = 0;
     for reader in &mut readers {

@@ -1,4 +1,4 @@
-//! Files that are not what this crate makes.
+//! Files that this crate did not make.
 
 use crate::children::{Place, SOON};
 use named_lock::{Error, NamedLock};
@@ -59,7 +59,7 @@ pub(crate) fn garbage_is_refused_or_told() {
     drop(place.open());
     let len = fs::metadata(&path).expect("there").len() as usize;
     let whole = fs::read(&path).expect("read");
-    // Zeros, and bytes without order.
+    // Zeros, and random bytes.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = || {
         state ^= state << 13;
@@ -72,7 +72,7 @@ pub(crate) fn garbage_is_refused_or_told() {
         fs::write(&path, bytes).expect("written");
         refused(&path, "no lock of this version");
     }
-    // Garbage behind a good header, in slots or in the lock's words: errors or deadlines.
+    // Garbage after a valid header, in slots or in the lock's words, causes errors or timeouts.
     let mut told = 0;
     for turn in 0..60 {
         let mut bytes = whole.clone();
@@ -107,7 +107,7 @@ pub(crate) fn garbage_is_refused_or_told() {
     let _ = lock.try_write();
 }
 
-/// Opens a lock by its name in a process whose directory for run-time files this is.
+/// Opens a lock by its name in a process whose lock directory is `folder`.
 fn opened_by_name(folder: &Path, name: &str) -> String {
     let mut command = Command::new(std::env::current_exe().expect("own path"));
     command.args(["role", "name", name]).env("ONESIDED_LOCK_DIR", folder);

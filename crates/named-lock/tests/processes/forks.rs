@@ -1,4 +1,4 @@
-//! Children that were forked with a lock open.
+//! Children that were forked while a lock was open.
 
 use crate::children::{Place, SOON};
 use named_lock::{Error, NamedLock};
@@ -7,12 +7,12 @@ use rustix::process::{WaitOptions, waitpid};
 /// Runs `act` in a forked child, and returns its exit code.
 #[allow(unsafe_code)]
 fn forked(act: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: this process has no other thread now, so the child finds all of it in order; it ends
-    // without returning.
+    // SAFETY: this process has no other thread now, so its state is consistent in the child, which
+    // ends without returning.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).unwrap_or(100);
-        // SAFETY: ends the child at once.
+        // SAFETY: ends the child immediately.
         unsafe { libc::_exit(code) };
     }
     let child = rustix::process::Pid::from_raw(child).expect("forked");
@@ -36,14 +36,14 @@ pub(crate) fn a_child_must_open_anew() {
             return 4;
         }
         let Ok(own) = NamedLock::open_path(place.path()) else { return 2 };
-        // Its parent holds it, still.
+        // Its parent still holds it.
         match own.try_write() {
             Ok(None) => 0,
             _ => 3,
         }
     });
     assert_eq!(code, 0);
-    // The child's copies have released nothing, and its end tore nothing.
+    // The child's copies have released nothing, and its end has torn nothing.
     let other = place.open();
     assert!(other.try_write().expect("no error").is_none());
     guard.take().expect("the parent's").release().expect("released");

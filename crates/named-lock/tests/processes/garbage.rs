@@ -13,11 +13,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Files that are overwritten.
+/// The number of files that are overwritten.
 const FILES: u64 = 200;
-/// Processes among which they are divided.
+/// The number of processes that share this work.
 const WORKERS: u64 = 4;
-/// The time that each call gets.
+/// The time limit of each call.
 const DEADLINE: Duration = Duration::from_millis(10);
 /// Opening waits up to 10 s for room.
 const OPENING: Duration = Duration::from_secs(30);
@@ -48,7 +48,7 @@ pub(crate) fn calls_keep_their_deadline_whatever_the_file_holds() {
     workers.into_iter().for_each(|worker| worker.ends_well_within(Duration::from_secs(100)));
 }
 
-/// Plays the role of a worker: the files of these seeds.
+/// The role of a worker: handles the files of these seeds.
 pub(crate) fn fuzz(seeds: std::ops::Range<u64>) -> ExitCode {
     watchdog::start();
     let mut reported = 0;
@@ -60,12 +60,12 @@ pub(crate) fn fuzz(seeds: std::ops::Range<u64>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Returns how many calls reported an error of the file.
+/// Returns the number of calls that reported an error of the file.
 fn one(seed: u64) -> u32 {
     let mut random = Random(seed);
     let place = Place::new();
     let lock = place.open();
-    // One that holds the lock or waits for it is killed, before or after the file is damaged.
+    // A process that holds the lock or waits for it is killed, before or after the file is damaged.
     let role = ["write", "read", "wait-to-write"][random.below(3) as usize];
     let mut holder = place.start(if role == "wait-to-write" { "write" } else { role }, &[]);
     holder.await_line("holds");
@@ -89,7 +89,7 @@ fn one(seed: u64) -> u32 {
         assert!(began.elapsed() < SOON, "seed {seed}: {name} took {:?}", began.elapsed());
         reported += u32::from(matches!(outcome, Err(Error::Lock { .. } | Error::Foreign { .. })));
     };
-    // Twice: what one call leaves is what the next one finds.
+    // Twice: each call finds the state that the previous one left.
     for _ in 0..2 {
         call("read_within", &|| lock.read_within(DEADLINE).and_then(|guard| guard.release()));
         call("write_within", &|| lock.write_within(DEADLINE).and_then(|guard| guard.release()));
@@ -108,7 +108,7 @@ fn one(seed: u64) -> u32 {
     reported
 }
 
-/// Overwrites two pages or more behind the header, or some words.
+/// Overwrites two or more pages after the header, or some words.
 fn damage(place: &Place, random: &mut Random) {
     let file = File::options().read(true).write(true).open(place.path()).expect("opened");
     let pages = fs::metadata(place.path()).expect("there").len() / PAGE;
@@ -122,7 +122,7 @@ fn damage(place: &Place, random: &mut Random) {
         for word in bytes.chunks_exact_mut(8) {
             let value = match how {
                 0 => random.next(),
-                // What words of a lock look like: small numbers and flags.
+                // Values typical of a lock's words: small numbers and flags.
                 1 => random.below(256) << (8 * random.below(8)),
                 2 => u64::MAX,
                 _ if random.below(8) > 0 => continue,

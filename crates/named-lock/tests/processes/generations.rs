@@ -1,4 +1,4 @@
-//! Files that are replaced by the next one.
+//! Files that are replaced by the next generation.
 
 use crate::children::{Place, SOON};
 use named_lock::Error;
@@ -20,8 +20,8 @@ fn number(place: &Place) -> u64 {
     fs::metadata(place.path()).expect("there").ino()
 }
 
-/// Kills a process that writes. The next file is made as if nobody held the lock, so it must have
-/// ended.
+/// Kills a process that writes, and waits until it has ended: the next file is made as if no
+/// process held the lock.
 fn tear(place: &Place) -> u32 {
     let mut holder = place.start("write", &[]);
     holder.await_line("holds");
@@ -34,7 +34,7 @@ pub(crate) fn torn_data_stay_torn_in_the_next_file() {
     let lock = place.open();
     let by = tear(&place);
     let first = number(&place);
-    // As if it had been found over: the next one to come replaces it.
+    // As if the generation had ended: the next process that opens the lock replaces it.
     overwrite(&place, GATE, 2);
     let other = place.open();
     assert_ne!(number(&place), first);
@@ -57,13 +57,13 @@ pub(crate) fn a_founder_killed_half_way_is_replaced() {
     let place = Place::new();
     let lock = place.open();
     let first = number(&place);
-    // Closed, and nobody has the file locked.
+    // Closed, and no process has the file locked.
     overwrite(&place, GATE, 1);
     lock.write_within(SOON).expect("held").release().expect("released");
     overwrite(&place, GATE, 1);
     place.open().write_within(SOON).expect("held").release().expect("released");
     assert_eq!(number(&place), first);
-    // Over, and the next file was never put in its place.
+    // Over, but the next file was never put in its place.
     overwrite(&place, GATE, 2);
     lock.write_within(SOON).expect("held").release().expect("released");
     assert_ne!(number(&place), first);
@@ -76,7 +76,7 @@ pub(crate) fn a_file_of_another_boot_is_replaced() {
     let first = number(&place);
     place.open().write_within(SOON).expect("whole").release().expect("released");
     assert_ne!(number(&place), first);
-    // The process that wrote then is no more, whoever has its number now.
+    // The process that wrote then is not alive, even if its number is in use now.
     let mut holder = place.start("write", &[]);
     holder.await_line("holds");
     overwrite(&place, BOOT, 7);

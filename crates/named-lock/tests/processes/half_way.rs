@@ -1,5 +1,5 @@
-//! Processes that are killed between two steps by which they change a lock's file: the file is made
-//! what it is then, and the process is killed.
+//! Processes that are killed between two steps by which they change a lock's file: the test sets
+//! the file to its state at that point, and kills the process.
 
 use crate::{
     children::{Actor, HANG, Place, SOON},
@@ -25,7 +25,7 @@ const HOLDS: u64 = 64;
 const WRITES: u64 = 72;
 /// The lock's own words.
 const AGREEMENT: u64 = SLOTS + 142 * SLOT;
-/// What a slot's first word says: `kind:2 | turn:30 | number:32`.
+/// The first word of a slot: `kind:2 | turn:30 | number:32`.
 const TAKEN: u64 = 1;
 const KIND: u64 = 62;
 
@@ -47,7 +47,7 @@ impl Words {
         self.0.write_all_at(&word.to_ne_bytes(), at).expect("written");
     }
 
-    /// Returns where the slot of a process begins.
+    /// Returns the offset of a process's slot.
     fn slot(&self, process: u32) -> u64 {
         let is_its = |at: &u64| {
             let state = self.get(*at + STATE);
@@ -66,7 +66,8 @@ fn stop(actor: &Actor) {
 type Outcome = Result<(), Error>;
 type Finder = fn(&Place, NamedLock, &dyn Fn()) -> Outcome;
 
-/// Those that find a death: that wait when it is published, that come later, that try.
+/// The processes that find a death: one that is waiting when the death is published, one that
+/// arrives later, and one that tries.
 const FINDERS: [(&str, Finder); 3] = [
     ("waits", |_, lock, act| {
         let waits = thread::spawn(move || lock.write_within(HANG)?.release());
@@ -91,8 +92,8 @@ const FINDERS: [(&str, Finder); 3] = [
     }),
 ];
 
-/// A process finds a death and publishes it in the slot; then it refuses the memory of the dead, and
-/// counts the death. It is killed between these steps.
+/// A process finds a death and publishes it in the slot; then it refuses the memory of the dead
+/// rank, and counts the death. It is killed between these steps.
 pub(crate) fn a_death_that_was_published_and_not_counted_is_counted() {
     for role in ["write", "read"] {
         for (finder, find) in FINDERS {
@@ -122,7 +123,8 @@ pub(crate) fn a_death_that_was_published_and_not_counted_is_counted() {
                     (_, found) => panic!("{role}, {finder}, {steps} steps: {found:?}"),
                 }
                 holder.kill();
-                // One that comes later meets the dead by its queue node, and need not look.
+                // One that arrives later finds the dead rank through its queue node, and need not
+                // check.
                 if finder != "comes later" {
                     assert_eq!(words.get(DEATHS), 1, "{role}, {finder}, {steps} steps");
                 }
@@ -131,10 +133,10 @@ pub(crate) fn a_death_that_was_published_and_not_counted_is_counted() {
     }
 }
 
-/// A call announces itself before it takes the lock; when it has it, it says that it writes, and it
-/// says that it does not before it releases it.
+/// A call announces itself before it takes the lock; once it has the lock, it records that it
+/// writes, and it clears this record before it releases the lock.
 pub(crate) fn calls_that_are_killed_between_their_steps_hang_nobody() {
-    // Announced, and not yet in: nothing is torn.
+    // Announced, but not yet inside: nothing is torn.
     for (finder, find) in FINDERS {
         let place = Place::new();
         let lock = place.open();
@@ -145,7 +147,8 @@ pub(crate) fn calls_that_are_killed_between_their_steps_hang_nobody() {
         member.kill();
         find(&place, lock, &|| {}).unwrap_or_else(|error| panic!("announced, {finder}: {error}"));
     }
-    // In, and not yet writing, or not any more: the lock's protocol can't tell, and says torn.
+    // Inside, and not yet or no longer writing: the lock's protocol cannot distinguish this, and
+    // reports torn data.
     for (finder, find) in FINDERS {
         let place = Place::new();
         let lock = place.open();
@@ -162,7 +165,8 @@ pub(crate) fn calls_that_are_killed_between_their_steps_hang_nobody() {
     }
 }
 
-/// Who tore the data is found even if another process did so earlier and its data were mended.
+/// The process that tore the data is identified even if another process did so earlier and its data
+/// were mended.
 pub(crate) fn who_tore_the_data_is_the_last_that_did() {
     let place = Place::new();
     let lock = place.open();
@@ -174,7 +178,7 @@ pub(crate) fn who_tore_the_data_is_the_last_that_did() {
         assert_ne!(holder.number(), last);
         last = holder.number();
         if turn % 2 == 1 {
-            // Nobody has noticed yet: the file is replaced before.
+            // No process has noticed yet: the file is replaced before that.
             Words::of(&place).set(GATE, 2);
         }
         let told = lock.write_within(SOON).map(drop);
@@ -193,7 +197,8 @@ pub(crate) fn who_tore_the_data_is_the_last_that_did() {
     place.open().write_within(SOON).expect("whole").release().expect("released");
 }
 
-/// The next file is made under another name, the old one is marked as over, and the new one renamed.
+/// The next file is made under another name, the old one is marked as over, and the new one is
+/// renamed.
 pub(crate) fn a_next_file_that_was_left_behind_is_made_anew() {
     let place = Place::new();
     let lock = place.open();
@@ -208,7 +213,7 @@ pub(crate) fn a_next_file_that_was_left_behind_is_made_anew() {
     assert_ne!(fs::metadata(place.path()).expect("there").ino(), first);
 }
 
-/// The agreement says that a rank that nobody is opens the next epoch.
+/// The agreement names a rank without a process as the opener of the next epoch.
 pub(crate) fn an_opening_by_nobody_is_an_error() {
     let place = Place::new();
     let (lock, other) = (place.open(), place.open());

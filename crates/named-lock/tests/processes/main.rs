@@ -94,7 +94,7 @@ const CASES: &[(&str, fn())] = &[
     ("a_file_of_another_boot_is_replaced", generations::a_file_of_another_boot_is_replaced),
 ];
 
-/// Cases for every now and then.
+/// Cases that run only occasionally.
 #[cfg(target_os = "linux")]
 const LONG: &[(&str, fn())] = &[
     (

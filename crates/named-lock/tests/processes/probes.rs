@@ -1,4 +1,4 @@
-//! Processes that are refused the system calls by which they find out whether others live.
+//! Processes for which the system calls that probe other processes are refused.
 
 use crate::{
     children::{Place, SOON},
@@ -11,7 +11,7 @@ use rustix::{
 };
 use std::{fs::File, os::fd::AsRawFd, path::Path, time::Instant};
 
-/// Refuses `pidfd_open` to this process from now on, as filters of containers do.
+/// Makes `pidfd_open` fail in this process from now on, as container filters do.
 #[allow(unsafe_code)]
 fn refuse_pidfds(errno: Errno) {
     let jump = |code: u32, k: u32, yes: u8, no: u8| libc::sock_filter { code: code as u16, jt: yes, jf: no, k };
@@ -34,7 +34,7 @@ fn refuse_pidfds(errno: Errno) {
     assert_eq!(refused.expect_err("refused"), errno);
 }
 
-/// The role of a process that waits without pidfds, and tells what it is told.
+/// The role of a process that waits without pidfds, and prints the error that it receives.
 pub(crate) fn wait_without_pidfds(path: &Path, errno: &str) {
     refuse_pidfds(if errno == "EPERM" { Errno::PERM } else { Errno::NOSYS });
     let lock = NamedLock::open_path(path).expect("opened");
@@ -66,17 +66,18 @@ pub(crate) fn a_killed_holder_is_noticed_without_pidfds() {
     }
 }
 
-/// Limits this process to `more` descriptors than it has open, and returns the first of them.
+/// Limits this process to `more` descriptors beyond those that it has open, and returns the first
+/// of them.
 fn leave_descriptors(more: u64) -> File {
-    // The lowest free number: all below are in use.
+    // The lowest free number: all numbers below it are in use.
     let spare = File::open("/dev/null").expect("opened");
     let most = more + spare.as_raw_fd() as u64;
     setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum: Some(most) }).expect("lower");
     spare
 }
 
-/// The role of a process that can open two files at a time: enough for all that an open does before it
-/// searches for removed files, and too few for that.
+/// The role of a process that can open two files at a time: enough for all that an open does before
+/// it searches for removed files, and too few for that search.
 pub(crate) fn open_with_two_descriptors(path: &Path) {
     drop(leave_descriptors(2));
     match NamedLock::open_path(path) {
@@ -85,7 +86,7 @@ pub(crate) fn open_with_two_descriptors(path: &Path) {
     }
 }
 
-/// The role of a process that can open nothing, and so can't probe the holder.
+/// The role of a process that cannot open any file, and therefore cannot probe the holder.
 pub(crate) fn wait_without_descriptors(path: &Path) {
     let lock = NamedLock::open_path(path).expect("opened");
     say("opened");
@@ -101,7 +102,7 @@ pub(crate) fn wait_without_descriptors(path: &Path) {
         }
         other => panic!("{other:?}"),
     }
-    // An open is refused, too.
+    // An open fails, too.
     assert!(NamedLock::open_path(path).is_err());
     drop(spare);
 }
@@ -115,7 +116,7 @@ pub(crate) fn a_process_that_cannot_probe_is_told() {
     waiter.tell();
     waiter.await_line(&format!("cannot tell of {}", holder.number()));
     waiter.ends_well();
-    // It has left nothing behind.
+    // It has left no traces.
     holder.tell();
     holder.ends_well();
     place.open().write_within(SOON).expect("free").release().expect("released");

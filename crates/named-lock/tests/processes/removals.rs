@@ -13,7 +13,7 @@ use std::{
 
 type Taking = fn(&NamedLock) -> Result<(), Error>;
 
-/// Every way to take a lock, each of which finds it free.
+/// Every way to take a lock, each of which finds the lock free.
 const TAKINGS: [(&str, Taking); 9] = [
     ("read", |lock| lock.read()?.release()),
     ("read_within", |lock| lock.read_within(SOON)?.release()),
@@ -41,9 +41,9 @@ pub(crate) fn every_acquisition_notices_a_removed_file() {
         take(&lock).expect("free");
         fs::remove_file(&path).expect("removed");
         assert!(is_removed(take(&lock)), "{name}");
-        // What the refused acquisition took, it has given back.
+        // The refused acquisition has released the lock.
         assert!(TAKINGS.iter().all(|(_, take)| is_removed(take(&lock))), "after {name}");
-        // Another file is another lock: a handle of the first one never enters beside it.
+        // Another file is another lock: a handle of the first file never enters at the same time.
         let elsewhere = path.with_file_name("elsewhere");
         let other = NamedLock::open_path(&elsewhere).expect("opened");
         fs::rename(&elsewhere, &path).expect("moved");
@@ -86,7 +86,7 @@ pub(crate) fn a_removed_file_is_continued_by_the_next_one() {
     idle.ends_well();
 }
 
-/// What the removed file says of the data is not lost.
+/// The torn state that the removed file records is not lost.
 pub(crate) fn torn_data_stay_torn_when_their_file_is_removed() {
     let place = Place::new();
     let lock = place.open();
@@ -132,7 +132,7 @@ pub(crate) fn an_open_respects_the_holder_in_any_removed_file() {
     holder.tell();
     holder.ends_well();
     let lock = opens.join().expect("no panic").expect("opened");
-    // Both files are over: the idle process is in the new one, too.
+    // Both generations have ended: the idle process uses the new file, too.
     let guard = lock.write_within(SOON).expect("free");
     idle.tell();
     thread::sleep(Duration::from_millis(50));
@@ -143,7 +143,7 @@ pub(crate) fn an_open_respects_the_holder_in_any_removed_file() {
     idle.ends_well();
 }
 
-/// A search for removed files that fails is no proof that there are none.
+/// A failed search for removed files does not prove that there are none.
 pub(crate) fn an_open_that_cannot_search_is_refused() {
     let place = Place::new();
     let mut holder = place.start("write", &[]);
@@ -178,7 +178,7 @@ pub(crate) fn files_that_are_moved_or_covered_are_noticed() {
     }
 }
 
-/// A directory that is moved changes nothing in its files.
+/// Moving a directory changes nothing in its files.
 pub(crate) fn no_second_file_is_used_beside_one_whose_directory_was_moved() {
     for turn in 0..10 {
         let place = Place::new();
@@ -214,7 +214,7 @@ pub(crate) fn a_relative_path_stays_what_it_was() {
     let place = Place::new();
     let mut actor = place.start("relative", &[]);
     actor.await_line(&place.path().display().to_string());
-    // The next file is opened when the process is in another directory.
+    // The next file is opened while the process is in another directory.
     let file = fs::File::options().write(true).open(place.path()).expect("opened");
     file.write_all_at(&2u64.to_ne_bytes(), 40).expect("written");
     let lock = place.open();
@@ -226,8 +226,8 @@ pub(crate) fn a_relative_path_stays_what_it_was() {
     lock.write_within(SOON).expect("free").release().expect("released");
 }
 
-/// Cleans a directory as `systemd-tmpfiles` does every day, for an age that everything has. Returns
-/// false if there is no such program.
+/// Cleans a directory as `systemd-tmpfiles` does every day, with an age that all files have
+/// reached. Returns false if the program is not installed.
 fn clean(folder: &Path) -> bool {
     let config = folder.with_extension("conf");
     fs::write(&config, format!("e {} - - - 0\n", folder.display())).expect("written");
@@ -238,7 +238,7 @@ fn clean(folder: &Path) -> bool {
 
 pub(crate) fn cleaners_leave_locks_alone() {
     let place = Place::new();
-    // Like `/tmp`, and the directory of a user's locks in it.
+    // Like `/tmp` and the directory of a user's locks in it.
     let temporary = place.path().with_file_name("temporary");
     let folder = temporary.join("locks");
     fs::create_dir_all(&folder).expect("made");

@@ -1,4 +1,4 @@
-//! What the processes of the cases do.
+//! The roles of the processes in the cases.
 
 use crate::{garbage, probes};
 use named_lock::{Error, NamedLock, WriteGuard};
@@ -13,15 +13,15 @@ use std::{
 
 /// Plays a role to its end.
 pub(crate) fn play(role: &str, path: &Path, args: &[String]) -> ExitCode {
-    // A case that is ended leaves no process behind.
+    // Ending a case leaves no process behind.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let number = |index: usize| args.get(index).map_or(0, |text| text.parse().expect("a number"));
     match role {
-        // Hold until told to end, or killed.
+        // Hold the lock until signalled to end, or killed.
         "write" => hold(&NamedLock::open_path(path).expect("opened").write().expect("held")),
         "read" => hold(&NamedLock::open_path(path).expect("opened").read().expect("held")),
         "mend" => hold(&NamedLock::open_path(path).expect("opened").mend().expect("held")),
-        // Wait for a lock that somebody else holds.
+        // Wait for a lock that another process holds.
         "wait-to-write" => {
             let lock = NamedLock::open_path(path).expect("opened");
             say("waits");
@@ -40,19 +40,19 @@ pub(crate) fn play(role: &str, path: &Path, args: &[String]) -> ExitCode {
             listen();
             hold(&lock.write().expect("held"));
         }
-        // Open a lock by its name, in place of a path, and tell where it is.
+        // Open a lock by its name instead of a path, and print its path.
         "name" => match path.to_str().map(NamedLock::open).expect("UTF-8") {
             Ok(lock) => say(&lock.path().display().to_string()),
             Err(error) => say(&error.to_string()),
         },
-        // Add to the number in the file beside the lock.
+        // Add to the number in the file next to the lock.
         "count" => count(path, number(0)),
         "read-and-write" => read_and_write(path, number(0)),
-        // Come, take the lock once, go.
+        // Open the lock, take it once, and end.
         "visit" => visit(path, args),
-        // Write for ever, and say so.
+        // Write for ever, and report each write.
         "write-on" => write_on(path),
-        // Open a lock by a relative path, go elsewhere, and hold the lock.
+        // Open a lock by a relative path, change the directory, and hold the lock.
         "relative" => {
             env::set_current_dir(path.parent().expect("a folder")).expect("entered");
             let lock = NamedLock::open_path(path.file_name().expect("a name")).expect("opened");
@@ -104,7 +104,7 @@ fn count(path: &Path, turns: u64) {
     }
 }
 
-/// Readers find the file as a writer leaves it: two equal lines.
+/// Readers find the file as a writer left it: two equal lines.
 fn read_and_write(path: &Path, turns: u64) {
     let lock = NamedLock::open_path(path).expect("opened");
     let data = data(path);
@@ -135,7 +135,7 @@ fn visit(path: &Path, args: &[String]) {
     match args.first().map(String::as_str) {
         Some("read") => lock.read().expect("held").release().expect("released"),
         Some("nothing") => {}
-        // Leaves without closing anything.
+        // Ends without closing anything.
         Some("abandon") => {
             lock.write().expect("held").release().expect("released");
             std::process::exit(0);
@@ -162,7 +162,7 @@ fn write_on(path: &Path) {
     }
 }
 
-/// Takes a torn lock, and declares what it protects whole.
+/// Takes a torn lock, and declares the data whole.
 pub(crate) fn mended(lock: &NamedLock) -> WriteGuard {
     let mut guard = lock.mend().expect("held");
     guard.clear_torn().expect("cleared");

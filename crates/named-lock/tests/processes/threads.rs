@@ -16,7 +16,7 @@ pub(crate) fn threads_exclude_each_other() {
     let place = Place::new();
     let lock = Arc::new(place.open());
     let (inside, count) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    // More than may wait at a time.
+    // More threads than may wait at a time.
     let threads: Vec<_> = (0..12)
         .map(|number| {
             let (lock, inside, count) = (lock.clone(), inside.clone(), count.clone());
@@ -45,7 +45,7 @@ pub(crate) fn deadlines_are_kept() {
     let place = Place::new();
     let (lock, other) = (place.open(), place.open());
     let guard = lock.write().expect("held");
-    // More often than there are queue nodes.
+    // More times than there are queue nodes.
     for _ in 0..10 {
         let began = Instant::now();
         let refused = other.write_within(Duration::from_millis(20));

@@ -1,4 +1,4 @@
-//! Ends this program when a case hangs, and says which.
+//! Ends this program when a case hangs, and reports its name.
 
 use std::{
     io::Write,
@@ -8,13 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Ten times what the slowest case takes.
+/// Ten times the duration of the slowest case.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What runs, and until when it may.
+/// The running case, and its deadline.
 static RUNNING: Mutex<Option<(String, Instant)>> = Mutex::new(None);
 
-/// Starts to watch. The watching thread only sleeps, reads a word, and holds no lock while it sleeps,
+/// Starts the watchdog. Its thread only sleeps and reads a word, and holds no lock while it sleeps,
 /// so that a case may fork.
 pub(crate) fn start() {
     thread::spawn(|| {
@@ -31,12 +31,12 @@ pub(crate) fn start() {
     });
 }
 
-/// Runs `act`, which is called `name` and has [`LIMIT`].
+/// Runs `act` under `name`, with the limit [`LIMIT`].
 pub(crate) fn watched<T>(name: &str, act: impl FnOnce() -> T) -> T {
     within(name, LIMIT, act)
 }
 
-/// Runs `act`, which is called `name` and may take this long.
+/// Runs `act` under `name`, with the given limit.
 pub(crate) fn within<T>(name: &str, limit: Duration, act: impl FnOnce() -> T) -> T {
     let set = |running| *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = running;
     set(Some((name.to_owned(), Instant::now() + limit)));

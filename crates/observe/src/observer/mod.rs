@@ -1,4 +1,4 @@
-//! The provider between a program and its fabric, which records what passes through.
+//! The provider between a program and its fabric, which records operations and waits.
 
 mod gates;
 mod operations;
@@ -29,8 +29,8 @@ use waits::{Wait, Waits};
 /// Wraps `fabric` so that every operation and wait is recorded in a [`Recorder`].
 ///
 /// Nothing else changes: results, errors, order and virtual time are those of `fabric`, except that
-/// there are no references to memory without a key. An operation costs what it would cost with
-/// memory that is not mapped, plus two uncontended locks and two readings of the clock.
+/// there are no references to memory without a key. An operation costs the same as with memory that
+/// is not mapped, plus two uncontended locks and two readings of the clock.
 #[must_use]
 pub fn observed(fabric: &Fabric, recorder: Recorder) -> Fabric {
     fabric.under(Observer::new(fabric.clone(), recorder))
@@ -167,7 +167,7 @@ impl Provider for Observer {
         if let Goal::Charge(..) = goal {
             return self.below.provider().end_wait(slot, goal, ended);
         }
-        // If no wait began, the first look at a word found what was waited for.
+        // If no wait began, the first check of the word succeeded.
         let mut wait = self.waits.end(slot).unwrap_or_else(|| Wait::new(self.beginning(&goal)));
         if !wait.below.is_empty() || matches!(goal, Goal::Word(..)) {
             self.below.provider().end_wait(&mut wait.below, goal, ended);

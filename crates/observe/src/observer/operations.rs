@@ -18,7 +18,7 @@ pub(super) struct Operation {
     token: Token,
     /// The event, without its end; `None` once the end is known and recorded.
     event: Option<Event>,
-    /// When a poll first found the operation not done.
+    /// The time at which a poll first found the operation pending.
     waiting_since: Option<u64>,
 }
 

@@ -25,7 +25,7 @@ fn target_of(posting: &Posting) -> Option<u32> {
     posting.command.target().map(|queue| queue.rank().number())
 }
 
-/// Returns a command's kind in counters and traces, and how many bytes it moves.
+/// Returns a command's kind in counters and traces, and the number of bytes it moves.
 fn described(posting: &Posting) -> (EventKind, u64) {
     let put = if posting.remote_notice { EventKind::PutNotify } else { EventKind::Put };
     match &posting.command {

@@ -7,7 +7,7 @@ use std::{
 };
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics while the lock is held.
+    // No code panics while the lock is held.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -58,7 +58,7 @@ impl<T> Slab<T> {
     }
 }
 
-/// One value for each thread: what the thread found last, for its next call.
+/// One value for each thread: the last value that the thread found, for its next call.
 #[derive(Debug)]
 pub(super) struct Latest<T>(Mutex<Vec<(ThreadId, T)>>);
 

@@ -60,7 +60,7 @@ impl Waits {
 }
 
 impl Recorder {
-    /// Records a wait that is over.
+    /// Records a wait that has ended.
     pub(super) fn ended(&self, wait: &Wait, kind: WaitKind, end_ps: u64) {
         let event = Event { end_ps, ..wait.event };
         let mut record = self.lock();
@@ -96,7 +96,7 @@ impl Observer {
         }
     }
 
-    /// Records a wait that is over.
+    /// Records a wait that has ended.
     pub(super) fn wait_ends(&self, wait: &Wait, goal: &Goal<'_>, ended: Ended) {
         let end_ps = self.now_ps();
         let kind = match goal {

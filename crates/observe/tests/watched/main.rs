@@ -1,5 +1,5 @@
-//! What is recorded of an observed program: operations and waits that end at once, that take time,
-//! or that are given up.
+//! The records of an observed program: operations and waits that end at once, that take time, or
+//! that are given up.
 
 mod late;
 mod mixture;
@@ -13,7 +13,8 @@ use rdma_fabric::{
 };
 use tofu2_sim::shm::Threads;
 
-/// A program that is observed on what a function makes of its fabric, and returns its record.
+/// A program that is observed on the fabric that a function makes of its fabric, and returns its
+/// record.
 struct Recorded<P>(fn(&Fabric) -> Fabric, P);
 
 impl<P: AsyncFn(Fabric) -> ProgramResult<()> + Sync> Program for Recorded<P> {
@@ -26,7 +27,7 @@ impl<P: AsyncFn(Fabric) -> ProgramResult<()> + Sync> Program for Recorded<P> {
     }
 }
 
-/// Runs one rank, observed on what `over` makes of its fabric. Returns its record.
+/// Runs one rank, observed on the fabric that `over` makes of its fabric. Returns its record.
 fn recorded(over: fn(&Fabric) -> Fabric, program: impl AsyncFn(Fabric) -> ProgramResult<()> + Sync) -> RankRecord {
     Threads::new(1).segment_bytes(1 << 20).run(&Recorded(over, program)).unwrap().remove(0)
 }

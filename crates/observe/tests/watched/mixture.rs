@@ -1,4 +1,4 @@
-//! A program that does some of everything, and what is recorded of it.
+//! A program that executes some operations of every kind, and its records.
 
 use observe::{EventKind, Recorder, observed};
 use rdma_fabric::{
@@ -9,7 +9,7 @@ use rdma_fabric::{
 };
 use std::time::Duration;
 
-/// Does some of everything.
+/// Executes some operations of every kind.
 async fn play(fabric: &Fabric) -> ProgramResult<()> {
     let mut world = Group::world(fabric).await?;
     let (me, region) = (fabric.rank(), fabric.alloc_symmetric(256).await?);

@@ -1,4 +1,4 @@
-//! Making an exchange by node: who travels with whom, queues, memory, addresses.
+//! Making an exchange by node: its pairs of nodes, queues, memory and addresses.
 
 use super::{
     AgreedAggregation,
@@ -19,7 +19,7 @@ use crate::{
 use rdma_fabric::{Fabric, Rank};
 
 /// Makes the one request of `builder`, whose ends have `agreed`. Yields `None`, at all members, if
-/// nothing would travel together, or if there are too few queues for it and nobody asks for
+/// no blocks would travel together, or if there are too few queues and no member asks for
 /// [`Form::Cpu`]. Collective.
 pub(crate) async fn make(
     builder: &mut RequestBuilder<'_>,
@@ -79,7 +79,7 @@ async fn plan(
 }
 
 /// Yields the opposite representative of each neighbour, if this member represents its own node.
-/// The first member of a node publishes which neighbours the node has. Collective.
+/// The first member of a node publishes the node's neighbours. Collective.
 async fn opposite(
     builder: &mut RequestBuilder<'_>,
     nodes: &Nodes,

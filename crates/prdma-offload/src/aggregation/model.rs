@@ -1,6 +1,6 @@
-//! All interleavings of small exchanges by node: the [plans](super::plan) of their members, as the
-//! programs of [`crate::engine`] that carry them out, on its model of queues. The model knows what
-//! feeds each relay, and notices data that leave before that has arrived.
+//! All interleavings of small exchanges by node: the [plans](super::plan) of their members,
+//! executed as programs of [`crate::engine`] on its model of queues. The model knows the inputs of
+//! each relay, and detects data that leave before their inputs have arrived.
 
 use super::{
     pairs::{CrossNodeEdge, Neighbour, neighbours},
@@ -127,7 +127,7 @@ const GATHERED: NodeGraph = NodeGraph { nodes: &[0, 0, 0, 1], graph: &[&[3], &[3
 const DEALT: NodeGraph = NodeGraph { nodes: &[0, 1, 1, 1], graph: &[&[1, 2, 3], &[], &[], &[]] };
 /// Both representatives only represent.
 const STRANGERS: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 1], graph: &[&[], &[3, 3], &[], &[]] };
-/// Two neighbours, represented by one member each, who contribute to each other.
+/// Two neighbours, represented by one member each; both members contribute to each other's message.
 const CROSSED: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 2], graph: &[&[2, 3], &[2, 3], &[], &[]] };
 /// With blocks inside the nodes.
 const NEAR: NodeGraph = NodeGraph { nodes: &[0, 0, 1], graph: &[&[1, 2], &[0, 2], &[]] };

@@ -1,5 +1,5 @@
-//! What goes from one node to another, as both ends derive it by themselves from the edges that the
-//! members of both publish.
+//! The blocks from one node to another, which both ends derive independently from the edges that
+//! the members of both publish.
 
 use super::AgreedAggregation;
 use crate::{
@@ -21,7 +21,7 @@ pub(super) struct CrossNodeEdge {
     pub(super) index: u64,
     /// Bytes of the block, at least 1.
     pub(super) bytes: u64,
-    /// Bytes of a cell of the block: what both buffers allow.
+    /// Bytes of a cell of the block, as both buffers allow.
     pub(super) width: u64,
     /// 1 if the member receives along the edge, otherwise 0.
     pub(super) inward: u64,
@@ -73,16 +73,16 @@ pub(super) struct Edge {
     pub(super) at: u64,
 }
 
-/// Everything that goes from one node to another in one message.
+/// All blocks from one node to another in one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     /// Sorted by sender, receiver, index: in the order of their bytes in the message.
     pub(super) edges: Vec<Edge>,
-    /// The cells in which the whole message can be accessed.
+    /// The width of the cells in which the whole message can be accessed.
     pub(super) width: Width,
 }
 
-/// Bytes of a message that one receiver gets by one command.
+/// Bytes of a message that one command puts to one receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
     /// Their offset in the message.
@@ -152,13 +152,13 @@ impl Pair {
     }
 }
 
-/// A neighbour of a node, and what is exchanged with it.
+/// A neighbour of a node, and the messages exchanged with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Neighbour {
     pub(super) node: usize,
-    /// What goes there.
+    /// The message to the neighbour.
     pub(super) out: Option<Pair>,
-    /// What comes from there.
+    /// The message from the neighbour.
     pub(super) inn: Option<Pair>,
 }
 

@@ -1,6 +1,6 @@
-//! The plan of a member: which channels it has, what they forward, and which memory they address.
+//! The plan of a member: its channels, their relays, and the memory that they address.
 //!
-//! Members communicate nothing about this. Both ends of a channel derive it from the same
+//! Members exchange no messages about this. Both ends of a channel derive it from the same
 //! [pairs](super::pairs).
 
 use super::pairs::{Edge, Neighbour, Pair, Stretch};
@@ -14,18 +14,18 @@ use crate::{
 };
 use rdma_fabric::Rank;
 
-/// What a channel sends from, or receives in.
+/// The memory that a channel sends from, or receives into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Backing {
     /// The blocks of its edges, as without aggregation.
     Edges,
-    /// The memory of a neighbour, by its place, for [what goes there](Plan::out).
+    /// The memory of a neighbour, by its place, for [data sent there](Plan::out).
     Out(usize),
-    /// The memory of a neighbour, by its place, for [what comes from there](Plan::inn).
+    /// The memory of a neighbour, by its place, for [data received from there](Plan::inn).
     In(usize),
-    /// The program's block of a slot that is sent.
+    /// The program's block of a send slot.
     Send(usize),
-    /// The program's block of a slot that is received.
+    /// The program's block of a receive slot.
     Receive(usize),
 }
 
@@ -38,7 +38,7 @@ pub(super) struct PlannedChannel {
     pub(super) backing: Backing,
 }
 
-/// A block of the program, and where it is while in flight.
+/// A block of the program, and its location while in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Packed {
     pub(super) slot: usize,
@@ -47,21 +47,21 @@ pub(super) struct Packed {
     pub(super) start: u64,
 }
 
-/// Bytes, and the cells in which they are accessed.
+/// The number of bytes, and the width of the cells in which they are accessed.
 pub(super) type StagingSize = (u64, Width);
 
 /// A member's part.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     pub(super) channels: Vec<PlannedChannel>,
-    /// For each neighbour: the own blocks, or all of the node's at its representative.
+    /// For each neighbour: this member's blocks, or at the representative all of the node's.
     pub(super) out: Vec<Option<StagingSize>>,
     pub(super) inn: Vec<Option<StagingSize>>,
     pub(super) packs: Vec<Packed>,
     pub(super) unpacks: Vec<Packed>,
 }
 
-/// What a member knows when it makes its plan.
+/// The inputs of a member's plan.
 pub(super) struct Planner<'a> {
     pub(super) nodes: &'a Nodes,
     pub(super) me: usize,
@@ -70,21 +70,22 @@ pub(super) struct Planner<'a> {
     pub(super) opposite: &'a [Option<usize>],
     pub(super) channels: &'a [Channel],
     pub(super) agreed: &'a [Agreed],
-    /// The largest gap, in bytes, between two blocks for one receiver that is dealt out with them.
+    /// The largest gap, in bytes, between two blocks for one receiver that are put together with
+    /// the gap.
     pub(super) gap: u64,
-    /// The most bytes of one transfer.
+    /// The maximum size of one transfer in bytes.
     pub(super) longest: u32,
 }
 
-/// The steps of a pair, for their channels' numbers.
+/// The steps of a pair, which determine the numbers of their channels.
 enum Leg {
     Up,
     Across,
     Down,
 }
 
-/// Returns the number of a leg's channel, above those of all edges. What goes up and down between
-/// two members belongs to one neighbour each.
+/// Returns the number of a leg's channel, above those of all edges. Each leg up or down between two
+/// members belongs to one neighbour.
 fn index(step: Leg, neighbour: usize) -> u32 {
     let step = match step {
         Leg::Up => 0,
@@ -114,7 +115,8 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Plans the channels that go by themselves, and the remainder of those of which one edge does.
+    /// Plans the channels that are not aggregated, and the other direction of channels with one
+    /// aggregated edge.
     fn alone(&self, plan: &mut Plan) {
         let pair = |member: usize| {
             let neighbour = self.neighbours.iter().find(|neighbour| Some(neighbour.node) == self.nodes.of(member));
@@ -140,7 +142,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Plans legs A and B of what goes to a neighbour, and returns the memory that they take here.
+    /// Plans legs A and B of the message to a neighbour, and returns the memory that they take
+    /// here.
     fn outgoing(&self, plan: &mut Plan, place: usize, neighbour: &Neighbour) -> Result<Option<StagingSize>> {
         let Some(pair) = &neighbour.out else { return Ok(None) };
         let (mine, up) = (pair.sent_by(self.me), index(Leg::Up, neighbour.node));
@@ -172,7 +175,7 @@ impl Planner<'_> {
         Ok(Some((pair.bytes(), pair.width)))
     }
 
-    /// Plans legs B and C of what comes from a neighbour, and returns the memory that they take
+    /// Plans legs B and C of the message from a neighbour, and returns the memory that they take
     /// here.
     fn incoming(&self, plan: &mut Plan, place: usize, neighbour: &Neighbour) -> Result<Option<StagingSize>> {
         let Some(pair) = &neighbour.inn else { return Ok(None) };
@@ -244,8 +247,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Plans a channel that sends bytes of what two nodes exchange, each from an offset here to an
-    /// offset there.
+    /// Plans a channel that sends bytes of the message between two nodes, each piece from an offset
+    /// here to an offset there.
     fn sends(
         &self,
         member: usize,
@@ -271,7 +274,7 @@ impl Planner<'_> {
     }
 }
 
-/// Plans a channel that receives what the other end [sends](Planner::sends).
+/// Plans a channel that receives the data that the other end [sends](Planner::sends).
 fn receives(
     member: usize,
     index: u32,

@@ -8,14 +8,15 @@ use crate::{
 use core::ops::Range;
 use rdma_fabric::{Fabric, LocalSpan, Pod};
 
-/// Bytes that are copied at a time: they stay in the nearest cache between the two memories.
+/// Bytes that are copied at a time: few enough to stay in the first-level cache between the two
+/// memories.
 const CHUNK: usize = 4096;
 
-/// Copies the bytes of one layout to those of another, which has as many. Allocates nothing where the
-/// cells of both have one width, as they mostly do.
+/// Copies the bytes of one layout to those of another, which has the same number of bytes.
+/// Allocates nothing where the cells of both have the same width, which is the usual case.
 ///
 /// # Errors
-/// Those of the fabric, and nothing can be said of the destination then.
+/// Those of the fabric; the content of the destination is unspecified then.
 #[inline(never)]
 pub(crate) fn copy(from: (&Memory, &Layout), to: (&Memory, &Layout)) -> Result<()> {
     let ((source, taken), (sink, given)) = (from, to);
@@ -62,10 +63,10 @@ fn copy_cells<W: Pod>(fabric: &Fabric, mut source: Side<W>, mut sink: Side<W>) -
 struct Side<W: Pod> {
     /// From the first byte of the layout to the last one.
     span: LocalSpan<W>,
-    /// Where that starts in the memory, in bytes.
+    /// The offset of the span in the memory, in bytes.
     start: u64,
     runs: Runs,
-    /// What is left of a run.
+    /// The rest of the current run.
     run: Range<usize>,
 }
 
@@ -77,7 +78,7 @@ impl<W: Pod> Side<W> {
         Ok(Side { span, start, runs: layout.runs(), run: 0..0 })
     }
 
-    /// Returns the next cells that lie together, at most so many.
+    /// Returns the next contiguous cells, at most `most`.
     fn next(&mut self, most: usize) -> Option<Range<usize>> {
         if self.run.is_empty() {
             let (offset, len) = self.runs.next()?;

@@ -1,9 +1,9 @@
-//! The bytes of a buffer that are in use: by requests, which *claim* what they send and receive, and
-//! by the program, to which the buffer *lends* views.
+//! The bytes of a buffer that are in use: by requests, which *claim* the bytes that they send and
+//! receive, and by the program, to which the buffer *lends* views.
 //!
-//! Claims and views may meet from several threads of the rank. A claim is taken first and then looks
-//! for views; a view is entered first and then looks for claims. So of two that meet at least one
-//! sees the other and withdraws.
+//! Claims and views may conflict across several threads of the rank. A claim is first taken and
+//! then checks for views; a view is first entered and then checks for claims. So of two that
+//! conflict, at least one sees the other and withdraws.
 
 use super::Memory;
 use crate::{
@@ -17,39 +17,40 @@ use core::sync::atomic::{
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// What is done with bytes.
+/// The use of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// Reading: what is sent is read.
+    /// Reading: the bytes are sent.
     Send,
-    /// Writing: what is received is written.
+    /// Writing: the bytes are received.
     Receive,
 }
 
 impl Use {
-    /// Returns whether both uses of the same bytes can't be at once.
+    /// Returns whether the two uses of the same bytes exclude each other.
     fn excludes(self, other: Use) -> bool {
         self == Use::Receive || other == Use::Receive
     }
 }
 
-/// Bytes, and what is done with them.
+/// Bytes, with their uses.
 pub(crate) type Uses = Vec<(Use, Layout)>;
 
 /// The request is inactive.
 const IDLE: u8 = 0;
-/// Neighbours may write what is received, but no iteration is under way: a start or an iteration has
-/// failed. The program may copy, but isn't lent what is received.
+/// Neighbours may write the received bytes, but no iteration is in progress: a start or an
+/// iteration has failed. The program may copy, but the received bytes are not lent to it.
 const BROKEN: u8 = 1;
-/// A start is not complete: what is sent may be on its way. The program may copy, but is lent nothing.
+/// A start is not complete: sent bytes may be in flight. The program may copy, but nothing is lent
+/// to it.
 const STARTING: u8 = 2;
-/// An iteration is under way.
+/// An iteration is in progress.
 const ACTIVE: u8 = 3;
 
 /// The bytes of a buffer that one request uses while it is active.
 ///
-/// Only the rank that has the buffer looks at it, but perhaps several of its threads: a thread that
-/// finds it idle sees what was received.
+/// Only the rank that owns the buffer reads it, but possibly several of its threads: a thread that
+/// finds it idle sees the received bytes.
 #[derive(Debug)]
 pub(crate) struct Claim {
     /// [`IDLE`], [`BROKEN`], [`STARTING`] or [`ACTIVE`].
@@ -58,8 +59,8 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Returns who is in the way of a `wanted` use of the bytes of `layout`, if the claim is in one of
-    /// the states from `least` on.
+    /// Returns the holder that forbids a `wanted` use of the bytes of `layout`, if the claim is in
+    /// one of the states from `least` on.
     fn forbids(&self, least: u8, wanted: Use, layout: &Layout) -> Option<Holder> {
         // SeqCst: see the module.
         let state = self.state.load(SeqCst);
@@ -77,7 +78,7 @@ impl Claim {
     }
 }
 
-/// Keeps new views away.
+/// Prevents new views.
 pub(crate) struct NoViews<'a>(#[expect(dead_code, reason = "held, not read")] MutexGuard<'a, Entries>);
 
 /// All claims on a buffer, and all views of it.
@@ -90,9 +91,9 @@ pub(crate) struct ClaimTable {
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// Claims of requests that were freed are swept out when a new one is entered.
+    /// Claims of freed requests are removed when a new one is entered.
     claims: Vec<Weak<Claim>>,
-    /// Claims of requests that were freed although neighbours may still write what they receive.
+    /// Claims of requests that were freed while neighbours may still write the received bytes.
     abandoned: Vec<Arc<Claim>>,
     views: Vec<(u64, Use, Layout)>,
     /// The number of the next view.
@@ -122,8 +123,8 @@ impl ClaimTable {
         all.claims.push(Arc::downgrade(claim));
     }
 
-    /// Checks that the program may copy bytes now, out for [`Use::Send`] or in for [`Use::Receive`]. No
-    /// view is entered before what is returned is dropped.
+    /// Checks that the program may copy bytes now, out for [`Use::Send`] or in for
+    /// [`Use::Receive`]. No view is entered before the returned guard is dropped.
     ///
     /// # Errors
     /// [`PrdmaError::InUse`].
@@ -163,24 +164,24 @@ impl ClaimTable {
     pub(crate) fn take_back(&self, number: u64) {
         let mut all = self.all();
         all.views.retain(|(view, _, _)| *view != number);
-        // Release: pairs with the load in `begin`, so that what the view did comes before what the
-        // request does.
+        // Release: pairs with the load in `begin`, so that the accesses of the view happen before
+        // those of the request.
         self.views.fetch_sub(1, Release);
     }
 
-    /// Takes the bytes of an idle claim, as [`STARTING`], before an iteration begins.
+    /// Takes the bytes of an idle claim, as [`STARTING`], before an iteration starts.
     fn begin(&self, claim: &Claim, in_place: bool) -> Result<()> {
         match in_place {
             // SeqCst: see the module.
             true => _ = claim.state.swap(STARTING, SeqCst),
-            // A view is a copy.
+            // A view is a copy here.
             false => claim.state.store(STARTING, Release),
         }
-        // Acquire is part of it: pairs with `take_back`.
+        // Includes an acquire, which pairs with `take_back`.
         self.unviewed(claim).inspect_err(|_| claim.state.store(IDLE, Release))
     }
 
-    /// Checks that no view of a claim's bytes is out that their use excludes.
+    /// Checks that no view excludes the use of a claim's bytes.
     fn unviewed(&self, claim: &Claim) -> Result<()> {
         if self.views.load(SeqCst) == 0 {
             return Ok(());
@@ -190,7 +191,7 @@ impl ClaimTable {
         viewed.map_or(Ok(()), |(holder, block)| Err(in_use(block, holder)))
     }
 
-    /// Returns whether neighbours may write to the memory for ever.
+    /// Returns whether neighbours may write to the memory forever.
     pub(crate) fn is_abandoned(&self) -> bool {
         !self.all().abandoned.is_empty()
     }
@@ -245,12 +246,12 @@ impl ClaimSet {
         ClaimSet::of(outs.chain(ins))
     }
 
-    /// Takes all bytes before an iteration begins, or none. From now on nothing of them is lent that
-    /// the iteration excludes; [`ClaimSet::activate`] follows when it has begun, or [`ClaimSet::end`] if
-    /// it can't.
+    /// Takes all bytes before an iteration starts, or none. From then on, no bytes are lent that
+    /// the iteration excludes; [`ClaimSet::activate`] follows when it has started, or
+    /// [`ClaimSet::end`] if it cannot start.
     ///
     /// # Errors
-    /// [`PrdmaError::InUse`] if a view of the bytes is out.
+    /// [`PrdmaError::InUse`] if there is a view of the bytes.
     pub(crate) fn begin(&self) -> Result<()> {
         for (at, (memory, claim)) in self.claims.iter().enumerate() {
             if let Err(error) = memory.claims().begin(claim, memory.is_in_place()) {
@@ -261,7 +262,7 @@ impl ClaimSet {
         Ok(())
     }
 
-    /// Checks that no view of the bytes is out that their use excludes.
+    /// Checks that no view excludes the use of the claimed bytes.
     ///
     /// # Errors
     /// [`PrdmaError::InUse`].
@@ -269,19 +270,19 @@ impl ClaimSet {
         self.claims.iter().try_for_each(|(memory, claim)| memory.claims().unviewed(claim))
     }
 
-    /// Notes that an iteration has begun: the program may not even copy.
+    /// Records that an iteration has started: the program may not even copy.
     pub(crate) fn activate(&self) {
         self.set(ACTIVE);
     }
 
-    /// Notes how an iteration has ended. If it `failed`, neighbours may still write what was to be
+    /// Records the end of an iteration. If it `failed`, neighbours may still write the bytes to be
     /// received.
     pub(crate) fn end(&self, failed: bool) {
         self.set(if failed { BROKEN } else { IDLE });
     }
 
     fn set(&self, state: u8) {
-        // Release: pairs with the load in `forbids`, which sees what was received.
+        // Release: pairs with the load in `forbids`, which sees the received bytes.
         self.claims.iter().for_each(|(_, claim)| claim.state.store(state, Release));
     }
 }

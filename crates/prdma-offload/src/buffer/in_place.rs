@@ -1,25 +1,25 @@
-//! Where own memory becomes a reference: all the `unsafe` of this crate.
+//! References to local memory: all the `unsafe` of this crate.
 //!
 //! # Safety
 //! References are made from a [`Mapped`], for which the fabric vouches, while a view is entered in
-//! the buffer's table of claims. This crate's part of the argument:
+//! the buffer's table of claims. The safety argument for this crate's part:
 //!
 //! * The memory is allocated under the pact [`data`], which is made here and nowhere else. The
-//!   handle stays in [`Allocation`] and in the machinery of requests; no user can reach it. Own
+//!   handle stays in [`Allocation`] and in the machinery of requests; no user can reach it. Local
 //!   memory is read and written through it only for the program, with the table locked
 //!   ([`Buffer`](super::Buffer)), and by packing and unpacking, under the claims of the request
-//!   that does so.
+//!   that packs or unpacks.
 //! * A neighbour puts into it only for a *guarded* request ([`crate::init`]): one whose members
-//!   carry out PRDMA with their CPUs, with words under the pact [`words`], which nobody else can
+//!   execute PRDMA with their CPUs, with words under the pact [`words`], which no other code can
 //!   write, and that both ends have agreed on by tables under the pact [`tables`], which only their
-//!   members have written. It does so after the READY of an iteration, which leaves after the claim
-//!   was taken, and before its END. The claim is given up when all ENDs are there, and with it what is
-//!   sent, of which no put is left then. Numbers of iterations are never used twice for the same bytes
-//!   of words, so nothing that is left over from an earlier request looks like a READY or an END
-//!   ([`crate::init`]). Memory of another job, which may have the same key, is refused.
-//! * If an iteration fails, or a request is dropped before its end, the claim stays for ever, and
-//!   the memory is never given back.
-//! * A view and a claim that exclude each other are never both there: [`super::claims`].
+//!   members have written. It puts after the READY of an iteration, which leaves after the claim
+//!   was taken, and before its END. The claim, also that of the sent bytes, is released once all
+//!   ENDs have arrived; no put of them is left then. Numbers of iterations are never used twice for
+//!   the same bytes of words, so nothing left over from an earlier request can be taken for a READY
+//!   or an END ([`crate::init`]). Memory of another job, which may have the same key, is refused.
+//! * If an iteration fails, or a request is dropped before its end, the claim stays forever, and
+//!   the memory is never freed.
+//! * A view and a claim that exclude each other never exist at the same time: [`super::claims`].
 //! * A view that writes has rows that don't overlap, and lends one of them at a time.
 
 #![allow(unsafe_code)]
@@ -33,15 +33,16 @@ fn data() -> Pact {
     unsafe { Pact::references([0x6f6e_6573_6964_6564, 0x7072_646d_6120_6431]) }
 }
 
-/// Returns the pact of the words of guarded requests. No reference to them is ever made; that the pact
-/// allows references keeps out handles that others can make.
+/// Returns the pact of the words of guarded requests. No reference to them is ever made; a pact
+/// that allows references excludes handles that other code can make.
 fn words() -> Pact {
     // SAFETY: the module's documentation; nothing is lent.
     unsafe { Pact::references([0x6f6e_6573_6964_6564, 0x7072_646d_6120_7731]) }
 }
 
-/// Returns the pact of the tables of guarded requests, which is like [`words`]. It is another one
-/// because a number may come late for words that were freed: never to bytes of a table.
+/// Returns the pact of the tables of guarded requests, which is like [`words`]. It is a separate
+/// pact because a number may arrive late for words that were freed: it never reaches the bytes of a
+/// table.
 fn tables() -> Pact {
     // SAFETY: the module's documentation; nothing is lent.
     unsafe { Pact::references([0x6f6e_6573_6964_6564, 0x7072_646d_6120_7431]) }
@@ -52,7 +53,7 @@ pub(crate) fn lends(fabric: &Fabric) -> bool {
     fabric.caps().locked_memory == LockedMemory::Mapped
 }
 
-/// Returns a handle that allocates memory to be lent, and reaches that of others; `None` where
+/// Returns a handle that allocates memory to be lent, and accesses that of others; `None` where
 /// memory isn't lent in place.
 ///
 /// # Errors
@@ -61,7 +62,7 @@ pub(crate) fn data_handle(fabric: &Fabric) -> rdma_fabric::Result<Option<Fabric>
     lends(fabric).then(|| fabric.keyless(data())).transpose()
 }
 
-/// Returns a handle that allocates words of guarded requests, and reaches those of others.
+/// Returns a handle that allocates words of guarded requests, and accesses those of others.
 ///
 /// # Errors
 /// As [`Fabric::keyless`].
@@ -69,7 +70,7 @@ pub(crate) fn words_handle(fabric: &Fabric) -> rdma_fabric::Result<Fabric> {
     fabric.keyless(words())
 }
 
-/// Returns a handle that allocates tables of guarded requests, and reaches those of others.
+/// Returns a handle that allocates tables of guarded requests, and accesses those of others.
 ///
 /// # Errors
 /// As [`Fabric::keyless`].
@@ -78,8 +79,8 @@ pub(crate) fn tables_handle(fabric: &Fabric) -> rdma_fabric::Result<Fabric> {
 }
 
 impl<T: Element> Lent<'_, T> {
-    /// Returns elements of the view where they are; `None` if they aren't lent in place. They must be
-    /// a row.
+    /// Returns elements of the view in place; `None` if they aren't lent in place. They must be
+    /// contiguous.
     #[inline]
     pub(super) fn in_place(&self, start: usize, len: usize) -> Option<&[T]> {
         let mapped = self.allocation.mapped.as_ref()?;
@@ -88,7 +89,7 @@ impl<T: Element> Lent<'_, T> {
         Some(unsafe { mapped.slice(start * size_of::<T>(), len) }.expect("a view is inside its buffer"))
     }
 
-    /// Returns elements of a view that writes where they are. They must be a row.
+    /// Returns elements of a view that writes, in place. They must be contiguous.
     #[inline]
     pub(super) fn in_place_mut(&mut self, start: usize, len: usize) -> &mut [T] {
         let mapped = self.allocation.mapped.as_ref().expect("checked by the caller");
@@ -98,7 +99,7 @@ impl<T: Element> Lent<'_, T> {
     }
 }
 
-/// Returns where an allocation is mapped.
+/// Returns the mapping of an allocation.
 ///
 /// # Errors
 /// As [`Fabric::mapped`].

@@ -18,12 +18,12 @@ use core::{fmt, marker::PhantomData};
 use rdma_fabric::{Fabric, FabricError, LocalSpan, LocalWord, Mapped, Pod, Region, RegionKey};
 use std::sync::Arc;
 
-/// `len` elements of registered memory, zeroed at first. Cloning yields the same memory.
+/// `len` elements of registered memory, initially zero. Clones refer to the same memory.
 ///
-/// A program reads and writes it by copying, or has it lend [views](Buffer::view). While a request is
-/// active, the bytes that it sends can only be read, and those that it receives can't be accessed at
-/// all: [`crate::PrdmaError::InUse`]. All other bytes can be, so the inside of an array can be
-/// computed while its border is exchanged.
+/// A program reads and writes it by copying, or through lent [views](Buffer::view). While a request
+/// is active, the bytes that it sends can only be read, and those that it receives cannot be
+/// accessed at all: [`crate::PrdmaError::InUse`]. All other bytes can be accessed, so the inside of
+/// an array can be computed while its border is exchanged.
 ///
 /// ```
 /// use prdma_offload::Buffer;
@@ -45,19 +45,19 @@ pub struct Buffer<T> {
     elements: PhantomData<fn() -> T>,
 }
 
-/// A buffer, whatever its elements are.
+/// A buffer of any element type.
 pub(crate) struct Memory {
     allocation: Arc<Allocation>,
 }
 
 struct Allocation {
-    /// Opens `region`.
+    /// The handle that opens `region`.
     fabric: Fabric,
     /// `None` only while the allocation is dropped.
     region: Option<Region>,
-    /// Where the region is, if it is lent in place.
+    /// The mapping of the region, if it is lent in place.
     mapped: Option<Mapped>,
-    /// The bytes that were asked for; the region may have more.
+    /// The requested number of bytes; the region may have more.
     bytes: usize,
     width: Width,
     claims: ClaimTable,
@@ -102,10 +102,10 @@ impl<T: Pod> Buffer<T> {
     /// own memory is mapped ([`rdma_fabric::Caps::locked_memory`]). Elsewhere it is an ordinary
     /// buffer, whose views are copies.
     ///
-    /// Such memory has no key for others. Where it is mapped, neighbours put into it for requests of
-    /// the form [`Cpu`](crate::Form::Cpu); other requests of a [`Neighbourhood`](crate::Neighbourhood)
-    /// pack its blocks at start and unpack them at wait. All ranks of the job run over the same
-    /// provider, watched by the same layers.
+    /// Such memory has no key for other ranks. Where it is mapped, neighbours put into it for
+    /// requests of the form [`Cpu`](crate::Form::Cpu); other requests of a
+    /// [`Neighbourhood`](crate::Neighbourhood) pack its blocks at start and unpack them at wait.
+    /// All ranks of the job must run over the same provider, wrapped by the same layers.
     ///
     /// # Errors
     /// As [`Fabric::alloc`].
@@ -118,9 +118,9 @@ impl<T: Pod> Buffer<T> {
         Ok(Buffer { memory, len, elements: PhantomData })
     }
 
-    /// Returns the key under which others reach the memory; `None` if it has none, because it is
-    /// lent [in place](Buffer::in_place). Whoever gives it away answers for what is written there.
-    /// `rma_lock::Window::over_region` makes a window of the buffer with it.
+    /// Returns the key with which other ranks access the memory; `None` if it has none, because it
+    /// is lent [in place](Buffer::in_place). A program that gives it away is responsible for writes
+    /// through it. `rma_lock::Window::over_region` makes a window of the buffer with it.
     pub fn key(&self) -> Option<RegionKey> {
         (!self.memory.is_in_place()).then(|| self.memory.region().key())
     }
@@ -180,7 +180,7 @@ impl Allocation {
     }
 
     /// Checks that the program may copy bytes now. Where they are lent in place, no view is made
-    /// before what is returned is dropped; elsewhere views are copies.
+    /// before the returned guard is dropped; elsewhere views are copies.
     ///
     /// # Errors
     /// [`PrdmaError::InUse`].
@@ -189,7 +189,7 @@ impl Allocation {
         Ok(self.mapped.is_some().then_some(no_views))
     }
 
-    /// Checks that `elements`, starting at number `start`, are inside the buffer.
+    /// Checks that `elements`, starting at index `start`, are inside the buffer.
     fn inside<T>(&self, start: usize, elements: &[T]) -> Result<()> {
         self.contains(start.saturating_mul(size_of::<T>()) as u64, size_of_val(elements) as u64)
     }
@@ -218,7 +218,7 @@ impl Allocation {
 }
 
 impl Drop for Allocation {
-    /// Never gives memory back that neighbours may still write.
+    /// Never frees memory that neighbours may still write.
     fn drop(&mut self) {
         if self.claims.is_abandoned()
             && let Some(region) = self.region.take()
@@ -246,7 +246,8 @@ impl Memory {
         width: Width,
         mapped: impl FnOnce(&Region) -> rdma_fabric::Result<Option<Mapped>>,
     ) -> Result<Self> {
-        // More than can be counted is more than any provider has: its answer says what there is.
+        // An overflowing size exceeds any provider's memory: the provider's error reports the
+        // limit.
         let region = fabric.alloc(bytes.max(1).checked_next_multiple_of(8).unwrap_or(usize::MAX))?;
         let mapped = mapped(&region)?;
         let (fabric, region, claims) = (fabric.clone(), Some(region), ClaimTable::default());
@@ -304,7 +305,7 @@ impl Memory {
         Ok(in_place::mapped(&handle, region).map(drop)?)
     }
 
-    /// Checks that others may be let write to the memory unguarded, in `what`.
+    /// Checks that the memory may be opened to unguarded writes by other ranks, in `what`.
     ///
     /// # Errors
     /// [`PrdmaError::InPlace`].

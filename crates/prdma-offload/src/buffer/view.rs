@@ -1,12 +1,12 @@
 //! Views: elements of a buffer that are lent to the program.
 //!
 //! A view of a buffer that was made [in place](Buffer::in_place) is the memory itself, where the
-//! rank's own memory is mapped. Elsewhere it is a copy, made when the view is, and written back when
-//! it is dropped. What the program sees is the same.
+//! rank's own memory is mapped. Elsewhere it is a copy, made with the view, and written back when
+//! the view is dropped. The program sees the same in both cases.
 //!
-//! Views are entered in the buffer's table of claims: no request that would write what a view shows,
-//! or read what it may write, is started meanwhile, nor is there a view while such a request is
-//! active, or was left broken.
+//! Views are entered in the buffer's table of claims: while a view exists, no request starts that
+//! would write its bytes, or read bytes that it may write; and no view is made while such a request
+//! is active, or was left broken.
 
 use super::{Allocation, Buffer, Use, claims::ClaimTable};
 #[cfg(doc)]
@@ -21,7 +21,7 @@ use core::{
 };
 use rdma_fabric::Pod;
 
-/// What a program may be lent: plain data that any thread may use.
+/// An element that can be lent to a program: plain data that any thread may use.
 pub trait Element: Pod + Send + Sync {}
 
 impl<T: Pod + Send + Sync> Element for T {}
@@ -32,9 +32,9 @@ pub struct View<'b, T: Element>(Rows<'b, T>);
 /// Elements of a buffer, to be read and written.
 pub struct ViewMut<'b, T: Element>(RowsMut<'b, T>);
 
-/// Rows of a buffer, to be read: runs of equally many elements at nested, equal distances.
+/// Rows of a buffer, to be read: runs of the same length at nested, constant distances.
 ///
-/// A row is named by as many numbers as there are distances, the outermost first.
+/// A row is addressed by one index for each distance, the outermost first.
 pub struct Rows<'b, T: Element>(Lent<'b, T>);
 
 /// Rows of a buffer, to be read and written.
@@ -43,15 +43,15 @@ pub struct RowsMut<'b, T: Element>(Lent<'b, T>);
 /// Elements that are entered as a view.
 pub(super) struct Lent<'b, T: Element> {
     pub(super) allocation: &'b Allocation,
-    /// The view's number in the table of claims. All rows are bytes of it.
+    /// The view's number in the table of claims. It covers the bytes of all rows.
     number: u64,
     writes: bool,
     /// The first element of the first row.
     start: usize,
     /// The number of elements of each row.
     run: usize,
-    /// The count of each distance, and the elements from start to start. Those after `used` are
-    /// `(1, 0)`.
+    /// The count of each distance, and the distance between starts in elements. Those after `used`
+    /// are `(1, 0)`.
     dims: [(usize, usize); MOST_DIMS],
     used: usize,
     /// The rows one after the other, where memory isn't lent in place.
@@ -62,8 +62,8 @@ impl<T: Element> Buffer<T> {
     /// Lends the elements in `range`, to be read.
     ///
     /// # Errors
-    /// [`PrdmaError::InUse`] if an active request receives some of them, or one that did not end, or
-    /// a view writes them; [`rdma_fabric::FabricError::OutOfBounds`].
+    /// [`PrdmaError::InUse`] if an active or a failed request receives some of them, or a view
+    /// writes them; [`rdma_fabric::FabricError::OutOfBounds`].
     pub fn view(&self, range: Range<usize>) -> Result<View<'_, T>> {
         self.rows(range.start, range.end.saturating_sub(range.start), &[]).map(View)
     }
@@ -77,8 +77,9 @@ impl<T: Element> Buffer<T> {
         self.rows_mut(range.start, range.end.saturating_sub(range.start), &[]).map(ViewMut)
     }
 
-    /// Lends rows of `run` elements, to be read. The first starts at element `start`; `dims` has the
-    /// count of each distance, and the elements from start to start, outermost first.
+    /// Lends rows of `run` elements, to be read. The first starts at element `start`; `dims` has,
+    /// for each distance, the count and the number of elements from start to start, outermost
+    /// first.
     ///
     /// # Errors
     /// As [`Buffer::view`]; [`PrdmaError::Layout`].
@@ -112,12 +113,12 @@ impl<'b, T: Element> Lent<'b, T> {
         all[..dims.len()].copy_from_slice(dims);
         let number = allocation.claims.lend(used, &layout)?;
         let writes = used == Use::Receive;
-        // Without bytes, `start` and distances mean nothing.
+        // Without bytes, `start` and distances have no meaning.
         if layout.bytes() == 0 {
             all.iter_mut().for_each(|(_, distance)| *distance = 0);
         }
         let start = if layout.bytes() == 0 { 0 } else { start };
-        // Taken back when it is dropped, from here on.
+        // From here on, the view is removed when it is dropped.
         let (used, copy) = (dims.len(), Vec::new());
         let mut lent = Lent { allocation, number, writes, start, run, dims: all, used, copy };
         if allocation.mapped.is_none() {
@@ -133,7 +134,7 @@ impl<'b, T: Element> Lent<'b, T> {
         &self.dims[..self.used]
     }
 
-    /// Returns where row `at` starts: in the buffer, and among the rows.
+    /// Returns the start of row `at`: in the buffer, and among the rows.
     ///
     /// # Panics
     /// There is no such row.
@@ -173,7 +174,7 @@ impl<'b, T: Element> Lent<'b, T> {
 
     /// Writes a copy back.
     fn write_back(&self) -> Result<()> {
-        // The distance of a single row means nothing, and may be any number.
+        // The distance of a single row has no meaning, and may be any number.
         let bytes = |elements: usize| elements.saturating_mul(size_of::<T>()) as u64;
         let loops: Vec<_> = self.dims().iter().map(|(count, distance)| (*count as u64, bytes(*distance))).collect();
         let layout = Layout::strided(bytes(self.start), bytes(self.run), &loops)?;

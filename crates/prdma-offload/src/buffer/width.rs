@@ -1,8 +1,8 @@
 //! The width of the cells in which the bytes of a buffer are accessed.
 //!
-//! Where memory that others may touch is accessed through atomics (Miri, processors without the
-//! copy routines), all accesses to a region have one width. It is that of the buffer's elements,
-//! for the program's own accesses and the protocol's alike.
+//! Where memory that other ranks may access is accessed through atomics (Miri, processors without
+//! the copy routines), all accesses to a region have the same width: that of the buffer's elements,
+//! for the program's own accesses and for those of the protocol.
 
 use crate::layout::Runs;
 use core::marker::PhantomData;
@@ -28,7 +28,7 @@ impl Width {
         }
     }
 
-    /// Returns the width of this many bytes; one byte for any number that no width has.
+    /// Returns the width of this many bytes; one byte for numbers that are not a width.
     pub(crate) const fn of_bytes(bytes: u64) -> Self {
         match bytes {
             2 => Width::Two,
@@ -77,8 +77,8 @@ pub(crate) use with_width;
 pub(crate) struct Cells<W>(PhantomData<W>);
 
 impl<W: Pod> Cells<W> {
-    /// Appends the bytes of runs, each an offset and a length that are multiples of the width, to
-    /// `out`.
+    /// Appends the bytes of runs to `out`. The offset and the length of each run are multiples of
+    /// the width.
     pub(crate) fn gather(fabric: &Fabric, region: &Region, runs: Runs, out: &mut Vec<u8>) -> Result<()> {
         let mut cells = Vec::new();
         for (offset, len) in runs {
@@ -89,7 +89,7 @@ impl<W: Pod> Cells<W> {
         Ok(())
     }
 
-    /// Writes `bytes`, as many as the runs have, to the runs.
+    /// Writes `bytes` to the runs, which have the same total length.
     pub(crate) fn scatter(fabric: &Fabric, region: &Region, runs: Runs, bytes: &[u8]) -> Result<()> {
         let (mut cells, mut rest) = (Vec::new(), bytes);
         for (offset, len) in runs {

@@ -1,9 +1,10 @@
-//! About log2 N queues: what members have goes to all, with twice as much in each step.
+//! About log2 N queues: the data of all members are disseminated to all, doubled in each step.
 //!
 //! # Steps
-//! A member knows of those that follow it, itself first. In step i it passes everything it knows,
-//! of 2^i members or in the last step of as many as are left, to the member 2^i before it, for
-//! which they are the next ones. After L = ceil(log2 N) steps everybody knows of all, for any N.
+//! A member collects the data of the members that follow it, starting with its own. In step i, it
+//! passes all data that it has, of 2^i members, or in the last step those of the remaining ones, to
+//! the member 2^i before it, for which they are the next ones. After L = ceil(log2 N) steps, all
+//! members have the data of all, for any N.
 //! ```text
 //! queue 0       P0                      leaves at start; the last step's arrival releases the next one
 //! queue 1       P1 SELF                 both released by P0 of the one 1 further on
@@ -13,29 +14,29 @@
 //! The arrival releases Pi and SELF, or that many slots.
 //!
 //! # Barrier
-//! SELF releases as many slots as the arrival, and there are as many NOPs: two events that must
-//! both have happened are counted, not told apart. When the slots of Pi(k) are released, either
-//! both have happened k times, or one has happened more often. If that is the arrival, its sender
-//! has begun iteration k + 1 or a later one; if it is SELF, this member has. Either has left
-//! barrier k, so all have started it: then what Pi(k) announces is true, whoever released it.
-//! Credit is neither lost nor made: a late arrival counts for the next iteration, to which the same
-//! argument applies.
+//! SELF releases the same number of slots as the arrival, and there are as many NOPs: two events
+//! that must both have occurred are counted, not distinguished. When the slots of Pi(k) are
+//! released, either both have occurred k times, or one has occurred more often. If that is the
+//! arrival, its sender has started iteration k + 1 or a later one; if it is SELF, this member has.
+//! Either has left barrier k, so all have started it: then the announcement of Pi(k) is true,
+//! whichever event released it. Credit is neither lost nor created: a late arrival counts for the
+//! next iteration, to which the same argument applies.
 //!
 //! # Allreduce
-//! Pi carries the blocks of those that it announces. They must be there when it leaves, so SELF
-//! releases twice as many slots as an arrival, and there are as many NOPs as that.
-//! * Nobody starts k + 2 before all have ended k: its end of k + 1 has the blocks of all. So before
-//!   SELF(k) at most the arrivals of k and of k + 1 come; they release the NOPs of iteration k, and
-//!   not Pi(k).
+//! Pi carries the blocks of the members that it announces. They must have arrived when it leaves,
+//! so SELF releases twice as many slots as an arrival, and there are the same number of NOPs.
+//! * No member starts k + 2 before all have ended k: to end k + 1, it needs the blocks of all. So
+//!   before SELF(k), at most the arrivals of k and of k + 1 occur; they release the NOPs of
+//!   iteration k, and not Pi(k).
 //! * SELF(k) alone releases the NOPs.
-//! * SELF(k + 1) follows the own start of k + 1, and so all arrivals of k.
+//! * SELF(k + 1) follows this member's start of k + 1, and so all arrivals of k.
 //!
-//! An iteration has as many slots as it receives credit for; an arrival that comes too early is the
-//! credit of its own iteration.
+//! An iteration receives credit for exactly its number of slots; an arrival that is too early is
+//! the credit of its own iteration.
 //!
 //! A member that is ahead sends blocks of k + 1 to a member that still folds those of k. So areas
-//! alternate: odd iterations use the gather area, even ones the result area. Blocks of k + 2 come
-//! when all have ended k.
+//! alternate: odd iterations use the gather area, even ones the result area. Blocks of k + 2 arrive
+//! only after all members have ended k.
 //!
 //! A broadcast with more queues: members that do not depend on each other do not wait for each
 //! other.
@@ -46,11 +47,11 @@
 //!            a queue for each child        NOP ... NOP | DOWN ... DOWN      as many NOPs as segments; the child's UP releases so many slots,
 //!                                                                           each segment one
 //! ```
-//! UP says that a member is ready, not that all below it are: a late member holds up those below
-//! it, and the wait of its parent. With s segments, d of which came before the child's UP, the NOPs
-//! take these d; UP releases the other NOPs and d DOWNs. An UP(k+1) follows the last DOWN(k) to
-//! that child, and a segment of k + 1 follows the own start, so credit of two iterations never
-//! mixes.
+//! UP reports that a member is ready, not that all below it are: a late member delays those below
+//! it, and the wait of its parent. With s segments, d of which arrived before the child's UP, the
+//! NOPs take these d; UP releases the other NOPs and d DOWNs. An UP(k+1) follows the last DOWN(k)
+//! to that child, and a segment of k + 1 follows this member's start, so credit of two iterations
+//! never mixes.
 
 use super::{
     plan::{Area, MOST_SPS, Plan, Put, Queue, Span, nops},
@@ -99,8 +100,8 @@ fn plan(members: usize, me: usize, block: u64, weight: u8) -> Plan {
     Plan { queues: (0..steps).map(queue).collect(), ..Plan::default() }
 }
 
-/// Returns the queues of `me` in a broadcast; `None` where one queue is as good, or counts do not
-/// fit in what a put can carry.
+/// Returns the queues of `me` in a broadcast; `None` where one queue is as good, or counts exceed
+/// the limit of a put.
 pub(super) fn broadcast(tree: &Tree, load: &Load, me: usize) -> Option<Plan> {
     let segments = load.segments as usize;
     let fits = segments <= MOST_SPS && tree.children(tree.root).len() < MOST_SPS;
@@ -109,7 +110,7 @@ pub(super) fn broadcast(tree: &Tree, load: &Load, me: usize) -> Option<Plan> {
     }
     let (children, parent) = (tree.children(me), tree.parent(me));
     let mut queues = Vec::new();
-    // Below the root, the first queue is for what comes from above.
+    // Below the root, the first queue is for data from above.
     let first = usize::from(parent.is_some());
     if let Some(parent) = parent {
         let number = tree.number(me) + usize::from(tree.parent(parent).is_some());

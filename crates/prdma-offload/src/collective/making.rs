@@ -1,4 +1,4 @@
-//! Making a collective: members compare what they ask for, agree on a form and exchange addresses.
+//! Making a collective: members compare arguments, agree on a form and exchange addresses.
 
 use super::{
     fast,
@@ -21,7 +21,7 @@ use rdma_fabric::{
 };
 use std::collections::BTreeMap;
 
-/// The collective asked for.
+/// The requested collective.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Operation {
     Barrier,
@@ -69,7 +69,7 @@ impl Operation {
     }
 }
 
-/// Where a member's queues and memory are: for one of its queues, or for the CPUs of others.
+/// The location of a member's queues and memory: for one of its queues, or for the CPUs of others.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct MemberContact {
@@ -79,7 +79,7 @@ struct MemberContact {
     words: u64,
     /// Addresses, or regions, of both areas.
     areas: [u64; 2],
-    /// Where in them the data start.
+    /// The offsets of the data in the areas.
     bases: [u64; 2],
 }
 
@@ -88,7 +88,7 @@ pub(super) struct CollectiveBuilder<'a> {
     pub(super) group: &'a mut Group,
     pub(super) headers: &'a GroupMemory,
     pub(super) operation: Operation,
-    /// The own areas, and where in their memory they start.
+    /// This member's areas, and the offsets of their data.
     pub(super) areas: [Option<(Memory, u64)>; 2],
     pub(super) options: &'a Options,
 }
@@ -107,7 +107,7 @@ impl CollectiveBuilder<'_> {
         let plan = |form| self.operation.plan(form, members, me);
         // A form that one member has no plan for is ruled out.
         let fast = self.group.greatest(plan(Form::Fast).map_or(u64::MAX, |plan| plan.queues.len() as u64)).await?;
-        // More queues than these lead to no other form.
+        // With more queues than these, the form is the same.
         let enough = if fast == u64::MAX { 1 } else { fast.max(2) };
         let most = u64::from(self.options.form.most().min(self.options.budget)).min(enough);
         let budget = QueueBudget { wanted: most, available: most.min(fabric.queue_limits().free.into()), needs: most };

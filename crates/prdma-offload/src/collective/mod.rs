@@ -1,16 +1,16 @@
 //! Persistent collectives of a whole group: barrier, broadcast, allreduce.
 //!
-//! They are requests like any other: made together, then started and waited for again and again;
-//! after start the queues need no CPU. A collective is not as sparse as an exchange with
-//! neighbours, so it must not waste queues. With one queue ([`Form::Mrc`]) every collective goes up
-//! a tree and down again ([`tree`]). With about log2 N ([`Form::Fast`]) a barrier's words and an
-//! allreduce's blocks are disseminated, and in a broadcast a late member holds up only those next
-//! to it and below ([`fast`]). Without queues the CPUs do the same in their calls
+//! They are requests like any other: made together, then repeatedly started and waited for; after
+//! start, the queues need no CPU. A collective is not as sparse as an exchange with neighbours, so
+//! it must not waste queues. With one queue ([`Form::Mrc`]), every collective goes up a tree and
+//! down again ([`tree`]). With about log2 N ([`Form::Fast`]), a barrier's words and an allreduce's
+//! blocks are disseminated, and in a broadcast a late member delays only its parent and the members
+//! below it ([`fast`]). Without queues, the CPUs execute the same steps in their calls
 //! ([`plan::CpuPlan`]).
 //!
-//! Queues can't compute. An allreduce brings all blocks to all members, and each folds them at wait
-//! in the order of members: the same bits at all of them and in every run, for floating point too.
-//! It takes N blocks of memory at each member, so it is for short blocks.
+//! Queues cannot compute. An allreduce brings all blocks to all members, and each folds them at
+//! wait in the order of members: the result has the same bits at all of them and in every run, also
+//! for floating point. It takes N blocks of memory at each member, so it is for short blocks.
 //!
 //! # Source
 //! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload,
@@ -40,7 +40,7 @@ use making::{CollectiveBuilder, Operation};
 use rdma_fabric::{FabricError, Group, GroupMemory, Pod, Rank, provider::Boxed};
 use tree::{Load, Tree};
 
-/// How a broadcast travels down.
+/// The way in which a broadcast travels down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pipeline {
     /// The links along which it travels.
@@ -94,8 +94,8 @@ impl Collectives {
         &mut self.group
     }
 
-    /// Makes a barrier (`MPI_Barrier_init`): an iteration ends nowhere before it has been started
-    /// everywhere. Collective.
+    /// Makes a barrier (`MPI_Barrier_init`): no member ends an iteration before all have started
+    /// it. Collective.
     ///
     /// [`Form::Fast`] takes ceil(log2 N) session queues and as many steps, [`Form::Mrc`] one queue
     /// and twice the steps.
@@ -108,14 +108,15 @@ impl Collectives {
     }
 
     /// Makes a broadcast (`MPI_Bcast_init`): `len` elements of member `root`'s `buffer`, starting
-    /// at `start`, go to as many elements at `start` of each member's own `buffer`. `root`, `len`
-    /// and `pipeline` are the same at all members; `start` need not be. Collective.
+    /// at `start`, are copied to the same number of elements at `start` of each member's own
+    /// `buffer`. `root`, `len` and `pipeline` are the same at all members; `start` need not be.
+    /// Collective.
     ///
     /// Nothing is written at a member that has not started. [`Form::Mrc`] takes one session queue,
     /// and nothing leaves before all members have started. [`Form::Fast`] takes one for each member
-    /// directly below, and one more below the root; a late member holds up only those below it and
+    /// directly below, and one more below the root; a late member delays only those below it and
     /// its parent. It is available for binomial trees and up to 15 segments; other broadcasts have
-    /// the form `Mrc` at most.
+    /// at most the form `Mrc`.
     ///
     /// # Errors
     /// [`PrdmaError::OutOfBounds`] and [`FabricError::NoSuchRank`] at the member with such
@@ -178,7 +179,7 @@ impl Collectives {
         let up = len.saturating_mul(size_of::<T>()) as u64;
         let down = up.saturating_mul(members as u64);
         let load = Load { up, down, segments: self.segments(down, 1) };
-        // Does not count on what may be free later.
+        // Does not rely on queues that may be freed later.
         let options = &Options { budget: options.budget.min(fabric.queue_limits().free), ..*options };
         let prepare = || {
             let sent = block(send, 0, len, Side::Destination)?;
@@ -215,7 +216,7 @@ impl Collectives {
         Ok(Request::of(made, held, Some(reduction)))
     }
 
-    /// Returns the number of segments: as many as were asked for, or as the network needs.
+    /// Returns the number of segments: the requested number, or more if the network needs them.
     fn segments(&self, bytes: u64, asked: u32) -> u64 {
         u64::from(asked.max(1)).max(bytes.div_ceil(longest(self.group.fabric())))
     }

@@ -1,7 +1,7 @@
 //! The contents of queues for one iteration of a collective, before any address is known.
 //!
-//! A plan says what each member's queues hold; `program` turns it into commands, and the tests
-//! carry plans out in every possible order.
+//! A plan contains the slots of each member's queues; `program` turns it into commands, and the
+//! tests execute plans in every possible order.
 
 use super::{
     fast::steps,
@@ -9,15 +9,15 @@ use super::{
 };
 use crate::engine::{MOST_SPS as MOST, ring_depth};
 
-/// The most slots that one put releases.
+/// The maximum number of slots that one put releases.
 pub(super) const MOST_SPS: usize = MOST as usize;
 
 /// Memory of a collective at a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Area {
-    /// Where blocks of the members below meet on their way up.
+    /// The blocks of the members below, on their way up.
     Gather,
-    /// What goes down: the program's block, or all blocks.
+    /// The data on their way down: the program's block, or all blocks.
     Result,
 }
 
@@ -29,7 +29,7 @@ impl Area {
         }
     }
 
-    /// Returns where an iteration's blocks are, where plans are [alternating](Plan::alternating).
+    /// Returns the area of an iteration's blocks, if plans are [alternating](Plan::alternating).
     pub(super) fn alternating(iteration: u64) -> Area {
         if iteration % 2 == 1 { Area::Gather } else { Area::Result }
     }
@@ -46,7 +46,7 @@ pub(super) struct Span {
 /// A put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Put {
-    /// The member, and the number of its queue, that it goes to.
+    /// The destination: a member, and the number of its queue.
     pub(super) to: (usize, usize),
     /// The bytes; `None` if the put only announces its arrival.
     pub(super) span: Option<Span>,
@@ -69,7 +69,7 @@ impl Put {
 /// The content of one slot; `None` is a NOP.
 pub(super) type Slot = Option<Put>;
 
-/// One queue. An iteration is over when the last slot has started and the notices are here.
+/// One queue. An iteration completes when the last slot has started and the notices have arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Queue {
     pub(super) slots: Vec<Slot>,
@@ -86,7 +86,7 @@ impl Queue {
     }
 
     /// Returns whether this queue of member `me` has SELFs: puts to one of its own queues, this one
-    /// or another, that release what waits there.
+    /// or another, that release the slots waiting there.
     pub(super) fn has_selfs(&self, me: usize) -> bool {
         self.slots.iter().flatten().any(|put| put.to.0 == me)
     }
@@ -100,7 +100,8 @@ pub(super) struct Plan {
     pub(super) alternating: bool,
 }
 
-/// Returns how many puts to oneself release `slots` others, and all but the first of each other.
+/// Returns the number of puts to oneself that release `slots` others, and all but the first of each
+/// other.
 fn chain(slots: usize) -> usize {
     if slots == 0 { 0 } else { (slots - 1).div_ceil(MOST_SPS - 1).max(1) }
 }
@@ -124,18 +125,18 @@ pub(super) fn nops(many: usize) -> impl Iterator<Item = Slot> {
     core::iter::repeat_n(None, many)
 }
 
-/// One put, and the word that says that it has arrived.
+/// One put, and the word that reports its arrival.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CpuPut {
     /// Own words that must have this iteration's number.
     pub(super) needs: Vec<usize>,
-    /// The member, and the number of its word, that gets the iteration's number.
+    /// The destination of the iteration's number: a member, and the number of its word.
     pub(super) to: (usize, usize),
     pub(super) span: Option<Span>,
 }
 
-/// The puts of a member whose CPU does them. An iteration is over when all are done and the words
-/// of `finally` have its number.
+/// The puts of a member whose CPU executes them. An iteration completes when all are done and the
+/// words of `finally` have its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CpuPlan {
     pub(super) words: usize,
@@ -143,7 +144,7 @@ pub(super) struct CpuPlan {
     pub(super) finally: Vec<usize>,
 }
 
-/// Returns the puts of `me` in a dissemination. What is needed is named, so nothing is counted.
+/// Returns the puts of `me` in a dissemination. Dependencies are named, so nothing is counted.
 pub(super) fn cpu_barrier(members: usize, me: usize) -> CpuPlan {
     let steps = steps(members);
     let put = |step: usize| CpuPut { needs: (0..step).collect(), to: ((me + (1 << step)) % members, step), span: None };
@@ -151,7 +152,7 @@ pub(super) fn cpu_barrier(members: usize, me: usize) -> CpuPlan {
 }
 
 /// Returns the puts of `me` up the tree and down again, in the order of [`super::tree`]. The words
-/// are those of the children, the root's turn, and the segments.
+/// are those of the children, of the root's turn, and of the segments.
 pub(super) fn cpu_tree(tree: &Tree, load: &Load, me: usize) -> CpuPlan {
     let children = tree.children(me);
     let (ups, segments) = (0..children.len(), load.segments as usize);

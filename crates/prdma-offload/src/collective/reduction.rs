@@ -1,5 +1,5 @@
-//! The CPU's part in an allreduce: it puts the own block where the queues find it, and folds the
-//! blocks of all in the order of their members.
+//! The CPU's part in an allreduce: it copies the member's block to the area of the queues, and
+//! folds the blocks of all members in order.
 
 use super::plan::Area;
 use crate::{
@@ -11,10 +11,10 @@ use rdma_fabric::Pod;
 
 type Fold = dyn Fn(&[u8], usize) -> Vec<u8> + Send + Sync;
 
-/// The way from the own block to the blocks of all, and to the single result.
+/// The buffers and areas of an allreduce, from the member's block to the result.
 pub(crate) struct Reduction {
     pub(super) sent: Block,
-    /// Where the result goes.
+    /// The destination of the result.
     pub(super) result: Block,
     /// The areas, indexed by [`Area`].
     pub(super) areas: [Memory; 2],
@@ -26,17 +26,17 @@ pub(crate) struct Reduction {
 }
 
 impl Reduction {
-    /// Returns how many bytes [`Reduction::begin`] copies.
+    /// Returns the number of bytes that [`Reduction::begin`] copies.
     pub(crate) fn begun_bytes(&self) -> usize {
         self.sent.layout.bytes() as usize
     }
 
-    /// Returns how many bytes [`Reduction::finish`] copies and folds.
+    /// Returns the number of bytes that [`Reduction::finish`] copies and folds.
     pub(crate) fn finished_bytes(&self) -> usize {
         self.result.layout.bytes() as usize * self.members
     }
 
-    /// Copies this member's block to where the queues find it.
+    /// Copies this member's block to the area of the queues.
     pub(crate) fn begin(&self, iteration: u64) -> Result<()> {
         let area = self.alternating.map_or(Area::Gather, |_| Area::alternating(iteration));
         let first = Layout::first(self.sent.layout.bytes());

@@ -5,28 +5,28 @@
 //! inner  NOP ... NOP UP | DOWN ... DOWN                  an UP for each child but one, the own one; each segment to each child
 //! root   NOP ... NOP SELF ... SELF | DOWN ... DOWN
 //! ```
-//! An UP from below releases one slot. The last of them, whichever it is, releases the own UP or,
-//! at the root, a put to the own queue, which releases everything that goes down. What comes from
-//! above releases as many slots as there are children: the forwarding of exactly this segment.
+//! An UP from below releases one slot. The last of them, whichever it is, releases this member's UP
+//! or, at the root, a put to its own queue, which releases all slots on the way down. An arrival
+//! from above releases as many slots as there are children: the forwarding of exactly this segment.
 //!
 //! # Credit
-//! An iteration of T slots receives credit for T. All UPs that a member gets of iteration k come
-//! before anything comes down to it, because the root waits for all; and an UP(k+1) of a child
-//! comes after the last DOWN(k) to that child, so after all slots of iteration k have been
-//! released. So credit comes in the order of the slots, whatever the network does, and there is no
-//! need to tell whose it is. A leaf's UP(k+1) is released by the last DOWN(k), and leaves when it
+//! An iteration of T slots receives credit for T. All UPs that a member receives of iteration k
+//! arrive before anything comes down to it, because the root waits for all; and an UP(k+1) of a
+//! child arrives after the last DOWN(k) to that child, so after all slots of iteration k have been
+//! released. So credit arrives in the order of the slots, whatever the network does, and its origin
+//! need not be distinguished. A leaf's UP(k+1) is released by the last DOWN(k), and leaves when it
 //! is posted.
 //!
 //! # Memory
-//! UP carries what the members below have into the parent's gather area, at their place. Nobody's
-//! CPU reads that; a child writes there again after DOWN(k), which follows the parent's UP(k) that
-//! read it. The root's first put to itself copies everything to where it goes down from: a child
-//! that has its DOWN(k) may gather again while those of others are still leaving. The result areas
-//! are written after all members have started.
+//! UP carries the blocks of a member and those below it into the parent's gather area, at their
+//! place. No CPU reads them there; a child writes there again after DOWN(k), which follows the
+//! parent's UP(k) that read it. The root's first put to itself copies all blocks to the area from
+//! which they go down: a child that has its DOWN(k) may gather again while those of others are
+//! still leaving. The result areas are written after all members have started.
 
 use super::plan::{Area, MOST_SPS, Plan, Put, Queue, Slot, Span, nops, release};
 
-/// What a collective moves along the tree.
+/// The data that a collective moves along the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Load {
     /// Bytes that each member adds on the way up.
@@ -38,7 +38,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Returns segment `number`: it starts where memory may be accessed in cells of any width.
+    /// Returns segment `number`: its start is aligned for cells of any width.
     pub(super) fn segment(&self, number: u64) -> Option<Span> {
         let each = self.down.div_ceil(self.segments).next_multiple_of(8);
         let start = (number * each).min(self.down);
@@ -46,7 +46,7 @@ impl Load {
         (bytes > 0).then_some(Span { from: (Area::Result, start), at: (Area::Result, start), bytes })
     }
 
-    /// Returns what `member` and those below it send up.
+    /// Returns the data that `member` and those below it send up.
     pub(super) fn gathered(&self, tree: &Tree, member: usize) -> Option<Span> {
         let parent = tree.parent(member)?;
         let at = (tree.place(member) - tree.place(parent)) as u64 * self.up;
@@ -54,7 +54,7 @@ impl Load {
         (bytes > 0).then_some(Span { from: (Area::Gather, 0), at: (Area::Gather, at), bytes })
     }
 
-    /// Returns what the root copies between the way up and the way down.
+    /// Returns the data that the root copies between the way up and the way down.
     pub(super) fn turned(&self) -> Option<Span> {
         let copies = self.up > 0 && self.down > 0;
         copies.then_some(Span { from: (Area::Gather, 0), at: (Area::Result, 0), bytes: self.down })
@@ -95,7 +95,7 @@ pub(super) fn plan(tree: &Tree, load: &Load, me: usize) -> Plan {
     Plan { queues: vec![queue], ..Plan::default() }
 }
 
-/// How the members of a collective are linked.
+/// The links between the members of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// A binomial tree: log2 N links from the root to the last member.
@@ -105,8 +105,8 @@ pub enum Shape {
     Chain,
 }
 
-/// The links of a group of `members`. Members are counted from the root; in this count those below
-/// a member follow it without a gap.
+/// The links of a group of `members`. Members are numbered from the root; in this numbering, those
+/// below a member follow it without a gap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tree {
     pub(super) members: usize,
@@ -124,7 +124,7 @@ impl Tree {
         (place + self.root) % self.members
     }
 
-    /// Returns how many places a whole tree below `place` would take.
+    /// Returns the number of places that a whole tree below `place` would take.
     fn reach(&self, place: usize) -> usize {
         match (place, self.shape) {
             (_, Shape::Chain) => self.members - place,
@@ -149,7 +149,7 @@ impl Tree {
         }
     }
 
-    /// Returns the members directly below, in descending order of how many are below them.
+    /// Returns the members directly below, in descending order of the number of members below them.
     pub(super) fn children(&self, member: usize) -> Vec<usize> {
         let place = self.place(member);
         let steps: Vec<usize> = match self.shape {

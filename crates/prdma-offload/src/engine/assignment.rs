@@ -1,28 +1,28 @@
-//! Which queue of a member serves which channel.
+//! The assignment of a member's channels to its queues.
 
 use super::program::Shape;
 use crate::{Form, init::Agreed};
 use std::collections::BTreeMap;
 
-/// What a channel requires of its queue.
+/// The requirements of a channel on its queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
-    /// Slots of the data that are sent along the channel, if any are.
+    /// Slots of the data that are sent along the channel, if there are any.
     pub(crate) data: Option<u64>,
     /// Whether data are received along the channel.
     pub(crate) ready: bool,
     /// For a channel that is sent along, the relay that its data belong to; for one that is only
     /// received along, the relay that its data feed.
     pub(crate) relay: Option<Relay>,
-    /// Whether what is received along the channel ends with a notice.
+    /// Whether data received along the channel end with a notice.
     pub(crate) notice: bool,
 }
 
-/// Data that are forwarded together: they leave when everything that feeds them has arrived, and
-/// their receivers are ready.
+/// Data that are forwarded together: they leave when all their inputs have arrived, and their
+/// receivers are ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Relay {
-    /// The stage, from 1. What feeds a relay is of lower stages; queues serve one stage each.
+    /// The stage, from 1. The inputs of a relay are of lower stages; each queue serves one stage.
     pub(crate) stage: u8,
     /// The relay's number within its stage.
     pub(crate) number: u32,
@@ -39,7 +39,7 @@ impl Demand {
         Demand::new(agreed.data_slots(), agreed.inn.is_some())
     }
 
-    /// Returns whether what is received along the channel is forwarded.
+    /// Returns whether data received along the channel are forwarded.
     pub(crate) fn feeds(&self) -> bool {
         self.data.is_none() && self.relay.is_some()
     }
@@ -66,15 +66,15 @@ pub(crate) struct Assignment {
 /// The queues of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Assignments {
-    /// The shape of each queue. A queue that awaits nothing is the first, and only sends READYs.
+    /// The shape of each queue. A queue without dependencies is the first, and only sends READYs.
     pub(crate) queues: Vec<Shape>,
     /// The assignments, by channel.
     pub(crate) assigned: Vec<Assignment>,
 }
 
-/// Assigns the channels that are sent along to as many queues as `form` has for them, in turn;
-/// channels that are only received along go to the first. Relays have queues of their own: each
-/// stage gets as many as `form` has for that many neighbours.
+/// Assigns the channels that are sent along to the queues of `form` for them, in turn; channels
+/// that are only received along go to the first queue. Relays have separate queues: each stage gets
+/// the number of queues that `form` has for that many neighbours.
 pub(crate) fn assign_queues(form: Form, channels: &[Demand]) -> Assignments {
     let sending = channels.iter().filter(|edges| edges.plain()).count();
     let many = (form.queues(sending as u32) as usize).max(usize::from(!channels.is_empty()));
@@ -97,7 +97,7 @@ pub(crate) fn assign_queues(form: Form, channels: &[Demand]) -> Assignments {
     Assignments { queues, assigned }
 }
 
-/// Yields the queue of each relay, after the first `many`, and how many queues there then are.
+/// Yields the queue of each relay, after the first `many`, and the resulting number of queues.
 fn relays(form: Form, channels: &[Demand], many: usize) -> (BTreeMap<Relay, usize>, usize) {
     let mut relays: BTreeMap<Relay, usize> = channels.iter().filter_map(|edges| Some((edges.relay?, 0))).collect();
     let stages = channels.iter().filter_map(|edges| edges.relay).map(|relay| relay.stage).max().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! What a member publishes about a channel so that the neighbour's CPU can put into its memory, and
-//! the puts made from it.
+//! The contact of a channel, with which the neighbour's CPU can put into the memory of the member
+//! that publishes it, and the puts made from it.
 
 use crate::{
     PrdmaError, Result,
@@ -12,8 +12,8 @@ use rdma_fabric::{
     triggered::{Spans, Transfer, TriggeredPut},
 };
 
-/// Where a channel's words and data are at the member that publishes it, for a neighbour whose CPU
-/// does the puts.
+/// The location of a channel's words and data at the member that publishes it, for a neighbour
+/// whose CPU executes the puts.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct CpuContact {
@@ -83,7 +83,7 @@ impl CpuChannel<'_> {
         RemoteAddr { rank: self.channel.rank, region: RegionKey::from_bits(region), offset }
     }
 
-    /// Resolves the neighbour's word that READY goes to.
+    /// Resolves the neighbour's word to which READY is put.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
@@ -91,7 +91,7 @@ impl CpuChannel<'_> {
         Ok(self.handles.words.remote_span(self.there(self.contact.words, self.contact.ready), 1)?)
     }
 
-    /// Resolves the own word in which the sender says END.
+    /// Resolves this member's word in which the sender reports END.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
@@ -99,9 +99,9 @@ impl CpuChannel<'_> {
         self.wires.end(self.channel)
     }
 
-    /// Makes the put of the block, with END behind it, that leaves when the receiver has said READY
-    /// in the word of channel `by` and the words `fed` have reached the number; `None` if nothing
-    /// is sent along the channel.
+    /// Makes the put of the block, followed by END, that leaves when the receiver's READY has
+    /// arrived in the word of channel `by` and the words `fed` have reached the number; `None` if
+    /// no data are sent along the channel.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
@@ -116,7 +116,7 @@ impl CpuChannel<'_> {
 }
 
 impl CpuChannel<'_> {
-    /// Resolves the puts of the block; `None` if nothing is sent along the channel.
+    /// Resolves the puts of the block; `None` if no data are sent along the channel.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
@@ -145,7 +145,7 @@ fn spans<W: Pod>(fabric: &Fabric, out: &Outgoing, from: &Memory, at: RemoteAddr)
     for piece in out.pieces.iter().filter(|piece| piece.len > 0) {
         let (blocks, len) = (Blocks { count: piece.count, stride: piece.stride }, piece.len as usize);
         let cells = |bytes: usize| bytes / size_of::<W>();
-        // What extends too far is not inside.
+        // An extent that overflows is out of bounds.
         let extent = cells(blocks.extent(len).unwrap_or(usize::MAX));
         let here = from.span::<W>(piece.from, extent)?;
         let there = fabric.remote_span::<W>(RemoteAddr { offset: at.offset + piece.at, ..at }, extent)?;

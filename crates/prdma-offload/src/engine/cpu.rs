@@ -7,9 +7,9 @@
 //! sender           : S1  its word is k   S2  put the data   S3  put k to the receiver's word, after the data    END(k)
 //! receiver's wait  : R2  its word is k
 //! ```
-//! S1 is checked in whatever this member waits for next ([`rdma_fabric::triggered`]), so that one
-//! late neighbour holds up no other, and requests may be waited for in any order. A boolean instead
-//! of k would let a sender that is slow to look take the READY of iteration k for that of k + 1.
+//! Whatever this member waits for next checks S1 ([`rdma_fabric::triggered`]), so a late neighbour
+//! does not delay any other, and requests may be waited for in any order. With a boolean instead of
+//! k, a sender that checks late could take the READY of iteration k for that of k + 1.
 //!
 //! A collective has no R1: its puts wait for puts of other members.
 //!
@@ -26,13 +26,13 @@ use rdma_fabric::{
 };
 use std::sync::{Mutex, PoisonError};
 
-/// Iterations carried out in calls of this member.
+/// Iterations executed in calls of this member.
 pub(crate) struct CpuEngine {
     fabric: Fabric,
     /// The words that READYs are put to at start: one for each edge that is received along.
     readies: Vec<RemoteSpan<u64>>,
     puts: TriggeredPuts,
-    /// The words that end an iteration, once everything is put.
+    /// The words that end an iteration, once all puts have been issued.
     ends: Vec<LocalWord<u64>>,
     /// Neighbours.
     ranks: Box<[Rank]>,
@@ -40,7 +40,7 @@ pub(crate) struct CpuEngine {
 
 impl CpuEngine {
     /// Makes an engine from words that start puts to, puts, and words that end an iteration; all
-    /// get the iteration's number. Waits depend on `ranks`.
+    /// receive the iteration's number. Waits depend on `ranks`.
     pub(crate) fn new(
         fabric: &Fabric,
         readies: Vec<RemoteSpan<u64>>,
@@ -53,8 +53,8 @@ impl CpuEngine {
 
     /// Makes the engine of an exchange, once the neighbours' contacts are known: `theirs`, by
     /// channel. Channels to and from one neighbour share a READY and an END, those of the first of
-    /// them: both ends number them alike. `relays` holds what each channel forwards and the ranks that can hold it up; with
-    /// it, data also need the ENDs of what feeds their relay.
+    /// them: both ends number them alike. `relays` holds the demand of each channel and the ranks
+    /// that can delay the exchange; with it, data also need the ENDs of the inputs of their relay.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
@@ -67,11 +67,11 @@ impl CpuEngine {
         relays: Option<(&[Demand], &[Rank])>,
     ) -> crate::Result<Self> {
         let (mut readies, mut puts, mut ends) = (Vec::new(), Vec::<TriggeredPut>::new(), Vec::new());
-        // The neighbours whose READY and END there are already, by direction.
+        // The neighbours that have a READY and an END already, by direction.
         let (mut ready, mut put) = (Vec::new(), Vec::new());
         let together = relays.is_none();
         let mut order: Vec<usize> = (0..channels.len()).collect();
-        // The first is the one that both ends count first, whatever the slots are.
+        // The first channel is the one that both ends number first, regardless of the slots.
         order.sort_by_key(|at| if together { channels[*at].index } else { 0 });
         for at in order {
             let (channel, agreed, contact) = (&channels[at], &agreed[at], &theirs[at]);
@@ -107,8 +107,8 @@ impl CpuEngine {
     }
 }
 
-/// Returns the ranks whose end a wait of `me` ends with: all neighbours, but not the rank itself, which
-/// is still there when all others have left.
+/// Returns the ranks whose end also ends a wait of `me`: all neighbours, but not the rank itself,
+/// which is still present when all others have left.
 pub(crate) fn awaited(me: Rank, channels: &[Channel]) -> Box<[Rank]> {
     let all = channels.iter().map(|channel| channel.rank);
     let others: Box<[Rank]> = all.clone().filter(|rank| *rank != me).collect();
@@ -118,7 +118,7 @@ pub(crate) fn awaited(me: Rank, channels: &[Channel]) -> Box<[Rank]> {
 /// Puts `number` to each of the words.
 async fn put_number(fabric: &Fabric, words: &[RemoteSpan<u64>], number: u64) -> rdma_fabric::Result<()> {
     for word in words {
-        // The operation owns the number: nobody needs to know when it has left.
+        // The operation owns the number, so no completion is needed.
         match fabric.try_post(Put { to: word, from: [number], notice: None }) {
             Ok(_) => {}
             Err(Refused::Full(_)) => drop(fabric.put(word, [number]).await?),

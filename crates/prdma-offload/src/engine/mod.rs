@@ -1,4 +1,4 @@
-//! The engines, which carry an iteration out.
+//! The engines, which execute iterations.
 
 mod assignment;
 mod contact;
@@ -19,32 +19,32 @@ pub(crate) use queues::{QueueEngine, QueuePartitions};
 use crate::PrdmaError;
 use core::future::Future;
 
-/// What an engine reports. The error is in a box: each future that passes a result on moves all of it,
-/// mostly to say that there is no error.
+/// The result of an engine. The error is boxed: each future that passes a result on moves all of
+/// it, and errors are rare.
 pub(crate) type Result<T, E = Box<PrdmaError>> = core::result::Result<T, E>;
 
 /// The progress of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// All own blocks are received, and all sent ones may be written again.
+    /// All of this member's blocks are received, and all sent ones may be written again.
     Done,
-    /// Something is still in flight.
+    /// Some data are still in flight.
     Pending,
 }
 
-/// One way to carry iterations out; they are numbered from 1.
+/// A way to execute iterations, which are numbered from 1.
 ///
-/// Dropping one of the futures leaves the iteration where it is, and a later call continues it,
+/// Dropping one of the futures keeps the state of the iteration, and a later call continues it,
 /// except that a start that was dropped may have posted only some of its commands.
 pub(crate) trait Engine {
-    /// Begins an iteration. Waits for nobody.
+    /// Starts an iteration. Does not wait for any other member.
     fn start(&mut self, iteration: u64) -> impl Future<Output = Result<()>>;
 
     /// Waits until the iteration has ended.
     fn wait(&mut self, iteration: u64) -> impl Future<Output = Result<()>>;
 
-    /// Checks whether the iteration has ended, and does what can be done, including for anything
-    /// else that this rank has [armed](rdma_fabric::triggered).
+    /// Checks whether the iteration has ended, after making progress with it and with anything else
+    /// that this rank has [armed](rdma_fabric::triggered).
     fn test(&mut self, iteration: u64) -> impl Future<Output = Result<Progress>>;
 }
 

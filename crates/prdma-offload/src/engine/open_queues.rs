@@ -1,4 +1,4 @@
-//! Open queues of a request: what neighbours have to know about them, and the engines they become.
+//! Open queues of a request: their contacts for neighbours, and the engines made from them.
 
 use super::{
     CommandTemplate, Data, Program, QueueEngine, QueuePartitions,
@@ -17,7 +17,7 @@ use rdma_fabric::{
 
 /// Opens queue `number` of a request, with `depth` slots and room for two iterations of `notices`.
 /// Queues of a request are on different engines, and so are the first queues of a node's ranks;
-/// where an engine has no queue left, any engine will do.
+/// where an engine has no free queue, any engine is used.
 ///
 /// # Errors
 /// As [`Fabric::open_queue`]; [`PrdmaError::Limit`].
@@ -49,21 +49,21 @@ fn number_on_node(fabric: &Fabric) -> usize {
     ranks.position(|rank| rank == fabric.rank()).unwrap_or(0)
 }
 
-/// Where a channel's queue, words and data are at the member that publishes it, for a neighbour's
-/// queues.
+/// The location of a channel's queue, words and data at the member that publishes it, for a
+/// neighbour's queues.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct QueueContact {
     pub(crate) name: Name,
     /// The queue that serves the channel.
     queue: u64,
-    /// Where the neighbour's READYs go.
+    /// The address for the neighbour's READYs.
     word: u64,
-    /// Where the neighbour's data go.
+    /// The address for the neighbour's data.
     data: u64,
-    /// Where the END of a partition goes.
+    /// The address for the END of a partition.
     end: u64,
-    /// How many slots each arrival must release: READYs, and data that are forwarded.
+    /// The number of slots that each arrival must release: READYs, and data that are forwarded.
     credit: u64,
     /// 1 if data that arrive are forwarded, otherwise 0.
     feeds: u64,
@@ -78,7 +78,7 @@ impl QueueContact {
         to.ok_or(PrdmaError::Damaged { member: channel.member })
     }
 
-    /// Returns how many slots each arrival releases.
+    /// Returns the number of slots that each arrival releases.
     fn credit(&self, channel: &Channel) -> Result<u8> {
         let credit = u8::try_from(self.credit).ok().filter(|credit| (1..=15).contains(credit));
         credit.ok_or(PrdmaError::Damaged { member: channel.member })
@@ -109,7 +109,7 @@ struct OpenQueue {
 }
 
 impl OpenQueue {
-    /// Returns the address, on this queue, of a word whose content means nothing.
+    /// Returns the address, on this queue, of a word whose content is never read.
     fn scratch(&self, wires: &Wires) -> Result<Stadd> {
         Ok(self.queue.register(wires.words.region())? + wires.scratch_word())
     }
@@ -125,15 +125,17 @@ impl OpenQueue {
 }
 
 impl OpenQueues {
-    /// Opens as many queues as `form` wants for channels with these demands, which are
-    /// [assigned](assign_queues) to them. Data come in this many `partitions`, each with a notice.
+    /// Opens the number of queues that `form` has for channels with these demands, which are
+    /// [assigned](assign_queues) to them. Data arrive in this many `partitions`, each with a
+    /// notice.
     ///
     /// # Errors
     /// As [`Fabric::open_queue`]: nothing is left open.
     pub(crate) fn open(fabric: &Fabric, form: Form, demands: &[Demand], partitions: u64) -> Result<Self> {
         let Assignments { queues, assigned } = assign_queues(form, demands);
         let open = |(number, shape): (usize, Shape)| {
-            // Who only receives needs nothing released: its READYs leave from a normal queue.
+            // A member that only receives has nothing to release: its READYs leave from a normal
+            // queue.
             let (mode, ahead) = match shape.awaited {
                 0 => (QueueMode::Normal, 0),
                 _ => (QueueMode::Session, shape.readies as u32),
@@ -144,16 +146,16 @@ impl OpenQueues {
         Ok(OpenQueues { queues: queues.into_iter().enumerate().map(open).collect::<Result<_>>()?, assigned })
     }
 
-    /// Turns queues of edges into queues of their partitions: each channel becomes so many, one
-    /// after the other.
+    /// Turns queues of edges into queues of their partitions: each channel becomes `partitions`
+    /// channels, one after the other.
     pub(crate) fn per_partition(mut self, partitions: usize) -> Self {
         let each = |assigned: &Assignment| core::iter::repeat_n(*assigned, partitions);
         self.assigned = self.assigned.iter().flat_map(each).collect();
         self
     }
 
-    /// Registers the memory of the channels on their queues, and yields what the neighbours need to
-    /// know.
+    /// Registers the memory of the channels on their queues, and yields the contacts for the
+    /// neighbours.
     ///
     /// # Errors
     /// As [`ControlQueue::register`].

@@ -4,30 +4,30 @@
 //! ```text
 //! READY ... READY | DATA
 //! ```
-//! The session offset stands ahead by the READYs, so these leave at once. The neighbour's READY
+//! The session offset is ahead by the READYs, so these leave at once. The neighbour's READY
 //! releases DATA and the READYs of the *next* iteration, which are posted when that is started.
 //!
 //! # With several (MRC)
 //! ```text
 //! READY ... READY | NOP ... NOP | SELF ... SELF | DATA ... DATA
 //! ```
-//! Each of the n READYs that arrive releases one slot: n - 1 NOPs and then, whichever neighbour was
-//! last, the first SELF. A SELF is a put to the own queue that releases 15 slots; together, as many
-//! of them as are needed release one another, all DATA, and the READYs of the next iteration.
+//! Each of the n arriving READYs releases one slot: n - 1 NOPs and then, whichever neighbour was
+//! last, the first SELF. A SELF is a put to its own queue that releases 15 slots; together, the
+//! necessary number of SELFs release one another, all DATA, and the READYs of the next iteration.
 //!
 //! # Credit
 //! In both, an iteration of T slots receives credit for T slots, and the offset is ahead by the
-//! READYs. A neighbour can be ahead by one iteration and no more, because its READY(k+1) follows
-//! its wait(k), which needs the data of iteration k. In the MRC form that READY may arrive while
-//! this member's data are still leaving; the slot that it releases was released already, or is the
-//! first NOP of the next iteration. So the first SELF of an iteration is reached only when all
-//! READYs of that iteration are here, and no data are. `docs/systems/persistent.md` has the
-//! argument in full; the tests check it.
+//! READYs. A neighbour can be ahead by at most one iteration, because its READY(k+1) follows its
+//! wait(k), which needs the data of iteration k. In the MRC form, that READY may arrive while this
+//! member's data are still leaving; the slot that it releases was released already, or is the first
+//! NOP of the next iteration. So the first SELF of an iteration is reached only when all READYs of
+//! that iteration have arrived, and no data are leaving. `docs/systems/persistent.md` has the full
+//! argument; the tests check it.
 //!
 //! # Forwarding
-//! A queue that forwards awaits what it forwards just as it awaits READYs: n READYs and m arrivals
-//! have n + m - 1 NOPs before the SELFs, and whichever comes last releases these.
-//! [`crate::aggregation`] says why the credit of two iterations does not mix there either.
+//! A queue that forwards data waits for their arrival as it waits for READYs: n READYs and m
+//! arrivals have n + m - 1 NOPs before the SELFs, and the last of them releases these.
+//! [`crate::aggregation`] explains why the credit of two iterations does not mix there either.
 //!
 //! # Source
 //! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.3
@@ -36,7 +36,7 @@
 use crate::layout::Piece;
 use rdma_fabric::control_queue::{Blocks, Command, Inline, Posting, QueueId, Stadd};
 
-/// The most slots that one put releases.
+/// The maximum number of slots that one put releases.
 pub(crate) const MOST_SPS: u64 = 15;
 
 /// READY-TO-RECEIVE for one edge.
@@ -55,8 +55,8 @@ pub(crate) struct Ready {
 pub(crate) struct OnArrival {
     /// Whether a notice is left.
     pub(crate) notice: bool,
-    /// The number of slots of the receiver's queue that they release, and with them what forwards
-    /// the data.
+    /// The number of slots of the receiver's queue that they release, and with them the commands
+    /// that forward the data.
     pub(crate) credit: u8,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct OnArrival {
 pub(crate) struct Data {
     /// The receiver's queue.
     pub(crate) to: QueueId,
-    /// Start of the memory that the data are sent from, on the own queue.
+    /// Start of the memory that the data are sent from, on this member's queue.
     pub(crate) from: Stadd,
     /// Start of the memory that they are received in, on the receiver's queue.
     pub(crate) at: Stadd,
@@ -132,22 +132,22 @@ impl CommandTemplate {
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) commands: Vec<CommandTemplate>,
-    /// Number of commands that report their completion, each the last of what it sends: when all
-    /// have, the send memory may be used again.
+    /// The number of commands that report their completion, each the last command of its data: when
+    /// all have completed, the send memory may be used again.
     pub(crate) completions: u32,
-    /// Whether it has SELFs, puts to an own queue that release what waits there: a start is
-    /// [charged](rdma_fabric::Fabric::charge) for that. It makes no difference to the CPU that
-    /// writes them whether they release this queue or another.
+    /// Whether it has SELFs, puts to one of the member's queues that release the slots waiting
+    /// there: a start is [charged](rdma_fabric::Fabric::charge) for them. For the CPU that writes
+    /// them, it makes no difference whether they release this queue or another.
     pub(crate) chained: bool,
 }
 
-/// Numbers of a queue that are known before any address is.
+/// Properties of a queue that are known before any address is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// READYs it sends.
     pub(crate) readies: u64,
-    /// Arrivals that it awaits before its data leave: READYs of the edges it sends along, and what
-    /// they forward.
+    /// Arrivals that it waits for before its data leave: READYs of the edges it sends along, and
+    /// the data that it forwards.
     pub(crate) awaited: u64,
     /// Slots of its data.
     pub(crate) data: u64,
@@ -156,15 +156,15 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// The shape of a queue that does nothing yet.
+    /// The shape of an empty queue.
     pub(crate) const NONE: Shape = Shape { readies: 0, awaited: 0, data: 0, notices: 0 };
 
-    /// Returns whether arrivals release the data themselves.
+    /// Returns whether arrivals release the data directly.
     fn direct(&self) -> bool {
         self.awaited == 1 && self.data + self.readies <= MOST_SPS
     }
 
-    /// Returns how many slots each awaited arrival must release.
+    /// Returns the number of slots that each awaited arrival must release.
     pub(crate) fn credit(&self) -> u8 {
         if self.direct() { (self.data + self.readies) as u8 } else { 1 }
     }
@@ -191,14 +191,14 @@ impl Shape {
     }
 }
 
-/// Returns the number of slots of a ring that never gets full and never gets credit a whole ring
-/// ahead, for iterations of this many slots.
+/// Returns the number of slots of a ring, for iterations of this many slots, that is never full and
+/// never receives credit a whole ring ahead.
 pub(crate) fn ring_depth(slots: u64) -> u64 {
     (2 * slots + 2).next_power_of_two().max(16)
 }
 
-/// Returns the program of queue `me`, whose `shape` is that of what it sends. `scratch` is a word
-/// of own memory on it.
+/// Returns the program of queue `me`, whose `shape` matches `readies` and `data`. `scratch` is a
+/// word of this member's memory on the queue.
 pub(crate) fn program(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Ready], data: &[Data]) -> Program {
     debug_assert_eq!(shape.readies, readies.len() as u64);
     debug_assert_eq!(shape.data, data.iter().map(|data| Data::slots(&data.pieces)).sum::<u64>());
@@ -219,7 +219,8 @@ pub(crate) fn program(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Rea
     Program { commands, completions: u32::from(completes), chained: shape.selfs() > 0 }
 }
 
-/// Returns everything but the data: READYs, and what arriving READYs release before data.
+/// Returns all commands except the data: READYs, and the slots that arriving READYs release before
+/// data.
 pub(crate) fn releases(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Ready]) -> Vec<CommandTemplate> {
     let mut commands: Vec<CommandTemplate> = readies
         .iter()
@@ -227,7 +228,7 @@ pub(crate) fn releases(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Re
         .collect();
     if !shape.direct() {
         commands.extend((1..shape.awaited).map(|_| CommandTemplate::Fixed(Posting::new(Command::Nop))));
-        // What the SELFs release in all: each other except the first, the data, the next READYs.
+        // The total that the SELFs release: each other except the first, the data, the next READYs.
         let mut owed = if shape.selfs() == 0 { 0 } else { shape.selfs() - 1 + shape.data + shape.readies };
         for _ in 0..shape.selfs() {
             let sps = owed.min(MOST_SPS);

@@ -1,10 +1,10 @@
-//! All interleavings of small exchanges: the real programs, carried out by [session
+//! All interleavings of small exchanges: the real programs, executed by [session
 //! queues](crate::session_model).
 //!
-//! The plans of [exchanges by node](crate::aggregation) come here as cases, too. Exhaustive within
-//! the members, queues and rounds of each case. Besides its queues, a state records for each edge
-//! the READYs that have left and the data that have arrived: no data may leave before their
-//! receiver is ready, nor before what they forward has arrived.
+//! The plans of [exchanges by node](crate::aggregation) are cases here, too. Exhaustive within the
+//! members, queues and rounds of each case. Besides its queues, a state records for each edge the
+//! READYs that have left and the data that have arrived: no data may leave before their receiver is
+//! ready, nor before the data that they forward have arrived.
 
 use super::{
     assignment::{Assignments, Demand, assign_queues},
@@ -20,7 +20,7 @@ use rdma_fabric::{
     control_queue::{Command, Posting, QueueId, Stadd},
 };
 
-/// A job: who sends to whom, how, and how often.
+/// A job: its channels, its form, and its number of rounds.
 pub(crate) struct Case {
     /// The channels of each member.
     pub(crate) channels: Vec<Vec<Link>>,
@@ -50,12 +50,12 @@ fn number(member: usize, channel: usize) -> usize {
     member * 16 + channel
 }
 
-/// Returns the address that stands for the edge.
+/// Returns the address that represents the edge.
 fn address(member: usize, channel: usize) -> Stadd {
     Stadd::fixed(1) + number(member, channel) as u64 * (1 << 20)
 }
 
-/// Returns the number of the edge that the address stands for.
+/// Returns the number of the edge that the address represents.
 fn edge(at: Stadd) -> usize {
     (at.offset() >> 20) as usize
 }
@@ -103,8 +103,8 @@ impl Case {
         queues
     }
 
-    /// Returns, by edge of data that are forwarded, the edges that feed it, each with its puts of a
-    /// round.
+    /// Returns, by edge of data that are forwarded, the edges of their inputs, each with its puts
+    /// of a round.
     fn feeds(&self) -> Vec<Vec<(usize, u64)>> {
         let mut feeds = vec![Vec::new(); number(self.channels.len(), 0)];
         for (member, channels) in self.channels.iter().enumerate() {
@@ -132,7 +132,7 @@ struct Exchange {
     feeds: Vec<Vec<(usize, u64)>>,
 }
 
-/// What has happened along an edge.
+/// The events along an edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Along {
     /// READYs that its receiver has sent.
@@ -187,8 +187,8 @@ impl Model for Exchange {
         vec![Along::default(); number(self.members, 0)]
     }
 
-    /// Data of a round leave only when their receiver is ready for them, and everything that feeds
-    /// them has arrived.
+    /// Data of a round leave only when their receiver is ready for them, and all their inputs have
+    /// arrived.
     fn leave(&self, edges: &mut Vec<Along>, of: (usize, usize), k: u8) -> Result<(), Wrong> {
         match self.postings[of.0][of.1].command {
             Command::PutInline { at, .. } if at != Stadd::fixed(0) => edges[edge(at)].readies = k,
@@ -211,12 +211,12 @@ impl Model for Exchange {
     }
 }
 
-/// Goes through all orders of events; returns how many states there are.
+/// Explores all orders of events; returns the number of states.
 pub(crate) fn explore(case: &Case, queues: &[Filled]) -> Result<usize, Wrong> {
     session_model::explore(&Exchange::new(case, queues))
 }
 
-/// Returns whether data left too early, for their receiver or for what they forward.
+/// Returns whether data left before their receiver was ready, or before their inputs had arrived.
 pub(crate) fn early(wrong: &Wrong) -> bool {
     matches!(wrong, Wrong::Memory(_))
 }
@@ -239,8 +239,8 @@ impl Link {
 }
 
 impl Case {
-    /// Members in a ring, each exchanging with both sides; with one or two members both sides are
-    /// the same one.
+    /// Members in a ring, each exchanging with both sides; with one or two members, both sides are
+    /// the same.
     fn ring(members: usize, form: Form, slots: u64, rounds: u8) -> Case {
         let channels = |me: usize| {
             let (left, right) = ((me + members - 1) % members, (me + 1) % members);
@@ -265,7 +265,7 @@ impl Case {
         Case { channels: (0..members).map(channels).collect(), form, rounds }
     }
 
-    /// Member 0 sends to 1 and 2, who send nothing.
+    /// Member 0 sends to 1 and 2, which send nothing.
     fn fan(form: Form, rounds: u8) -> Case {
         let channels = vec![
             vec![Link::new(1, 0, true, false), Link::new(2, 0, true, false)],
@@ -317,12 +317,12 @@ fn explore_all(cases: &[(&str, Case)]) {
     }
 }
 
-/// Returns whether something was released too early, or too often.
+/// Returns whether slots were released too early, or too often.
 fn released(wrong: &Wrong) -> bool {
     early(wrong) || matches!(wrong, Wrong::Credit { .. })
 }
 
-/// Steps done wrong on purpose, and how that shows in the smallest case known.
+/// Steps done wrong on purpose, and the resulting error in the smallest known case.
 #[test]
 fn wrong_programs_are_found() {
     type Mutation = fn(&mut Posting);

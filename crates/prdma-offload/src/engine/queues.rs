@@ -6,10 +6,10 @@
 //! start                                       ready             ready
 //! READY ... READY | NOP ... | SELF ... SELF | DATA ... END(p) | DATA ... END(q) | ...
 //! ```
-//! What is posted at start is the [program](super::program) without its data. Credit that comes
-//! before its commands is kept, so a partition that is marked late leaves at once, and one that is
-//! marked early waits only for its receiver (in a queue with several neighbours: for all of them).
-//! An iteration has the same number of slots whatever the order, because it can't end before all
+//! The start posts the [program](super::program) without its data. Credit that arrives before its
+//! commands is kept, so a partition that is marked late leaves at once, and one that is marked
+//! early waits only for its receiver (in a queue with several neighbours: for all of them). An
+//! iteration has the same number of slots whatever the order, because it cannot end before all
 //! partitions are posted. So the argument about credit is that of the program, with a network
 //! interface that is slow between SELF and DATA.
 
@@ -20,11 +20,11 @@ use rdma_fabric::{
     control_queue::{Completion, MrqKind, MrqNotice, Posting},
 };
 
-/// Iterations carried out by queues.
+/// Iterations executed by queues.
 pub(crate) struct QueueEngine {
     /// The queues close before the memory that they address is freed.
     queues: Vec<RunningQueue>,
-    /// The ranks that can hold it up.
+    /// The ranks that can delay it.
     ranks: Box<[Rank]>,
     fabric: Fabric,
 }
@@ -48,14 +48,14 @@ impl QueueEngine {
 struct RunningQueue {
     queue: ControlQueue,
     program: Program,
-    /// The program's commands for the iteration that was started last.
+    /// The program's commands for the last iteration that was started.
     postings: Box<[Posting]>,
     /// Notices of an iteration: one for each edge that is received along.
     notices: u32,
     outstanding: Outstanding,
 }
 
-/// The parts of the current iteration that have not been seen yet.
+/// The parts of the current iteration that have not been observed yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outstanding {
     notices: u32,

@@ -1,4 +1,4 @@
-//! What members agree on by exchanging a few words.
+//! Agreements of the members by exchanging a few words.
 
 use crate::{
     Form, Options, PrdmaError, Result,
@@ -6,7 +6,7 @@ use crate::{
 };
 use rdma_fabric::{Fabric, FabricError, Group};
 
-/// Meets the others: an error of any member becomes an error of all,
+/// Synchronizes with the other members: an error of any member becomes an error of all,
 /// [`PrdmaError::ElsewhereFailed`] where this member had none. Collective.
 pub(crate) async fn all_succeed<T>(group: &mut Group, mine: Result<T>) -> Result<T> {
     let failed = group.greatest(u64::from(mine.is_err())).await? > 0;
@@ -24,7 +24,7 @@ pub(crate) async fn least(group: &mut Group, value: u64) -> Result<u64> {
 /// Yields the least value of all members if all have one, in a single round. A block has at most
 /// `u64::MAX - 1` bytes, which counts as `u64::MAX`. Collective.
 pub(crate) async fn all_succeed_least(group: &mut Group, mine: Result<u64>) -> Result<u64> {
-    // 0 stands for a failure.
+    // 0 represents a failure.
     let vote = mine.as_ref().map_or(0, |value| value.saturating_add(1));
     match least(group, vote).await? {
         0 => Err(mine.err().unwrap_or(PrdmaError::ElsewhereFailed)),
@@ -33,20 +33,20 @@ pub(crate) async fn all_succeed_least(group: &mut Group, mine: Result<u64>) -> R
     }
 }
 
-/// How many queues a member wants, and how many it can have.
+/// The number of queues that a member wants, and the number that it can have.
 #[derive(Clone, Copy)]
 pub(crate) struct QueueBudget {
     /// The number of queues wanted for its widest stage.
     pub(crate) wanted: u64,
     /// The number of these that it can have.
     pub(crate) available: u64,
-    /// The number of queues that the wanted ones amount to over all stages.
+    /// The total over all stages of the wanted queues.
     pub(crate) needs: u64,
 }
 
 impl QueueBudget {
     /// Yields the fewest queues that any member can have and, if the member with the fewest wanted
-    /// more, what keeps this member from having more. Collective.
+    /// more, the reason why this member cannot have more. Collective.
     pub(crate) async fn agree(self, group: &mut Group) -> Result<(u64, Option<PrdmaError>)> {
         let short = self.available < self.wanted;
         // Of two members with the same number, the one that is short takes precedence.
@@ -54,7 +54,7 @@ impl QueueBudget {
         let cut = vote & 1 == 0;
         let limits = group.fabric().queue_limits();
         let why = match short {
-            // Nobody was short, or this member has what it wanted.
+            // No member was short, or this member has all that it wanted.
             _ if !cut || vote >> 1 >= self.wanted => None,
             false => Some(PrdmaError::ElsewhereFailed),
             true if limits.engines == 0 => {
@@ -72,14 +72,14 @@ impl QueueBudget {
 /// The form that all members could open queues for.
 pub(crate) struct Outcome<T> {
     pub(crate) form: Form,
-    /// The reason why this is not the form that was asked for.
+    /// The reason why this is not the requested form.
     pub(crate) obstacle: Option<PrdmaError>,
     /// `None` for [`Form::Cpu`].
     pub(crate) opened: Option<T>,
 }
 
-/// Opens what `form` needs, at all members or at none; where that is impossible, what the next form
-/// needs, and so on. An `obstacle` may be known already.
+/// Opens the queues for `form`, at all members or at none; where that is impossible, those for the
+/// next form, and so on. An `obstacle` may be known already.
 pub(crate) async fn open_everywhere<T>(
     group: &mut Group,
     (mut form, mut obstacle): (Form, Option<PrdmaError>),
@@ -93,7 +93,7 @@ pub(crate) async fn open_everywhere<T>(
         }
         // Closed everywhere before any member opens again.
         let mine = opened.map_or_else(|error| error, |_| PrdmaError::ElsewhereFailed);
-        // What happened here is more informative than the fact that something happened elsewhere.
+        // An error of this member is more informative than the fact that another member failed.
         if obstacle.as_ref().is_none_or(|known| *known == PrdmaError::ElsewhereFailed) {
             obstacle = Some(mine);
         }
@@ -103,8 +103,8 @@ pub(crate) async fn open_everywhere<T>(
     Ok(Outcome { form, obstacle, opened: None })
 }
 
-/// Agrees on a form, and opens what it needs: for each request, queues for channels with these
-/// demands, whose data come in this many `partitions`. Collective.
+/// Agrees on a form, and opens its queues: for each request, queues for channels with these
+/// demands, whose data arrive in this many `partitions`. Collective.
 pub(crate) async fn open(
     group: &mut Group,
     requests: &[Vec<Demand>],
@@ -134,7 +134,7 @@ pub(crate) async fn open(
     .await
 }
 
-/// Returns the most bytes of one transfer, in whole words.
+/// Returns the maximum number of bytes of one transfer, in whole words.
 pub(crate) fn longest(fabric: &Fabric) -> u64 {
     let longest = match fabric.queue_limits().longest {
         0 => u32::MAX,

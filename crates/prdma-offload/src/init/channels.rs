@@ -1,16 +1,16 @@
-//! Channels: edges in pairs, what a member exchanges with another.
+//! Channels: edges in pairs, for the exchange of one member with another.
 //!
 //! The edges to a neighbour and those from it are sorted by their labels and paired in this order,
 //! so that both ends make the same pairs and give them the same numbers. A pair that lacks one edge
-//! only sends or only receives. In an exchange with a neighbour, the READY for one direction and
-//! the data of the other go to the same queue; the same holds for these pairs.
+//! only sends or only receives. As in an exchange with a neighbour, the READY for one direction of
+//! a pair and the data of the other go to the same queue.
 
 use super::Seal;
 use crate::{PrdmaError, Result, publish::publish_sealed, topology::Topology};
 use bytemuck::Pod;
 use rdma_fabric::{Group, GroupMemory, Rank};
 
-/// What is exchanged with one neighbour over one pair of edges.
+/// The exchange with one neighbour over one pair of edges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Channel {
     /// The neighbour's number in the group.
@@ -78,8 +78,8 @@ fn sorted(slots: &[Option<crate::Edge>]) -> Vec<(usize, EdgeEnd)> {
     ends
 }
 
-/// Returns the edges of a member one by one, each of them a request of its own: first those that
-/// are sent along.
+/// Returns the edges of a member one by one, each of them a separate request: first those that are
+/// sent along.
 pub(crate) fn single(topology: &Topology, group: &Group) -> Result<Vec<Channel>> {
     let outs = sorted(topology.destinations()).into_iter().map(|(member, end)| (member, Some(end), None));
     let ins = sorted(topology.sources()).into_iter().map(|(member, end)| (member, None, Some(end)));
@@ -92,8 +92,8 @@ pub(crate) fn single(topology: &Topology, group: &Group) -> Result<Vec<Channel>>
     Ok(channels)
 }
 
-/// How a member names a channel to the neighbour: its own number, the channel's number, and 1 if
-/// the member only receives along it.
+/// A member's name of a channel for the neighbour: the neighbour's number, the channel's number,
+/// and 1 if the member only receives along it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub(crate) struct Name {
@@ -138,8 +138,8 @@ pub(crate) async fn contacts<T: Pod + Unpin>(
     channels.iter().zip(by).map(find).collect()
 }
 
-/// Returns the members that channels lead to, each once, and for each channel the index of its
-/// member.
+/// Returns the members at the other ends of channels, each once, and for each channel the index of
+/// its member.
 pub(super) fn neighbours(channels: &[&Channel]) -> (Vec<usize>, Vec<usize>) {
     let mut members: Vec<usize> = channels.iter().map(|channel| channel.member).collect();
     members.sort_unstable();

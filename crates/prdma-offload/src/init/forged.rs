@@ -1,5 +1,5 @@
-//! Guarded requests whose members are led elsewhere, step by step: what any rank of a job could do,
-//! because the words that say where tables are can be written by all.
+//! Guarded requests whose members are misdirected, step by step: any rank of a job could do this,
+//! because the words with the locations of tables can be written by all.
 
 use super::{
     Handles, all_succeed,
@@ -70,7 +70,7 @@ struct Header<'a> {
     fabric: &'a Fabric,
     hood: rdma_fabric::LocalWord<u64>,
     last: u64,
-    /// How often it has changed.
+    /// The number of changes.
     tables: u32,
 }
 
@@ -107,20 +107,20 @@ async fn request(hood: &mut Neighbourhood, field: &Buffer<u64>, at: usize) -> Re
     hood.alltoallw_init(field, &[cell(0)], field, &[cell(at)], &Options::form(Form::Cpu)).await
 }
 
-/// Where rank 1's header leads.
+/// The destination to which rank 1's header is changed.
 #[derive(Clone, Copy, Debug)]
 enum To {
-    /// To the table of this kind of a request that is still being made: 1 for terms, 2 for contacts.
+    /// A table of this kind of a request that is still being made: 1 for terms, 2 for contacts.
     Earlier(u32),
-    /// To such a table of a request that was given up.
+    /// Such a table of a request that was given up.
     GivenUp(u32),
-    /// To memory of this rank that looks like a table of this kind, with a key.
+    /// Memory of this rank that looks like a table of this kind, with a key.
     Open(u64),
-    /// To words of a request that look like a table of this kind.
+    /// Words of a request that look like a table of this kind.
     Words(u64),
 }
 
-/// Makes memory that has `kind` where tables have it, and one record of zeros.
+/// Makes memory that has `kind` at the place of a table's kind, and one record of zeros.
 fn imitation(fabric: &Fabric, kind: u64) -> Result<Region> {
     let region = fabric.alloc(1024)?;
     fabric.store(&region.word(fabric, 8)?, 1u64)?;
@@ -128,7 +128,7 @@ fn imitation(fabric: &Fabric, kind: u64) -> Result<Region> {
     Ok(region)
 }
 
-/// Makes a request while the header of rank 1 leads elsewhere at its table `nth`; returns the error.
+/// Makes a request with a misdirected header of rank 1 at its table `nth`; returns the error.
 async fn misled(fabric: Fabric, turns: &Turns, nth: u32, to: To) -> ProgramResult<Option<PrdmaError>> {
     let me = fabric.rank().index();
     let (mut first, mut second) = (pair(&fabric).await?, pair(&fabric).await?);
@@ -182,7 +182,7 @@ fn errors(nth: u32, to: To) -> [Option<PrdmaError>; 2] {
 
 #[test]
 fn tables_of_another_request_are_refused() {
-    // Of the first tables, each names the other's, which both ends look at.
+    // Each of the first tables names the other rank's table; both ends check that.
     for (nth, other) in [(1, PrdmaError::Damaged { member: 0 }), (2, PrdmaError::ElsewhereFailed)] {
         let [told, elsewhere] = errors(nth, To::Earlier(nth));
         assert_eq!(told, Some(PrdmaError::Damaged { member: 1 }), "table {nth}");
@@ -226,7 +226,7 @@ fn no_number_is_taken_that_no_clock_has_reached() {
         let soon = Duration::from_millis(50);
         for (ahead, is_told) in [(u64::MAX / 2, true), (60_000_000_000, true), (soon.as_nanos() as u64, false)] {
             if group.me() == 1 {
-                // As `first_number`, but with a number of its own.
+                // As `first_number`, but with a different number.
                 let lied = nanos(&fabric) + ahead;
                 group.greatest(lied).await?;
                 let _ = all_succeed(&mut group, Ok(())).await;

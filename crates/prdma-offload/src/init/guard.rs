@@ -1,22 +1,23 @@
 //! Guarded requests: those whose members put into memory that is lent in place.
 //!
-//! A put that comes at the wrong time or to the wrong place would change what a reference shows. So
-//! everything that such a put depends on is out of reach for code that does not belong to this crate,
-//! however many keys it guesses:
+//! A put at the wrong time or to the wrong location would change the data behind a reference. So
+//! all inputs of such a put are inaccessible to code that does not belong to this crate, however
+//! many keys it guesses:
 //!
-//! * Words, and the tables that members publish while the request is made, are in memory under pacts
-//!   of this crate ([`crate::buffer`]).
-//! * Where a table is, is read from memory that anybody can write. So a member takes a table only if
-//!   it is under the pact, [sealed](Seal) by a member that had completed it, and of the right kind.
-//!   A member may still be led to a table of another request. Therefore, the second table names, for
-//!   each channel, both ranks and both first tables that the two ends have compared ([`Binding`]): where
-//!   all agree, both members have compared the same two tables, and what they do fits together. The
-//!   ranks are part of it because tables of different ranks may have equal keys.
+//! * Words, and the tables that members publish while the request is made, are in memory under
+//!   pacts of this crate ([`crate::buffer`]).
+//! * The location of a table is read from memory that any rank can write. So a member accepts a
+//!   table only if it is under the pact, [sealed](Seal) by a member that had completed it, and of
+//!   the right kind. A member may still be directed to a table of another request. Therefore, the
+//!   second table names, for each channel, both ranks and both first tables that the two ends have
+//!   compared ([`Binding`]): where all agree, both members have compared the same two tables, and
+//!   their actions match. The ranks are included because tables of different ranks may have equal
+//!   keys.
 //! * The numbers that words receive start after the time at which the request is made, in
-//!   nanoseconds, which no request has reached before: not even where somebody meddles with the
-//!   agreement on it, because a member takes no number that its own clock has not reached. What a
-//!   neighbour still writes for an earlier request to words that have been freed looks like no READY
-//!   and no END of this one.
+//!   nanoseconds, which no request has reached before. This holds even if other code interferes
+//!   with the agreement on it, because a member does not accept a number that its own clock has not
+//!   reached. Numbers that a neighbour still writes for an earlier request to words that have been
+//!   freed are not a READY or an END of this one.
 
 use super::all_succeed;
 use crate::{
@@ -26,14 +27,14 @@ use crate::{
 use core::time::Duration;
 use rdma_fabric::{Fabric, FabricError, Group, Rank, RegionKey, Time};
 
-/// Handles of this member that reach guarded memory.
+/// Handles of this member that access guarded memory.
 #[derive(Clone)]
 pub(crate) struct Handles {
-    /// Reaches words.
+    /// Accesses words.
     pub(crate) words: Fabric,
-    /// Reaches tables.
+    /// Accesses tables.
     tables: Fabric,
-    /// Reaches memory that is lent.
+    /// Accesses memory that is lent.
     pub(crate) data: Fabric,
     pub(crate) guarded: bool,
 }
@@ -60,7 +61,7 @@ impl Handles {
     }
 }
 
-/// What shows that a table is one of a guarded request.
+/// The seal of a table of a guarded request.
 pub(crate) struct Seal {
     /// Allocates and reads the table.
     pub(crate) handle: Fabric,
@@ -84,16 +85,16 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
-    /// Returns the binding as the other end has it.
+    /// Returns the binding from the perspective of the other end.
     pub(crate) fn turned(self) -> Self {
         Binding { mine: self.theirs, theirs: self.mine }
     }
 }
 
-/// What members ask for in the first agreement. The least of all members applies; an error comes
-/// before all of these.
+/// The requests of members in the first agreement. The least of all members applies; an error
+/// precedes all of these.
 ///
-/// Bits 60 and 61 of the vote, above what [`Aggregation`] asks for.
+/// Bits 60 and 61 of the vote, above the bits for [`Aggregation`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
     /// Memory isn't lent in place here.
@@ -108,7 +109,7 @@ const SHIFT: u32 = 60;
 const MOST: u64 = (1 << SHIFT) - 1;
 
 impl Wish {
-    /// Returns what a member with these options asks for.
+    /// Returns the wish of a member with these options.
     pub(crate) fn of(fabric: &Fabric, options: &Options) -> Self {
         match is_direct(options) {
             _ if !lends(fabric) => Wish::Unguarded,
@@ -138,7 +139,7 @@ pub(crate) fn is_direct(options: &Options) -> bool {
     options.form.most().min(options.budget) == 0 && options.aggregation == Aggregation::None
 }
 
-/// How far the clocks of two ranks may be apart.
+/// The maximum difference between the clocks of two ranks.
 const MOST_APART: Duration = Duration::from_secs(10);
 
 /// Agrees on the number after which the words of a guarded request start. Collective.

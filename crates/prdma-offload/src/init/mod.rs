@@ -1,16 +1,16 @@
 //! Making requests: all members of a neighbourhood together.
 //!
 //! 1. Each checks its own blocks; they agree on whether all are right and, in the same round, on
-//!    whether all ask for [`Aggregation`]. Each publishes its [terms](mod@terms) and compares them
+//!    whether all request [`Aggregation`]. Each publishes its [terms](mod@terms) and compares them
 //!    with its neighbours'.
-//! 2. They agree on a form: the thriftiest that any of them asks for or can afford. Each opens its
-//!    queues; if there were too few anywhere, all close them and try the next thriftier form, down
-//!    to [`Form::Cpu`], which needs none. The outcome depends only on the options and on the queues
-//!    that are free.
-//! 3. Each publishes where its neighbours find its queues, words and buffers.
+//! 2. They agree on a form: the one with the fewest queues that any of them requests or can afford.
+//!    Each opens its queues; if there were too few anywhere, all close them and try the next form
+//!    with fewer queues, down to [`Form::Cpu`], which needs none. The outcome depends only on the
+//!    options and on the number of free queues.
+//! 3. Each publishes the locations of its queues, words and buffers for its neighbours.
 //!
-//! An error of any member in 1 or 3 becomes an error of all, before anybody waits for that member
-//! without result.
+//! An error of any member in 1 or 3 becomes an error of all, before any member waits for that
+//! member forever.
 
 mod agreeing;
 mod channels;
@@ -53,25 +53,25 @@ pub(crate) struct Made<E = AnyEngine> {
     pub(crate) wires: Wires,
     pub(crate) fabric: Fabric,
     pub(crate) form: Form,
-    /// The reason why the form is no richer, if queues could not be opened.
+    /// The reason why the form does not have more queues, if queues could not be opened.
     pub(crate) obstacle: Option<PrdmaError>,
     pub(crate) aggregation: Aggregation,
     /// The number after which the words of a guarded request start.
     pub(crate) guarded: Option<u64>,
 }
 
-/// What is to be made, and with whom.
+/// The requests to be made, and the group to make them with.
 pub(crate) struct RequestBuilder<'a> {
     pub(crate) group: &'a mut Group,
-    /// Where members publish tables.
+    /// The memory through which members publish tables.
     pub(crate) headers: &'a GroupMemory,
     /// The channels of each request.
     pub(crate) requests: &'a [&'a [Channel]],
-    /// What is sent and what is received, by slot, [checked](check); or why there is nothing, which
-    /// the others then learn.
+    /// The sent and received blocks, by slot, [checked](check); or the reason why there are none,
+    /// which is then shared with the others.
     pub(crate) blocks: Result<&'a Blocks, &'a PrdmaError>,
     pub(crate) options: &'a Options,
-    /// Whether this member asks for a guarded request.
+    /// Whether this member requests a guarded request.
     pub(crate) wish: Wish,
 }
 
@@ -83,14 +83,14 @@ pub(crate) struct Compared<'a> {
 }
 
 impl<'a> RequestBuilder<'a> {
-    /// Compares what both ends of every edge expect: step 1. Collective.
+    /// Compares the expectations of both ends of every edge: step 1. Collective.
     pub(crate) async fn compare(&mut self) -> Result<Vec<Compared<'a>>> {
         let (guarded, _) = self.agree(0).await?;
         Ok(self.compare_sound(guarded).await?.0)
     }
 
-    /// Agrees on whether all members have blocks, whether the request is guarded, and how long the
-    /// blocks are that all aggregate. Collective.
+    /// Agrees on whether all members have blocks, whether the request is guarded, and the maximum
+    /// length of the blocks that all aggregate. Collective.
     async fn agree(&mut self, longest: u64) -> Result<(bool, u64)> {
         let (sound, vote) = (self.sound(), self.wish.vote(longest));
         Ok(Wish::of_vote(all_succeed_least(self.group, sound.map(|()| vote)).await?))
@@ -109,11 +109,12 @@ impl<'a> RequestBuilder<'a> {
         blocks.try_for_each(|block| block.memory.open_to_all("a request with ranks that lend no memory"))
     }
 
-    /// Compares what both ends of every edge expect, where all members have blocks. Collective.
+    /// Compares the expectations of both ends of every edge, where all members have blocks.
+    /// Collective.
     async fn compare_sound(&mut self, guarded: bool) -> Result<(Vec<Compared<'a>>, Handles)> {
         let fabric = self.group.fabric().clone();
         let opened = if guarded { Handles::guarded(&fabric) } else { Ok(Handles::open(&fabric)) };
-        // Without handles it takes part nevertheless.
+        // Without handles, the member participates nevertheless.
         let (handles, opened) =
             opened.map_or_else(|error| (Handles::open(&fabric), Err(error)), |handles| (handles, Ok(())));
         let opened = if guarded { opened } else { opened.and(self.may_be_unguarded()) };
@@ -122,7 +123,7 @@ impl<'a> RequestBuilder<'a> {
         Ok((all_succeed(self.group, compared).await?, handles))
     }
 
-    /// Makes one request: by node where all ask for that, otherwise with each edge by itself.
+    /// Makes one request: by node where all request that, otherwise without aggregation.
     /// Collective.
     pub(crate) async fn make_by_node(mut self) -> Result<Made> {
         let asked = self.options.aggregation;
@@ -144,8 +145,8 @@ impl<'a> RequestBuilder<'a> {
         Ok(self.finish(compared, handles).await?.pop().expect("one was asked for"))
     }
 
-    /// Yields what the ends of each request's channels have agreed on, where all members have
-    /// blocks. The inner error is this member's, the outer one is shared by all.
+    /// Yields the agreements of the ends of each request's channels, where all members have blocks.
+    /// The inner error is this member's, the outer one is shared by all.
     async fn ends(&mut self, handles: &Handles) -> Result<Result<Vec<Vec<Agreed>>>> {
         let RequestBuilder { group, headers, requests, blocks, options, .. } = self;
         let (sends, receives) = sides(blocks);
@@ -171,7 +172,7 @@ impl<'a> RequestBuilder<'a> {
         }))
     }
 
-    /// Allocates the memory for what was agreed on.
+    /// Allocates the memory for the agreed channels.
     fn with_memory(&self, agreed: Vec<Vec<Agreed>>, handles: &Handles) -> Result<Vec<Compared<'a>>> {
         let (sends, receives) = sides(&self.blocks);
         let request = |(channels, agreed): (&&'a [Channel], Vec<Agreed>)| {
@@ -211,7 +212,7 @@ pub(crate) fn sides<'b>(blocks: &Result<&'b Blocks, &PrdmaError>) -> (&'b [Block
 }
 
 /// Exchanges addresses, and makes the engines of requests. If data are forwarded, `relays` has the
-/// channels' demands and the ranks that can hold them up. Collective.
+/// channels' demands and the ranks that can delay them. Collective.
 pub(crate) async fn engines(
     group: &mut Group,
     headers: &GroupMemory,

@@ -4,8 +4,8 @@ use super::{Block, Blocks, Channel, Staged, Wires, guard::is_direct};
 use crate::{Options, Result};
 use rdma_fabric::Fabric;
 
-/// The blocks of a request, with other memory in place of what neighbours must not reach: memory that
-/// is lent in place, unless a guarded request may put there.
+/// The blocks of a request, with other memory in place of memory that neighbours must not access:
+/// memory that is lent in place, unless a guarded request may put there.
 pub(crate) struct Presented {
     pub(crate) blocks: Blocks,
     /// By slot.
@@ -37,7 +37,7 @@ impl Presented {
         Ok(Presented { blocks: Blocks { sends, receives }, packs, unpacks })
     }
 
-    /// Has the request of `channels`, which owns `wires`, pack and unpack.
+    /// Makes the request of `channels`, which owns `wires`, pack and unpack.
     pub(crate) fn attach(&mut self, channels: &[Channel], wires: &mut Wires) {
         let outs = channels.iter().filter_map(|channel| channel.out);
         wires.packs.splice(0..0, outs.filter_map(|end| self.packs[end.slot].take()));

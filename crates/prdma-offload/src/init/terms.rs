@@ -1,5 +1,5 @@
 //! The first half of making a request: a member checks its blocks, then both ends of every edge
-//! compare what they expect.
+//! compare their expectations.
 
 use super::{
     channels::{Channel, EdgeEnd, Name},
@@ -14,7 +14,7 @@ use crate::{
 };
 use bytemuck::{Pod, Zeroable};
 
-/// What a member declares about one channel.
+/// A member's declaration about one channel.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Terms {
@@ -38,7 +38,7 @@ impl Terms {
     pub(super) const KIND: u64 = 0x7465_726d_7320_6f66;
 }
 
-/// What the two ends of a channel have agreed on.
+/// The agreement of the two ends of a channel.
 #[derive(Clone, Debug)]
 pub(crate) struct Agreed {
     pub(crate) out: Option<Outgoing>,
@@ -48,18 +48,18 @@ pub(crate) struct Agreed {
 }
 
 impl Agreed {
-    /// Notes which tables were compared.
+    /// Records the tables that were compared.
     pub(super) fn bound(self, binding: Binding) -> Self {
         Agreed { binding, ..self }
     }
 
-    /// Returns the number of commands of the data that are sent, if any are.
+    /// Returns the number of commands of the data that are sent, if there are any.
     pub(crate) fn data_slots(&self) -> Option<u64> {
         self.out.as_ref().map(|out| Data::slots(&out.pieces))
     }
 }
 
-/// How one edge is sent along.
+/// The sending side of an edge.
 #[derive(Clone, Debug)]
 pub(crate) struct Outgoing {
     /// If the block is packed first: the layout in the program's buffer.
@@ -69,22 +69,22 @@ pub(crate) struct Outgoing {
     pub(crate) pieces: Vec<Piece>,
     /// Bytes of the block.
     pub(crate) bytes: u64,
-    /// The cells in which the CPU puts it: what both buffers allow.
+    /// The width of the cells in which the CPU puts it, as both buffers allow.
     pub(crate) width: Width,
 }
 
-/// How one edge is received along.
+/// The receiving side of an edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Incoming {
     /// If the block arrives packed: the layout in the program's buffer.
     pub(crate) packed: Option<Layout>,
     /// Bytes of the block.
     pub(crate) bytes: u64,
-    /// The cells that both buffers allow; the same at the other end.
+    /// The width of the cells, as both buffers allow; the same at the other end.
     pub(crate) width: Width,
 }
 
-/// A block as its member gave it.
+/// A block as given by its member.
 pub(crate) struct Block {
     pub(crate) memory: Memory,
     pub(crate) layout: Layout,
@@ -119,7 +119,7 @@ pub(crate) fn terms(channel: &Channel, sends: &[Block], receives: &[Block], opti
     }
 }
 
-/// Compares the own terms of a channel with the neighbour's `table`.
+/// Compares this member's terms of a channel with the neighbour's `table`.
 ///
 /// # Errors
 /// [`PrdmaError::Unmatched`], [`PrdmaError::Size`], [`PrdmaError::Damaged`].

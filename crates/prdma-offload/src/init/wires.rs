@@ -1,5 +1,5 @@
-//! The memory of a request that does not belong to the program: words of the protocol, and where
-//! packed blocks wait.
+//! The memory of a request that does not belong to the program: words of the protocol, and staging
+//! memory for packed blocks.
 
 use super::{
     Channel,
@@ -13,7 +13,7 @@ use crate::{
 };
 use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, join};
 
-/// Bytes of the READYs, or ENDs, of channels with one neighbour. Two cache lines: neighbours don't
+/// Bytes of the READYs, or ENDs, of channels with one neighbour. Two cache lines: neighbours do not
 /// disturb each other, nor do READYs and ENDs.
 const LINE: u64 = 128;
 /// Number of channels with one neighbour that share such lines.
@@ -22,11 +22,11 @@ const SHARERS: u64 = LINE / 8;
 /// Words, and the memory that each channel sends from and receives in. A request keeps them as long
 /// as its engine, which addresses them.
 pub(crate) struct Wires {
-    /// READY and END for each channel, then a word that puts to oneself write to.
+    /// READY and END for each channel, then the destination word of puts to oneself.
     pub(crate) words: Memory,
     /// The offset of READY, by channel; END is [`LINE`] bytes further on.
     ready: Vec<u64>,
-    /// The offset of the word that puts to oneself write to.
+    /// The offset of the destination word of puts to oneself.
     scratch: u64,
     /// The memory to send from, by channel; for a collective, which has no channels, all memory
     /// that its members address.
@@ -65,12 +65,12 @@ impl Staged {
         &self.staging
     }
 
-    /// Returns the block as it is in flight.
+    /// Returns the block as it is while in flight.
     pub(crate) fn presented(&self) -> Block {
         Block { memory: self.staging.clone(), layout: self.staged() }
     }
 
-    /// Takes the time that packing or unpacking blocks takes.
+    /// Charges the time for packing or unpacking blocks.
     pub(crate) async fn charge(fabric: &Fabric, blocks: &[Staged]) {
         let bytes: u64 = blocks.iter().map(|staged| staged.layout.bytes()).sum();
         if bytes > 0 {
@@ -88,7 +88,7 @@ impl Staged {
         copy((&self.staging, &self.staged()), (&self.program, &self.layout))
     }
 
-    /// Returns where the block is in the staging memory.
+    /// Returns the location of the block in the staging memory.
     fn staged(&self) -> Layout {
         Layout::range(self.start, self.layout.bytes())
     }
@@ -110,12 +110,12 @@ impl Wires {
         Ok(wires)
     }
 
-    /// Packs what is to be sent so.
+    /// Packs the blocks to be packed.
     pub(crate) fn pack(&self) -> Result<()> {
         self.packs.iter().try_for_each(Staged::pack)
     }
 
-    /// Unpacks what was received so.
+    /// Unpacks the blocks that were received packed.
     pub(crate) fn unpack(&self) -> Result<()> {
         self.unpacks.iter().try_for_each(Staged::unpack)
     }
@@ -141,7 +141,7 @@ impl Wires {
     /// Allocates the words of channels, whose memory must then be [given](Wires::address) in their
     /// order.
     pub(crate) fn of_channels(fabric: &Fabric, channels: &[Channel]) -> Result<Self> {
-        // Neighbours, sixteen channels each, in the order in which they come.
+        // Neighbours, sixteen channels each, in the order of their first channels.
         let mut lines: Vec<(usize, u64)> = Vec::new();
         let mut ready = |channel: &Channel| {
             let sharers = (channel.member, u64::from(channel.index) / SHARERS);
@@ -164,7 +164,7 @@ impl Wires {
         })
     }
 
-    /// Gives the next channel what it sends from, and receives in.
+    /// Gives the next channel the memory that it sends from, and that it receives in.
     pub(crate) fn address(&mut self, sending: Option<Memory>, receiving: Option<Memory>) {
         self.sending.push(sending);
         self.receiving.push(receiving);
@@ -194,12 +194,12 @@ impl Wires {
         self.ready[channel.place]
     }
 
-    /// Returns the offset of the word that the channel's sender writes when the data are there.
+    /// Returns the offset of the word that the channel's sender writes when the data have arrived.
     pub(crate) fn end_word(&self, channel: &Channel) -> u64 {
         self.ready[channel.place] + LINE
     }
 
-    /// Returns the own word in which the channel's sender says END.
+    /// Returns this member's word in which the channel's sender reports END.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
@@ -207,27 +207,27 @@ impl Wires {
         self.words.word(self.end_word(channel))
     }
 
-    /// Turns an error of a command that met memory or queues of a neighbour that had just gone into
-    /// the loss of that neighbour, or the end of all, if either is known by now; any other `error`
-    /// is returned unchanged.
+    /// Turns an error of a command that accessed memory or queues of a neighbour that had just gone
+    /// into the loss of that neighbour, or the end of all, if either is known by now; any other
+    /// `error` is returned unchanged.
     pub(crate) fn name_loss(&self, fabric: &Fabric, error: PrdmaError) -> PrdmaError {
         let Some(rank) = error.gone().filter(|rank| *rank != fabric.rank()) else { return error };
-        // Any word of the own memory.
+        // Any word of local memory.
         let Ok(word) = self.words.word(self.scratch) else { return error };
-        // A wait for nothing ends at once where nobody who could end it is left.
+        // A wait whose condition never holds ends at once if no rank that could end it is left.
         match join::now(fabric.wait_until(&word, Deps::One(rank), |_| false)) {
             Some(Err(loss @ (FabricError::PeerLost { .. } | FabricError::PeersLeft))) => loss.into(),
             _ => error,
         }
     }
 
-    /// Returns the offset of a word whose content means nothing.
+    /// Returns the offset of a word whose content is never read.
     pub(crate) fn scratch_word(&self) -> u64 {
         self.scratch
     }
 }
 
-/// Returns the memory of an edge: the program's or, if its block is packed, memory of its own.
+/// Returns the memory of an edge: the program's or, if its block is packed, staging memory.
 fn side(
     fabric: &Fabric,
     edge: Option<(&Block, Option<Layout>, u64)>,

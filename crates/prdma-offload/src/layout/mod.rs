@@ -1,4 +1,4 @@
-//! Where the bytes of a block are: what MPI calls a datatype with its count and displacement (MPI
+//! The locations of the bytes of a block: a datatype with its count and displacement in MPI (MPI
 //! 4.1, chapter 5).
 //!
 //! A [`Layout`] is an arithmetic description that fits a few words, whatever it covers: contiguous
@@ -30,7 +30,7 @@ pub const MOST_DIMS: usize = 7;
 /// dimension, a column of a matrix has one, and a face of a four-dimensional array up to three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
-    /// Where the first run starts, in bytes from the buffer's start; 0 if there are no bytes.
+    /// The start of the first run, in bytes from the buffer's start; 0 if there are no bytes.
     pub(crate) offset: u64,
     /// Bytes of a run; 0 if there are no bytes. The innermost distance, if any, differs from it.
     pub(crate) run: u64,
@@ -47,7 +47,7 @@ impl Layout {
         Layout { offset: 0, run: 0, dims: [(1, 0); MOST_DIMS], used: 0 }
     }
 
-    /// Returns how many bytes are sent, counting bytes that are sent again each time.
+    /// Returns the number of bytes sent; bytes that are sent repeatedly count each time.
     pub fn bytes(&self) -> u64 {
         self.run * self.count()
     }
@@ -57,7 +57,7 @@ impl Layout {
         if self.run == 0 { 0 } else { self.dims().iter().map(|(count, _)| count).product() }
     }
 
-    /// Returns where the last byte ends, in bytes from the buffer's start; 0 if there are no bytes.
+    /// Returns the end of the last byte, in bytes from the buffer's start; 0 if there are no bytes.
     pub fn end(&self) -> u64 {
         self.offset + self.dims().iter().map(|(count, stride)| (count - 1) * stride).sum::<u64>() + self.run
     }
@@ -84,7 +84,8 @@ impl Layout {
 }
 
 impl Layout {
-    /// Returns the layout of `len` bytes starting at `start`, both taken from memory that exists.
+    /// Returns the layout of `len` bytes starting at `start`, which must be valid for existing
+    /// memory.
     pub(crate) fn range(start: u64, len: u64) -> Layout {
         Layout::strided(start, len, &[]).unwrap_or(Layout::nothing())
     }
@@ -175,7 +176,7 @@ impl Layout {
     }
 
     /// Restores the layout from [`Layout::to_words`]; `None` for words that it never yields. The
-    /// layout returned never overflows.
+    /// returned layout never overflows.
     pub fn from_words(words: [u64; Layout::WORDS]) -> Option<Layout> {
         let mut dims = [(1, 0); MOST_DIMS];
         for (dim, pair) in dims.iter_mut().zip(words[2..].chunks_exact(2)) {
@@ -190,7 +191,7 @@ impl Layout {
 #[derive(Clone, Debug)]
 pub struct Runs {
     layout: Layout,
-    /// Where the next run starts.
+    /// The start of the next run.
     at: u64,
     /// The index of the next run in each dimension.
     index: [u64; MOST_DIMS],
@@ -229,7 +230,7 @@ impl Iterator for Runs {
 
 impl FusedIterator for Runs {}
 
-/// A layout that is impossible, or does not fit what it is used for.
+/// A layout that is invalid, or does not match its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {
@@ -264,7 +265,7 @@ pub enum LayoutError {
         /// The array's elements there.
         size: usize,
     },
-    /// A byte is named twice, and can't be received twice.
+    /// The layout contains a byte twice, so it cannot be received into.
     #[error("runs of {run} bytes overlap each other: the layout can be sent, but not received")]
     OverlapsItself {
         /// Bytes of a run.
@@ -273,20 +274,20 @@ pub enum LayoutError {
     /// The layout's bytes are not all in the buffer.
     #[error("the layout ends at byte {end} of a buffer of {len}")]
     OutsideBuffer {
-        /// Where the layout ends.
+        /// The end of the layout.
         end: u64,
         /// Bytes of the buffer.
         len: u64,
     },
-    /// Two layouts, or a layout and packed bytes, are not of one length.
+    /// Two layouts, or a layout and packed bytes, differ in length.
     #[error("{from} bytes cannot be moved to the place of {at}")]
     Lengths {
-        /// Bytes there are.
+        /// The number of bytes given.
         from: u64,
-        /// Bytes there is room for.
+        /// The number of bytes that fit.
         at: u64,
     },
-    /// Blocks of no bytes move nothing.
+    /// The given maximum length of a block is 0.
     #[error("bytes are to be moved by blocks of at most 0")]
     NoLength,
 }

@@ -1,12 +1,12 @@
-//! Whether bytes are named twice.
+//! Checks whether layouts share bytes.
 //!
 //! A run of one layout and one of another share a byte if their starts differ by less than a run.
 //! The difference of two starts is a sum of distances, each taken as many times as the counts
 //! allow; so the question is whether such a sum falls in a window. Equal distances of both sides
-//! form one term. Terms are tried from the longest distance on, and only as often as what the
-//! others can still add allows: about twice each, where every distance is longer than everything
-//! inside it, as in arrays. Arrays of different shapes in the same memory can take as many trials
-//! as the product of the smaller counts.
+//! form one term. Terms are tried from the longest distance on, and only with factors for which the
+//! remaining terms can still reach the window: about two factors each, where every distance is
+//! longer than everything inside it, as in arrays. Arrays of different shapes in the same memory
+//! can take as many trials as the product of the smaller counts.
 
 use super::{Layout, LayoutError};
 
@@ -36,7 +36,7 @@ impl Layout {
         reaches(apart, terms.sorted(), (1 - i128::from(self.run), i128::from(other.run) - 1))
     }
 
-    /// Returns the layout as one to receive into, in which each byte is named once.
+    /// Returns the layout as one to receive into, which contains each byte only once.
     ///
     /// # Errors
     /// [`LayoutError::OverlapsItself`].

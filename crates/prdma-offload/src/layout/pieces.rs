@@ -1,11 +1,11 @@
 //! Moving the bytes of one layout to those of another with few commands.
 //!
-//! A command of a network interface moves blocks of one length whose starts are equally far apart,
-//! on both sides alike. The bytes of both layouts are counted in order. Where both are nested loops
-//! over parts of that count, each inside the other, they are turned into the same loops
-//! ([`of_both`]), and the longest loop with equal steps on both sides becomes the blocks of one
-//! command. For other layouts the runs of both sides are intersected one by one, and adjacent
-//! blocks that continue with the same step form one command.
+//! A command of a network interface moves blocks of the same length at a constant distance, on both
+//! sides alike. The bytes of both layouts are counted in order. Where both are nested loops over
+//! parts of that count, each inside the other, they are turned into the same loops ([`of_both`]),
+//! and the longest loop with equal steps on both sides becomes the blocks of one command. For other
+//! layouts, the runs of both sides are intersected one by one, and adjacent blocks that continue
+//! with the same step form one command.
 
 use super::{Layout, LayoutError, overlap::gcd};
 
@@ -13,9 +13,9 @@ use super::{Layout, LayoutError, overlap::gcd};
 /// sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
-    /// Where the first block is read, in bytes from the buffer's start.
+    /// The source of the first block, in bytes from the buffer's start.
     pub from: u64,
-    /// Where the first block is written, in bytes from the other buffer's start.
+    /// The destination of the first block, in bytes from the other buffer's start.
     pub at: u64,
     /// Bytes of a block.
     pub len: u32,
@@ -26,11 +26,11 @@ pub struct Piece {
 }
 
 /// Returns the transfer of all bytes of `from` to the places of `at`, in order, as commands with
-/// blocks of at most `longest` bytes. No bytes are one command of length 0. What is written twice,
-/// because `at` [overlaps itself](Layout::for_receiving), may be written in any order.
+/// blocks of at most `longest` bytes. No bytes are one command of length 0. Bytes that are written
+/// twice, because `at` [overlaps itself](Layout::for_receiving), may be written in any order.
 ///
-/// The list is as long as the transfer has commands: for layouts that differ in every run, as long
-/// as [`count_blocks`] says.
+/// The length of the list is the number of commands: for layouts that differ in every run, it is
+/// that of [`count_blocks`].
 ///
 /// # Errors
 /// [`LayoutError::Lengths`] for different numbers of bytes, [`LayoutError::NoLength`] for a
@@ -51,9 +51,9 @@ pub fn pieces(from: &Layout, at: &Layout, longest: u32) -> Result<Vec<Piece>, La
     })
 }
 
-/// Returns how many blocks of the transfer from `from` to `at` are in one run on both sides,
-/// whatever their length: this decides whether to [pack](Layout::pack) first. Computed without
-/// making the blocks. 1 for no bytes, 0 if the layouts have different numbers of bytes.
+/// Returns the number of blocks of the transfer from `from` to `at` that are in one run on both
+/// sides, whatever their length, which decides whether to [pack](Layout::pack) first. Computed
+/// without making the blocks. 1 for no bytes, 0 if the layouts have different numbers of bytes.
 pub fn count_blocks(from: &Layout, at: &Layout) -> u64 {
     let bytes = from.bytes();
     match (bytes == at.bytes(), bytes) {
@@ -142,8 +142,8 @@ fn inside_out(layout: &Layout) -> impl Iterator<Item = (u64, u64)> {
     core::iter::once((layout.run, 1)).chain(layout.dims().iter().rev().copied())
 }
 
-/// Returns what is left of a loop after `count` of its steps became a loop of their own; if nothing
-/// is, the next loop.
+/// Returns the rest of a loop after `count` of its steps have become a separate loop; without a
+/// rest, the next loop.
 fn rest((have, step): (u64, u64), count: u64, others: &mut impl Iterator<Item = (u64, u64)>) -> Option<(u64, u64)> {
     if have == count { others.next() } else { Some((have / count, step * count)) }
 }
@@ -156,7 +156,7 @@ impl Nest {
             self.emit(from, at, self.block as u32, &mut pieces);
             return pieces;
         }
-        // Whole blocks of the greatest length, and what is left behind them.
+        // Whole blocks of the maximum length, and the rest after them.
         let (whole, left) = (self.block / longest, self.block % longest);
         if left > 0 {
             self.emit(from + whole * longest, at + whole * longest, left as u32, &mut pieces);

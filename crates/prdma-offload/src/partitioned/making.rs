@@ -1,5 +1,5 @@
-//! Making a partitioned request: each edge becomes as many channels as it has partitions, which
-//! share its queue and its READY.
+//! Making a partitioned request: each edge becomes one channel for each of its partitions; these
+//! channels share the queue and the READY.
 
 use super::Partitioned;
 use crate::{
@@ -18,9 +18,9 @@ impl Neighbourhood {
     /// `partitions` equal parts, in order. A contiguous block is cut by its elements, any other
     /// along its outermost distance. Both ends of all edges have the same number of partitions.
     ///
-    /// Nothing is packed, whatever [`Options::direct_blocks`] says: each run of bytes is a command
-    /// of its own. Where a queue has too few slots for that, the request has a thriftier form, down
-    /// to [`crate::Form::Cpu`].
+    /// Nothing is packed, whatever [`Options::direct_blocks`] is: each run of bytes is a separate
+    /// command. Where a queue has too few slots for that, the request has a form with fewer queues,
+    /// down to [`crate::Form::Cpu`].
     ///
     /// # Errors
     /// As [`Neighbourhood::alltoallw_init`]; [`PrdmaError::Uneven`], including for 0 partitions;
@@ -68,7 +68,7 @@ impl Neighbourhood {
                 let sends = cut(Side::Destination, &whole.sends, partitions, sent)?;
                 Ok((channels, Blocks { sends, receives: cut(Side::Source, &whole.receives, partitions, received)? }))
             };
-            // Nobody looks for the partitions of a member that has none.
+            // No member reads the partitions of a member that has none.
             let (edges, blocks) = all_succeed(group, cut()).await?;
             let requests = [&edges[..]];
             let mut builder = RequestBuilder {
@@ -136,7 +136,7 @@ fn cut(side: Side, blocks: &[Block], partitions: usize, element: u64) -> Result<
     Ok(all)
 }
 
-/// Makes a channel of each partition; those of one edge come one after the other.
+/// Makes a channel of each partition; those of one edge are consecutive.
 fn spread(channels: &[Channel], partitions: usize) -> Result<Vec<Channel>> {
     let most = channels.iter().map(|channel| u64::from(channel.index) + 1).max().unwrap_or(1);
     let limit = u64::from(u32::MAX) / most;

@@ -1,5 +1,5 @@
-//! Which of the partitions that this member sends are marked, and calls that may be dropped while
-//! they post them.
+//! The marks of the partitions that this member sends, and calls that may be dropped while they
+//! post partitions.
 
 use crate::PrdmaError;
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 
 /// Not marked in this iteration.
 const IDLE: u8 = 0;
-/// Reserved by a call that marks several at once.
+/// Reserved by a call that marks several partitions at once.
 const RESERVED: u8 = 1;
-/// Marked: the call that marked it must see it off.
+/// Marked: the call that marked it must post it.
 const READY: u8 = 2;
 
 /// One mark for each partition, by slot and partition. Tasks of the rank race for them.
@@ -26,7 +26,7 @@ impl ReadyPartitions {
     }
 
     fn step(&self, at: usize, from: u8, to: u8) -> bool {
-        // Whoever sends the partition sees what was written before it was marked.
+        // The thread that sends the partition sees all writes before the mark.
         self.0[at].compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
@@ -51,14 +51,14 @@ impl ReadyPartitions {
     }
 }
 
-/// Held while a call posts partitions; if it is dropped, the request is broken.
+/// Held while a call posts partitions; dropping it breaks the request.
 pub(super) struct BreakOnDrop<'a> {
     broken: &'a OnceLock<PrdmaError>,
     half: Option<PrdmaError>,
 }
 
 impl<'a> BreakOnDrop<'a> {
-    /// Begins a call that breaks the request with `half` if it does not
+    /// Starts a call that breaks the request with `half` if it does not
     /// [finish](BreakOnDrop::finish).
     pub(super) fn new(broken: &'a OnceLock<PrdmaError>, half: PrdmaError) -> Self {
         BreakOnDrop { broken, half: Some(half) }

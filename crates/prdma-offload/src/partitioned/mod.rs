@@ -4,19 +4,19 @@
 //! start -- ready(slot, partition), each once, from any task -- arrived(slot, partition) -- wait
 //! ```
 //! A partition leaves when it has been marked and its receiver is ready; no partition waits for
-//! another. Behind its data comes a word with the iteration's number: whoever sees it may read the
-//! partition.
+//! another. Its data are followed by a word with the iteration's number: a receiver that sees the
+//! number may read the partition.
 //!
-//! # Who moves the data
-//! With queues, `start` posts what waits for READYs, and `ready` the partition's commands: the
-//! network does the rest. In a queue with several neighbours nothing leaves before all of them are
-//! ready. With [`Form::Cpu`] data move in calls of this member: `ready`, `arrived`, `test`, and
-//! whatever waits next, send what is marked and may leave.
+//! # Data movement
+//! With queues, `start` posts the commands that wait for READYs, and `ready` the partition's
+//! commands: the network does the rest. In a queue with several neighbours, nothing leaves before
+//! all of them are ready. With [`Form::Cpu`], data move in calls of this member: `ready`,
+//! `arrived`, `test`, and the next wait send the partitions that are marked and may leave.
 //!
 //! # Several tasks
 //! `ready`, `ready_range` and `arrived` take the request by shared reference: tasks, and threads
 //! where the fabric is `Sync`, may call them at any time. The other methods take it exclusively.
-//! What a task wrote to a partition before marking it is sent.
+//! All writes of a task to a partition before it marks the partition are sent.
 //!
 //! # Source
 //! MPI 4.1, chapter 4.
@@ -39,8 +39,8 @@ use std::sync::OnceLock;
 /// A persistent exchange whose blocks are sent partition by partition:
 /// [`crate::Neighbourhood::partitioned_init`].
 ///
-/// What is sent may be written until it is marked, and what is received may be read once it has
-/// [arrived](Partitioned::arrived).
+/// A partition to be sent may be written until it is marked, and a received one may be read once it
+/// has [arrived](Partitioned::arrived).
 pub struct Partitioned {
     made: Made<PartitionEngine>,
     /// Number of partitions of each slot.
@@ -61,7 +61,7 @@ pub struct Partitioned {
 /// A partition that is received.
 struct In {
     from: Rank,
-    /// The word in which its sender says that the partition has arrived.
+    /// The word in which its sender reports that the partition has arrived.
     end: LocalWord<u64>,
     claim: ClaimSet,
 }
@@ -95,17 +95,17 @@ impl Partitioned {
         Ok(Partitioned { made, partitions, outs, marked, ins, active: false, broken, iteration: 0 })
     }
 
-    /// Returns the form in which iterations are carried out; the same at all members.
+    /// Returns the form in which iterations are executed; the same at all members.
     pub fn form(&self) -> Form {
         self.made.form
     }
 
-    /// Returns why the form is thriftier than members asked for: the first obstacle that kept this
-    /// member from having the queues it wanted. It is
+    /// Returns why the form has fewer queues than members requested: the first obstacle that kept
+    /// this member from having the queues it wanted. It is
     /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) where the fabric has no
     /// control queues, [`PrdmaError::Limit`] where too few are free or an iteration needs a deeper
     /// one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`]
-    /// where only another member could not have its own. `None` if options alone determined the
+    /// where only another member could not have its queues. `None` if options alone determined the
     /// form.
     pub fn obstacle(&self) -> Option<&PrdmaError> {
         self.made.obstacle.as_ref()
@@ -121,7 +121,7 @@ impl Partitioned {
         self.active
     }
 
-    /// Returns how many iterations have been started so far.
+    /// Returns the number of iterations started so far.
     pub fn iterations(&self) -> u64 {
         self.iteration
     }
@@ -140,8 +140,8 @@ impl Partitioned {
         done
     }
 
-    /// Begins an iteration (`MPI_Start`). Sends nothing of it; neighbours may send from now on.
-    /// Waits for nobody.
+    /// Starts an iteration (`MPI_Start`). Sends no data of it; neighbours may send from now on.
+    /// Does not wait for other members.
     ///
     /// # Errors
     /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request,
@@ -164,17 +164,18 @@ impl Partitioned {
         self.kept(started.map_err(Into::into))
     }
 
-    /// Marks a partition of what is sent along a destination slot as ready (`MPI_Pready`): it
-    /// leaves when its receiver is ready, and must not be written until the request has been waited
-    /// for. Each partition is marked once per iteration. Marks of a slot without a neighbour have
-    /// no effect.
+    /// Marks a partition to be sent along a destination slot as ready (`MPI_Pready`): it leaves
+    /// when its receiver is ready, and must not be written until the request has been waited for.
+    /// Each partition is marked once per iteration. Marks of a slot without a neighbour have no
+    /// effect.
     ///
     /// A call that is dropped half-way has marked the partition; with queues it may break the
     /// request: [`PrdmaError::HalfReady`].
     ///
     /// # Errors
     /// [`PrdmaError::Inactive`], [`PrdmaError::NoPartition`], [`PrdmaError::ReadyTwice`],
-    /// [`PrdmaError::InUse`] if a view writes the partition, all of which change nothing; [`PrdmaError::Broken`]; an error of the fabric breaks the request.
+    /// [`PrdmaError::InUse`] if a view writes the partition, all of which change nothing;
+    /// [`PrdmaError::Broken`]; an error of the fabric breaks the request.
     pub async fn ready(&self, slot: usize, partition: usize) -> Result<()> {
         self.ready_range(slot, partition..partition.saturating_add(1)).await
     }
@@ -246,8 +247,8 @@ impl Partitioned {
     }
 
     /// Waits for the end of the iteration (`MPI_Wait`): all partitions have arrived (acquire), and
-    /// what was sent may be written again. Returns at once if the request is inactive. May be
-    /// dropped and called again.
+    /// sent ones may be written again. Returns at once if the request is inactive. May be dropped
+    /// and called again.
     ///
     /// # Errors
     /// [`PrdmaError::NotReady`] if a partition has not been marked, in which case nothing is waited

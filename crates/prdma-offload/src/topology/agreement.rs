@@ -1,5 +1,5 @@
-//! Checks whether both ends know of every edge, and finds one answer for all members of a call that
-//! any of them can fail.
+//! Checks whether both ends list every edge, and finds one answer for all members of a call that
+//! can fail at any of them.
 
 use super::{Edge, Record, Side, Topology, TopologyError};
 use crate::{
@@ -66,7 +66,7 @@ impl Topology {
             });
             mine.collect::<Vec<_>>()
         };
-        // The edges as the other ends have them, with the members' numbers in them exchanged.
+        // The edges as listed at the other ends, with the two members exchanged.
         let theirs: BTreeSet<(Side, Edge)> = peers.iter().zip(tables).flat_map(labels).collect();
         [Side::Destination, Side::Source].into_iter().find_map(|side| {
             let mut edges = self.side(side).iter().enumerate();
@@ -78,7 +78,7 @@ impl Topology {
     }
 }
 
-/// An error as it travels to other members.
+/// An error in the form in which it is sent to other members.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct ErrorRecord {
@@ -122,8 +122,8 @@ impl ErrorRecord {
 }
 
 /// Returns `mine` if no member has an error. Otherwise all get the error of the least member that
-/// has one, except that a member with an error that only it can understand keeps it. Collective
-/// over the group.
+/// has one, except that a member keeps an error that is meaningful only to itself. Collective over
+/// the group.
 pub(super) async fn agreed<T>(group: &mut Group, mine: Result<T, TopologyError>) -> Result<T, TopologyError> {
     let vote = if mine.is_ok() { u64::MAX } else { group.me() as u64 };
     let first = !group.greatest(!vote).await?;

@@ -7,7 +7,7 @@ use rdma_fabric::Group;
 /// A grid of members, numbered with the last dimension fastest (`MPI_Cart_create`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cartesian {
-    /// Extents, none of them 0; their product fits.
+    /// Extents, none of them 0; their product does not overflow.
     dims: Box<[usize]>,
     /// Whether the last member of a dimension is a neighbour of the first.
     periodic: Box<[bool]>,
@@ -30,7 +30,7 @@ impl Cartesian {
         }
     }
 
-    /// Returns how many members the grid has.
+    /// Returns the number of members of the grid.
     pub fn members(&self) -> usize {
         self.dims.iter().product()
     }
@@ -72,7 +72,7 @@ impl Cartesian {
         }))
     }
 
-    /// Returns the members that `me` receives from and sends to if everybody sends by
+    /// Returns the members that `me` receives from and sends to if all members send by
     /// `displacement` along `dim` (`MPI_Cart_shift`).
     ///
     /// # Errors
@@ -118,8 +118,7 @@ impl Cartesian {
 
     /// Returns the 3ⁿ − 1 members that surround `me`, including corners: those of stencils of 9 and
     /// 27 points. Directions are in order of their coordinates −1, 0, 1, the last dimension
-    /// fastest, without the direction that leads nowhere; `None` beyond a border. MPI has no such
-    /// topology.
+    /// fastest, without the zero direction; `None` beyond a border. MPI has no such topology.
     ///
     /// A block that is sent in one direction arrives in the receiver's slot of the
     /// [opposite](Cartesian::opposite) direction, even where several slots name the same member.
@@ -165,8 +164,8 @@ impl Cartesian {
     }
 
     /// Makes the part of the grid that has the same coordinates as this member in all dimensions
-    /// that are not kept, as a group and a grid of its own (`MPI_Cart_sub`). Collective over
-    /// `group`, to which this grid belongs.
+    /// that are not kept, as a separate group and grid (`MPI_Cart_sub`). Collective over `group`,
+    /// to which this grid belongs.
     ///
     /// # Errors
     /// [`TopologyError::Dimensions`], [`TopologyError::WrongMembers`]; as [`Group::split`].
@@ -200,7 +199,7 @@ impl Cartesian {
         }
     }
 
-    /// Checks that the grid is as large as a group.
+    /// Checks that the grid has as many members as a group.
     pub(super) fn fits(&self, group: &Group) -> Result<(), TopologyError> {
         let (wanted, members) = (Some(self.members()), group.len());
         if wanted == Some(members) { Ok(()) } else { Err(TopologyError::WrongMembers { wanted, members }) }
@@ -247,7 +246,7 @@ fn split(left: usize, dims: usize, most: usize, divisors: &[usize], extents: &mu
         return left == 1;
     }
     for extent in divisors.iter().copied().take_while(|extent| *extent <= most) {
-        // The first is the greatest: smaller ones can't make up for it.
+        // The first is the greatest: smaller ones cannot compensate for it.
         let enough = u32::try_from(dims).ok().and_then(|dims| extent.checked_pow(dims)).is_none_or(|all| all >= left);
         if enough && left.is_multiple_of(extent) {
             extents.push(extent);

@@ -1,4 +1,4 @@
-//! Why a topology could not be made.
+//! The errors of topologies.
 
 use core::fmt;
 use rdma_fabric::FabricError;
@@ -6,9 +6,9 @@ use rdma_fabric::FabricError;
 /// One of a member's two lists of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// The members that blocks come from.
+    /// The members that blocks are received from.
     Source,
-    /// The members that blocks go to.
+    /// The members that blocks are sent to.
     Destination,
 }
 
@@ -31,15 +31,15 @@ impl fmt::Display for Side {
     }
 }
 
-/// A topology that is impossible, or that its members do not agree on (`MPI_ERR_TOPOLOGY`,
+/// A topology that is invalid, or that its members do not agree on (`MPI_ERR_TOPOLOGY`,
 /// `MPI_ERR_DIMS`, `MPI_ERR_RANK`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
-    /// The number given is not a member's.
+    /// The given number is not a member's.
     #[error("there is no member {member} among {members}")]
     NotAMember {
-        /// The number given.
+        /// The given number.
         member: usize,
         /// The number of members.
         members: usize,
@@ -66,7 +66,7 @@ pub enum TopologyError {
         /// The number of slots.
         slots: usize,
     },
-    /// An edge is known at only one end. All members get the same error.
+    /// An edge is listed at only one end. All members get the same error.
     #[error(
         "member {member} has an edge with label {label} as {side} {slot}; member {peer} has no such {}",
         .side.other()
@@ -74,7 +74,7 @@ pub enum TopologyError {
     Unmatched {
         /// The member that has the edge.
         member: usize,
-        /// The list that it is in.
+        /// The list that contains it.
         side: Side,
         /// The slot.
         slot: usize,
@@ -83,7 +83,7 @@ pub enum TopologyError {
         /// The member that lacks the edge.
         peer: usize,
     },
-    /// An edge that a member gave names a member that does not exist. All members get this error.
+    /// An edge given by a member names a nonexistent member. All members get this error.
     #[error("an edge given by member {contributor} names member {named}, of {members}")]
     NoSuchEnd {
         /// The member that gave the edge.
@@ -93,18 +93,18 @@ pub enum TopologyError {
         /// The number of members.
         members: usize,
     },
-    /// Another member met an error of its own, which it gets; the call had no effect.
+    /// Another member had an error, which that member gets; the call had no effect.
     #[error("member {member} could not take part")]
     Failed {
         /// The first such member.
         member: usize,
     },
-    /// A grid must have as many members as its extents multiply to.
+    /// The number of members of a grid must be the product of its extents.
     #[error("a grid of {wanted:?} members over {members}")]
     WrongMembers {
         /// Members of the grid; `None` if they can't be counted.
         wanted: Option<usize>,
-        /// The number of members there are.
+        /// The number of members of the group.
         members: usize,
     },
     /// The number of values given differs from the grid's number of dimensions.
@@ -118,12 +118,12 @@ pub enum TopologyError {
     /// There is no such dimension.
     #[error("there is no dimension {dim} in a grid of {dims}")]
     NoSuchDim {
-        /// The dimension asked for.
+        /// The requested dimension.
         dim: usize,
         /// Dimensions of the grid.
         dims: usize,
     },
-    /// The fabric failed underneath.
+    /// The underlying fabric failed.
     #[error("{0}")]
     Fabric(#[from] FabricError),
 }

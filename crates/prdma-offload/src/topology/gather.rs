@@ -1,9 +1,9 @@
 //! A distributed graph from edges that any member may give.
 //!
-//! No member knows who gives its edges. So a contributor sorts its edges by the members they
-//! concern and takes a ticket at each of these. The members count the tickets, make room for that
-//! many notes, and get notes of where their edges are; then they get the edges. A member holds only
-//! the edges it gave and those that concern it.
+//! No member knows which members give its edges. So a contributor sorts its edges by the members at
+//! their ends and takes a ticket at each of these. The members count the tickets, allocate room for
+//! that many notes, and receive notes with the locations of their edges; then they get the edges. A
+//! member holds only the edges it gave and its own.
 
 use super::{Topology, TopologyError, agreement::agreed};
 use crate::{
@@ -24,7 +24,7 @@ struct Half {
     destination: u64,
 }
 
-/// Where a contributor has edges for a member.
+/// The location of a contributor's edges for a member.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Note {
@@ -80,8 +80,8 @@ impl Topology {
     }
 }
 
-/// Passes each member its half edges, and returns those that this member gets. The outer error has
-/// ended the collective; the inner one is this member's.
+/// Passes each member its half edges, and returns those of this member. The outer error has ended
+/// the collective; the inner one is this member's.
 async fn scattered(
     group: &mut Group,
     memory: &GroupMemory,
@@ -122,7 +122,7 @@ async fn tickets(group: &Group, memory: &GroupMemory, members: impl Iterator<Ite
     tickets.await.into_iter().collect()
 }
 
-/// Allocates room for as many notes as tickets were taken.
+/// Allocates room for one note per ticket.
 fn inbox(fabric: &Fabric, memory: &GroupMemory) -> Result<Option<(Region, usize)>> {
     let taken = fabric.load(&fabric.local_word::<u64>(memory.at(fabric.rank(), TICKETS)?)?)?;
     let notes = vec![Note { key: NOWHERE, ..Note::zeroed() }; taken as usize];

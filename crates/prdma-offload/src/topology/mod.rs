@@ -1,8 +1,8 @@
-//! Who exchanges with whom: MPI's process topologies (MPI 4.1, chapter 8).
+//! Topologies of exchanges: MPI's process topologies (MPI 4.1, chapter 8).
 //!
 //! A member of a group has *slots*: sources to receive from and destinations to send to, in the
 //! order in which a program gives its blocks. The edge of a slot names the other member and a
-//! *label*, which tells apart several edges between the same two members: an edge from `a` to `b`
+//! *label*, which distinguishes several edges between the same two members: an edge from `a` to `b`
 //! has the same label at both.
 //!
 //! | MPI | here |
@@ -16,8 +16,8 @@
 //! | `MPI_Dims_create` (8.5.2) | [`dims_create`] |
 //! | `MPI_PROC_NULL` | a slot that is `None` |
 //!
-//! MPI leaves it to the program that both ends of an edge know of it. [`Topology::check`] verifies
-//! that they do.
+//! In MPI, the program is responsible for the agreement of both ends of an edge.
+//! [`Topology::check`] verifies it.
 //!
 //! [`Group::me`]: rdma_fabric::Group::me
 
@@ -33,7 +33,7 @@ pub use error::{Side, TopologyError};
 use bytemuck::{Pod, Zeroable};
 use std::collections::BTreeMap;
 
-/// One end of an edge, as a member sees it.
+/// One end of an edge, from a member's perspective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Edge {
     /// The member at the other end.
@@ -45,7 +45,7 @@ pub struct Edge {
 /// Sources and destinations of one member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
-    /// The sources by slot; `None` where there is nobody (beyond a border).
+    /// The sources by slot; `None` where there is no member (beyond a border).
     pub(crate) sources: Box<[Option<Edge>]>,
     /// The destinations by slot.
     pub(crate) destinations: Box<[Option<Edge>]>,
@@ -68,7 +68,7 @@ impl Topology {
     }
 
     /// Returns the edges along which blocks arrive, by slot; `None` beyond a border, where nothing
-    /// arrives and the block stays as it is.
+    /// arrives and the block is unchanged.
     pub fn sources(&self) -> &[Option<Edge>] {
         &self.sources
     }
@@ -103,7 +103,7 @@ impl Topology {
     ///
     /// A member may be named more than once, and `me` may name itself: the *k*-th slot of a
     /// destination matches the *k*-th slot of `me` among that member's sources. The program must
-    /// see to it that the other end names `me` equally often; [`Topology::check`] verifies that.
+    /// ensure that the other end names `me` equally often; [`Topology::check`] verifies that.
     ///
     /// # Errors
     /// [`TopologyError::NotAMember`] for `me`, [`TopologyError::NoSuchMember`].
@@ -123,11 +123,11 @@ impl Topology {
         })
     }
 
-    /// Adds weights: how much goes along each edge, in any unit. They are hints for
+    /// Adds weights: the amount of data along each edge, in any unit. They are hints for
     /// [`Topology::reordered`] and change nothing else.
     ///
     /// # Errors
-    /// [`TopologyError::Weights`] if there are not as many as the slots of their side.
+    /// [`TopologyError::Weights`] if their number differs from that of the slots of their side.
     pub fn with_weights(self, sources: &[u32], destinations: &[u32]) -> Result<Topology, TopologyError> {
         let sides = [(Side::Source, sources), (Side::Destination, destinations)];
         for (side, weights, slots) in sides.map(|(side, weights)| (side, weights.len(), self.side(side).len())) {
@@ -180,7 +180,7 @@ impl Record {
         Some(Edge { member, label: self.label })
     }
 
-    /// Returns how much the edge weighs in a renumbering.
+    /// Returns the weight of the edge in a renumbering.
     pub(super) fn counts(&self) -> u64 {
         if self.weighted == 0 { 1 } else { u64::from(self.weight) }
     }

@@ -1,7 +1,7 @@
-//! New numbers, by which neighbours share nodes (`reorder = true`).
+//! New numbers, with which neighbours share nodes (`reorder = true`).
 //!
-//! Which part of a topology a node plays is pure arithmetic, with the same result at every member
-//! that has the same data.
+//! The part of a topology that a node gets is computed by pure arithmetic, with the same result at
+//! every member with the same data.
 
 use super::{Cartesian, Record, Topology, TopologyError, agreement::agreed, cartesian::digits};
 use crate::{
@@ -17,9 +17,9 @@ impl Cartesian {
     /// the [topology](Cartesian::topology) of this member's new number, [`Group::me`]. Collective
     /// over `group`, which is as large as the grid.
     ///
-    /// Blocks are chosen to separate the fewest pairs of neighbours. Numbers stay as they are if
-    /// the nodes have different numbers of members, no block of a node's size divides the grid, or
-    /// no fewer neighbours would be on other nodes.
+    /// Blocks are chosen to separate the fewest pairs of neighbours. Numbers are unchanged if the
+    /// nodes have different numbers of members, no block of a node's size divides the grid, or the
+    /// number of neighbours on other nodes would not decrease.
     ///
     /// # Errors
     /// [`TopologyError::WrongMembers`]; as [`Group::split`].
@@ -45,10 +45,10 @@ impl Topology {
     /// and the topology of this member's new number, [`Group::me`]: the topology that the member
     /// with that number had. Collective over the group that the topology is for.
     ///
-    /// The first member gets all tables and fills node after node: with the least number that is
-    /// left, then repeatedly with the one that exchanges most with those there. An edge counts as
-    /// its weights at both ends, or as 1 at each. Numbers stay as they are if no less would go
-    /// between nodes.
+    /// The first member gets all tables and fills one node after the other: with the least
+    /// remaining number, then repeatedly with the one that exchanges most with those there. An edge
+    /// counts as its weights at both ends, or as 1 at each. Numbers are unchanged if the traffic
+    /// between nodes would not decrease.
     ///
     /// # Errors
     /// [`TopologyError::Failed`] at all others if one member has an error. As [`Group::memory`],
@@ -72,7 +72,7 @@ impl Topology {
         agreed(group, given.map_err(TopologyError::from)).await?;
         let fabric = group.fabric();
         let vertex = fabric.load(&fabric.local_word::<u64>(headers.at(fabric.rank(), 0)?)?)? as usize;
-        // Nobody publishes until everybody has read its number.
+        // No member publishes until all have read their numbers.
         group.barrier().await?;
         let table = publish(group, &headers, &records, &[vertex]).await;
         let table = agreed(group, table.map_err(TopologyError::from)).await?;
@@ -114,13 +114,13 @@ async fn renumbered(group: &mut Group, vertex: usize) -> Result<Group, TopologyE
     group.split(Some(0), vertex as u64).await?.ok_or(TopologyError::Failed { member })
 }
 
-/// What each vertex exchanges with every other, in both directions together, by vertex.
+/// The traffic of each vertex with every other, in both directions together, by vertex.
 pub(super) type Traffic = Vec<BTreeMap<usize, u64>>;
 
 impl Cartesian {
     /// Returns the vertex of each member: nodes take blocks of the grid. `None` if nodes differ in
-    /// size, no block of a node's size divides the grid, or as many neighbours as before would be
-    /// on other nodes.
+    /// size, no block of a node's size divides the grid, or the number of neighbours on other nodes
+    /// would not decrease.
     pub(super) fn in_blocks(&self, nodes: &Nodes) -> Option<Vec<usize>> {
         let size = nodes.members.first()?.len();
         if nodes.members.iter().any(|members| members.len() != size) {
@@ -153,7 +153,7 @@ impl Cartesian {
             };
             blocks = blocks.into_iter().flat_map(longer).collect();
         }
-        // Each plane between blocks cuts as many pairs as the grid is wide there.
+        // Each plane between blocks separates as many pairs as it has members.
         let outside = |block: &Vec<usize>| {
             let dims = block.iter().zip(self.dims()).zip(self.periodic());
             let cut = dims.map(|((part, extent), periodic)| match extent / part {
@@ -165,7 +165,7 @@ impl Cartesian {
         blocks.into_iter().filter(|(left, _)| *left == 1).map(|(_, block)| block).min_by_key(outside)
     }
 
-    /// Returns how many pairs of neighbours are on different nodes.
+    /// Returns the number of pairs of neighbours on different nodes.
     fn between_nodes(&self, nodes: &Nodes, vertices: &[usize]) -> usize {
         let node = by_vertex(nodes, vertices);
         let next = |vertex: usize, dim: usize| self.shift(vertex, dim, 1).ok()?.1;
@@ -176,9 +176,9 @@ impl Cartesian {
     }
 }
 
-/// Returns the vertex of each member. Each node in turn takes the least vertex that is left, then
-/// repeatedly the one that exchanges most with those it has, and of several the least. `None` if as
-/// much as before would go between nodes.
+/// Returns the vertex of each member. Each node in turn takes the least remaining vertex, then
+/// repeatedly the one that exchanges most with those it has, and of several the least. `None` if
+/// the traffic between nodes would not decrease.
 pub(super) fn greedy(traffic: &Traffic, nodes: &Nodes) -> Option<Vec<usize>> {
     let mut vertices = vec![0; nodes.of.len()];
     let mut left: Vec<bool> = vec![true; nodes.of.len()];

@@ -17,7 +17,7 @@ const DIRECT_BLOCKS: u64 = 12;
 
 impl OutBox {
     /// Waits for the receiver's offer of exchange `k`, compares sizes, puts the block, and answers.
-    /// A sender without a block says so in its answer.
+    /// A sender without a block reports that in its answer.
     pub(super) async fn send(&self, fabric: &Fabric, k: u64, block: Option<&Block>) -> Result<()> {
         let offered = fabric.wait_until(&self.offered, Deps::One(self.to), |offered| offered >= k);
         if fabric.triggers().beside(offered).await? & CLOSED != 0 {
@@ -74,7 +74,7 @@ impl OutBox {
 
 impl InBox {
     /// Offers the block's memory for exchange `k`, and waits for the answer. A receiver without a
-    /// block says so and waits for none.
+    /// block reports that and does not wait for an answer.
     pub(super) async fn receive(&self, fabric: &Fabric, k: u64, block: Option<&Block>) -> Result<()> {
         let staged = match block {
             Some(block) if block.layout.count() > DIRECT_BLOCKS || block.memory.is_in_place() => {
@@ -107,7 +107,7 @@ impl InBox {
             let mine = block.layout.bytes();
             return Err(match fabric.load(&self.about)? {
                 NO_BLOCK => PrdmaError::ElsewhereFailed,
-                // Sizes agree, so the reason was a different one.
+                // Sizes agree, so there is another reason.
                 theirs if theirs == mine => PrdmaError::ElsewhereFailed,
                 theirs => PrdmaError::Size { side: Side::Source, slot: self.slot, member: self.member, mine, theirs },
             });
@@ -125,11 +125,11 @@ impl InBox {
     }
 }
 
-/// Where a block may be put.
+/// The memory into which a block may be put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offer {
     pub(super) region: RegionKey,
-    /// The cells of that memory.
+    /// The width of the cells of that memory.
     pub(super) width: Width,
     pub(super) layout: Layout,
 }
@@ -137,7 +137,7 @@ pub(super) struct Offer {
 impl Offer {
     pub(super) const WORDS: usize = 2 + Layout::WORDS;
 
-    /// Returns an offer as words; `None` is that of a receiver that can't take part.
+    /// Returns an offer as words; `None` is that of a receiver that cannot take part.
     pub(super) fn to_words(offer: Option<Offer>) -> [u64; Offer::WORDS] {
         let mut words = [0; Offer::WORDS];
         if let Some(Offer { region, width, layout }) = offer {
@@ -147,7 +147,8 @@ impl Offer {
         words
     }
 
-    /// Returns the offer that `words` encode; an error if no member of this version writes them.
+    /// Returns the offer that `words` encode; an error if no member of this version writes such
+    /// words.
     pub(super) fn from_words(words: [u64; Offer::WORDS]) -> Result<Option<Offer>, ()> {
         if words[1] == 0 {
             return Ok(None);

@@ -1,8 +1,8 @@
-//! Mailboxes: where neighbours leave word for each other when nothing was agreed before.
+//! Mailboxes: memory through which neighbours exchange messages without a previous agreement.
 //!
 //! For each channel a member has an offer (written by the receiver, read by the sender) and an
-//! answer (the other way round), both in its own memory, so that it waits only for own words. Their
-//! locations are exchanged once.
+//! answer (the other way round), both in its own memory, so that it waits only for local words.
+//! Their locations are exchanged once.
 
 use super::edge::Offer;
 use crate::{
@@ -15,17 +15,17 @@ use rdma_fabric::{
     Fabric, Group, GroupMemory, LocalSpan, LocalWord, Rank, RegionKey, RemoteAddr, RemoteSpan, RemoteWord,
 };
 
-/// Set in a word that its writer will never write again. The rest keeps its last value, because the
-/// reader may not have looked yet.
+/// Set in a word that its writer will never write again. The other bits keep their last value,
+/// because the reader may not have read them yet.
 pub(super) const CLOSED: u64 = 1 << 63;
 
-/// What a sender declares as the size of a block that it does not have.
+/// The size that a sender declares for a missing block.
 pub(super) const NO_BLOCK: u64 = u64::MAX;
 
-/// Bytes of a channel: number and body of an offer; the answer, and what it is about.
+/// Bytes of a channel: number and body of an offer; the answer, and its detail.
 const CHANNEL: u64 = 8 + 8 * Offer::WORDS as u64 + 16;
 
-/// What a member publishes about a channel.
+/// A member's record about a channel.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Address {
@@ -36,7 +36,7 @@ struct Address {
     receives: u64,
     /// The region of the words.
     region: u64,
-    /// The offset in it at which the channel's words start.
+    /// The offset in it of the channel's words.
     start: u64,
 }
 
@@ -44,9 +44,9 @@ struct Address {
 pub(crate) struct Mailboxes {
     pub(super) outs: Vec<OutBox>,
     pub(super) ins: Vec<InBox>,
-    /// The last exchange that was begun, from 1.
+    /// The last exchange that was started, from 1.
     pub(super) iteration: u64,
-    /// Whether an exchange was dropped half-way, which neighbours know.
+    /// Whether an exchange was dropped half-way, which has been reported to neighbours.
     pub(super) closed: bool,
     /// Kept alive so that it stays registered.
     #[allow(dead_code)]
@@ -58,12 +58,12 @@ pub(super) struct OutBox {
     pub(super) slot: usize,
     pub(super) member: usize,
     pub(super) to: Rank,
-    /// The number of the offer that is here.
+    /// The number of the last offer that has arrived.
     pub(super) offered: LocalWord<u64>,
     pub(super) offer: LocalSpan<u64>,
     /// The word for the answer: twice the exchange's number, plus 1 if nothing was sent.
     pub(super) answer: RemoteWord<u64>,
-    /// The word that then says how many bytes it would have been.
+    /// The word for the number of bytes that would have been sent in that case.
     pub(super) about: RemoteWord<u64>,
     /// The last answer of a finished exchange.
     pub(super) answered: u64,

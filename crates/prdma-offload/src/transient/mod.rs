@@ -1,4 +1,4 @@
-//! Exchanges that keep nothing between calls: what persistence has to beat.
+//! Exchanges that keep nothing between calls: the baseline of persistent ones.
 //!
 //! ```text
 //! receiver : O1  put the offer (region, cells, layout) to the sender's mailbox   O2  put k behind it
@@ -6,14 +6,14 @@
 //! receiver : R1  its word is k
 //! ```
 //! A persistent exchange sends neither offer nor comparison: READY is one word, and the network
-//! waits for it. Here the CPUs carry out all of it inside the call, on every fabric, with no
-//! control queue.
+//! waits for it. Here the CPUs execute all steps inside the call, on every fabric, without control
+//! queues.
 //!
-//! # What goes wrong
-//! Each edge comes to an end at both ends whatever happens: an offer or answer says if sizes
-//! differ, or blocks are impossible, and the next exchange is not disturbed. A call that is dropped
-//! closes the mailboxes of this member for ever, and its neighbours learn of it
-//! ([`Fabric::detach`]): their exchanges with it fail, and so do its own.
+//! # Failures
+//! Each edge completes at both ends in any case: an offer or answer reports different sizes or
+//! invalid blocks, and the next exchange is not disturbed. A call that is dropped closes the
+//! mailboxes of this member forever, and notifies its neighbours ([`Fabric::detach`]): their
+//! exchanges with it fail, and so do its own.
 //!
 //! # Source
 //! MPI 4.1, section 8.6 (`MPI_Neighbor_alltoallw`).
@@ -34,21 +34,22 @@ use rdma_fabric::{Fabric, Pod, Rank, RemoteWord, join, provider::Boxed};
 
 impl Neighbourhood {
     /// Exchanges blocks once (`MPI_Neighbor_alltoallw`): block `j` of `sends` goes along
-    /// destination slot `j`, and what comes along source slot `i` is stored as block `i` of
-    /// `receives`. Waits until the own blocks are here and the sent ones may be written again.
+    /// destination slot `j`, and the block received along source slot `i` is stored as block `i` of
+    /// `receives`. Waits until this member's blocks have arrived and the sent ones may be written
+    /// again.
     ///
     /// Addresses are exchanged in every call, and the CPUs move the data. All members call it
     /// equally often. The first call makes mailboxes, and is collective over the group; later calls
     /// involve only neighbours.
     ///
     /// Dropping the future ends transient exchanges with this member: see [`PrdmaError::Dropped`].
-    /// What its neighbours had begun to send to it may still arrive.
+    /// Blocks that its neighbours have already started to send to it may still arrive.
     ///
     /// # Errors
     /// [`PrdmaError::Slots`], [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`],
-    /// [`PrdmaError::InUse`] at the member with such blocks, and [`PrdmaError::ElsewhereFailed`] at its neighbours;
-    /// [`PrdmaError::Size`] at both ends of an edge with different sizes; the other edges are
-    /// exchanged all the same. [`PrdmaError::Unmatched`] in the first call, and then
+    /// [`PrdmaError::InUse`] at the member with such blocks, and [`PrdmaError::ElsewhereFailed`] at
+    /// its neighbours; [`PrdmaError::Size`] at both ends of an edge with different sizes; the other
+    /// edges are exchanged nevertheless. [`PrdmaError::Unmatched`] in the first call, and then
     /// `ElsewhereFailed` at all others. Errors of the fabric.
     pub async fn alltoallw<S: Pod, R: Pod>(
         &mut self,
@@ -88,14 +89,14 @@ impl Neighbourhood {
 }
 
 impl Mailboxes {
-    /// Exchanges along all edges together: none waits behind another.
+    /// Exchanges along all edges together: none delays another.
     async fn exchange(&mut self, fabric: &Fabric, blocks: Option<&Blocks>) -> Result<()> {
         self.iteration += 1;
         let k = self.iteration;
         // Holds until the exchange is complete.
         self.closed = true;
         let closing = CloseOnDrop { fabric, boxes: self, over: false };
-        // The call costs at least what a start does.
+        // The call costs at least as much as a start.
         fabric.charge(cost::START).await;
         let receives = self.ins.iter().map(|inn| inn.receive(fabric, k, blocks.map(|all| &all.receives[inn.slot])));
         let sends = self.outs.iter().map(|out| out.send(fabric, k, blocks.map(|all| &all.sends[out.slot])));
@@ -105,22 +106,22 @@ impl Mailboxes {
         for (out, sent) in self.outs.iter_mut().zip(&sent) {
             out.answered = 2 * k + u64::from(sent.is_err());
         }
-        // What happened here is more informative than the fact that something happened elsewhere.
+        // An error of this member is more informative than the fact that another member failed.
         let mut errors: Vec<_> = received.into_iter().chain(sent).filter_map(Result::err).collect();
         errors.sort_by_key(|error| *error == PrdmaError::ElsewhereFailed);
         errors.into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Returns what a member writes last to words of its neighbours when it leaves. They have read
-    /// all earlier offers, but perhaps not the last answer.
+    /// Returns the last writes of a member to words of its neighbours when it leaves. They have
+    /// read all earlier offers, but possibly not the last answer.
     fn leave_words(&self) -> Vec<(Rank, RemoteWord<u64>, u64)> {
         let answers = self.outs.iter().map(|out| (out.to, out.answer.clone(), CLOSED | out.answered));
         answers.chain(self.ins.iter().map(|inn| (inn.from, inn.offered.clone(), CLOSED))).collect()
     }
 }
 
-/// An exchange in flight: when it is dropped, this member closes its mailboxes and its neighbours
-/// learn of it.
+/// An exchange in flight: when it is dropped, this member closes its mailboxes and notifies its
+/// neighbours.
 struct CloseOnDrop<'a> {
     fabric: &'a Fabric,
     boxes: &'a Mailboxes,
@@ -139,7 +140,7 @@ impl Drop for CloseOnDrop<'_> {
             let (fabric, words) = (self.fabric.clone(), self.boxes.leave_words());
             self.fabric.detach(async move {
                 for (rank, word, last) in words {
-                    // After what was put before. A lost neighbour needs no notification.
+                    // Ordered after earlier puts. A lost neighbour needs no notification.
                     let _ = fabric.flush(rank).await;
                     let _ = fabric.put_word(&word, last).await;
                 }

@@ -1,5 +1,5 @@
-//! Exchanges by node on machines whose nodes have several ranks. `tests/it/persistent` holds them
-//! to an oracle with layouts; here is what it can't see: how many messages leave a node.
+//! Exchanges by node on machines whose nodes have several ranks. `tests/it/persistent` compares
+//! them with an oracle for layouts; this file counts the messages that leave a node.
 
 use crate::{FORMS, disturbed, fx100};
 use checks::jobs::{threads, virtual_time};
@@ -8,7 +8,7 @@ use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Time, control_queue::Comma
 use std::time::Duration;
 use tofu2_sim::virt::Platform;
 
-/// Whom each member sends to.
+/// The members that each member sends to.
 type Graph = Vec<Vec<usize>>;
 
 fn everybody(members: usize) -> Graph {
@@ -78,7 +78,7 @@ fn by_node(form: Form) -> Options {
     Options { aggregation: Aggregation::by_node(), ..Options::form(form) }
 }
 
-/// Some members dawdle, others each time.
+/// Some members are delayed, different ones each time.
 async fn exchanges(
     fabric: Fabric,
     graph: Graph,
@@ -120,7 +120,7 @@ fn blocks_arrive_by_node_as_they_do_by_themselves() {
     }
 }
 
-/// Transfers of data from node to node in three iterations of words of all to all.
+/// Transfers of data between nodes in three all-to-all iterations of words.
 fn cross_node_edges(platform: &Platform, aggregation: Aggregation) -> u64 {
     let (members, on_node, times) = (8, 4, 3);
     let options = Options { aggregation, ..Options::form(Form::Mrc) };
@@ -141,7 +141,7 @@ fn two_nodes_exchange_one_message_each_way() {
     let fx100 = Platform::fx100();
     assert_eq!(cross_node_edges(&fx100, Aggregation::None), 3 * 2 * 16);
     assert_eq!(cross_node_edges(&fx100, Aggregation::by_node()), 3 * 2);
-    // Blocks that are too long go alone.
+    // Blocks that are too long are sent separately.
     assert_eq!(cross_node_edges(&fx100, Aggregation::ByNode { longest: 19, gap: 0 }), 3 * 2 * 16);
 }
 

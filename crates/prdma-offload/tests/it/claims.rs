@@ -1,5 +1,5 @@
-//! What requests claim of their buffers, and for how long: every buffer, on both sides, from before
-//! a start reads the first byte until after a wait has written the last one.
+//! Which bytes of their buffers requests claim, and for how long: of every buffer, on both sides,
+//! from before a start reads the first byte until after a wait has written the last one.
 
 use crate::{FORMS, both, disturbed, fx100};
 use checks::jobs::threads;
@@ -36,7 +36,7 @@ fn cells() -> [Layout; 2] {
     BLOCKS.map(cell)
 }
 
-/// Buffers, and what a communication does with them.
+/// The buffers of a communication.
 struct Used {
     sent: Vec<Buffer<u64>>,
     received: Vec<Buffer<u64>>,
@@ -48,8 +48,8 @@ impl Used {
         Ok(Used { sent: buffers(sent)?, received: buffers(received)? })
     }
 
-    /// Returns the points of one message from each buffer that is sent to each that is received, to
-    /// oneself, by both blocks.
+    /// Returns the points of one message from each sent buffer to each received one, to the rank
+    /// itself, by both blocks.
     fn points(&self) -> (Vec<Point>, Vec<Point>) {
         let points = |buffers: &[Buffer<u64>]| {
             let points = buffers.iter().enumerate().flat_map(|(tag, buffer)| {
@@ -73,7 +73,7 @@ impl Used {
         }
     }
 
-    /// Checks that each block is in use, and nothing else.
+    /// Checks that each block is in use, and no other bytes are.
     #[track_caller]
     fn are_claimed(&self, what: &str) {
         for (at, buffer) in self.sent.iter().enumerate() {
@@ -100,10 +100,10 @@ impl Used {
     }
 }
 
-/// Something that is started, and claims buffers until it is waited for.
+/// A communication that is started, and claims buffers until it is waited for.
 enum Communication<'a> {
     One(Box<Request>),
-    /// Claims of a protocol of the program's own.
+    /// Claims of a protocol of the program.
     Own(&'a Claims),
 }
 
@@ -125,7 +125,8 @@ impl Communication<'_> {
         }
     }
 
-    /// Meets a view of each buffer that is in its way, one at a time, then starts and ends.
+    /// Tries to start with a view of each buffer that excludes it, one at a time, then starts and
+    /// ends.
     async fn meets(&mut self, used: &Used, what: &str) -> ProgramResult<()> {
         for round in 0..2 {
             for (at, buffer) in used.all().enumerate() {
@@ -140,7 +141,7 @@ impl Communication<'_> {
                         drop(read);
                         used.are_free(what);
                     } else {
-                        // What is sent may be seen.
+                        // Sent bytes may be read.
                         self.start().await?;
                         drop(read);
                         self.end().await?;
@@ -157,7 +158,7 @@ impl Communication<'_> {
     }
 }
 
-/// Has exchanges of buffers of every number, with oneself, meet views.
+/// Exchanges with the rank itself, of all numbers of buffers, against views.
 async fn meeting(fabric: Fabric) -> ProgramResult<()> {
     let mut group = Group::world(&fabric).await?;
     for form in FORMS {
@@ -200,7 +201,7 @@ fn a_start_looks_at_the_views_of_every_buffer_and_claims_every_buffer() {
     both(1, &meeting);
 }
 
-/// Each point has a claim of its own.
+/// Each point has a separate claim.
 async fn by_themselves(fabric: Fabric) -> ProgramResult<()> {
     let mut group = Group::world(&fabric).await?;
     for form in FORMS {
@@ -236,7 +237,7 @@ fn points_claim_their_own_blocks() {
     both(1, &by_themselves);
 }
 
-/// Each partition has a claim of its own, which ends when it has arrived.
+/// Each partition has a separate claim, which ends when it has arrived.
 async fn partitions(fabric: Fabric, form: Form) -> ProgramResult<()> {
     const EACH: usize = 3;
     let mut hood = own_edges(&fabric).await?;
@@ -289,11 +290,11 @@ fn partitions_claim_their_own_elements() {
 /// Buffers of a program, and whether each is lent while the CPU copies to or from it.
 #[derive(Debug, Default)]
 struct Watch {
-    /// What is sent, and what is received.
+    /// The sent buffer, and the received one.
     buffers: Mutex<Option<[Buffer<u64>; 2]>>,
-    /// Set within what the watch itself asks for.
+    /// Set during the accesses of the watch itself.
     asks: AtomicBool,
-    /// How often the CPU copied out of what is sent, and into what is received.
+    /// The number of copies by the CPU out of the sent buffer, and into the received one.
     copies: [AtomicUsize; 2],
 }
 
@@ -302,7 +303,7 @@ impl Watch {
         [buffers[0].key(), buffers[1].key()]
     }
 
-    /// Called for each access by the CPU, of the side given.
+    /// Called for each access by the CPU, on the given side.
     fn copies(&self, side: usize, place: &Place) {
         if self.asks.swap(true, SeqCst) {
             return;
@@ -321,7 +322,7 @@ impl Watch {
     }
 }
 
-/// A layer that has a [`Watch`] look whenever the CPU accesses its rank's memory.
+/// A layer that calls a [`Watch`] whenever the CPU accesses its rank's memory.
 #[derive(Debug)]
 struct Layer {
     below: Fabric,
@@ -343,8 +344,8 @@ impl Provider for Layer {
     }
 }
 
-/// Plays iterations of a request whose blocks the CPU copies, ended by a wait or by a test; returns
-/// how often it copied.
+/// Runs iterations of a request whose blocks the CPU copies, ended by a wait or by a test; returns
+/// the number of copies.
 async fn copied(fabric: Fabric, form: Form, by_test: bool, reduces: bool) -> ProgramResult<[usize; 2]> {
     const BLOCKS: usize = 4;
     let watch = Arc::new(Watch::default());
@@ -379,7 +380,7 @@ async fn copied(fabric: Fabric, form: Form, by_test: bool, reduces: bool) -> Pro
     Ok([0, 1].map(|side| watch.copies[side].load(SeqCst)))
 }
 
-/// Neither before the first byte is packed nor after the last one is unpacked are buffers lent.
+/// Buffers are lent neither before the first byte is packed nor after the last one is unpacked.
 #[test]
 fn what_the_cpu_copies_is_claimed_until_it_is_copied() {
     for form in FORMS {
@@ -395,8 +396,8 @@ fn what_the_cpu_copies_is_claimed_until_it_is_copied() {
     }
 }
 
-/// A start that is dropped half-way leaves what it claims unlent, on both sides, for as long as the
-/// request is there.
+/// A start that is dropped half-way keeps its claimed bytes from being lent, on both sides, as long
+/// as the request exists.
 #[test]
 fn a_start_that_is_dropped_keeps_its_claims() {
     let program = async |fabric: Fabric| {
@@ -414,7 +415,7 @@ fn a_start_that_is_dropped_keeps_its_claims() {
             }
         }
         drop(request);
-        // Where a view is a copy, nothing depends on what arrives late.
+        // Where a view is a copy, late arrivals do not affect it.
         used.are_free("a request that was dropped");
         Ok(())
     };
@@ -438,7 +439,7 @@ fn what_a_dropped_request_claims_is_never_lent_again() {
     threads(1).run(&program).unwrap();
 }
 
-/// Views end one by one, in any order, and each is in the way until its own end.
+/// Views end one by one, in any order, and each excludes uses until its own end.
 #[test]
 fn a_view_that_ends_ends_no_other() {
     let program = async |fabric: Fabric| {

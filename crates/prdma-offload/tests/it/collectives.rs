@@ -16,7 +16,7 @@ async fn collectives(fabric: &Fabric) -> prdma_offload::Result<Collectives> {
     Collectives::new(Group::world(fabric).await?).await
 }
 
-/// Who is late, and where; another one each time.
+/// Delays one member at one place, a different one each time.
 async fn dawdle(fabric: &Fabric, k: u64, place: u64, n: usize) {
     if (k * 7 + place * 3) % n as u64 == fabric.rank().index() as u64 && k % 3 == place {
         fabric.compute(Duration::from_micros(40)).await;
@@ -52,7 +52,7 @@ async fn broadcasts(fabric: Fabric, form: Form, pipeline: Pipeline, len: usize, 
     let (me, n) = (all.group().me(), all.group().len());
     let root = n / 3;
     let buffer = Buffer::<u32>::new(&fabric, len + n + 1)?;
-    // Each at another place of its buffer.
+    // Each at a different offset of its buffer.
     let mut request = all.broadcast_init(root, &buffer, me, len, pipeline, &Options::form(form)).await?;
     for k in 1..=times as u32 {
         dawdle(&fabric, k.into(), 0, n).await;
@@ -66,7 +66,7 @@ async fn broadcasts(fabric: Fabric, form: Form, pipeline: Pipeline, len: usize, 
         let mut got = vec![0; len];
         buffer.read(me, &mut got)?;
         assert_eq!(got, data, "{form} {pipeline:?}: member {me} in {k}");
-        // Nobody writes here again before the next start.
+        // No member writes here again before the next start.
         dawdle(&fabric, k.into(), 2, n).await;
         buffer.read(me, &mut got)?;
         assert_eq!(got, data, "{form} {pipeline:?}: member {me} after {k}");
@@ -76,7 +76,7 @@ async fn broadcasts(fabric: Fabric, form: Form, pipeline: Pipeline, len: usize, 
     Ok(())
 }
 
-/// Does not commute: who folds in another order has another result.
+/// Does not commute: a different order of folding has a different result.
 fn chained(a: f64, b: f64) -> f64 {
     a * 0.7 + b
 }
@@ -86,7 +86,7 @@ async fn allreduces(fabric: Fabric, form: Form, len: usize, times: u64) -> Progr
     let (me, n) = (all.group().me(), all.group().len());
     let (send, receive) = (Buffer::<f64>::new(&fabric, len + 1)?, Buffer::<f64>::new(&fabric, len + 1)?);
     let mut request = all.allreduce_init(&send, &receive, len, chained, &Options::form(form)).await?;
-    // So many threads have not four queues each.
+    // With this many threads, there are fewer than four queues each.
     assert!(request.form() == form || n > 12, "{form} of {n} is {}", request.form());
     let value = |member: usize, k: u64, at: usize| (member * 1000 + at) as f64 / (k + 3) as f64;
     for k in 1..=times {
@@ -104,7 +104,7 @@ async fn allreduces(fabric: Fabric, form: Form, len: usize, times: u64) -> Progr
     Ok(())
 }
 
-/// In virtual time 100 iterations with and without disorder; on threads fewer if they are many.
+/// In virtual time 100 iterations with and without disorder; on threads fewer if there are many.
 fn everywhere<P: Program<Out = ()>>(members: usize, program: impl Fn(u64) -> P) {
     threads(members).run(&program(if members > 2 { 10 } else { 100 })).unwrap();
     let program = program(100);
@@ -147,7 +147,8 @@ fn an_allreduce_has_the_same_bits_everywhere() {
     everywhere(3, |times| async move |fabric| allreduces(fabric, Form::Fast, 0, times).await);
 }
 
-/// All compute after start; how many queues each member's requests took, and the longest wait.
+/// All compute after start; returns the number of queues of each member's requests, and the longest
+/// wait.
 async fn offloaded(fabric: Fabric, form: Form) -> ProgramResult<([u32; 3], u64)> {
     let mut all = collectives(&fabric).await?;
     let options = Options::form(form);
@@ -206,7 +207,7 @@ fn after_start_no_cpu_is_needed_and_queues_are_as_many_as_promised() {
     }
 }
 
-/// Without a CPU in between nothing moves in the CPU form: the test above looks at the right thing.
+/// Without a CPU, nothing moves in the CPU form: this validates the test above.
 async fn by_cpu(fabric: Fabric) -> ProgramResult<u64> {
     let mut all = collectives(&fabric).await?;
     let mut barrier = all.barrier_init(&Options::form(Form::Cpu)).await?;
@@ -223,7 +224,7 @@ fn without_queues_the_cpus_are_needed() {
     assert!(outcome.outs.iter().max() > Some(&1000), "{:?}", outcome.outs);
 }
 
-/// What can go wrong at one member is told to all, and the next call is not disturbed.
+/// Errors of one member are reported to all, and the next call is not disturbed.
 async fn wrong(fabric: Fabric) -> ProgramResult<()> {
     let mut all = collectives(&fabric).await?;
     let me = all.group().me();
@@ -264,8 +265,8 @@ fn errors_are_told_to_all() {
     fx100(3).run(&wrong).unwrap();
 }
 
-/// Queues run out: the next form is the same at all members. Who drops a request has its queues
-/// again.
+/// Queues run out: the next form is the same at all members. A member that drops a request gets its
+/// queues back.
 async fn scarce(fabric: Fabric) -> ProgramResult<Vec<Form>> {
     let mut all = collectives(&fabric).await?;
     let (mut requests, mut forms) = (Vec::new(), Vec::new());
@@ -301,8 +302,7 @@ fn members_agree_on_thriftier_forms_when_queues_run_out() {
     assert_eq!(forms[40..], [Form::Fast, Form::Mrc]);
 }
 
-/// Member 2 fails after it has made its requests; a wait that was dropped before is called again by
-/// the others.
+/// Member 2 fails after it has made its requests; the others repeat a wait that was dropped before.
 async fn lost(fabric: Fabric, form: Form, told: &'static AtomicUsize) -> ProgramResult<()> {
     let mut all = collectives(&fabric).await?;
     let buffer = Buffer::<u64>::new(&fabric, 8)?;
@@ -315,7 +315,7 @@ async fn lost(fabric: Fabric, form: Form, told: &'static AtomicUsize) -> Program
     ];
     for round in 0..3 {
         if round == 2 {
-            // Who is lost earlier ends waits of the round before, and of this.
+            // A loss before this point would also fail waits of the previous round.
             all.group_mut().barrier().await?;
         }
         if round == 2 && all.group().me() == 2 {
@@ -331,7 +331,7 @@ async fn lost(fabric: Fabric, form: Form, told: &'static AtomicUsize) -> Program
             let _ = fabric.before(at, request.wait()).await;
             let waited = request.wait().await;
             if round == 2 {
-                // It drops its memory and its queues just before it is lost.
+                // The lost member drops its memory and its queues just before it is lost.
                 assert!(waited.is_err(), "{form}: {waited:?}");
                 assert!(matches!(request.wait().await, Err(PrdmaError::Broken(_))));
                 told.fetch_add(1, Ordering::Relaxed);
@@ -361,7 +361,7 @@ fn the_loss_of_a_member_is_told_to_all() {
 enum Timed {
     Barrier,
     Broadcast(Pipeline, usize),
-    /// Of a word.
+    /// An allreduce of a word.
     Allreduce,
 }
 
@@ -400,7 +400,7 @@ fn more_queues_take_less_time_and_so_does_a_chain_of_segments() {
         let [fast, mrc, cpu] = FORMS.map(|form| took(members, form, Timed::Barrier));
         println!("barrier of {members}: fast {fast} ns, mrc {mrc} ns, cpu {cpu} ns");
         assert!(fast < mrc);
-        // With more members more queues have SELFs, which the CPU is charged for.
+        // With more members, more queues have SELFs, for which the CPU is charged.
         assert!(fast < cpu || members > 8);
         let along = |shape, segments| took(members, Form::Mrc, Timed::Broadcast(Pipeline { shape, segments }, 1 << 20));
         let (whole, parts, chain) = (along(Shape::Binomial, 1), along(Shape::Binomial, 64), along(Shape::Chain, 64));
@@ -422,7 +422,7 @@ fn compare_allreduces(members: usize) {
     assert!(fast < mrc);
 }
 
-/// The last member starts a millisecond late; when the others are through.
+/// The last member starts a millisecond late; returns when the others complete.
 async fn one_late(fabric: Fabric, form: Form) -> ProgramResult<u64> {
     let mut all = collectives(&fabric).await?;
     let buffer = Buffer::<u64>::new(&fabric, 64)?;

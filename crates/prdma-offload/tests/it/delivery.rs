@@ -1,9 +1,9 @@
 //! Exchanges without control queues against a network that delivers in any order, and against ranks
 //! that die at any moment.
 //!
-//! `onesided-explore` lets puts stay on their way as long as the contract allows and arrive in any
-//! order, and each rank's CPU comes to its next act whenever it likes. Small jobs are explored to
-//! the last state, larger ones at random; `cargo xtask explore` explores those between.
+//! `onesided-explore` delays puts as long as the contract allows and delivers them in any order,
+//! and schedules each rank's next action at any time. Small jobs are explored to the last state,
+//! larger ones at random; `cargo xtask explore` explores those in between.
 
 mod forms;
 mod tasks;
@@ -37,10 +37,10 @@ fn every_wrong_step_is_found() {
 }
 
 const RING: &[&[usize]] = &[&[1, 3], &[2, 0], &[3, 1], &[0, 2]];
-/// Several edges between two, loops, edges in one direction, a member that only receives.
+/// Several edges between two members, loops, edges in one direction, a member that only receives.
 const MIXED: &[&[usize]] = &[&[1, 1, 0, 4], &[0, 2], &[3, 2, 2], &[0, 4, 1], &[]];
 
-/// The seed that drawing begins with.
+/// The first seed of the random samples.
 fn first_seed() -> u64 {
     let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |since| since.as_secs());
     let seed = env::var("PERSISTENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(clock);

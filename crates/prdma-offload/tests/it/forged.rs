@@ -1,8 +1,8 @@
-//! Memory that is lent, beside a thread that rewrites everything it can reach.
+//! Memory that is lent, next to a thread that overwrites all memory it can access.
 //!
 //! That is all memory with a key, of all ranks: the words of groups, where members publish tables,
-//! staging memory. It writes garbage, keys of every region there is, and copies of what stood there
-//! earlier. Requests may fail, or never be made; but what a view shows does not change, and nothing
+//! staging memory. It writes garbage, keys of all existing regions, and copies of earlier contents.
+//! Requests may fail, or never be made; but the contents of a view do not change, and nothing
 //! panics.
 
 use checks::jobs::threads;
@@ -23,7 +23,7 @@ use std::{
 const RANKS: usize = 3;
 const ROUNDS: u64 = 300;
 const STEPS: u64 = 8;
-/// After this time a round is given up.
+/// The time after which a round is given up.
 const PATIENCE: Duration = Duration::from_millis(25);
 /// Elements of a block.
 const BLOCK: usize = 40;
@@ -44,17 +44,17 @@ impl Numbers {
     }
 }
 
-/// Who rewrites what it can reach.
+/// The thread that overwrites all memory it can access.
 struct Forger {
     fabric: Fabric,
     numbers: Numbers,
     /// The last known generation of each index that a rank may have used.
     generations: HashMap<(u32, u32), u32>,
-    /// Regions that can be reached, each with its length in words.
+    /// Accessible regions, each with its length in words.
     open: Vec<(RemoteAddr, u64)>,
     /// Keys of all regions, locked ones included.
     keys: Vec<u64>,
-    /// What stood where, earlier.
+    /// Copies of earlier contents, with their addresses.
     copies: Vec<(RemoteAddr, Vec<u64>)>,
     locked: u64,
     written: u64,
@@ -70,7 +70,7 @@ impl Forger {
         Forger { fabric, numbers: Numbers(seed), generations, open, keys, copies, locked: 0, written: 0 }
     }
 
-    /// Looks for regions.
+    /// Searches for regions.
     fn look(&mut self) {
         self.open.clear();
         self.keys.clear();
@@ -95,7 +95,7 @@ impl Forger {
         }
     }
 
-    /// Returns some words of a region that can be reached.
+    /// Returns some words of an accessible region.
     fn somewhere(&mut self) -> Option<(RemoteAddr, usize)> {
         let (addr, words) = *self.open.get(self.numbers.below(self.open.len()))?;
         let first = self.numbers.below(words as usize);
@@ -122,7 +122,7 @@ impl Forger {
         }
     }
 
-    /// Does one thing.
+    /// Executes one random action.
     fn step(&mut self) {
         match self.numbers.below(16) {
             0 => self.look(),
@@ -157,7 +157,7 @@ impl Forger {
     }
 }
 
-/// How rounds have ended.
+/// The outcomes of rounds.
 #[derive(Debug, Default)]
 struct Ends {
     well: AtomicU64,
@@ -166,7 +166,7 @@ struct Ends {
     steps: AtomicU64,
 }
 
-/// Where the ranks and the forger meet. Whoever drops it before the last round breaks it.
+/// A barrier of the ranks and the forger. Dropping it before the last round breaks it.
 struct Meeting(Arc<(AtomicU64, AtomicBool)>);
 
 impl Meeting {
@@ -188,7 +188,7 @@ impl Drop for Meeting {
     }
 }
 
-/// A ring in which everyone sends to the left and to the right.
+/// A ring in which all members send to the left and to the right.
 async fn ring(fabric: &Fabric) -> prdma_offload::Result<Neighbourhood> {
     let group = Group::world(fabric).await?;
     let (me, n) = (group.me(), group.len());
@@ -197,7 +197,7 @@ async fn ring(fabric: &Fabric) -> prdma_offload::Result<Neighbourhood> {
     Neighbourhood::new(group, Topology::of(sources.into(), destinations.into())).await
 }
 
-/// Makes a request and steps, with views throughout.
+/// Makes a request and executes steps, with views throughout.
 async fn exchange(fabric: &Fabric, hood: &mut Neighbourhood, ends: &Ends) -> Result<(), PrdmaError> {
     let block = |number: usize| Layout::contiguous::<u64>(number * BLOCK, BLOCK).expect("a block");
     let field = Buffer::<u64>::in_place(fabric, 5 * BLOCK)?;
@@ -240,7 +240,7 @@ fn what_views_show_does_not_change_whatever_is_forged() {
                 for round in 0..ROUNDS {
                     meet.wait();
                     forger.look();
-                    // In every fifth round it only looks, so that some end well.
+                    // In every fifth round it only searches, so that some rounds end successfully.
                     let hurries = forger.numbers.below(3) > 0;
                     while over.load(SeqCst) < (round + 1) * RANKS as u64 && round % 5 != 0 {
                         (0..1 + forger.numbers.below(8)).for_each(|_| forger.step());

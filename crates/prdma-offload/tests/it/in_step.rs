@@ -1,9 +1,9 @@
-//! Two queues for four neighbours keep the step in which their ranks begin
+//! Two queues for four neighbours preserve the relative timing with which their ranks start
 //! (`docs/papers/prdma-figures.md`): virtual time, 36 nodes, 64 KiB.
 //!
-//! In step each receive engine takes one message at a time. Out of step two neighbours' messages
-//! meet at one engine and share it, which keeps back both senders' queues, so that they meet again
-//! in the next iteration.
+//! In step, each receive engine takes one message at a time. Out of step, the messages of two
+//! neighbours arrive at one engine at the same time and share it, which delays the queues of both
+//! senders, so they collide again in the next iteration.
 
 use crate::fx100;
 use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options};
@@ -13,10 +13,10 @@ use tofu2_sim::virt::{NetworkModel, Torus};
 
 const BYTES: usize = 65_536;
 const ITERATIONS: u64 = 40;
-/// Set-up is certainly over.
+/// A time at which set-up has certainly completed.
 const BEGIN: Time = Time::from_picos(1_000_000_000_000);
 
-/// Ranks begin within `spread`. Picoseconds of the later half of the iterations.
+/// Ranks start within `spread`. Returns the picoseconds of the later half of the iterations.
 async fn exchange(fabric: Fabric, form: Form, spread: Duration) -> ProgramResult<u64> {
     let group = Group::world(&fabric).await?;
     let topology = Cartesian::new(&[6, 6], &[true, true])?.topology(group.me());
@@ -24,7 +24,7 @@ async fn exchange(fabric: Fabric, form: Form, spread: Duration) -> ProgramResult
     let mut hood = Neighbourhood::new(group, topology).await?;
     let mut request = hood.alltoall_init(&send, &receive, BYTES, &Options::form(form)).await?;
     hood.group_mut().barrier().await?;
-    // A permutation of the ranks, far from that of their places.
+    // A permutation of the ranks, unrelated to their places.
     let late = spread * (fabric.rank().number() * 23 % 36) / 36;
     fabric.sleep_until(BEGIN + late).await;
     let mut begun = fabric.now();
@@ -56,12 +56,13 @@ fn two_queues_stay_out_of_step() {
     let out_of_step = iteration(Form::Queues(2), Router, apart);
     println!("in step {in_step:.1} µs, out of step {out_of_step:.1} µs");
     assert!(out_of_step > 1.2 * in_step, "{in_step} and {out_of_step} µs");
-    // It is the receive engines: where they take everything at once, the beginning is forgotten.
+    // The receive engines are the cause: where they take all messages at once, the initial timing
+    // has no effect.
     for spread in [together, apart] {
         let without = iteration(Form::Queues(2), Latency, spread);
         assert!((without / in_step - 1.0).abs() < 0.01, "{without} µs without contention, {in_step} µs in step");
     }
-    // One neighbour a queue: nobody has another message to send that waits behind.
+    // With one neighbour per queue, no message of a member waits behind another.
     let fast = [together, apart].map(|spread| iteration(Form::Fast, Router, spread));
     assert!((fast[1] / fast[0] - 1.0).abs() < 0.01, "{fast:?} µs");
 }

@@ -4,7 +4,7 @@ use prdma_offload::layout::{Layout, LayoutError, Piece, count_blocks, pieces};
 use proptest::{prelude::*, sample::Index};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What [`Layout::strided`] is given.
+/// The arguments of [`Layout::strided`].
 #[derive(Clone, Debug)]
 struct Loops {
     offset: u64,
@@ -17,7 +17,7 @@ impl Loops {
         Layout::strided(self.offset, self.run, &self.dims).expect("small")
     }
 
-    /// Every byte in order.
+    /// Returns every byte in order.
     fn bytes(&self) -> Vec<u64> {
         let starts = self.dims.iter().fold(vec![self.offset], |starts, (count, stride)| {
             starts.iter().flat_map(|start| (0..*count).map(move |n| start + n * stride)).collect()
@@ -31,7 +31,7 @@ fn any_loops() -> impl Strategy<Value = Loops> {
     (0u64..60, 0u64..6, dims).prop_map(|(offset, run, dims)| Loops { offset, run, dims })
 }
 
-/// `bytes` bytes in loops that repeat none: divided and spread as `choices` say.
+/// `bytes` bytes in loops without repetition: divided and spread according to `choices`.
 fn spread(bytes: u64, offset: u64, choices: &[(Index, u64)]) -> Loops {
     let (mut left, mut extent, mut run, mut dims) = (bytes, 1, 1, Vec::new());
     for (level, (choice, gap)) in choices.iter().enumerate() {
@@ -64,7 +64,7 @@ fn blocks(pieces: &[Piece]) -> u64 {
     pieces.iter().map(|piece| u64::from(piece.count)).sum()
 }
 
-/// Which byte each byte written comes from. None is written twice.
+/// Returns the source of each byte written. None is written twice.
 fn moved(pieces: &[Piece]) -> BTreeMap<u64, u64> {
     let mut moved = BTreeMap::new();
     for piece in pieces {
@@ -155,7 +155,7 @@ proptest! {
     }
 }
 
-/// All small loops: equal bytes in equal order are one layout, and only those.
+/// All small loops: equal bytes in equal order have one layout, and only those do.
 #[test]
 fn there_is_one_form() {
     let mut forms: HashMap<Vec<u64>, Layout> = HashMap::new();
@@ -232,7 +232,7 @@ fn few_commands() {
     // A column to a column of the same matrix.
     let column = |x| Layout::vector::<f64>(x, 1000, 1, 64).expect("small");
     assert_eq!(pieces(&column(1), &column(63), 4096), Ok(vec![piece(8, 504, 8, 1000, 512)]));
-    // To packed memory each element goes alone.
+    // To packed memory, each element is moved separately.
     let packed = Layout::contiguous::<f64>(0, 1000).expect("small");
     assert_eq!(pieces(&column(1), &packed, 4096).map(|list| list.len()), Ok(1000));
     assert_eq!(count_blocks(&column(1), &packed), 1000);
@@ -256,7 +256,7 @@ fn few_commands() {
     assert_eq!(count_blocks(&nothing, &nothing), 1);
 }
 
-/// Layouts far larger than could be looked at run by run.
+/// Layouts far too large to be compared run by run.
 #[test]
 fn large_layouts_are_compared_at_once() {
     let n = 1 << 20;

@@ -1,5 +1,4 @@
-//! Memory that is lent to several threads of one rank, and what a rank does with memory of another
-//! job.
+//! Memory that is lent to several threads of one rank, and the handling of memory of another job.
 
 use crate::neighbours;
 use checks::jobs::threads;
@@ -15,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long threads meddle with each other.
+/// The duration of the interference between threads.
 const LONG: Duration = Duration::from_millis(400);
 const ROW: usize = if cfg!(miri) { 8 } else { 512 };
 
@@ -58,7 +57,7 @@ fn a_view_does_not_change_while_another_thread_writes() {
     threads(1).run(&program).unwrap();
 }
 
-/// The blocks of [`neighbours`]: rows of [`ROW`] elements; those that are sent are the first ones.
+/// The blocks of [`neighbours`]: rows of [`ROW`] elements; the sent ones are the first.
 fn rows(first: usize) -> [Layout; 3] {
     [first, first + 1, first + 2].map(|row| Layout::contiguous::<u64>(row * ROW, ROW).expect("a row"))
 }
@@ -66,7 +65,7 @@ fn rows(first: usize) -> [Layout; 3] {
 #[test]
 fn what_is_sent_is_not_lent_while_it_leaves() {
     let program = async |fabric: Fabric| {
-        // The rank is its own neighbour: what is sent leaves within the start.
+        // The rank is its own neighbour, so the sent data leave within the start.
         let mut hood = neighbours(&fabric).await?;
         let field = Buffer::<u64>::in_place(&fabric, 6 * ROW)?;
         let options = Options::form(Form::Cpu);
@@ -95,7 +94,7 @@ fn what_is_sent_is_not_lent_while_it_leaves() {
             }
             request.wait().await?;
             begins += 1;
-            // Both edges lead back: one of the rows is what was painted.
+            // Both edges lead back: one of the rows is the painted one.
             let received = field.view(3 * ROW..6 * ROW)?;
             let torn = received.chunks(ROW).any(|row| !is_uniform(row));
             if torn || begun.elapsed() > LONG && begins > 100 {

@@ -1,6 +1,6 @@
-//! The crate as programs use it: layouts and topologies against oracles, exchanges and collectives
+//! The crate as used by programs: layouts and topologies against oracles, exchanges and collectives
 //! over threads and in virtual time, small jobs under every delivery order and under loom, and
-//! counts of what calls cost.
+//! counts of the costs of calls.
 
 mod by_node;
 mod claims;
@@ -17,22 +17,22 @@ mod strided;
 mod transient;
 mod views;
 mod counts {
-    //! Counts as an oracle for what calls cost: charges for software layers, operations of making a
-    //! request, looks at own words.
+    //! Counts as an oracle for the costs of calls: charges for software layers, operations of
+    //! making a request, reads of own words.
 
     mod charges;
     mod looks;
     mod rounds;
 }
 mod loom {
-    //! Whole exchanges without control queues under loom: the engine's own code, and data of which
-    //! loom sees every race.
+    //! Whole exchanges without control queues under loom: the engine's own code, and data for which
+    //! loom detects every race.
     //!
-    //! The explorer of delivery orders ([`crate::delivery`]) takes memory to be sequentially
-    //! consistent. Here it is not: what orders data against READY and END are the releases and
-    //! acquires of the protocol's operations, and a load may be stale. Requests are made before the
-    //! model begins; what is explored are starts, waits and what leaves in them. Each test states
-    //! its preemption bound.
+    //! The explorer of delivery orders ([`crate::delivery`]) assumes sequentially consistent
+    //! memory. Here it is not: data are ordered against READY and END by the releases and acquires
+    //! of the protocol's operations, and a load may be stale. Requests are made before the model
+    //! starts; it explores starts, waits and the data that leave in them. Each test states its
+    //! preemption bound.
 
     mod exchange;
     mod right;
@@ -63,21 +63,21 @@ fn fx100(ranks: usize) -> Job<'static> {
     virtual_time(&Platform::fx100(), ranks)
 }
 
-/// Ranks of the FX100 whose operations take up to so many microseconds longer than they need, and
-/// whose events at one time come in any order.
+/// Ranks of the FX100 whose operations take up to `micros` microseconds longer than necessary, and
+/// whose simultaneous events occur in any order.
 #[track_caller]
 fn disturbed(ranks: usize, micros: u64) -> Job<'static> {
     fx100(ranks).jitter(Duration::from_micros(micros)).shuffle_ties(true)
 }
 
-/// What a program yields on threads and in virtual time: the same.
+/// Returns the results of a program on threads and in virtual time, which must be the same.
 #[track_caller]
 fn both<P: Program>(ranks: usize, program: &P) -> Vec<P::Out>
 where
     P::Out: PartialEq + Debug,
 {
     let real = threads(ranks).run(program).expect("threads");
-    // Virtual time has no `unsafe` code that this would show.
+    // Virtual time has no additional `unsafe` code to test.
     if cfg!(miri) {
         return real;
     }
@@ -85,13 +85,13 @@ where
     real
 }
 
-/// What a program yields in virtual time.
+/// Returns the results of a program in virtual time.
 #[track_caller]
 fn simulated<P: Program>(ranks: usize, program: &P) -> Vec<P::Out> {
     disturbed(ranks, 30).run(program).expect("virtual time").outs
 }
 
-/// All ranks in a ring, with two blocks each way and an edge to nobody. Collective.
+/// All ranks in a ring, with two blocks each way and an empty slot. Collective.
 async fn neighbours(fabric: &Fabric) -> prdma_offload::Result<Neighbourhood> {
     let group = Group::world(fabric).await?;
     let (me, n) = (group.me(), group.len());

@@ -1,4 +1,4 @@
-//! Blocks that CPUs pack: what that takes in virtual time.
+//! The time of packing blocks by CPUs in virtual time.
 
 use checks::jobs::virtual_time;
 use prdma_offload::{Buffer, Layout, Neighbourhood, Options, Topology};
@@ -6,11 +6,11 @@ use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::time::Duration;
 use tofu2_sim::virt::Platform;
 
-/// A column of so many blocks, each as far from the next one as it is long.
+/// A column of this many blocks, with gaps of the same length as the blocks.
 const BLOCKS: u64 = 64;
 const BLOCK: u64 = 512;
 
-/// Exchanges a column with one neighbour a few times; returns how long an iteration takes.
+/// Exchanges a column with one neighbour a few times; returns the duration of an iteration.
 async fn exchange(fabric: Fabric, options: Options) -> ProgramResult<Duration> {
     const ITERATIONS: u32 = 4;
     let group = Group::world(&fabric).await?;
@@ -35,7 +35,8 @@ fn taken(machine: &Platform, direct_blocks: u32, direct_bytes: u32) -> Duration 
     outs.into_iter().max().expect("two ranks")
 }
 
-/// Each byte is copied once at either end, at the platform's rate, by as many threads as it says.
+/// Each byte is copied once at either end, at the rate and by the number of threads of the
+/// platform.
 #[test]
 fn packing_takes_the_time_of_its_bytes() {
     let with = |threads, pack| {
@@ -49,10 +50,10 @@ fn packing_takes_the_time_of_its_bytes() {
         let least = copies.mul_f64(0.99);
         assert!(measured >= least && measured <= copies.mul_f64(1.01), "{measured:?}, not {copies:?}");
     }
-    // The network gathers and scatters what is not packed.
+    // The network gathers and scatters blocks that are not packed.
     let (most, length) = (u32::MAX, BLOCK as u32);
     assert_eq!(taken(&with(1, 0), most, most), taken(&with(1, 250_000), most, most));
-    // A few, or long ones, aren't packed.
+    // A few blocks, or long ones, are not packed.
     assert_eq!(taken(&with(1, 0), 1, length), taken(&with(1, 250_000), 1, length));
     assert!(taken(&with(1, 0), 1, length + 1) < taken(&with(1, 250_000), 1, length + 1), "shorter ones are");
 }

@@ -48,7 +48,7 @@ async fn buffers(fabric: Fabric) -> ProgramResult<()> {
             assert!(buffer.view(0..many).is_err() && buffer.view_mut(many - 1..many).is_err(), "{many}");
             assert!(buffer.rows(0, 1, &[(2, many)]).is_err() && buffer.rows(0, many, &[]).is_err(), "{many}");
             assert!(buffer.rows(0, 1, &[(many, 0), (many, 0)]).is_err(), "{many} times {many} rows");
-            // The distance of one row means nothing.
+            // The distance of one row has no meaning.
             let mut one = buffer.rows_mut(3, 1, &[(1, many)])?;
             one.row_mut(&[0])[0] = 7;
             drop(one);

@@ -1,5 +1,5 @@
-//! Columns of a matrix, which CPUs put as blocks: they arrive, by whatever puts there are, and what
-//! lies between them stays. A put of blocks that is over too early is found.
+//! Columns of a matrix, which CPUs put as blocks: they arrive, by whichever puts are available, and
+//! the bytes between them are unchanged. A put of blocks that completes too early is found.
 
 use super::fx100;
 use checks::jobs::{threads, virtual_time};
@@ -17,8 +17,8 @@ const ROWS: u64 = 30;
 const COLUMNS: u64 = 40;
 const EXCHANGED: [(u64, u64); 3] = [(1, 2), (7, 20), (39, 1)];
 
-/// Exchanges columns with the other rank a few times; returns whether all of them were there each
-/// time, and nothing else.
+/// Exchanges columns with the other rank a few times; returns whether all of them, and nothing
+/// else, arrived each time.
 async fn columns_arrive(fabric: Fabric, exchanged: &[(u64, u64)]) -> ProgramResult<bool> {
     let group = Group::world(&fabric).await?;
     let (me, other) = (group.me(), 1 - group.me());
@@ -49,17 +49,17 @@ fn columns_arrive_by_blocks_and_one_by_one() {
     let program = &async |fabric| columns_arrive(fabric, &EXCHANGED).await;
     assert_eq!(threads(2).run(program).expect("threads"), [true; 2]);
     assert_eq!(fx100(2).run(program).expect("blocks").outs, [true; 2]);
-    // A machine without such puts, whose atomics are in software.
+    // A machine without such puts, with atomics in software.
     assert_eq!(virtual_time(&Platform::fx10(), 2).run(program).expect("one by one").outs, [true; 2]);
 }
 
-/// A layer whose puts of blocks, if it is `hasty`, are over and visible when all blocks but the last
-/// are, which is put behind whatever is put next.
+/// A layer whose puts of blocks, if it is `hasty`, complete and are visible when all blocks except
+/// the last are; the last is put after the next put.
 #[derive(Debug)]
 struct Layer {
     below: Fabric,
     hasty: bool,
-    /// Where the last block goes, and where it is.
+    /// The destination and the source of the last block.
     late: Mutex<Option<[Place; 2]>>,
 }
 

@@ -1,4 +1,4 @@
-//! Exchanges of which nothing is kept.
+//! Exchanges that keep nothing.
 
 use crate::{disturbed, fx100, neighbours};
 use checks::jobs::threads;
@@ -57,7 +57,7 @@ fn a_transient_exchange_brings_what_a_persistent_one_does() {
     }
 }
 
-/// Sizes that differ on one edge, then blocks that leave their buffer, then all is well.
+/// Sizes that differ on one edge, then blocks outside their buffer, then valid ones.
 async fn wrong(fabric: Fabric) -> ProgramResult<()> {
     let mut hood = neighbours(&fabric).await?;
     let (me, n) = (hood.group().me(), hood.group().len());
@@ -98,8 +98,8 @@ fn an_error_is_told_at_both_ends_and_disturbs_no_later_exchange() {
     fx100(4).shuffle_ties(true).run(&wrong).unwrap();
 }
 
-/// Member 0 drops an exchange while it waits: its neighbours are told, and those who are none go
-/// on.
+/// Member 0 drops an exchange while it waits: its neighbours are notified, and all other members
+/// continue.
 async fn dropping(fabric: Fabric) -> ProgramResult<()> {
     let mut hood = neighbours(&fabric).await?;
     let (me, n) = (hood.group().me(), hood.group().len());
@@ -109,7 +109,7 @@ async fn dropping(fabric: Fabric) -> ProgramResult<()> {
     if me == 0 {
         {
             let mut call = pin!(hood.alltoallw(&send, &blocks, &receive, &blocks));
-            // Nobody else has begun.
+            // No other member has started.
             for _ in 0..3 {
                 let looked = core::future::poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await;
                 assert!(looked.is_pending());
@@ -135,7 +135,7 @@ fn who_drops_an_exchange_keeps_nobody_waiting() {
     fx100(5).run(&dropping).unwrap();
 }
 
-/// Time of an exchange; without a form a transient one.
+/// The duration of an exchange; without a form, of a transient one.
 async fn timed(fabric: Fabric, form: Option<Form>, len: usize) -> ProgramResult<u64> {
     let mut hood = neighbours(&fabric).await?;
     let (send, receive) = (Buffer::<u64>::new(&fabric, 3 * len)?, Buffer::<u64>::new(&fabric, 3 * len)?);

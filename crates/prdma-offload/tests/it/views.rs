@@ -1,11 +1,12 @@
-//! Views of buffers: the memory itself over threads, a copy in virtual time, the same to the program.
+//! Views of buffers: the memory itself over threads, a copy in virtual time, equivalent for the
+//! program.
 
 use crate::{FORMS, both, fx100};
 use checks::jobs::threads;
 use prdma_offload::{Buffer, Edge, Form, Holder, Layout, Neighbourhood, Options, PrdmaError, Topology};
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
 
-/// A ring in which everyone sends to the left and to the right.
+/// A ring in which all members send to the left and to the right.
 async fn ring(fabric: &Fabric) -> prdma_offload::Result<Neighbourhood> {
     let group = Group::world(fabric).await?;
     let (me, n) = (group.me(), group.len());
@@ -40,7 +41,7 @@ async fn steps(fabric: Fabric, form: Form) -> ProgramResult<Vec<f64>> {
     field.view_mut(0..ROWS * WIDE)?.iter_mut().enumerate().for_each(|(at, cell)| *cell = me * 100.0 + at as f64);
     for _ in 0..4 {
         request.start().await?;
-        // The inside may be computed, what is sent may be read, what is received may not be seen.
+        // The inside may be computed, sent cells may be read, received cells may not be accessed.
         let rows = field.rows(1, WIDE - 2, &[(ROWS, WIDE)])?;
         let sum: f64 = (0..ROWS).map(|row| rows.row(&[row]).iter().sum::<f64>()).sum();
         drop(rows);
@@ -82,7 +83,7 @@ fn a_field_is_computed_where_it_is() {
     }
 }
 
-/// A start that meets a view starts nothing, and may be repeated.
+/// A start that conflicts with a view starts nothing, and may be repeated.
 async fn meets(fabric: Fabric) -> ProgramResult<()> {
     let mut hood = ring(&fabric).await?;
     let field = Buffer::<u32>::in_place(&fabric, 8)?;
@@ -105,7 +106,7 @@ async fn meets(fabric: Fabric) -> ProgramResult<()> {
             request.wait().await?;
         }
     }
-    // Exchanges without a request look too.
+    // Exchanges without a request check, too.
     let view = field.view(7..8)?;
     let refused = hood.alltoallw(&field, &[one(1), one(6)], &field, &[one(0), one(7)]).await;
     assert_eq!(in_use(refused), Some(Holder::View));
@@ -122,7 +123,7 @@ fn a_start_that_meets_a_view_starts_nothing() {
     both(2, &meets);
 }
 
-/// What lends its memory isn't given to what others write unguarded.
+/// A buffer that lends its memory is refused where others would write to it unguarded.
 async fn refused(fabric: Fabric) -> ProgramResult<()> {
     let mut hood = ring(&fabric).await?;
     let field = Buffer::<u32>::in_place(&fabric, 8)?;
@@ -165,7 +166,7 @@ fn views_are_inside_and_rows_that_are_written_are_disjoint() {
     both(1, &program);
 }
 
-/// Rank 1 tries all keys that memory of rank 0 could have, while rank 0 looks at its own.
+/// Rank 1 tries all keys that memory of rank 0 could have, while rank 0 checks its own memory.
 async fn guesses(fabric: Fabric) -> ProgramResult<usize> {
     let mut hood = ring(&fabric).await?;
     let field = Buffer::<u64>::in_place(&fabric, 8)?;
@@ -190,7 +191,8 @@ async fn guesses(fabric: Fabric) -> ProgramResult<usize> {
         {
             let region = RegionKey { index, generation };
             let addr = RemoteAddr { rank: Rank::new(0), region, offset: 0 };
-            // What isn't locked are the fabric's own words, and the neighbourhood's: not touched here.
+            // Regions that are not locked are the fabric's own words, and the neighbourhood's: not
+            // accessed here.
             locked += usize::from(matches!(fabric.remote_word::<u64>(addr), Err(FabricError::Locked { .. })));
         }
         group_ends(&mut hood).await?;
@@ -205,7 +207,8 @@ fn guessed_keys_do_not_lead_to_what_is_lent() {
     assert_eq!(locked, [0, 2]);
 }
 
-/// Rank 1 ends while rank 0 waits for it; what rank 0 was to receive is never lent again.
+/// Rank 1 ends while rank 0 waits for it; the bytes that rank 0 was to receive are never lent
+/// again.
 async fn left(fabric: Fabric) -> ProgramResult<()> {
     let mut hood = ring(&fabric).await?;
     let field = Buffer::<u64>::in_place(&fabric, 8)?;
@@ -224,7 +227,7 @@ async fn left(fabric: Fabric) -> ProgramResult<()> {
     assert_eq!(in_use(field.view(0..1)), Some(Holder::Broken));
     assert_eq!(in_use(field.view_mut(7..8)), Some(Holder::Broken));
     assert_eq!(field.view_mut(1..7)?.len(), 6);
-    // By copying it may be seen.
+    // By copying, they may be read.
     field.read(0, &mut [0])?;
     drop(request);
     assert_eq!(in_use(field.view(0..1)), Some(Holder::Broken));
@@ -240,7 +243,7 @@ fn what_a_broken_request_receives_is_not_lent() {
     threads(2).run(&left).unwrap();
 }
 
-/// Dropping a request in mid-iteration leaves its bytes to the neighbours for ever.
+/// Dropping a request in mid-iteration leaves its bytes to the neighbours forever.
 async fn dropped(fabric: Fabric) -> ProgramResult<()> {
     let mut hood = ring(&fabric).await?;
     let field = Buffer::<u64>::in_place(&fabric, 8)?;
@@ -257,7 +260,7 @@ async fn dropped(fabric: Fabric) -> ProgramResult<()> {
 #[test]
 fn a_request_that_is_dropped_while_active_keeps_its_bytes() {
     threads(2).run(&dropped).unwrap();
-    // Where a view is a copy, nothing depends on it.
+    // Where a view is a copy, it is not affected.
     let program = async |fabric: Fabric| {
         let mut hood = ring(&fabric).await?;
         let field = Buffer::<u64>::in_place(&fabric, 8)?;

@@ -4,7 +4,7 @@ use crate::killed_putting;
 use checks::killed::{self, Asked, Report};
 use std::time::Duration;
 
-/// The time that the other ranks may take to end after one has died.
+/// The time that the other ranks have to end after one has died.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Runs a job of `ranks` ranks, each with `bytes` of memory, that does what `asked` says.

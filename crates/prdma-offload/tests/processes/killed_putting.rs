@@ -1,7 +1,7 @@
 //! A neighbour is killed in the middle of a long put into memory that is lent.
 //!
-//! The survivor learns of the loss, is not lent what the put may still change, as far as it can know,
-//! and is lent everything else. What it allocates next is other memory.
+//! The survivor observes the loss; bytes that, as far as it can know, the put may still change are
+//! not lent to it, and all others are. Memory that it allocates next is different memory.
 
 use crate::job::launch;
 use checks::killed::{Outcome, die_after};
@@ -21,7 +21,7 @@ const SENT: Range<usize> = 0..BLOCK;
 const RECEIVED: Range<usize> = BLOCK..2 * BLOCK;
 const OTHERS: Range<usize> = 2 * BLOCK..LONG;
 const SEGMENT: usize = 320 << 20;
-/// Ten times the time in which a loss should be noticed.
+/// Ten times the time within which a loss should be noticed.
 const HANG: Duration = Duration::from_secs(20);
 
 async fn in_time<T>(fabric: &Fabric, wait: impl Future<Output = T>) -> ProgramResult<T> {
@@ -35,10 +35,10 @@ fn holder<T>(got: Result<T, PrdmaError>) -> Option<Holder> {
     }
 }
 
-/// Waits for the end in the way that the survivor is asked to; returns the error, if there is one.
+/// Waits for the end in the way requested of the survivor; returns the error, if there is one.
 async fn ended(fabric: &Fabric, request: &mut Request, how: &str) -> ProgramResult<Option<PrdmaError>> {
     let wait = async {
-        // Testing alone notices no loss.
+        // Tests alone do not notice a loss.
         for _ in 0..if how == "tests" { 20 } else { 0 } {
             if request.test().await? {
                 return Ok(());
@@ -50,9 +50,9 @@ async fn ended(fabric: &Fabric, request: &mut Request, how: &str) -> ProgramResu
     Ok(in_time(fabric, wait).await?.err())
 }
 
-/// Plays one rank: `waits 50`, say, kills the victim after half of the time that the put takes, and the
-/// survivor waits; with `tests`, it tests before. Returns whether the victim was killed too early, too
-/// late, or in the middle: then the block is torn.
+/// Runs one rank: `waits 50`, for example, kills the victim after half of the duration of the put,
+/// and the survivor waits; with `tests`, it tests before. Returns whether the victim was killed too
+/// early, too late, or in the middle: then the block is torn.
 pub(crate) async fn play(fabric: Fabric, words: &[String]) -> ProgramResult<String> {
     let (how, percent) = (words[0].as_str(), words[1].parse::<u32>()?);
     let group = Group::world(&fabric).await?;
@@ -65,7 +65,7 @@ pub(crate) async fn play(fabric: Fabric, words: &[String]) -> ProgramResult<Stri
     let mut took = Duration::MAX;
     for iteration in 1..=3 {
         field.view_mut(SENT)?.fill(iteration);
-        // The victim finds that the survivor is ready: its put leaves within its start.
+        // The survivor is already ready when the victim starts, so the put leaves within the start.
         if fabric.rank() == VICTIM {
             hood.group_mut().barrier().await?;
         }
@@ -84,7 +84,7 @@ pub(crate) async fn play(fabric: Fabric, words: &[String]) -> ProgramResult<Stri
         die_after(took * percent / 100);
         request.start().await?;
         request.wait().await?;
-        // The killer comes late.
+        // The kill is late.
         thread::sleep(HANG);
         return Err("it was to be killed".into());
     }
@@ -100,7 +100,7 @@ pub(crate) async fn play(fabric: Fabric, words: &[String]) -> ProgramResult<Stri
     survives(&field)?;
     let was = field.view(OTHERS)?.as_ptr_range();
     drop(field);
-    // The bytes that the victim was writing are nobody's from now on.
+    // The bytes that the victim was writing are never allocated again.
     for _ in 0..2 {
         let next = Buffer::<u64>::in_place(&fabric, BLOCK)?;
         let view = next.view(0..BLOCK)?;
@@ -111,7 +111,7 @@ pub(crate) async fn play(fabric: Fabric, words: &[String]) -> ProgramResult<Stri
     Ok(if torn { "torn" } else { "too early" }.into())
 }
 
-/// Checks what the survivor is lent; returns whether the victim's block has come in part.
+/// Checks the bytes lent to the survivor; returns whether the victim's block has arrived in part.
 fn survives(field: &Buffer<u64>) -> ProgramResult<bool> {
     for range in [RECEIVED, RECEIVED.start..RECEIVED.start + 1, 0..LONG] {
         assert_eq!(holder(field.view(range.clone())), Some(Holder::Broken), "{range:?}");
@@ -119,7 +119,7 @@ fn survives(field: &Buffer<u64>) -> ProgramResult<bool> {
     }
     field.view_mut(SENT)?[BLOCK - 1] += 1;
     assert!(field.view_mut(OTHERS)?.iter().all(|element| *element == 0));
-    // By copying, everything can be seen.
+    // By copying, all bytes can be read.
     let all = field.to_vec()?;
     let received = &all[RECEIVED];
     assert!(received.iter().all(|element| [3, 4].contains(element)));
@@ -135,7 +135,7 @@ fn a_neighbour_that_is_killed_in_mid_put_leaves_its_bytes_broken() {
             [Outcome::Ended(outcome), Outcome::Silent] => outcome.clone(),
             other => panic!("{asked}: {other:?}"),
         };
-        // On a busy machine the moment is easily missed.
+        // On a busy machine, the moment is easily missed.
         percent = if outcome == "too late" { percent / 2 } else { percent + 15 };
         seen.push((how, outcome));
         if ["waits", "tests"].iter().all(|how| seen.contains(&(*how, "torn".into()))) {

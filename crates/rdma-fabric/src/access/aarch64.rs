@@ -1,9 +1,9 @@
 //! aarch64: `ldar` and `stlr` for words, exclusive pairs for read-modify-writes (no optional
 //! instructions), pairs of 16-byte registers for copies (Arm ARM, section B2.3).
 //!
-//! A copy has no order of its own; each copy into shared memory ends up before later `stlr` and
-//! `stlxr` of the same CPU because those release. [`copy_out`] ends with `dmb ishld`, so that what
-//! is read after it is read after it.
+//! A copy has no order of its own; each copy into shared memory completes before later `stlr` and
+//! `stlxr` of the same CPU because those are releases. [`copy_out`] ends with `dmb ishld`, so that
+//! later reads are ordered after it.
 //!
 //! # Safety
 //! Each instruction touches only bytes that the caller vouches for, and no block is `nomem`,
@@ -52,7 +52,8 @@ macro_rules! word_access {
             let old: $t;
             macro_rules! exclusive {
                 ($op:literal, $operand:expr) => {
-                    // SAFETY: touches the word only; the pair is retried until nobody came between.
+                    // SAFETY: touches the word only; the pair is retried until no other access came
+                    // between.
                     unsafe {
                         asm!(
                             "2:",
@@ -110,7 +111,7 @@ macro_rules! word_access {
 word_access!(load4, store4, rmw4, u32, "w");
 word_access!(load8, store8, rmw8, u64, "x");
 
-/// Asks for the cache line of `p`, to write it soon: a hint, at any address.
+/// Prefetches the cache line of `p` for writing: a hint, valid for any address.
 #[inline(always)]
 pub fn expect_store(p: *const u8) {
     // SAFETY: accesses nothing and never faults.
@@ -199,7 +200,7 @@ unsafe fn long(dst: *mut u8, src: *const u8, len: usize) {
 /// Copies private bytes to shared ones.
 ///
 /// # Safety
-/// Both sides are valid for `len` bytes; the private side is touched by nobody else.
+/// Both sides are valid for `len` bytes; no other code touches the private side.
 #[inline(always)]
 pub unsafe fn copy_in(dst: *mut u8, src: *const u8, len: usize) {
     // SAFETY: the caller's promise; word forms only where the address is aligned to the word.

@@ -1,11 +1,11 @@
-//! How memory that others may touch at any time is read and written.
+//! Reads and writes of memory that others may access at any time.
 //!
-//! Every byte of a segment's heap goes through this module and nothing else, whoever owns it.
-//! Racing plain accesses are undefined in Rust, relaxed word loops miss the speed of a copy, and
-//! atomics of different widths on the same bytes are undefined too. So on x86-64 and aarch64 the
-//! accesses are inline assembly, which the compiler must take as it is; elsewhere and under Miri
-//! they are `AtomicU64` cells, with compare-and-swap for parts of a cell (4-byte atomics included,
-//! so that all widths stay coherent).
+//! Every access to a byte of a segment's heap goes through this module, on every rank. Racing plain
+//! accesses are undefined behaviour in Rust, relaxed word loops are slower than a copy, and atomics
+//! of different widths on the same bytes are undefined too. So on x86-64 and aarch64 the accesses
+//! are inline assembly, which the compiler must keep as written; elsewhere and under Miri they are
+//! `AtomicU64` cells, with compare-and-swap for parts of a cell (4-byte atomics included, so that
+//! all widths stay coherent).
 //!
 //! # Ordering
 //! | access | guarantee |
@@ -16,17 +16,17 @@
 //! | [`barrier`] | a full barrier, after which all earlier stores of this CPU are visible |
 //! | copies | a copy of exactly 4 or 8 aligned bytes is one load (acquire) or store (release); a longer one has no order inside, and is ordered before later stores, read-modify-writes and fences of this CPU |
 //!
-//! [`STORES_IN_ORDER`] says whether all stores of one CPU, those of copies included, are seen in
-//! order: then whoever sees a byte of a later copy sees all of an earlier one.
+//! [`STORES_IN_ORDER`] says whether all stores of one CPU, including those of copies, are seen in
+//! order: then any observer that sees a byte of a later copy sees all of an earlier one.
 //!
-//! Overlapping source and destination leave unspecified bytes in the destination, and nothing
-//! worse; a copy of at most 64 bytes leaves what the source had before.
+//! Overlapping source and destination leave unspecified bytes in the destination, and have no other
+//! effect; a copy of at most 64 bytes leaves the previous bytes of the source.
 //!
 //! # Safety
-//! Callers give addresses that are valid for the bytes, in memory that everybody accesses through
+//! Callers give addresses that are valid for the bytes, in memory that is accessed only through
 //! this module. In return no access here is a data race in Rust's sense: shared bytes are touched
-//! by assembly, which the compiler takes as it is, or by atomics of one width. The two forms never
-//! meet on one byte: which is used is fixed when the crate is compiled.
+//! by assembly, which the compiler keeps as written, or by atomics of one width. The two forms
+//! never occur on the same byte: the form is fixed when the crate is compiled.
 
 #![allow(unsafe_code)]
 
@@ -50,11 +50,12 @@ use x86_64 as chosen;
 /// The size and alignment in bytes that memory must have to be accessed in place.
 pub const CELL: usize = if cfg!(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))) { 8 } else { 1 };
 
-/// Whether whoever sees any byte of a store or copy of one CPU sees all of its earlier ones.
+/// Whether an observer that sees any byte of a store or copy of one CPU sees all of that CPU's
+/// earlier ones.
 ///
 /// On x86-64 stores are seen in their order, and none here is non-temporal. The bytes of one string
 /// move may be seen in any order, but not before an earlier store or after a later one. On aarch64
-/// only a store of a word is ordered behind what came before; copies are not ordered among
+/// only a store of a word is ordered after earlier accesses; copies are not ordered among
 /// themselves. Portable cells are released one by one.
 pub const STORES_IN_ORDER: bool = chosen::STORES_IN_ORDER;
 
@@ -97,8 +98,8 @@ pub unsafe fn rmw(p: *mut u8, width: usize, amo: Amo<u64>) -> u64 {
     unsafe { if width == 4 { chosen::rmw4(p, amo.map(|value| value as u32)).into() } else { chosen::rmw8(p, amo) } }
 }
 
-/// Copies shared bytes to shared ones as [`copy_between`] does, where it is one of several copies
-/// of as many bytes, `all` together: those decide how it is done best.
+/// Copies shared bytes to shared ones as [`copy_between`] does, as one of several copies of equal
+/// length, `all` bytes together. The total selects the fastest method.
 ///
 /// # Safety
 /// As [`copy_between`].
@@ -116,8 +117,8 @@ pub unsafe fn copy_one_of(dst: *mut u8, src: *const u8, len: usize, all: usize) 
     }
 }
 
-/// A full barrier: what this CPU stored by this module is visible to all before it loads or stores
-/// anything else.
+/// A full barrier: all earlier stores of this CPU through this module are visible to all before any
+/// later load or store of this CPU.
 ///
 /// On x86-64 a locked instruction is one, for loads and stores of write-back memory (Intel SDM
 /// volume 3, section 9.2; AMD APM volume 2, section 7.4.2), at a fraction of the price of the
@@ -127,8 +128,8 @@ pub unsafe fn copy_one_of(dst: *mut u8, src: *const u8, len: usize, all: usize) 
 pub fn barrier() {
     if cfg!(all(target_arch = "x86_64", not(miri))) {
         let word = AtomicU32::new(0);
-        // The word is nobody else's, and hidden from the compiler, which moves no access past
-        // either fence.
+        // No other code accesses the word, and it is hidden from the compiler, which moves no
+        // access past either fence.
         compiler_fence(SeqCst);
         black_box(&word).swap(1, SeqCst);
         compiler_fence(SeqCst);

@@ -1,6 +1,6 @@
-//! Everywhere else, and under Miri: cells of 8 bytes, each an `AtomicU64`. Parts of a cell are
-//! written by compare-and-swap, so accesses of all widths to the same bytes are coherent and none
-//! is a mixed-size race.
+//! All other targets, and Miri: cells of 8 bytes, each an `AtomicU64`. Parts of a cell are written
+//! by compare-and-swap, so accesses of all widths to the same bytes are coherent and none is a
+//! mixed-size race.
 //!
 //! # Safety
 //! Pointers into shared memory lie in an allocation that starts and ends on a cell boundary, so
@@ -28,7 +28,8 @@ pub fn expect_store(_: *const u8) {}
 #[inline]
 unsafe fn cell<'a>(p: *const u8) -> (&'a AtomicU64, usize) {
     let at = p.addr() % CELL;
-    // SAFETY: the cell is aligned, inside the allocation (module docs) and atomic for everybody.
+    // SAFETY: the cell is aligned, inside the allocation (module docs) and always accessed
+    // atomically.
     (unsafe { AtomicU64::from_ptr(p.wrapping_sub(at).cast::<u64>().cast_mut()) }, at)
 }
 
@@ -144,7 +145,7 @@ fn runs(start: usize, len: usize, mut f: impl FnMut(usize, usize)) {
 /// Copies private bytes to shared ones.
 ///
 /// # Safety
-/// Both sides are valid for `len` bytes; the private side is touched by nobody else.
+/// Both sides are valid for `len` bytes; no other code touches the private side.
 pub unsafe fn copy_in(dst: *mut u8, src: *const u8, len: usize) {
     runs(dst.addr(), len, |done, run| {
         // SAFETY: `done + run <= len`; the run lies in one cell.

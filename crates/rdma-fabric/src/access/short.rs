@@ -1,9 +1,9 @@
 //! Copies of at most 64 bytes by a few plain moves, shared by the assembly forms.
 //!
 //! # Safety
-//! Every move of a copy of `len` bytes covers `offset..offset + width` with
-//! `offset + width <= len`. What is shared is moved by the side's own instructions, never by
-//! accesses the compiler may invent, repeat or drop.
+//! Every move of a copy of `len` bytes covers `offset..offset + width` with `offset + width <=
+//! len`. Shared bytes are moved by the side's own instructions, never by accesses the compiler may
+//! invent, repeat or drop.
 
 /// One side of a copy: moves of 1 to 16 bytes, at any alignment.
 pub(super) trait Side {
@@ -96,7 +96,7 @@ where
     }
 }
 
-/// Memory that nobody else touches: moves the compiler may see through.
+/// Memory that no other code touches: moves that the compiler may optimize.
 pub(super) struct Private<Wide>(core::marker::PhantomData<Wide>);
 
 macro_rules! private_moves {

@@ -56,8 +56,8 @@ macro_rules! access_tests {
                         let base = shared.base();
                         let source: Vec<u8> = (0..len).map(|i| (i * 7 + 1) as u8).collect();
                         let mut got = vec![0u8; len];
-                        // SAFETY: all ranges lie in vectors of `len + 64` and `len` bytes that
-                        // nobody else uses.
+                        // SAFETY: all ranges lie in vectors of `len + 64` and `len` bytes that no
+                        // other code uses.
                         unsafe {
                             $form::copy_out(got.as_mut_ptr(), base.add(align), len);
                             assert_eq!(got, bytes[align..align + len], "out, align {align}, len {len}");
@@ -234,14 +234,14 @@ macro_rules! access_tests {
 }
 access_tests!(in_cells: portable);
 
-/// How a copy is done depends on the copies that it is one of; what it does, does not.
+/// The number of copies selects the method of a copy, but does not change its result.
 #[test]
 fn one_of_several_copies_is_a_copy() {
     for len in [0, 1, 8, 63, 64, 65, 127, 128, 300, 2047, 2048, 2100, 9000] {
         for copies in [1, 2, 8, 300] {
             let (from, to) = (Memory::new(len + 64), Memory::new(len + 128));
             let (source, mut want) = (from.bytes(), to.bytes());
-            // SAFETY: both ranges lie in vectors that nobody else uses.
+            // SAFETY: both ranges lie in vectors that no other code uses.
             unsafe { super::copy_one_of(to.base().add(9), from.base().add(5), len, copies * len) };
             want[9..9 + len].copy_from_slice(&source[5..5 + len]);
             assert_eq!(to.bytes(), want, "{copies} of {len}");

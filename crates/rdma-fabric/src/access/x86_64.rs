@@ -92,11 +92,11 @@ macro_rules! word_access {
 word_access!(load4, store4, rmw4, u32, "dword", ":e", "eax");
 word_access!(load8, store8, rmw8, u64, "qword", "", "rax");
 
-/// Asks for the cache line of `p`, to write it soon: a hint, at any address.
+/// Prefetches the cache line of `p` for writing: a hint, valid for any address.
 #[inline(always)]
 pub fn expect_store(p: *const u8) {
-    // SAFETY: accesses nothing and never faults; processors without the instruction take it for
-    // none.
+    // SAFETY: accesses nothing and never faults; processors without the instruction treat it as a
+    // nop.
     unsafe { asm!("prefetchw byte ptr [{p}]", p = in(reg) p, options(nostack, preserves_flags)) };
 }
 
@@ -146,7 +146,7 @@ const STRING_MOVE: usize = 2048;
 /// The same for the loop of 32-byte registers; for copies of at least [`STRING_MOVE`] each, their
 /// length together.
 const STRING_MOVE_AVX: usize = 16 << 10;
-/// What one turn of the loop of 32-byte registers moves.
+/// The bytes moved by one iteration of the loop of 32-byte registers.
 const AVX_TURN: usize = 128;
 
 /// Copies more than [`SHORT`] bytes, of `all` that are copied together.
@@ -230,10 +230,10 @@ unsafe fn by_16(dst: *mut u8, src: *const u8, len: usize) {
 /// # Safety
 /// Both sides are valid for `len` bytes, at least [`AVX_TURN`]; the CPU has AVX.
 unsafe fn by_32(dst: *mut u8, src: *const u8, len: usize) {
-    // SAFETY: the last turn's place is fixed first. The first 32 bytes are moved, then the loop
-    // goes on where the destination is aligned, at most 32 bytes further, and moves whole turns
-    // that start below the last, then it is moved itself; so every byte is inside. `vzeroupper`
-    // touches all vector registers, which are therefore declared.
+    // SAFETY: the position of the last iteration is fixed first. The first 32 bytes are moved, then
+    // the loop continues where the destination is aligned, at most 32 bytes further, and executes
+    // whole iterations that start below the last one, then the last one is executed; so every byte
+    // is inside. `vzeroupper` touches all vector registers, which are therefore declared.
     unsafe {
         asm!(
             "vmovups ymm0, ymmword ptr [{s}]",
@@ -283,7 +283,7 @@ macro_rules! copy {
         $(#[$doc])*
         ///
         /// # Safety
-        /// Both sides are valid for `len` bytes; a private side is touched by nobody else.
+        /// Both sides are valid for `len` bytes; no other code touches a private side.
         #[inline(always)]
         pub unsafe fn $name(dst: *mut u8, src: *const u8, len: usize) {
             // SAFETY: the caller's promise.

@@ -22,7 +22,7 @@ pub struct OutOfBounds {
     pub region_len: u64,
 }
 
-/// An address that is not a multiple of what the element type needs. See
+/// An address that is not a multiple of the alignment of the element type. See
 /// [`FabricError::Misaligned`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("byte {} of {:?} of {} is not aligned to {align} bytes", .addr.offset, .addr.region, .addr.rank)]
@@ -48,17 +48,17 @@ pub struct CellWidth {
     pub cell: usize,
 }
 
-/// An atomic where there are none. See [`FabricError::NoAtomics`].
+/// An atomic on a word that has no atomics. See [`FabricError::NoAtomics`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no atomics at byte {} of {:?} of {}: {because}", .addr.offset, .addr.region, .addr.rank)]
 pub struct NoAtomics {
     /// The address of the word.
     pub addr: RemoteAddr,
-    /// What is missing.
+    /// The reason.
     pub because: NoAtomicsCause,
 }
 
-/// Why there are no atomics on a word.
+/// The reason why a word has no atomics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoAtomicsCause {
@@ -99,14 +99,14 @@ pub struct LengthMismatch {
     pub want: usize,
 }
 
-/// What is wrong with the blocks of a put. See [`FabricError::Blocks`].
+/// The defect of the blocks of a put. See [`FabricError::Blocks`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlocksError {
-    /// There is none.
+    /// There are no blocks.
     #[error("a put of no blocks: there is to be one at least")]
     None,
-    /// Each begins before the one before it ends.
+    /// Each begins before the previous one ends.
     #[error("blocks of {len} bytes overlap, {stride} bytes apart")]
     Overlap {
         /// Bytes of a block.
@@ -114,7 +114,7 @@ pub enum BlocksError {
         /// Bytes from the start of one to the start of the next.
         stride: u64,
     },
-    /// They don't begin where elements do.
+    /// They do not begin at element boundaries.
     #[error("blocks that are {stride} bytes apart are not made of elements of {element} bytes")]
     Elements {
         /// Bytes from the start of one to the start of the next.
@@ -124,7 +124,7 @@ pub enum BlocksError {
     },
 }
 
-/// Why one multicast can't reach some ranks. See [`FabricError::Multicast`].
+/// The reason why one multicast can't reach some ranks. See [`FabricError::Multicast`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MulticastError {
@@ -213,7 +213,7 @@ pub struct Mismatch {
 pub struct Setting {
     /// The environment variable or option.
     pub name: &'static str,
-    /// What is wrong with it.
+    /// A description of the problem.
     pub problem: String,
 }
 

@@ -13,15 +13,15 @@ pub use details::{
     OutOfBounds, OutOfMachineMemory, OutOfMemory, Setting,
 };
 
-/// A static text behind one pointer, written `&"control queues"`. It takes half the room of a
+/// A static text behind one pointer, written `&"control queues"`. It takes half the size of a
 /// `&'static str`, so that an error that holds one stays small.
 pub type Literal = &'static &'static str;
 
-/// What a fabric refuses or fails to do. Each variant carries the numbers that a person needs to
-/// find the cause.
+/// The error of a fabric call that was refused or failed. Each variant carries the numbers needed
+/// to find the cause.
 ///
-/// Two words: a larger error would cost every call that succeeds. Details that don't fit are behind
-/// a box; they become a `FabricError` by `From`.
+/// It is two words in size: a larger error would cost every call that succeeds. Details that don't
+/// fit are behind a box; they become a `FabricError` by `From`.
 ///
 /// ```
 /// use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, error::OutOfBounds};
@@ -65,7 +65,7 @@ pub enum FabricError {
         /// The member that has left.
         rank: Rank,
     },
-    /// The job can make no progress: nobody will ever end this wait.
+    /// The job can make no progress: no event can end this wait.
     #[error("deadlock: nothing can happen any more and {waiting} ranks wait")]
     Deadlock {
         /// The number of ranks that wait.
@@ -124,7 +124,7 @@ pub enum FabricError {
     /// The range is not inside the region.
     #[error(transparent)]
     OutOfBounds(Box<OutOfBounds>),
-    /// The address is not a multiple of what the element type needs.
+    /// The address is not a multiple of the alignment of the element type.
     #[error(transparent)]
     Misaligned(Box<Misaligned>),
     /// This build accesses shared memory in cells of another width (portable access, Miri).
@@ -140,7 +140,7 @@ pub enum FabricError {
     /// Source and destination have different lengths.
     #[error(transparent)]
     LengthMismatch(Box<LengthMismatch>),
-    /// No put has such blocks.
+    /// The blocks of a put are invalid.
     #[error(transparent)]
     Blocks(Box<BlocksError>),
     /// One multicast can't reach these ranks, or these places.
@@ -180,7 +180,7 @@ pub enum FabricError {
     /// Ranks entered one collective operation with different arguments.
     #[error(transparent)]
     Mismatch(Box<Mismatch>),
-    /// This provider can't do it; [`crate::Caps`] says so beforehand.
+    /// This provider does not support it; [`crate::Caps`] reports this beforehand.
     #[error("this provider does not support {feature}")]
     Unsupported {
         /// The feature asked for.
@@ -259,12 +259,12 @@ impl FabricError {
         Setting { name, problem: problem.into() }.into()
     }
 
-    /// Returns the rank that this error reports as gone, along with what it had registered: it was
-    /// lost ([`FabricError::PeerLost`]), has finished ([`FabricError::MemberLeft`]), or has dropped
-    /// the region that was asked for ([`FabricError::StaleRegion`], [`FabricError::NoSuchRegion`]),
-    /// as a rank does when its program ends. Only the first says that none of its operations takes
-    /// effect any more, and a rank that never registered a region can't be told from one that has
-    /// dropped it.
+    /// Returns the rank that this error reports as gone, together with its registered memory: it
+    /// was lost ([`FabricError::PeerLost`]), has finished ([`FabricError::MemberLeft`]), or has
+    /// dropped the requested region ([`FabricError::StaleRegion`], [`FabricError::NoSuchRegion`]),
+    /// as a rank does when its program ends. Only the first implies that none of its operations
+    /// takes effect any more. A rank that never registered a region cannot be distinguished from
+    /// one that has dropped it.
     ///
     /// ```
     /// use rdma_fabric::{FabricError, Rank};

@@ -5,22 +5,23 @@ use crate::Result;
 use core::convert::Infallible;
 
 impl Fabric {
-    /// Ends the whole job: all ranks, whatever they are doing. The job fails with `text`, the
-    /// number of this rank and the exit code `code`; a code of 0 counts as 1, since a job that was
-    /// aborted has not ended well.
+    /// Ends the whole job: all ranks, in any state. The job fails with `text`, the number of this
+    /// rank and the exit code `code`; a code of 0 counts as 1, since a job that was aborted has not
+    /// succeeded.
     ///
     /// It never returns `Ok`. A program leaves by `fabric.abort(text, code)?`, so its destructors
     /// run as after any other error. (A method that did not return at all would have to end the
-    /// process, the threads of other ranks included, or to leave the caller's stack by a panic that
-    /// destructors and `catch_unwind` may meet; a future that stays pending would block executors
-    /// that know nothing of the job.)
+    /// process, including the threads of other ranks, or leave the caller's stack by a panic that
+    /// destructors and `catch_unwind` may observe; a future that stays pending would block
+    /// executors that are not part of the job.)
     ///
-    /// What happens to the ranks depends on what they are; of several that abort, one decides:
+    /// The effect on the ranks depends on how they run; if several ranks abort, one of them takes
+    /// effect:
     /// * Processes are killed by their launcher, within a second, whether or not they call the
-    ///   fabric. Until then they are like threads.
+    ///   fabric. Until then they behave like threads.
     /// * Threads can't be ended from outside. Every wait of every rank, and every operation, fails
     ///   with [`FabricError::Aborted`](crate::FabricError::Aborted), which names this rank; waits
-    ///   for time end early. The job is over when all programs have returned.
+    ///   for time end early. The job ends when all programs have returned.
     /// * In virtual time no rank is polled again once the one that called this returns or waits.
     ///
     /// ```

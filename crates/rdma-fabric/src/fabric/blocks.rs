@@ -8,15 +8,17 @@ use crate::{
 };
 
 impl Fabric {
-    /// Puts equal blocks at equal distances, of `elements` elements each, and waits until the source
-    /// is reusable. Both spans extend from the first element of the first block to the last of the
-    /// last one, and lie alike: block `i` begins `i * blocks.stride` *bytes* into either.
+    /// Puts equal blocks at equal distances, of `elements` elements each, and waits until the
+    /// source is reusable. Both spans extend from the first element of the first block to the last
+    /// element of the last one, with the same layout: block `i` begins `i * blocks.stride` *bytes*
+    /// into either.
     ///
-    /// It is one put to whoever flushes, waits or fails, and leaves what is between the blocks as it
-    /// is. Some networks post it as one command, which costs less than a put of each block; over the
-    /// others it is just those puts, several at a time. Blocks do not overlap each other, so the
-    /// stride is no less than a block; if a block of the source overlaps one of the destination, what
-    /// arrives is unspecified. If the future is dropped, blocks that were posted still arrive.
+    /// For flushes, waits and errors it is a single put, and it does not change the bytes between
+    /// the blocks. Some networks post it as one command, which costs less than a put of each block;
+    /// over the others it consists of those puts, several at a time. Blocks do not overlap each
+    /// other, so the stride is no less than a block; if a block of the source overlaps one of the
+    /// destination, the bytes that arrive are unspecified. If the future is dropped, blocks that
+    /// were posted still arrive.
     ///
     /// ```
     /// # use rdma_fabric::{Blocks, Fabric, LocalSpan, RemoteSpan, Result};
@@ -50,17 +52,17 @@ impl Fabric {
     }
 }
 
-/// A put of blocks that lie in their spans as they should.
+/// A put of blocks whose layout in their spans is valid.
 pub(crate) struct BlockPut<'a, T: Pod> {
     to: &'a RemoteSpan<T>,
     from: &'a LocalSpan<T>,
     /// Elements of a block.
     elements: usize,
-    /// At least one; empty ones are one.
+    /// At least one; empty blocks are merged into one.
     blocks: Blocks,
 }
 
-/// How far a put of blocks has been posted, and what of it is in flight.
+/// The number of posted blocks of a put, and the ones in flight.
 #[derive(Debug, Default)]
 pub(crate) struct BlockProgress {
     /// Blocks that have been posted.
@@ -96,7 +98,7 @@ impl<'a, T: Pod> BlockPut<'a, T> {
         Ok(BlockPut { to, from, elements, blocks: if elements == 0 { Blocks::ONE } else { blocks } })
     }
 
-    /// Posts what has not been posted; returns whether that is all.
+    /// Posts the remaining blocks as far as there is room; returns whether all have been posted.
     ///
     /// # Errors
     /// As [`Fabric::try_put`].
@@ -136,7 +138,7 @@ impl<'a, T: Pod> BlockPut<'a, T> {
         done
     }
 
-    /// Returns all blocks as one operation, if the provider has such.
+    /// Returns all blocks as one operation, if the provider supports such operations.
     #[inline]
     fn whole<'b>(&'b self, fabric: &'b Fabric) -> Option<Whole<'b>> {
         let several = self.blocks.count > 1;
@@ -177,7 +179,7 @@ impl BlockProgress {
         self.in_flight.is_empty()
     }
 
-    /// Waits until what is in flight is complete.
+    /// Waits until the operations in flight are complete.
     pub(crate) async fn complete(&mut self) -> Result<()> {
         while let Some(handle) = self.in_flight.last_mut() {
             let complete = handle.await;
@@ -187,7 +189,7 @@ impl BlockProgress {
         Ok(())
     }
 
-    /// Begins anew, with the first block.
+    /// Restarts with the first block.
     pub(crate) fn restart(&mut self) {
         self.posted = 0;
     }

@@ -1,4 +1,4 @@
-//! How a copy is done: directly where both places are mapped, otherwise as what it is for its poster.
+//! Copies: directly where both places are mapped, otherwise as a get, a put or a third-party copy.
 
 use super::{DirectOp, Fabric, direct::same_length};
 use crate::{

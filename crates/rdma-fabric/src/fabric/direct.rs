@@ -1,4 +1,4 @@
-//! How each operation is done: directly where its place is mapped, otherwise by the provider.
+//! Execution of operations: directly where the place is mapped, otherwise by the provider.
 //!
 //! The kind of each atomic is known at compile time: if a future kept it as an [`Amo`], it would
 //! have to be inspected again at run time.
@@ -13,18 +13,18 @@ use crate::{
 use bytemuck::Pod;
 use core::future::Future;
 
-/// An operation: how it is done directly, and how it is posted.
+/// An operation: its direct execution, and its posting.
 pub(crate) trait DirectOp: Sized {
-    /// What the operation yields.
+    /// The result of the operation.
     type Out: 'static;
-    /// How a [`Handle`](crate::Handle) completes the value that [`DirectOp::finish`] yielded when
-    /// the operation was posted.
+    /// The way in which a [`Handle`](crate::Handle) completes the value that [`DirectOp::finish`]
+    /// yielded when the operation was posted.
     const RETURNS: &'static ReturnedValue<Self::Out> = ReturnedValue::UNCHANGED;
-    /// Does the operation directly, or gives it back.
+    /// Executes the operation directly, or gives it back.
     fn now(self, fabric: &Fabric) -> Result<Self::Out, Self>;
     /// Posts the operation.
     fn post(&mut self, fabric: &Fabric) -> Posted;
-    /// Returns where the bytes of a get go.
+    /// Returns the destination of a get.
     fn sink(&mut self) -> Sink<'_> {
         Sink::none()
     }

@@ -1,4 +1,4 @@
-//! Helpers: what a rank runs beside its program, on a core of its own.
+//! Helpers: tasks that a rank runs beside its program, each on a core of its own.
 
 use super::{Fabric, ProgramResult};
 use crate::Result;
@@ -6,37 +6,37 @@ use core::future::Future;
 
 impl Fabric {
     /// Runs `task` beside the program, on a core of its own: a thread on wall clock, one more CPU
-    /// of the rank in virtual time. `name` is what errors, threads and timelines call it. For
-    /// libraries whose communication goes on while the program computes.
+    /// of the rank in virtual time. `name` identifies it in errors, threads and timelines. For
+    /// libraries whose communication continues while the program computes.
     ///
-    /// The helper is the same rank. Its fabric reaches what the program's fabric reaches, and has
-    /// nothing [armed](crate::triggered). What the helper posts, waits for, [computes](Fabric::compute)
-    /// and [charges](Fabric::charge) takes its own time and not the program's, whichever handle of
-    /// the rank it uses. Program and helper meet in the rank's own memory: a store, put or atomic by
-    /// one ends a [wait](Fabric::wait_until) of the other. Such a wait names the own rank
-    /// ([`Deps::One`](crate::Deps::One)), because under [`Deps::All`](crate::Deps::All) no rank
-    /// depends on itself. A helper may start helpers.
+    /// The helper is the same rank. Its fabric reaches the same memory as the program's fabric, and
+    /// has no [armed](crate::triggered) puts. Operations, waits, [computations](Fabric::compute)
+    /// and [charges](Fabric::charge) of the helper take its own time and not the program's, no
+    /// matter which handle of the rank it uses. Program and helper communicate through the rank's
+    /// own memory: a store, put or atomic by one ends a [wait](Fabric::wait_until) of the other.
+    /// Such a wait names the own rank ([`Deps::One`](crate::Deps::One)), because under
+    /// [`Deps::All`](crate::Deps::All) no rank depends on itself. A helper may start helpers.
     ///
-    /// A future that one of them has polled may be polled to its end by another; a flush is for the
-    /// puts of whoever polled it first.
+    /// A future that was first polled by one of them may be polled to completion by another; a
+    /// flush covers the puts of the task that polled it first.
     ///
-    /// Notices are the program's: a helper that asks for one is refused. Control queues are those
-    /// of whoever opened them or was given them.
+    /// Notices belong to the program: a helper that asks for one is refused. A control queue
+    /// belongs to the task that opened it or was given it.
     ///
     /// # End
-    /// When the program has returned, the future of each helper is dropped at its next wait that is
-    /// not over at once, and only then has the rank left. Regions and queues of the rank that the
-    /// helper is to use until then should be shared with it (`Arc`), because those that the program
-    /// drops are gone for it, too. A helper that returns `Ok` earlier is simply over. One that
-    /// returns an error or panics before the program has returned is the rank's loss: waits of the
-    /// rank that are not over end with
+    /// When the program has returned, the future of each helper is dropped at its next wait that
+    /// does not complete immediately, and only then has the rank left. Regions and queues of the
+    /// rank that the helper uses until then should be shared with it (`Arc`), because those that
+    /// the program drops are no longer usable by the helper, either. A helper that returns `Ok`
+    /// earlier has simply ended. One that returns an error or panics before the program has
+    /// returned causes the loss of the rank: pending waits of the rank end with
     /// [`FabricError::HelperFailed`](crate::FabricError::HelperFailed), and when the program has
-    /// returned, whatever it returns, the rank is lost. The job's error names the helper.
+    /// returned, with any result, the rank is lost. The job's error names the helper.
     ///
     /// # Errors
     /// [`FabricError::Unsupported`](crate::FabricError::Unsupported) if
-    /// [`Caps::helpers`](crate::Caps::helpers) is false, or the rank has nobody who ends its helpers
-    /// (a process that uses its fabric without the provider's `run_rank`);
+    /// [`Caps::helpers`](crate::Caps::helpers) is false, or if nothing ends the rank's helpers (a
+    /// process that uses its fabric without the provider's `run_rank`);
     /// [`FabricError::System`](crate::FabricError::System).
     ///
     /// ```

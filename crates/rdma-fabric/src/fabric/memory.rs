@@ -41,8 +41,9 @@ impl Fabric {
     /// key like any region, and [`Registered::take`] gives it back. A boxed slice becomes a vector
     /// by `into_vec`, which moves no bytes.
     ///
-    /// Local: peers learn the key by other means. [`crate::Caps::register_existing`] tells how it
-    /// is reached; where that is [`crate::Existing::CrossCopy`], atomics on it are refused.
+    /// Local: peers learn the key by other means. [`crate::Caps::register_existing`] gives the way
+    /// in which it is reached; where that is [`crate::Existing::CrossCopy`], atomics on it are
+    /// refused.
     ///
     /// # Errors
     /// [`RegisterError`] with the memory: [`FabricError::Unsupported`],
@@ -71,8 +72,8 @@ impl Fabric {
         self.provider().adopt(memory, uses)
     }
 
-    /// Deregisters what [`Fabric::adopt`] registered, waits until no operation accesses it, and
-    /// gives the memory back: the provider's part of [`crate::Registered::take`].
+    /// Deregisters memory registered by [`Fabric::adopt`], waits until no operation accesses it,
+    /// and gives the memory back: the provider's part of [`crate::Registered::take`].
     ///
     /// # Errors
     /// As [`crate::Registered::take`].
@@ -80,17 +81,19 @@ impl Fabric {
         self.provider().release(region)
     }
 
-    /// Creates another handle of this rank, whose allocations are *locked regions*: they have no key
-    /// for others. This handle and its clones resolve addresses in its [symmetric
-    /// allocations](Fabric::alloc_symmetric), and handles of any rank whose pact is the same in what
-    /// it [allocates](Fabric::alloc) by itself; every other handle of any rank, and every control
-    /// queue, refuses with [`FabricError::Locked`]. Otherwise it behaves like this handle, except
-    /// that it registers nothing that exists, and that where memory isn't
-    /// [mapped](crate::LockedMemory::Mapped) it allocates nothing by itself.
+    /// Creates another handle of this rank, whose allocations are *locked regions*: they have no
+    /// key for others. Addresses in its [symmetric allocations](Fabric::alloc_symmetric) are
+    /// resolved by this handle and its clones; addresses in regions that it
+    /// [allocates](Fabric::alloc) by itself are resolved by handles of any rank whose pact is the
+    /// same. Every other handle of any rank, and every control queue, refuses with
+    /// [`FabricError::Locked`]. Otherwise the handle behaves like this one, except that it does not
+    /// register existing memory, and that where memory isn't [mapped](crate::LockedMemory::Mapped)
+    /// it allocates nothing by itself.
     ///
-    /// Ranks that allocate together must have made their handles with the same [`Pact`], and have
-    /// allocated equally often through them; otherwise the allocation is a
-    /// [`FabricError::Mismatch`]. [`crate::Caps::locked_memory`] tells whether such memory exists.
+    /// Ranks that allocate together must have made their handles with the same [`Pact`], and must
+    /// have performed the same number of allocations through them; otherwise the allocation is a
+    /// [`FabricError::Mismatch`]. [`crate::Caps::locked_memory`] reports whether such memory
+    /// exists.
     ///
     /// # Errors
     /// [`FabricError::Unsupported`].
@@ -99,8 +102,8 @@ impl Fabric {
         keyless.open(self, if self.inner.vouched { pact } else { pact.without_references() })
     }
 
-    /// Returns whether `region` is memory that `rank` allocated by itself through a handle whose pact
-    /// is that of this one: whoever can write it keeps to the pact.
+    /// Returns whether `region` is memory that `rank` allocated by itself through a handle with the
+    /// pact of this handle: all code that can write it keeps to the pact.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
@@ -112,7 +115,7 @@ impl Fabric {
     }
 
     /// Deregisters memory that was allocated through this handle, which is [`Fabric::keyless`]. Its
-    /// bytes are never used again: operations may still be under way on them.
+    /// bytes are never used again: operations on them may still be in flight.
     pub fn abandon(&self, region: Region) {
         match self.provider().keyless() {
             Some(keyless) => keyless.abandon(region),
@@ -120,8 +123,8 @@ impl Fabric {
         }
     }
 
-    /// Returns where `rank`'s part of a region is in this process's memory, if the region was
-    /// allocated through this handle, the handle was made with a pact that [allows
+    /// Returns the location of `rank`'s part of a region in this process's memory, if the region
+    /// was allocated through this handle, the handle was made with a pact that [allows
     /// references](Pact::references), and the provider maps it.
     ///
     /// # Errors
@@ -184,15 +187,15 @@ impl Fabric {
 
 /// The rank's own memory, which is read and written by copying.
 impl Fabric {
-    /// Returns whether peers' CPUs may write the word while this rank looks at it: then looking again
-    /// for a moment may spare it a wait.
+    /// Returns whether peers' CPUs may write the word while this rank polls it: then polling for a
+    /// moment may avoid a wait.
     #[inline(always)]
     pub fn is_shared<W: AtomicWord>(&self, word: &LocalWord<W>) -> bool {
         word.place().load(W::BYTES).is_some()
     }
 
-    /// Loads a word of this rank's own memory. Sees what peers' visible puts and atomics left
-    /// there, and everything they made visible before (acquire).
+    /// Loads a word of this rank's own memory. Sees the values of peers' visible puts and atomics,
+    /// and everything they made visible before (acquire).
     ///
     /// # Errors
     /// [`crate::FabricError::StaleRegion`].

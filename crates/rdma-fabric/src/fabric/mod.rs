@@ -1,4 +1,4 @@
-//! The type that programs hold, whichever provider the network comes from.
+//! The type that programs hold, on any provider.
 //!
 //! `docs/contract/fabric.md` states the contract sentence by sentence; the conformance suite holds
 //! every provider to it.
@@ -36,16 +36,16 @@ use std::sync::Arc;
 /// Cloning is cheap and yields another handle of the same rank.
 ///
 /// To *post* an operation is to hand it to the network; the operation is *complete* when its handle
-/// says so (the source is reusable, the result has arrived); a put is *visible* after
-/// [`Fabric::flush`]. Three things, three methods.
+/// reports this (the source is reusable, the result has arrived); a put is *visible* after
+/// [`Fabric::flush`]. These are three separate events with three separate methods.
 ///
 /// Operations of one rank to one target are executed in the order they are posted only as far as
 /// [`Caps::put_order`] and [`Caps::puts_in_order`] say; everything else needs a flush or an awaited
 /// handle in between.
 ///
-/// It is one type, whatever [provider](crate::provider::Provider) it runs on, so that the provider
-/// can be chosen at run time and protocols are compiled once. A simulator's fabric must be used on
-/// the thread that simulates; on any other thread it panics.
+/// It is one type on every [provider](crate::provider::Provider), so that the provider can be
+/// chosen at run time and protocols are compiled once. A simulator's fabric must be used on the
+/// thread that simulates; on any other thread it panics.
 ///
 /// ```
 /// use rdma_fabric::{Deps, Fabric, Group, ProgramResult, Rank};
@@ -104,7 +104,7 @@ impl Fabric {
         self.inner.rank
     }
 
-    /// Returns how many ranks the job has.
+    /// Returns the number of ranks of the job.
     #[inline]
     pub fn ranks(&self) -> usize {
         self.facts().ranks
@@ -125,7 +125,8 @@ impl Fabric {
         }))
     }
 
-    /// Returns how many nodes the job has. Each node has at least one rank and a number below this.
+    /// Returns the number of nodes of the job. Each node has at least one rank and a number below
+    /// this.
     pub fn nodes(&self) -> usize {
         match &self.facts().nodes {
             Nodes::Blocks(ranks) => self.ranks().div_ceil(*ranks),
@@ -148,7 +149,7 @@ impl Fabric {
         }
     }
 
-    /// Returns what this provider guarantees beyond the contract.
+    /// Returns the guarantees of this provider beyond the contract.
     pub fn caps(&self) -> Caps {
         let mut caps = self.facts().caps;
         if !self.inner.vouched {
@@ -157,15 +158,15 @@ impl Fabric {
         caps
     }
 
-    /// Returns what this rank has [armed](crate::triggered) and not yet carried out: one set for
-    /// all handles of the rank. A fabric [under](Fabric::under) a wrapper has its own set.
+    /// Returns the puts that this rank has [armed](crate::triggered) and not yet carried out: one
+    /// set for all handles of the rank. A fabric [under](Fabric::under) a wrapper has its own set.
     #[inline]
     pub fn triggers(&self) -> &Triggers {
         &self.inner.triggers
     }
 }
 
-/// For providers and wrappers: what a fabric is made of.
+/// For providers and wrappers: the parts of a fabric.
 impl Fabric {
     /// Creates the fabric of `rank` over `provider`. It may have [memory without a
     /// key](Fabric::keyless), but no references to that memory can be made.
@@ -177,16 +178,16 @@ impl Fabric {
     /// without a key.
     ///
     /// # Safety
-    /// The provider keeps the contract: its atomics are atomic, and what they order is ordered for
-    /// plain accesses to mapped memory, too. It is the provider of `rank`, of which no other job
-    /// member has the number, and `facts` are those of its job: locks rest on both.
+    /// The provider keeps the contract: its atomics are atomic, and the order that they establish
+    /// holds for plain accesses to mapped memory, too. It is the provider of `rank`, whose number
+    /// no other job member has, and `facts` are those of its job: locks rely on both.
     #[allow(unsafe_code)]
     pub unsafe fn vouched(rank: Rank, facts: Arc<JobFacts>, provider: impl Provider) -> Self {
         Fabric { inner: Arc::new(FabricInner { rank, vouched: true, facts, triggers: Triggers::default(), provider }) }
     }
 
-    /// Creates another handle of this rank, over another provider. What this handle has armed is
-    /// armed there too.
+    /// Creates another handle of this rank, over another provider. The two handles share their
+    /// armed puts.
     ///
     /// For providers: the new handle's provider is assumed to break the contract, unless it is this
     /// handle's own.
@@ -212,16 +213,16 @@ impl Fabric {
         Fabric { inner: Arc::new(FabricInner { rank, vouched, facts, triggers, provider }) }
     }
 
-    /// Puts this fabric under a wrapper, which may do as it likes with operations. The new fabric
-    /// has nothing armed.
+    /// Puts this fabric under a wrapper, which may change operations arbitrarily. The new fabric
+    /// has no armed puts.
     #[must_use]
     pub fn under(&self, provider: impl Provider) -> Self {
         Fabric::new(self.inner.rank, self.inner.facts.clone(), provider)
     }
 
-    /// Returns how many bytes one fabric over a provider `P` takes, shared by all its clones.
+    /// Returns the size in bytes of one fabric over a provider `P`, shared by all its clones.
     pub const fn bytes_over<P: Provider>() -> usize {
-        // The counts of an `Arc`, and what it holds.
+        // The counts of an `Arc`, and its contents.
         2 * size_of::<usize>() + size_of::<FabricInner<P>>()
     }
 
@@ -236,7 +237,7 @@ impl Fabric {
         Arc::strong_count(&self.inner) == 1
     }
 
-    /// Returns the job as its ranks see it.
+    /// Returns the facts of the job.
     #[inline]
     pub fn facts(&self) -> &Arc<JobFacts> {
         &self.inner.facts
@@ -262,11 +263,11 @@ impl Fabric {
 pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Code that all ranks of a job run: an `async fn(Fabric) -> ProgramResult<Out>`, or an `async`
-/// closure that captures what all ranks share.
+/// closure that captures the values that all ranks share.
 ///
-/// A program gets whatever its provider can offer; [`Fabric::caps`], [`Fabric::queue_limits`] and
-/// [`Fabric::barrier_limits`] tell at run time what that is. It has no hidden state, clock or
-/// random source outside the fabric, so that a simulated run can be replayed.
+/// A program gets the facilities of its provider; [`Fabric::caps`], [`Fabric::queue_limits`] and
+/// [`Fabric::barrier_limits`] report them at run time. It has no hidden state, clock or random
+/// source outside the fabric, so that a simulated run can be replayed.
 ///
 /// A program keeps its fabric to itself. A rank that shares its fabric with threads of its own is
 /// run by the provider's entry points for such ranks (`run_with`, `launch_shared`), because a job
@@ -280,7 +281,7 @@ pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
     note = "write `async fn name(fabric: Fabric) -> ProgramResult<()> {{ … Ok(()) }}`, or `async |fabric: Fabric| {{ … Ok(()) }}`"
 )]
 pub trait Program: Sync {
-    /// What a rank produces.
+    /// The result of a rank.
     type Out: Send + 'static;
 
     /// Runs one rank.

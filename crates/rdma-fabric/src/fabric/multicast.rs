@@ -66,8 +66,7 @@ impl Fabric {
     ///
     /// # Errors
     /// [`FabricError::Unsupported`] where there are no multicasts ([`crate::Caps::multicasts`]),
-    /// [`FabricError::Multicast`], which says what these ranks lack, and
-    /// [`FabricError::NoSuchRank`].
+    /// [`FabricError::Multicast`], which names the reason, and [`FabricError::NoSuchRank`].
     pub fn multicast_for(&self, members: &[Rank]) -> Result<()> {
         let multicasts = self.multicasts()?;
         members.iter().try_for_each(|rank| self.node(*rank).map(drop))?;
@@ -105,13 +104,13 @@ impl Fabric {
         self.begin(MulticastPut { to, from }, |put| put.from)
     }
 
-    /// Puts the same elements to all members at once, this rank included if it is one; waits until
+    /// Puts the same elements to all members at once, including this rank if it is one; waits until
     /// the source is reusable, and gives it back.
     ///
-    /// For visibility, order and errors it is one put to each member: what has arrived at a member
-    /// is known after a [`Fabric::flush`] of it, or after [`Fabric::flush_all`]. A source in
-    /// registered memory is apart from this rank's own part of the destination, or just that part;
-    /// where it overlaps it otherwise, what arrives is unspecified.
+    /// For visibility, order and errors it is one put to each member: arrival at a member is known
+    /// after a [`Fabric::flush`] of it, or after [`Fabric::flush_all`]. A source in registered
+    /// memory is disjoint from this rank's own part of the destination, or is exactly that part;
+    /// for any other overlap, the elements that arrive are unspecified.
     ///
     /// ```
     /// # use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank, Region};

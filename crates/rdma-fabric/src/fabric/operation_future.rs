@@ -1,9 +1,9 @@
 //! The future of an operation that is posted when it is first polled, and awaited.
 //!
-//! Where the place is mapped, the operation is done on that poll, by [`DirectOp::now`]. Whatever
-//! does not complete at once is passed to separate functions *by value*: that lets the compiler
-//! keep the short path in registers, where an operation costs no more than the instructions that do
-//! it.
+//! Where the place is mapped, the operation is executed on that poll, by [`DirectOp::now`]. An
+//! operation that does not complete at once is passed to separate functions *by value*: that lets
+//! the compiler keep the short path in registers, where an operation costs only the instructions
+//! that perform it.
 
 use super::{DirectOp, Fabric};
 use crate::{
@@ -27,7 +27,7 @@ pub(super) struct OperationFuture<'a, O: DirectOp> {
     pending: ManuallyDrop<Pending<O>>,
 }
 
-/// What an operation that did not complete at once waits for.
+/// The state of an operation that did not complete at once.
 enum Pending<O> {
     Nothing,
     InFlight(Token, O),

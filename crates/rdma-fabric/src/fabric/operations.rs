@@ -27,7 +27,7 @@ impl Fabric {
     /// Posts `op`, waiting for room if need be.
     ///
     /// # Errors
-    /// Whatever makes the operation impossible. Its buffer is then dropped; use
+    /// Any error that makes the operation impossible. Its buffer is then dropped; use
     /// [`Fabric::try_post`] to keep it.
     #[inline(always)]
     pub async fn post<O: Operation>(&self, op: O) -> Result<Handle<O::Output>> {
@@ -65,9 +65,9 @@ impl Fabric {
         self.begin(Put { to, from, notice }, |put| put.from)
     }
 
-    /// Posts a put from a slice, which is the caller's again when this returns: the bytes are taken
-    /// as they are now, and the handle tells when the put is complete. A provider that is not done
-    /// with them at once copies them, so for long transfers that this CPU does not make
+    /// Posts a put from a slice, which may be reused when this returns: the bytes are taken as they
+    /// are now, and the handle reports the completion of the put. A provider that does not transmit
+    /// them at once copies them, so for long transfers that this CPU does not execute
     /// [`Fabric::try_put`] is cheaper.
     ///
     /// ```
@@ -215,7 +215,7 @@ impl Fabric {
         OperationFuture::new(self, PutSlice { to: to.place(), from, notice: Some(data) })
     }
 
-    /// Puts one word and waits until it has left. The word is written whole, never torn.
+    /// Puts one word and waits until the put is complete. The word is written whole, never torn.
     ///
     /// # Errors
     /// As [`Fabric::put`].
@@ -255,16 +255,17 @@ impl Fabric {
         OperationFuture::new(self, GetWord { from: from.place(), value: W::from_bits(0) })
     }
 
-    /// Copies from any rank's memory to any rank's, of the same length, and waits until the source is
-    /// reusable.
+    /// Copies from any rank's memory to any rank's, of the same length, and waits until the source
+    /// is reusable.
     ///
-    /// If the destination is own memory, it is a get: once it is over, the bytes are there. If only
-    /// the source is, it is a put, visible after a [`Fabric::flush`] of the destination's rank. If
-    /// neither is, it is a *third-party copy*, which becomes visible, and reports errors of the
-    /// destination, like a put to the destination's rank; [`crate::Caps::third_party_copy`] says
-    /// whether there is such a thing.
+    /// If the destination is own memory, it is a get: once it completes, the bytes have arrived. If
+    /// only the source is, it is a put, visible after a [`Fabric::flush`] of the destination's
+    /// rank. If neither is, it is a *third-party copy*, which becomes visible, and reports errors
+    /// of the destination, like a put to the destination's rank; [`crate::Caps::third_party_copy`]
+    /// says whether such copies are supported.
     ///
-    /// Source and destination may overlap: the destination then has what the source had before.
+    /// Source and destination may overlap: the destination then has the previous bytes of the
+    /// source.
     ///
     /// # Errors
     /// As [`Fabric::post`], of either rank or region; [`crate::FabricError::LengthMismatch`]; for a
@@ -278,9 +279,9 @@ impl Fabric {
         OperationFuture::new(self, Copy { to, from })
     }
 
-    /// Does any atomic; returns the previous value. In contrast, the kind of [`Fabric::fetch_add`],
-    /// [`Fabric::swap`], [`Fabric::compare_swap`], [`Fabric::fetch_or`] and [`Fabric::fetch_and`]
-    /// is known at compile time.
+    /// Executes any atomic; returns the previous value. In contrast, the kind of
+    /// [`Fabric::fetch_add`], [`Fabric::swap`], [`Fabric::compare_swap`], [`Fabric::fetch_or`] and
+    /// [`Fabric::fetch_and`] is known at compile time.
     ///
     /// # Errors
     /// As [`Fabric::post`].
@@ -292,8 +293,8 @@ impl Fabric {
 
 /// Operations that complete before they return, where memory is mapped.
 impl Fabric {
-    /// Does an atomic directly; returns `None`, with nothing done, where only [`Fabric::atomic`]
-    /// can.
+    /// Executes an atomic directly; returns `None`, without any effect, where only
+    /// [`Fabric::atomic`] can.
     #[inline(always)]
     pub fn atomic_now<W: AtomicWord>(&self, word: &RemoteWord<W>, amo: Amo<W>) -> Option<W> {
         let old = word.place().modify(W::BYTES, amo.to_bits())?;
@@ -301,7 +302,7 @@ impl Fabric {
         Some(W::from_bits(old))
     }
 
-    /// Puts a word directly; returns `None`, with nothing done, where only [`Fabric::put_word`]
+    /// Puts a word directly; returns `None`, without any effect, where only [`Fabric::put_word`]
     /// can.
     #[inline(always)]
     pub fn put_word_now<W: AtomicWord>(&self, to: &RemoteWord<W>, value: W) -> Option<()> {

@@ -18,9 +18,9 @@ const LAYER: &str = "descriptor";
 /// An operation whose descriptor was built by [`Fabric::prepare`], to be posted any number of
 /// times, also while earlier postings are in flight.
 ///
-/// Each posting does what the plain operation does: a put reads its source when it is posted, and
-/// nothing is ordered that isn't ordered otherwise. Only the target region, the lengths and the
-/// source or destination are settled. Dropping it does not cancel what was posted.
+/// Each posting has the same effect as the plain operation: a put reads its source when it is
+/// posted, and the ordering rules are the same. Only the target region, the lengths and the source
+/// or destination are fixed. Dropping it does not cancel posted operations.
 ///
 /// ```
 /// use rdma_fabric::{Amo, Fabric, RemoteWord, Result, op::Atomic};
@@ -50,12 +50,12 @@ impl Fabric {
     ///
     /// Where building descriptors takes a CPU's time apart from posting, that time is spent here
     /// instead of in each posting: virtual time charges the platform's `software.descriptor`, which
-    /// plain operations pay each time. Where operations are done directly, as on shared memory,
-    /// there is no descriptor, and a posting costs what a plain operation costs.
+    /// plain operations pay each time. Where operations are executed directly, as on shared memory,
+    /// there is no descriptor, and a posting costs the same as a plain operation.
     ///
     /// # Errors
-    /// [`FabricError::LengthMismatch`](crate::FabricError::LengthMismatch). Whatever else is wrong
-    /// shows when the operation is posted.
+    /// [`FabricError::LengthMismatch`](crate::FabricError::LengthMismatch). All other errors are
+    /// reported when the operation is posted.
     pub async fn prepare<O: Preparable>(&self, op: O) -> Result<Prepared<O::Descriptor>> {
         let descriptor = op.describe()?;
         self.charge(LAYER).await;
@@ -94,8 +94,8 @@ impl<D: Descriptor> Prepared<D> {
 }
 
 impl<W: AtomicWord> Prepared<AtomicDescriptor<W>> {
-    /// Changes what is done to the word from the next posting on: operation and operand are fields
-    /// of the descriptor, which the network interface reads when it is posted. This costs nothing.
+    /// Changes the atomic from the next posting on: operation and operand are fields of the
+    /// descriptor, which the network interface reads when it is posted. This costs nothing.
     #[inline(always)]
     pub fn set(&mut self, amo: Amo<W>) {
         self.descriptor.amo = amo;
@@ -109,9 +109,9 @@ mod sealed {
 
 /// An operation that [`Fabric::prepare`] takes.
 pub trait Preparable: sealed::Sealed {
-    /// What it becomes.
+    /// The descriptor that it becomes.
     type Descriptor: Descriptor;
-    /// Checks what can be checked once.
+    /// Performs the checks that need be done only once.
     ///
     /// # Errors
     /// Those of [`Fabric::prepare`].
@@ -120,13 +120,13 @@ pub trait Preparable: sealed::Sealed {
 
 /// A descriptor: everything that a posting needs, resolved.
 pub trait Descriptor: sealed::Sealed {
-    /// What is posted.
+    /// The operation that a posting starts.
     type Posted<'a>: Operation
     where
         Self: 'a;
-    /// What [`Prepared::run`] yields.
+    /// The result of [`Prepared::run`].
     type Value;
-    /// Returns what is posted.
+    /// Returns the operation to post.
     fn operation(&self) -> Self::Posted<'_>;
     /// Posts the operation and waits until it is complete.
     fn run<'a>(&'a self, fabric: &'a Fabric) -> impl Future<Output = Result<Self::Value>> + 'a;
@@ -275,7 +275,7 @@ impl<T: Pod> Descriptor for GetDescriptor<T> {
     }
 }
 
-/// A posting of a [`GetDescriptor`] that is awaited, so that nothing need be held.
+/// A posting of a [`GetDescriptor`] that is awaited, so that no handle has to hold the destination.
 struct BorrowedGet<'a, T: Pod>(&'a GetDescriptor<T>);
 
 impl<T: Pod> DirectOp for BorrowedGet<'_, T> {

@@ -1,4 +1,5 @@
-//! The futures of waits: the caller looks, and the provider says when to look again.
+//! The futures of waits: the caller checks its condition, and the provider says when to check
+//! again.
 
 use super::Fabric;
 use crate::{
@@ -12,7 +13,7 @@ use core::{
     task::{Context, Poll},
 };
 
-/// What a provider remembers of a wait, ended when it is dropped.
+/// A provider's state of a wait; the wait ends when this is dropped.
 pub(crate) struct SlotGuard<F: FnMut(&mut Slot, Ended)> {
     pub(crate) slot: Slot,
     end: F,
@@ -94,28 +95,29 @@ impl<G: Fn() -> Goal<'static>> Future for TimeFuture<'_, G> {
     }
 }
 
-/// What a wait looks for.
+/// The condition of a wait.
 ///
-/// A trait instead of a closure, which the compiler may leave out of line: what it finds, and every
+/// A trait instead of a closure, which the compiler may leave out of line: its result, and every
 /// error, would then go through memory.
 pub(super) trait Look {
     type Found;
-    /// Returns what can be found now, if anything.
+    /// Returns the awaited value, if it is available now.
     fn look(&mut self, fabric: &Fabric) -> Result<Option<Self::Found>>;
-    /// Returns whether the provider sees the looks, and so must be notified of the end of the wait.
+    /// Returns whether the provider observes the checks, and so must be notified of the end of the
+    /// wait.
     fn is_seen(&self) -> bool {
         false
     }
 }
 
-/// Waits until a look finds something.
+/// Waits until a check succeeds.
 #[must_use = "futures do nothing unless they are polled"]
 pub(super) struct LookFuture<'a, L: Look> {
     fabric: &'a Fabric,
     goal: Goal<'a>,
     look: L,
     slot: Slot,
-    /// Whether the provider saw a look, and has not been notified of the end yet.
+    /// Whether the provider observed a check, and has not been notified of the end yet.
     seen: bool,
 }
 
@@ -125,14 +127,14 @@ impl<'a, L: Look> LookFuture<'a, L> {
         LookFuture { fabric, goal, look, slot: Slot::default(), seen: false }
     }
 
-    /// Waits and looks again, after a look without success.
+    /// Waits and checks again, after a check without success.
     #[inline(never)]
     fn look_again(&mut self, cx: &mut Context<'_>) -> Poll<Result<L::Found>> {
         loop {
             match self.fabric.provider().poll_wait(&mut self.slot, self.goal, cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(())) => {}
-                // What a rank wrote before it was lost counts.
+                // Writes of a rank before its loss count.
                 Poll::Ready(Err(error)) => {
                     return Poll::Ready(self.look.look(self.fabric).and_then(|found| found.ok_or(error)));
                 }
@@ -190,7 +192,7 @@ impl<L: Look> Drop for LookFuture<'_, L> {
     }
 }
 
-/// Looks for a word that satisfies a predicate.
+/// Checks whether a word satisfies a predicate.
 pub(super) struct WordLook<'a, W, Until> {
     pub(super) word: &'a Place,
     pub(super) until: Until,
@@ -223,7 +225,7 @@ pub(super) fn read_word<W: AtomicWord>(fabric: &Fabric, word: &Place, waiting: b
     Ok(value)
 }
 
-/// Looks for the next notice.
+/// Checks for the next notice.
 pub(super) struct NoticeLook;
 
 impl Look for NoticeLook {

@@ -1,5 +1,4 @@
-//! Waits: what they depend on, what can be waited for, time, and what dropped futures still have to
-//! do.
+//! Waits: their dependencies and goals, time, and the remaining work of dropped futures.
 
 use super::{
     Fabric,
@@ -52,9 +51,9 @@ impl Deps<'_> {
 }
 
 impl Fabric {
-    /// Waits until posting is worth another try: for room in this rank's queue and, if `target` is
-    /// given, in its notice queue. A rank's own queue serves waiters first come, first served; the
-    /// caller posts immediately afterwards. No order is promised among ranks that want room in a
+    /// Waits until posting can be retried: for room in this rank's queue and, if `target` is given,
+    /// in its notice queue. A rank's own queue serves waiters first come, first served; the caller
+    /// posts immediately afterwards. No order is promised among ranks that wait for room in a
     /// target's notice queue.
     ///
     /// # Errors
@@ -83,8 +82,8 @@ impl Fabric {
         GoalFuture::new(self, || Goal::Flush(None))
     }
 
-    /// Returns whether it is sure that every put posted so far is visible and none has met an error that
-    /// nobody was told of, so that nothing has to be flushed. `false` says nothing.
+    /// Returns true if it is certain that every put posted so far is visible and that no put has an
+    /// error that has not been reported, so that a flush is not needed. `false` has no meaning.
     #[inline]
     pub fn is_flushed(&self) -> bool {
         self.provider().is_flushed()
@@ -92,7 +91,8 @@ impl Fabric {
 
     /// Waits until a word of this rank's own memory satisfies `until`, and returns its value.
     ///
-    /// What was visible when the writer wrote that value is visible to the caller (acquire).
+    /// All writes that were visible to the writer when it wrote that value are visible to the
+    /// caller (acquire).
     ///
     /// # Errors
     /// [`crate::FabricError::PeerLost`], [`crate::FabricError::PeersLeft`],
@@ -141,8 +141,8 @@ impl Fabric {
         TimeFuture(GoalFuture::new(self, move || Goal::Until(at)))
     }
 
-    /// Runs `future` until it is done or `at` has come; in the latter case drops it unfinished and
-    /// returns `None`. Every protocol documents what dropping its futures means.
+    /// Runs `future` until it is ready or the time `at` is reached; in the latter case drops it
+    /// unfinished and returns `None`. Every protocol documents the effect of dropping its futures.
     pub async fn before<T: Future>(&self, at: Time, future: T) -> Option<T::Output> {
         match race(future, self.sleep_until(at)).await {
             Either::First(out) => Some(out),
@@ -156,7 +156,7 @@ impl Fabric {
         TimeFuture(GoalFuture::new(self, move || Goal::Busy(duration)))
     }
 
-    /// Accounts for one pass through a named software layer. Virtual time charges what the
+    /// Accounts for one pass through a named software layer. Virtual time charges the time that the
     /// platform's table lists for it (nothing if the name is unknown); on wall clock it is free.
     pub fn charge(&self, layer: &'static str) -> impl Future<Output = ()> {
         self.charge_bytes(layer, 0)
@@ -179,14 +179,15 @@ impl Fabric {
         TimeFuture(GoalFuture::new(self, move || Goal::Charge(layer, bytes)))
     }
 
-    /// Runs `rest` to completion as part of this rank, though nobody awaits it: the work that a
-    /// dropped future still owes others. The rank does not end before `rest` does.
+    /// Runs `rest` to completion as part of this rank without an awaiting caller: the work that a
+    /// dropped future still has to do for other ranks. The rank does not end before `rest` does.
     ///
     /// `rest` may post operations, await their handles and flush. It must not wait for words,
-    /// notices, room in a target's notice queue or time: whatever it awaits must happen without
-    /// others' action. A provider whose operations complete when posted polls `rest` once, in this
-    /// call; if `rest` is not done then, that is reported on standard error and `rest` is dropped
-    /// (and a debug assertion fails). Called for a rank that has already ended, it drops `rest`.
+    /// notices, room in a target's notice queue or time: everything it awaits must complete without
+    /// an action of another rank. A provider whose operations complete when posted polls `rest`
+    /// once, in this call; if `rest` is not ready then, that is reported on standard error and
+    /// `rest` is dropped (and a debug assertion fails). Called for a rank that has already ended,
+    /// it drops `rest`.
     #[inline]
     pub fn detach(&self, rest: impl Future<Output = ()> + 'static) {
         self.provider().detach(Leftover::new(&mut Some(rest)));

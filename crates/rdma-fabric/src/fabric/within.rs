@@ -69,8 +69,8 @@ impl Fabric {
         span.place().load_words_at(at)
     }
 
-    /// Says that bytes there are soon to be written, so that they may be fetched into this CPU's
-    /// cache meanwhile. Where that is not possible, does nothing.
+    /// Announces that bytes there will soon be written, so that they may be prefetched into this
+    /// CPU's cache. Where that is not possible, does nothing.
     #[inline(always)]
     pub fn expect_put_at<T: Pod>(&self, span: &RemoteSpan<T>, offset: usize) {
         span.place().expect_store_at(offset);
@@ -97,7 +97,7 @@ impl Fabric {
         Some(())
     }
 
-    /// Makes everything visible that this thread has put directly. What a provider posted needs
+    /// Makes all direct puts of this thread visible. Puts posted by a provider need
     /// [`Fabric::flush`].
     #[inline(always)]
     pub fn barrier(&self) {

@@ -2,15 +2,15 @@
 //!
 //! Each wait of a collective is for a word that one member writes. If that member has finished, or
 //! has given up its part of the group, the wait ends with an error. Members that in turn wait for
-//! the waiting member could not know, because it is alive. So before it returns the error, it
-//! writes a *mark* into every word that it writes for others to wait for; a member that finds a
-//! mark does the same. As every member depends on every other in O(log n) steps, all members that
-//! enter the collective learn of it, each as soon as all that it depends on have entered. Losses
+//! the waiting member cannot detect this, because it is alive. So before it returns the error, it
+//! writes a *mark* into every word of its own that others wait for; a member that finds a mark does
+//! the same. As every member depends on every other in O(log n) steps, all members that enter the
+//! collective get the error, each as soon as all members that it depends on have entered. Losses
 //! need no marks: every wait depends on every member being alive.
 //!
-//! A mark says from which number on its writer no longer takes part, so a member that is behind
-//! still finds what was written for it. A group that is missing a member completes nothing more,
-//! and its members write no other number after a mark.
+//! A mark contains the number from which on its writer no longer takes part, so a member that is
+//! behind still finds the earlier numbers. A group that is missing a member completes no further
+//! collective, and its members write no other number after a mark.
 
 use super::{Group, compiled_here, control::Field};
 use crate::{Deps, FabricError, LocalWord, Rank, Result, provider::Boxed};
@@ -55,8 +55,8 @@ impl Missing {
         MARK | dropped | (number & NUMBER) << 32 | u64::from(self.rank.number())
     }
 
-    /// Returns what a word says about collective `number` to a member that waits for it, if it says
-    /// anything.
+    /// Returns the meaning of a word for a member that waits for collective `number`; `None` if the
+    /// wait continues.
     fn look(word: u64, number: u64) -> Option<Result<(), Missing>> {
         if word & MARK == 0 {
             return (word >= number).then_some(Ok(()));
@@ -71,7 +71,7 @@ impl Missing {
 
 impl Group {
     /// Waits until `writer` has written `number` to a word of the control block; meanwhile carries
-    /// out what this rank has [armed](crate::triggered).
+    /// out puts that this rank has [armed](crate::triggered).
     pub(super) async fn wait_for(&self, word: &LocalWord<u64>, writer: usize, number: u64) -> Result<()> {
         let writer = self.rank(writer)?;
         let deps = Deps::Step { writer, group: self.members.listed() };
@@ -85,7 +85,7 @@ impl Group {
         }
     }
 
-    /// Waits while something is armed: rare, and large.
+    /// Waits while puts are armed: rare, and large.
     fn beside<'a>(&'a self, wait: Boxed<'a, Result<u64>>) -> impl Future<Output = Result<u64>> {
         compiled_here(self.fabric.triggers().beside(wait))
     }
@@ -93,7 +93,7 @@ impl Group {
     /// Checks that no member is missing.
     ///
     /// # Errors
-    /// What an earlier collective ended with because a member was missing.
+    /// The error of an earlier collective that ended because a member was missing.
     pub(super) fn is_whole(&self) -> Result<()> {
         self.missing.map_or(Ok(()), |missing| Err(self.error(missing)))
     }
@@ -130,7 +130,7 @@ impl Group {
         }
     }
 
-    /// Marks each word that this member writes. A member that is gone needs no mark.
+    /// Marks each word that this member writes. A member that has left needs no mark.
     fn announce(&self, phase: Phase, missing: Missing) -> impl Future<Output = ()> {
         compiled_here(self.mark(phase, missing))
     }

@@ -145,8 +145,8 @@ impl Group {
         let mut relative = vec![value; n];
         self.fabric.read(&blocks, &mut relative)?;
         relative.rotate_right(self.me);
-        // Other members may still be filling their buffers, but nobody writes into this one any
-        // more.
+        // Other members may still be filling their buffers, but none of them writes into this one
+        // any more.
         Ok(relative)
     }
 
@@ -159,7 +159,7 @@ impl Group {
         })
     }
 
-    /// Waits for what `member` offers for this round.
+    /// Waits for the buffer that `member` offers for this round.
     fn offered(&self, way: Way, member: usize, round: u32) -> impl Future<Output = Result<RegionKey>> {
         compiled_here(async move {
             self.wait_for(&self.own_word(round, way.offer)?, member, self.epoch).await?;

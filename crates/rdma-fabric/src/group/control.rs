@@ -30,8 +30,8 @@ pub(crate) enum Field {
     GreatestEven = 80,
     /// [`Field::AgreedOdd`], in agreements with even numbers.
     AgreedEven = 88,
-    /// Behind: key bits of the buffer that the writer offers. A broadcast's data goes the other
-    /// way.
+    /// Behind: key bits of the buffer that the writer offers. A broadcast's data travels in the
+    /// opposite direction.
     ChildKey = 96,
     /// Behind: number of the collective its offer belongs to; written after the key.
     Child = 104,
@@ -45,7 +45,7 @@ pub(super) struct Way {
     /// At the sender: the receiver's offer.
     pub(super) key: Field,
     pub(super) offer: Field,
-    /// At the receiver: the number that says that the data has arrived.
+    /// At the receiver: the number that confirms the arrival of the data.
     pub(super) delivered: Field,
 }
 

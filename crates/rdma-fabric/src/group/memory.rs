@@ -96,7 +96,7 @@ impl GroupMemory {
         GroupMemory { whole: Arc::new(whole), start: 0, len, living: None }
     }
 
-    /// Returns how many ranks have this memory.
+    /// Returns the number of ranks that have this memory.
     pub fn members(&self) -> usize {
         self.whole.members.len()
     }

@@ -6,8 +6,8 @@
 //! the receiver's slot. A data collective starts with a barrier, so that no slot of the previous
 //! one is still in use.
 //!
-//! If a member has left, a collective can't be completed, and every member that enters it learns of
-//! that: see `absence`.
+//! If a member has left, a collective can't be completed, and every member that enters it gets an
+//! error: see `absence`.
 
 mod absence;
 mod collectives;
@@ -57,7 +57,7 @@ pub struct Group {
     epoch: u64,
     /// Number of agreements on a number so far.
     agreements: u64,
-    /// The missing member, if any, because of which nothing completes any more.
+    /// The missing member, if any, because of which no collective completes any more.
     missing: Option<Missing>,
 }
 
@@ -122,7 +122,7 @@ fn compiled_here<'a, T>(future: impl Future<Output = T> + Send + 'a) -> Boxed<'a
     Box::pin(future)
 }
 
-/// What each member contributes to a split.
+/// The contribution of each member to a split.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct SplitEntry {

@@ -1,23 +1,23 @@
 //! Locked regions: memory of the fabric that has no public key.
 //!
 //! The problem: a reference into memory that peers can write is undefined behaviour as soon as one
-//! of them does. Anyone who guesses the key of memory that has one can write it. So memory
-//! that references may point into must have no key: the only way in is a *capability*, and its
+//! of them does. If memory has a key, any peer that guesses the key can write it. So memory that
+//! references may point into must have no key: the only access is through a *capability*, whose
 //! holder gives access only to holders of a lock.
 //!
 //! The capability is a handle of the fabric, made by [`Fabric::keyless`](crate::Fabric::keyless).
-//! Symmetric regions that are allocated through it are resolved by it and its clones, and refused
-//! by every other handle with [`FabricError::Locked`](crate::FabricError::Locked), whatever the
+//! Symmetric regions that are allocated through it are resolved by it and its clones, and every
+//! other handle refuses them with [`FabricError::Locked`](crate::FabricError::Locked), for every
 //! operation. The region's key still names it in errors and notices.
 //!
 //! Memory that a rank allocates through such a handle by itself is reached by handles of any rank
-//! whose pact is the same: who makes the pact is who keeps to its purpose.
+//! whose pact is the same: code that creates the pact commits to its purpose.
 //!
 //! Ranks that allocate together must agree on the purpose, because each gets a capability to all
 //! parts. They state it in a [`Pact`], which is compared in the same way as the length. A pact that
 //! allows references can only be made by `unsafe` code, and never matches one that doesn't. Only a
 //! fabric whose provider is [vouched](crate::Fabric::vouched) for accepts such a pact, so that a
-//! wrapper (which may do as it likes with operations) can't pass it on. Where a provider has mapped
+//! wrapper (which may change operations arbitrarily) can't pass it on. Where a provider has mapped
 //! the memory of all ranks, [`Fabric::mapped`](crate::Fabric::mapped) returns its location, but
 //! only under such a pact.
 
@@ -34,7 +34,7 @@ use core::{
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Whether a provider has memory without a key, and what can be done with it: see
+/// Whether a provider has memory without a key, and the operations that it supports: see
 /// [`crate::Fabric::keyless`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockedMemory {
@@ -65,15 +65,16 @@ impl Pact {
     ///
     /// # Safety
     /// All code, on any rank, that makes a pact of this name that allows references keeps to one
-    /// discipline, under which nobody writes memory that a reference leads to, nobody but its holder
-    /// accesses memory that a `&mut` leads to, and what was done before a reference is made happens
-    /// before it. Mostly that is a lock: the memory is read, by reference or by operation, only by
-    /// holders of the lock, and written only by its exclusive holder. No handle made with the pact,
-    /// region allocated through it, or place resolved by it gets to code that doesn't keep to it.
+    /// discipline. Under this discipline no code writes memory that a reference points to, only the
+    /// holder of a `&mut` accesses its memory, and all accesses before the creation of a reference
+    /// happen before it. Mostly that is a lock: the memory is read, by reference or by operation,
+    /// only by holders of the lock, and written only by its exclusive holder. No handle made with
+    /// the pact, region allocated through it, or place resolved by it gets to code that doesn't
+    /// keep to the discipline.
     ///
-    /// Memory that a rank allocates by itself goes to a later region of the same pact when it is
-    /// dropped. So the discipline also sees to it that no operation on it is under way then, or
-    /// [abandons](crate::Fabric::abandon) it.
+    /// Memory that a rank allocates by itself is reused by a later region of the same pact when it
+    /// is dropped. So the discipline also ensures that no operation on it is in flight at that
+    /// time, or [abandons](crate::Fabric::abandon) it.
     pub const unsafe fn references(name: [u64; 2]) -> Self {
         Pact { name, references: true }
     }
@@ -99,14 +100,14 @@ impl Pact {
         terms[0] >> 1 & 1 == 1
     }
 
-    /// Returns what a handle must have to open memory that a rank has allocated by itself under this
-    /// pact: different from all [`Pact::terms`].
+    /// Returns the terms that a handle must have to open memory that a rank has allocated by itself
+    /// under this pact: different from all [`Pact::terms`].
     pub const fn local_terms(&self) -> [u64; 3] {
         let [first, second, third] = self.terms(0);
         [first | 1 << 2, second, third]
     }
 
-    /// Returns what ranks compare at the `nth` allocation of a handle: never all 0.
+    /// Returns the terms that ranks compare at the `nth` allocation of a handle: never all 0.
     pub const fn terms(&self, nth: u32) -> [u64; 3] {
         [1 | (self.references as u64) << 1 | (nth as u64) << 32, self.name[0], self.name[1]]
     }
@@ -134,12 +135,13 @@ impl Keyring {
         Keyring { pact, made: AtomicU32::new(0), opens: Mutex::new(Vec::new()) }
     }
 
-    /// Returns what ranks compare at the next allocation.
+    /// Returns the terms that ranks compare at the next allocation.
     pub fn next_terms(&self) -> [u64; 3] {
         self.pact.terms(self.made.fetch_add(1, Relaxed))
     }
 
-    /// Returns what opens memory that the handle's rank allocates by itself: [`Pact::local_terms`].
+    /// Returns the terms that open memory that the handle's rank allocates by itself:
+    /// [`Pact::local_terms`].
     pub const fn local_terms(&self) -> [u64; 3] {
         self.pact.local_terms()
     }
@@ -160,7 +162,7 @@ impl Keyring {
     }
 }
 
-/// Where a rank's part of a locked region is mapped in this process.
+/// The location at which a rank's part of a locked region is mapped in this process.
 ///
 /// The fabric that made it vouches for it: locks over that fabric exclude, and only handles of the
 /// same [`Pact`] reach the bytes.
@@ -171,8 +173,8 @@ pub struct Mapped {
     keep: Arc<dyn Any + Send + Sync>,
 }
 
-// SAFETY: a pointer that only `unsafe` code makes references of, and what keeps the memory, which
-// is both.
+// SAFETY: only `unsafe` code makes references of the pointer, and the value that keeps the memory
+// is `Send` and `Sync`.
 unsafe impl Send for Mapped {}
 // SAFETY: as above.
 unsafe impl Sync for Mapped {}
@@ -182,14 +184,14 @@ impl Mapped {
     ///
     /// # Safety
     /// * The `len` bytes at `start` are one allocation, readable and writable as long as `keep`
-    ///   lives, whatever other ranks do, die or free.
+    ///   lives, even if other ranks die or free memory.
     /// * They are accessed only through places that were resolved by handles made with a pact that
-    ///   allows references, by operations that complete when posted, and through values of
-    ///   this type; and before the region was allocated everywhere, and after it was dropped
-    ///   everywhere. No operation that was posted for memory without such a pact ever reaches them,
-    ///   however late.
-    /// * The provider keeps the contract: atomics are atomic, and what they order is ordered for
-    ///   plain accesses to these bytes too.
+    ///   allows references, by operations that complete when posted, and through values of this
+    ///   type; and before the region was allocated everywhere, and after it was dropped everywhere.
+    ///   No operation that was posted for memory without such a pact ever reaches them, not even a
+    ///   late one.
+    /// * The provider keeps the contract: atomics are atomic, and the order that they establish
+    ///   holds for plain accesses to these bytes too.
     pub unsafe fn new(start: NonNull<u8>, len: usize, keep: Arc<dyn Any + Send + Sync>) -> Self {
         Mapped { start, len, keep }
     }
@@ -204,8 +206,8 @@ impl Mapped {
         self.len == 0
     }
 
-    /// Returns where the `len` elements that begin at byte `offset` start; `None` if they are not
-    /// inside or not aligned.
+    /// Returns the address of the `len` elements that begin at byte `offset`; `None` if they are
+    /// not inside or not aligned.
     fn at<T: Pod>(&self, offset: usize, len: usize) -> Option<NonNull<T>> {
         let end = len.checked_mul(size_of::<T>())?.checked_add(offset)?;
         let start = (end <= self.len).then(|| self.start.as_ptr().wrapping_add(offset).cast::<T>())?;
@@ -216,7 +218,7 @@ impl Mapped {
     /// aligned.
     ///
     /// # Safety
-    /// Nobody, on any rank, writes them as long as the reference lives.
+    /// No code, on any rank, writes them as long as the reference lives.
     #[inline]
     pub unsafe fn slice<T: Pod + Sync>(&self, offset: usize, len: usize) -> Option<&[T]> {
         // SAFETY: inside the bytes and aligned, by `at`; they are mapped as long as `self`; any
@@ -228,11 +230,11 @@ impl Mapped {
     /// inside or not aligned.
     ///
     /// # Safety
-    /// Nobody else, on any rank, reads or writes them as long as the reference lives.
+    /// No other code, on any rank, reads or writes them as long as the reference lives.
     #[inline]
     #[allow(clippy::mut_from_ref)]
     pub unsafe fn slice_mut<T: Pod + Send>(&self, offset: usize, len: usize) -> Option<&mut [T]> {
-        // SAFETY: as in `slice`; nobody else's, by the caller.
+        // SAFETY: as in `slice`; the caller guarantees exclusive access.
         self.at(offset, len).map(|start| unsafe { slice::from_raw_parts_mut(start.as_ptr(), len) })
     }
 }

@@ -1,8 +1,8 @@
-//! Parts of resolved memory that borrow what the whole keeps.
+//! Parts of resolved memory that borrow from the whole.
 //!
-//! Resolving looks into the owner's table, and a pointer that stands alone counts as an owner of
-//! what its place keeps. A part does neither: a program that walks through a region pays only for
-//! the comparison of bounds.
+//! Resolving reads the owner's table, and an independent pointer counts as an owner of the value
+//! kept by its place. A part does neither: a program that walks through a region pays only for the
+//! comparison of bounds.
 //!
 //! # Safety
 //! A part is a bitwise copy of the whole's place whose reference to the anchor is not counted. It is
@@ -22,7 +22,7 @@ use core::{
 };
 
 /// A word or span inside a resolved span, which it borrows. It dereferences to the pointer that
-/// [`Fabric`](crate::Fabric)'s operations take; a clone of that pointer stands alone.
+/// [`Fabric`](crate::Fabric)'s operations take; a clone of that pointer is independent.
 pub struct Part<'a, P> {
     /// Uses the whole's anchor without counting as its owner.
     pointer: ManuallyDrop<P>,
@@ -44,8 +44,8 @@ impl<P: fmt::Debug> fmt::Debug for Part<'_, P> {
     }
 }
 
-/// Returns what `make` makes of `len` bytes of `whole`, which start `offset` bytes into it and at a
-/// multiple of `align`. `make` drops nothing and does not panic.
+/// Returns the result of `make` for `len` bytes of `whole`, which start `offset` bytes into it and
+/// at a multiple of `align`. `make` drops nothing and does not panic.
 #[inline(always)]
 fn part<P>(
     whole: &Place,
@@ -80,7 +80,7 @@ macro_rules! parts {
     ($span:ident, $word:ident) => {
         impl<T: Pod> $span<T> {
             /// Returns the elements in `range`, which borrow this span. [`Self::slice`] returns
-            /// elements that stand alone.
+            /// independent elements.
             ///
             /// # Errors
             /// [`FabricError::OutOfBounds`] if `range` is not inside.

@@ -1,18 +1,18 @@
-//! A resolved place: the argument of everything that moves bytes.
+//! A resolved place: the argument of every operation that moves bytes.
 //!
 //! # One comparison
-//! A place of mapped memory knows the word of the owner's table that holds its region's generation.
-//! As long as that word holds the generation that the place was resolved with, the region is
-//! registered, its rank lives, and the bytes may be accessed *directly*, whichever provider is
-//! below. Where memory is not mapped, or a wrapper wants to see every access, the place points to a
-//! word that never holds a generation. So the comparison that detects a stale region detects these
-//! cases as well, and an access that passes it does not call the provider.
+//! A place of mapped memory points to the word of the owner's table that holds its region's
+//! generation. As long as that word holds the generation that the place was resolved with, the
+//! region is registered, its rank lives, and the bytes may be accessed *directly*, on any provider.
+//! Where memory is not mapped, or a wrapper has to observe every access, the place points to a word
+//! that never holds a generation. So the comparison that detects a stale region detects these cases
+//! as well, and an access that passes it does not call the provider.
 //!
 //! # One truth
 //! A place holds an address, a length and, mostly, a pointer, which must agree. Its [`Anchor`] is
-//! the seal that says so: only a provider's own code has the provider's anchors, and a place never
-//! hands its anchor out. So safe code passes places on, [narrows](Place::part) them and
-//! [hides](Place::hidden) them, but cannot assemble one that a provider takes for its own.
+//! the seal that certifies this: only a provider's own code has the provider's anchors, and a place
+//! never hands its anchor out. So safe code passes places on, [narrows](Place::part) them and
+//! [hides](Place::hidden) them, but cannot assemble one that a provider accepts as its own.
 //!
 //! # Safety
 //! [`Place::mapped`] is the only way to create a place whose comparison can succeed; its caller
@@ -36,16 +36,16 @@ use core::{
 };
 use std::sync::Arc;
 
-/// Stands for the generation where accesses are not direct: no place expects it.
+/// The generation word of places whose accesses are not direct: no place expects its value.
 static NEVER: AtomicU64 = AtomicU64::new(u64::MAX);
 /// A bit of a place's expected generation: the place is not an aligned word of 8 bytes.
 const NO_WORD: u64 = 1 << 63;
 /// Bit of a place's offset: the place is the target of a prepared descriptor.
 const PREPARED: u64 = 1 << 63;
-/// A bell that rings for nobody.
+/// A bell without an owner.
 static SILENT: AtomicU32 = AtomicU32::new(0);
 
-/// Where the page starts in which memory is that is not mapped: as aligned as its offset.
+/// The start of the page of memory that is not mapped: as aligned as its offset.
 const NOWHERE: NonNull<u8> = NonNull::<Page>::dangling().cast();
 #[repr(align(4096))]
 struct Page;
@@ -106,12 +106,12 @@ pub struct Place {
     live: NonNull<AtomicU64>,
     /// The start of the `len` bytes, where memory is mapped.
     start: NonNull<u8>,
-    /// Bit 0 says that the owner may be parked.
+    /// Bit 0 is set if the owner may be parked.
     bell: NonNull<AtomicU32>,
     anchor: Anchor,
     len: u64,
-    /// Offset in the region, in bytes, with [`PREPARED`] set where it applies: direct accesses
-    /// don't look at the offset.
+    /// Offset in the region, in bytes, with [`PREPARED`] set where it applies: direct accesses do
+    /// not use the offset.
     offset: u64,
     rank: Rank,
     /// The region's index.
@@ -123,7 +123,8 @@ pub struct Place {
 
 const _: () = assert!(size_of::<Place>() <= 64);
 
-// SAFETY: the pointers lead to what `anchor` keeps, which may be used by any thread, or to statics.
+// SAFETY: the pointers point into the value kept by `anchor`, which may be used by any thread, or
+// to statics.
 unsafe impl Send for Place {}
 // SAFETY: as above.
 unsafe impl Sync for Place {}
@@ -158,12 +159,12 @@ impl Place {
     }
 
     /// Creates a place in memory of this process: the `len` bytes at `start`, which can be used as
-    /// long as `live` holds the generation of `addr`'s region. Bit 0 of `bell` says that the owner
+    /// long as `live` holds the generation of `addr`'s region. Bit 0 of `bell` is set if the owner
     /// must be [rung](crate::provider::Provider::ring) after a write.
     ///
     /// # Safety
     /// As long as `anchor` is kept, `live` and `bell` are valid; whenever `live` holds the
-    /// generation, the bytes are valid too. Everybody accesses them through [`access`].
+    /// generation, the bytes are valid too. All accesses to them go through [`access`].
     #[inline]
     pub unsafe fn mapped(
         start: NonNull<u8>,
@@ -190,7 +191,7 @@ impl Place {
         self.start
     }
 
-    /// Returns what the provider keeps for this place, if it is a `T`.
+    /// Returns the value that the provider keeps for this place, if it is a `T`.
     #[inline]
     pub fn kept<T: Any>(&self) -> Option<&T> {
         self.anchor.get()
@@ -305,12 +306,13 @@ impl Place {
     pub(crate) fn may_be_parked_at(&self) -> bool {
         compiler_fence(SeqCst);
         // SAFETY: kept by `anchor`, or a static. Acquire: pairs with the read-modify-write by which
-        // the owner says so.
+        // the owner sets the bit.
         unsafe { self.bell.as_ref() }.load(Acquire) & 1 != 0
     }
 }
 
-/// Returns what the generation word of a place that starts here must hold, for accesses to 8 bytes.
+/// Returns the value that the generation word of a place that starts here must hold, for accesses
+/// to 8 bytes.
 #[inline]
 fn expected(generation: u32, start: NonNull<u8>, len: usize) -> u64 {
     let is_word = len == 8 && start.addr().get().is_multiple_of(8);

@@ -63,7 +63,7 @@ pointer! {
     RemoteSpan<T: Pod> { elements: usize }
 }
 pointer! {
-    /// One word of *own* registered memory: what a rank may load, store and wait on.
+    /// One word of *own* registered memory, which a rank may load, store and wait on.
     LocalWord<W: AtomicWord> {}
 }
 pointer! {

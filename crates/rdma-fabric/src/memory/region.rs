@@ -17,7 +17,7 @@ use core::{any::Any, fmt};
 /// Names a region of some rank. Plain data: exchange it like any other value.
 ///
 /// The generation changes when a region is deregistered, so that a key that has outlived its region
-/// is an error ([`FabricError::StaleRegion`]) and never an access to somebody else's memory.
+/// is an error ([`FabricError::StaleRegion`]) and never an access to other memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(C)]
 pub struct RegionKey {
@@ -76,8 +76,8 @@ impl RemoteAddr {
     }
 }
 
-/// Memory that this rank registered. Dropping it deregisters it: later operations on it fail with
-/// [`FabricError::StaleRegion`], whoever posts them.
+/// Memory that this rank registered. Dropping it deregisters it: later operations on it, by any
+/// rank, fail with [`FabricError::StaleRegion`].
 ///
 /// A region is zeroed when it is allocated and aligned to at least 64 bytes.
 /// [Registered](Fabric::register) memory keeps its contents and its address.
@@ -117,18 +117,19 @@ pub struct Region {
 }
 
 impl Region {
-    /// Creates a region, for providers. `existing` says how peers reach memory that existed before.
+    /// Creates a region, for providers. `existing` is the way in which peers reach memory that
+    /// existed before.
     pub fn new(key: RegionKey, len: usize, existing: Option<Existing>, kept: impl Kept) -> Self {
         Region { key, len, existing, kept: Box::new(kept) }
     }
 
-    /// Returns what the provider keeps, if it is a `T`.
+    /// Returns the value that the provider keeps for the region, if it is a `T`.
     pub fn kept<T: Any>(&self) -> Option<&T> {
         let kept: &dyn Any = &*self.kept;
         kept.downcast_ref()
     }
 
-    /// Returns what the provider kept, if it is a `T`.
+    /// Returns the value that the provider kept for the region, if it is a `T`.
     ///
     /// # Errors
     /// The region, unchanged.
@@ -157,8 +158,8 @@ impl Region {
         self.len == 0
     }
 
-    /// Returns how peers reach memory that [existed before](Fabric::register); `None` if the region
-    /// was allocated.
+    /// Returns the way in which peers reach memory that [existed before](Fabric::register); `None`
+    /// if the region was allocated.
     pub fn existing(&self) -> Option<Existing> {
         self.existing
     }

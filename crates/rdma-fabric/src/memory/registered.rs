@@ -2,7 +2,7 @@
 //!
 //! The owner hands a buffer over, and peers reach it by key like any region; until it is
 //! [taken](Registered::take) back, the owner itself also reads and writes it by copying. So no
-//! reference to bytes that others write ever exists, and the buffer comes back only when no
+//! reference to bytes that others write ever exists, and the buffer is returned only when no
 //! operation accesses it.
 
 use crate::{Existing, Fabric, FabricError, LocalSpan, LocalWord, Region, Result};
@@ -84,7 +84,7 @@ pub enum Uses {
     Atomics,
 }
 
-/// A registration that did not happen. The memory comes back. `E` is the error of a layer above.
+/// A registration that failed. The memory is given back. `E` is the error of a layer above.
 pub struct RegisterError<T, E = FabricError> {
     /// The reason.
     pub error: E,
@@ -139,7 +139,7 @@ impl<T: Pod + Send + Sync> Registered<T> {
         }
     }
 
-    /// Deregisters and gives the buffer back, with what peers left in it.
+    /// Deregisters and gives the buffer back, with the values that peers have written.
     ///
     /// Waits until no operation accesses the buffer. Every peer's operation has then either taken
     /// effect or fails with [`FabricError::StaleRegion`], and none touches the buffer any more. The
@@ -148,8 +148,7 @@ impl<T: Pod + Send + Sync> Registered<T> {
     /// Dropping the future drops the registration.
     ///
     /// # Errors
-    /// [`FabricError::Unsupported`], [`FabricError::System`]: the provider can't tell whether an
-    /// operation still accesses the buffer. It then keeps the memory, for ever if need be.
+    /// [`FabricError::Unsupported`], [`FabricError::System`]: the provider can't determine whether an operation still accesses the buffer. It then keeps the memory, for ever if necessary.
     pub async fn take(self) -> Result<Vec<T>> {
         let Registered { fabric, region, .. } = self;
         let memory = fabric.release(region).await?;
@@ -182,7 +181,7 @@ impl<T: Pod> Registered<T> {
         self.region.word(&self.fabric, offset)
     }
 
-    /// Returns how peers reach the memory.
+    /// Returns the way in which peers reach the memory.
     pub fn way(&self) -> Existing {
         self.region.existing().unwrap_or(Existing::None)
     }

@@ -1,4 +1,4 @@
-//! What a network interface does by itself, without a CPU: commands that peers' arrivals release,
+//! Work that a network interface does without a CPU: commands that peers' arrivals release,
 //! barriers and small reductions. Also triggered puts, which a CPU carries out where there are no
 //! queues for them.
 //!

@@ -1,4 +1,4 @@
-//! What a provider that posts several blocks at once implements.
+//! The interface of a provider that posts several blocks at once.
 
 use super::{Place, Posted};
 use crate::Blocks;

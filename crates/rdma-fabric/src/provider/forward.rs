@@ -35,11 +35,12 @@
 /// }
 /// ```
 ///
-/// A wrapper that wants to see accesses names `resolve_hidden` instead of `resolve`: otherwise
+/// A wrapper that has to observe accesses names `resolve_hidden` instead of `resolve`: otherwise
 /// mapped places are accessed without calling any provider. `optional` stands for `multicast`,
-/// `queues`, `gates`, `colours`, `keyless` and `helper`, which come from `below`, so that the wrapper
-/// does not see their use and the fabric of a helper is not wrapped; and for `abort`. A multicast's
-/// token is one of `below`. `block_puts` does not, so that the wrapper sees a put of each block.
+/// `queues`, `gates`, `colours`, `keyless` and `helper`, which are taken from `below`, so that the
+/// wrapper does not observe their use and the fabric of a helper is not wrapped; and for `abort`. A
+/// multicast's token is one of `below`. It does not include `block_puts`, so that the wrapper
+/// observes a put of each block.
 #[macro_export]
 macro_rules! forward {
     ($($name:ident),* $(,)?) => {$($crate::forward!(@ $name);)*};

@@ -1,18 +1,19 @@
-//! What a provider implements, in terms of words, bytes and places; nothing here is generic.
+//! The interface of a provider, in terms of words, bytes and places; nothing here is generic.
 //!
-//! `docs/contract/fabric.md`, *Providers* (V1 to V11), says what a [`Fabric`] relies on.
+//! `docs/contract/fabric.md`, *Providers* (V1 to V11), states the properties that a [`Fabric`]
+//! relies on.
 //!
 //! # Places
 //! Where memory is [mapped](Place::mapped), short accesses are made directly, without calling the
-//! provider; a comparison with a word of the place decides. Accesses reach the provider if their
-//! memory isn't mapped, is [hidden](Place::hidden) or is gone, or if they are long.
+//! provider; a comparison with a word of the place decides. Accesses reach the provider if they are
+//! long, or if their memory isn't mapped, is [hidden](Place::hidden) or has been deregistered.
 //!
-//! # How things are passed
+//! # Arguments
 //! * An operation is [`Posted`]: complete at once, or in flight and named by a [`Token`], which the
 //!   caller passes to [`Provider::poll`].
-//! * A wait is a [`Goal`] and a [`Slot`], four words in which the provider remembers what it likes
-//!   between two polls. The caller itself looks for what it waits for, so no closure is ever passed
-//!   down.
+//! * A wait is a [`Goal`] and a [`Slot`], four words in which the provider keeps its state between
+//!   two polls. The caller itself checks the condition that it waits for, so closures are never
+//!   passed down.
 //! * Memory is a [`Region`], whose `kept` deregisters it when it is dropped, and a [`Place`] in
 //!   one.
 //!
@@ -55,7 +56,7 @@ pub use multicast::Multicast;
 pub use one_thread::OneThread;
 pub use turn_cell::{Turn, TurnCell};
 
-/// What a [helper](Fabric::helper) runs: called once, by the task of its own, with that task's
+/// The code of a [helper](Fabric::helper): called once, by the helper's own task, with that task's
 /// fabric.
 pub type HelperTask = Box<dyn FnOnce(Fabric) -> Pin<Box<dyn Future<Output = ProgramResult<()>>>> + Send>;
 
@@ -139,7 +140,7 @@ pub enum Sink<'a> {
     /// Filled when the post returns [`Posted::Over`], otherwise by [`Provider::poll`], to which the
     /// caller passes it again.
     Bytes(&'a mut [u8]),
-    /// Own registered memory, filled when the operation is over. [`Provider::poll`] may be passed
+    /// Own registered memory, filled when the operation completes. [`Provider::poll`] may be passed
     /// [`Sink::none`] instead.
     Place(&'a Place),
 }
@@ -164,10 +165,10 @@ impl Sink<'_> {
 /// The goal of a wait.
 #[derive(Clone, Copy, Debug)]
 pub enum Goal<'a> {
-    /// A write to a word of this rank's own memory. The caller has looked at the word without
+    /// A write to a word of this rank's own memory. The caller has checked the word without
     /// success.
     Word(&'a Place, Deps<'a>),
-    /// A notice. The caller has looked for one without success.
+    /// A notice. The caller has checked for one without success.
     Notice(Deps<'a>),
     /// Room in this rank's queue and, if given, in that rank's notice queue: see [`Fabric::room`].
     Room(Option<Rank>),
@@ -177,24 +178,25 @@ pub enum Goal<'a> {
     Until(Time),
     /// The end of this much work of this rank's CPU.
     Busy(Duration),
-    /// The end of one pass of this rank's CPU, with so many bytes, through this software layer.
+    /// The end of one pass of this rank's CPU, with this number of bytes, through this software
+    /// layer.
     Charge(&'static str, usize),
 }
 
-/// What a provider remembers of a wait between two polls. All zero initially, and whenever the
-/// provider remembers nothing.
+/// A provider's state of a wait between two polls. All zero initially, and whenever the provider
+/// has no state.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Slot(pub [u64; 4]);
 
 impl Slot {
-    /// Returns whether nothing is remembered.
+    /// Returns whether there is no state.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.0 == [0; 4]
     }
 }
 
-/// How a wait ended.
+/// The end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The goal was reached.
@@ -203,16 +205,16 @@ pub enum Ended {
     GivenUp,
 }
 
-/// What a provider keeps of a region; dropping it deregisters.
+/// A provider's state of a region; dropping it deregisters.
 pub trait Kept: Any + fmt::Debug + Send + Sync {}
 
 impl<T: Any + fmt::Debug + Send + Sync> Kept for T {}
 
-/// One rank's access to a job: the operations that a network has to offer.
+/// One rank's access to a job: the operations of a network.
 ///
 /// Each method keeps the promises of the method of the same name of [`Fabric`]. Places are this
 /// rank's own or other ranks', as the method says, and were resolved by this provider; a place that
-/// another provider resolved is refused, or leads nowhere.
+/// another provider resolved is refused, or refers to no memory.
 pub trait Provider: Any + fmt::Debug + Send + Sync {
     // ----- memory ----------------------------------------------------------------------------
 
@@ -233,11 +235,11 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     /// Resolves `len` bytes that start at a multiple of `align`, for accesses of `width` bytes.
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<Place>;
     /// Copies this rank's own memory out. 4 or 8 aligned bytes are one word (acquire). `waiting`
-    /// says that the reader waits for that word: it calls [`Provider::poll_wait`] or
+    /// means that the reader waits for that word: it calls [`Provider::poll_wait`] or
     /// [`Provider::end_wait`] next.
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()>;
     /// Copies into this rank's own memory; 4 or 8 aligned bytes are one word (release). `waited`
-    /// says that a task of this rank may wait for it.
+    /// means that a task of this rank may wait for it.
     fn write(&self, to: &Place, from: &[u8], waited: bool) -> Result<()>;
     /// Wakes the owner of a place that was written directly; the owner may be parked.
     fn ring(&self, place: &Place) {
@@ -263,25 +265,25 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     /// Polls an operation. A complete operation yields the word's previous value, or 0, and fills
     /// `into`; its token is then void. Until then the provider may change the token.
     ///
-    /// A caller whose waker wakes nobody ([`Waker::noop`](core::task::Waker::noop)) takes a result
+    /// A caller whose waker has no effect ([`Waker::noop`](core::task::Waker::noop)) takes a result
     /// without waiting: for it an operation is complete when [`Provider::test`] says so.
     fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>>;
     /// Returns whether an operation is complete; its result stays available.
     fn test(&self, token: &Token) -> bool;
     /// Gives up the result of an operation; the operation itself continues.
     fn forget(&self, token: Token);
-    /// Returns whether it is sure that all puts posted so far are visible and none has met an error
-    /// that nobody was told of: [`Goal::Flush`] would be reached at once, unless a rank is lost. A
-    /// provider that does not know says no.
+    /// Returns true if it is certain that all puts posted so far are visible and that none has an
+    /// error that has not been reported: [`Goal::Flush`] would be reached at once, unless a rank is
+    /// lost. A provider that cannot decide returns false.
     fn is_flushed(&self) -> bool {
         false
     }
 
     // ----- waiting and time ------------------------------------------------------------------
 
-    /// Takes the oldest notice. `waiting` means what it means for [`Provider::read`].
+    /// Takes the oldest notice. `waiting` has the meaning that it has for [`Provider::read`].
     fn try_notice(&self, waiting: bool) -> Result<Option<Notice>>;
-    /// Polls for a goal. Ready for a word or a notice means that the caller should look again. If
+    /// Polls for a goal. Ready for a word or a notice means that the caller should check again. If
     /// it is pending, `cx` will be woken.
     fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
     /// Ends a wait. Called for every slot that is not empty, and for every word that was read by a
@@ -289,7 +291,7 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended);
     /// Returns the current time.
     fn now(&self) -> Time;
-    /// Runs the work that a dropped future still owes.
+    /// Runs the remaining work of a dropped future.
     fn detach(&self, rest: Leftover<'_>);
     /// Ends the job: see [`Fabric::abort`]. `code` is not 0. Returns the error that the caller gets.
     fn abort(&self, text: &str, code: i32) -> FabricError {
@@ -299,11 +301,11 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
 
     // ----- what not every network has --------------------------------------------------------
 
-    /// Returns what posts multicasts, if there are any.
+    /// Returns the interface for multicasts, if there are any.
     fn multicast(&self) -> Option<&dyn Multicast> {
         None
     }
-    /// Returns what posts puts of several blocks, if there is such a thing. A wrapper that has none
+    /// Returns the interface for puts of several blocks, if it is supported. A wrapper without it
     /// gets a put for each block.
     fn block_puts(&self) -> Option<&dyn BlockPuts> {
         None
@@ -349,14 +351,14 @@ pub trait Keyless {
     fn abandon(&self, region: Region) {
         drop(region);
     }
-    /// Returns where `rank`'s part of a region of this handle is mapped.
+    /// Returns the location at which `rank`'s part of a region of this handle is mapped.
     fn mapped(&self, region: &Region, rank: Rank) -> Result<Mapped> {
         Err(FabricError::NotMapped { rank, region: region.key() })
     }
 }
 
-/// The work that a dropped future still owes, on the stack of the call that dropped it. It is
-/// polled there, or put in a box to be polled later.
+/// The remaining work of a dropped future, on the stack of the call that dropped it. It is polled
+/// there, or put in a box to be polled later.
 pub struct Leftover<'a>(&'a mut dyn Rest);
 
 impl<'a> Leftover<'a> {

@@ -1,4 +1,4 @@
-//! What a provider with multicasts implements.
+//! The interface of a provider with multicasts.
 
 use super::{Place, Posted, Source};
 use crate::{Rank, Result};

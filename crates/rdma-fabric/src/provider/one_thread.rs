@@ -1,4 +1,4 @@
-//! A value that is used only by the thread that made it, whatever its type says.
+//! A value that is used only by the thread that made it, although its type is `Send` and `Sync`.
 
 #![allow(unsafe_code)]
 
@@ -19,8 +19,8 @@ pub struct OneThread<T> {
     value: ManuallyDrop<T>,
 }
 
-// SAFETY: the value is reached, and dropped, by the thread that made it only: every way to it
-// compares.
+// SAFETY: the value is reached, and dropped, by the thread that made it only: every access path
+// compares the thread.
 unsafe impl<T> Send for OneThread<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for OneThread<T> {}

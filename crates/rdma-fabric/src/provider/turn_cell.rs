@@ -1,4 +1,4 @@
-//! A value that one call at a time uses, be it of one thread or of any.
+//! A value that is used by one call at a time, of one thread or of any.
 
 #![allow(unsafe_code)]
 
@@ -13,22 +13,23 @@ use core::{
         Ordering::{Acquire, Relaxed, Release},
     },
 };
+use crossbeam_utils::{Backoff, CachePadded};
 use std::sync::{Mutex, PoisonError};
 
-/// Exclusive access for as long as a [`Turn`] lasts: by the one thread that made it, at the cost of
+/// Exclusive access for the lifetime of a [`Turn`]: by the one thread that made it, at the cost of
 /// a comparison, or by any thread, which waits for its turn.
 ///
-/// Turns are meant to be short. Leaving is a plain store, and entering one atomic operation; who
-/// finds the value in use queues for it, asleep, and the first of the queue yields its CPU until the
-/// turn is over. It shares no pair of cache lines with anything else.
-#[repr(align(128))]
+/// Turns are meant to be short. Leaving is a plain store, and entering one atomic operation; a
+/// thread that finds the value in use sleeps in a queue, and the first of the queue yields its CPU
+/// until the turn ends. The cell shares its pair of cache lines with no other data.
 pub struct TurnCell<T> {
-    /// The thread that made it, if nobody else may use it; otherwise 0.
+    /// The thread that made it, if no other thread may use it; otherwise 0.
     thread: u64,
     taken: AtomicBool,
-    /// All that wait hold this, or sleep for it.
+    /// The first waiter holds this lock; all others sleep for it.
     queue: Mutex<()>,
     value: UnsafeCell<T>,
+    _alignment: CachePadded<()>,
 }
 
 // SAFETY: the value is reached by a `Turn` only, of which there is one at a time: `taken` is set by
@@ -43,7 +44,13 @@ impl<T> TurnCell<T> {
 
     /// Makes a value for any thread.
     pub fn of_any_thread(value: T) -> Self {
-        TurnCell { thread: 0, taken: AtomicBool::new(false), queue: Mutex::new(()), value: UnsafeCell::new(value) }
+        TurnCell {
+            thread: 0,
+            taken: AtomicBool::new(false),
+            queue: Mutex::new(()),
+            value: UnsafeCell::new(value),
+            _alignment: CachePadded::new(()),
+        }
     }
 
     /// Waits for the turn; `None` on a thread that may not use the value.
@@ -72,8 +79,9 @@ impl<T> TurnCell<T> {
     #[inline(never)]
     fn queue_up(&self) {
         let _first = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let backoff = Backoff::new();
         while self.taken.compare_exchange_weak(false, true, Acquire, Relaxed).is_err() {
-            std::thread::yield_now();
+            backoff.snooze();
         }
     }
 }

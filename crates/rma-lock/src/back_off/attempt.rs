@@ -1,4 +1,4 @@
-//! Making all claims of an access or none, and giving them back.
+//! Makes all claims of an access or none, and gives them back.
 
 use super::pace::BackOff;
 use crate::{
@@ -12,28 +12,27 @@ use core::fmt;
 use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, PutOrder, Rank, RemoteWord, Time};
 use std::sync::Arc;
 
-/// A writer inside, in the word of a rank.
+/// A writer inside, in a rank's word.
 const WRITER: u64 = 1;
 /// A reader inside.
 const READER: u64 = 2;
-/// Somebody exclusively inside at some rank, in a window's second word.
+/// A holder with exclusive access to some rank, in a window's second word.
 const SOMEWHERE: u64 = 1;
-/// Somebody inside everywhere.
+/// A holder with access to all ranks, in a window's second word.
 const EVERYWHERE: u64 = 1 << 32;
 
 /// One part of an access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claim {
-    /// How it is made.
+    /// The atomic that makes it.
     pub(super) enter: Amo<u64>,
     /// The bits that must not have been set.
     in_the_way: u64,
-    /// Bits that must not have been set either: they mean that the word has too many holders
-    /// already.
+    /// More bits that must not have been set: they mean that the word has too many holders already.
     limit_bits: u64,
-    /// The bits of which some must be set while the claim is held.
+    /// The bits of which at least one must be set while the claim is held.
     held: u64,
-    /// How it is given back.
+    /// The atomic that gives it back.
     pub(super) leave: Amo<u64>,
 }
 
@@ -61,40 +60,40 @@ impl Claim {
         old & (self.in_the_way | self.limit_bits) == 0
     }
 
-    /// Returns whether the claim was refused because of the holder limit, whoever else was in the
-    /// way.
+    /// Returns whether the claim was refused because of the holder limit, regardless of other
+    /// conflicts.
     pub(super) fn is_over_limit(&self, old: u64) -> bool {
         old & self.limit_bits != 0
     }
 
-    /// Returns whether the claim can have been held, if the word was `old` before it was given
-    /// back.
+    /// Returns whether the claim can have been held, if the word was `old` before the claim was
+    /// given back.
     #[inline(always)]
     pub(super) fn was_held(&self, old: u64) -> bool {
         old & self.held != 0
     }
 
-    /// Returns the atomic that takes the claim back if it was not admitted. A failed
-    /// compare-and-swap has changed nothing to take back.
+    /// Returns the atomic that withdraws the claim if it was not admitted. A failed
+    /// compare-and-swap has changed nothing.
     pub(super) fn undo(&self) -> Option<Amo<u64>> {
         matches!(self.enter, Amo::Add(_)).then_some(self.leave)
     }
 }
 
-/// A rank's side of a lock that backs off.
+/// The part of a back-off lock at one rank.
 pub(crate) struct Base {
     pub(super) fabric: Fabric,
     pub(super) memory: GroupMemory,
     pub(super) home: Rank,
     me: Rank,
     pace: BackOff,
-    /// Whether puts are ordered before all atomics, so that nothing needs to be flushed. Where they
-    /// are, operations tend to complete when posted.
+    /// Whether puts are ordered before all atomics, so that no flush is needed. If so, operations
+    /// usually complete when they are posted.
     pub(super) ordered_everywhere: bool,
     pub(super) broken: Broken,
 }
 
-/// What an access claims: one word or two, in order.
+/// The claims of an access: one word or two, in order.
 pub(super) type Claims = Arc<[WordClaim]>;
 
 /// One claim of an access.
@@ -131,8 +130,8 @@ impl Base {
         })
     }
 
-    /// Flushes puts before the lock passes on (release): to every target, because no fabric orders
-    /// different targets.
+    /// Flushes puts before the lock is passed on (release): to every target, because no fabric
+    /// orders different targets.
     pub(super) async fn flush_data(&self) -> Result<()> {
         if !self.ordered_everywhere {
             self.fabric.flush_all().await?;
@@ -175,12 +174,12 @@ impl Base {
         Ok(true)
     }
 
-    /// Leaves all of `claims`, the last first, even if some of them fail.
+    /// Gives all of `claims` back, the last first, even if some of them fail.
     async fn leave(&self, claims: &[WordClaim]) -> Result<(), Stopped> {
         self.leave_from(claims, None).await
     }
 
-    /// Leaves all of `claims`, the last first. The last claim's atomic may already have been
+    /// Gives all of `claims` back, the last first. The last claim's atomic may already have been
     /// posted.
     async fn leave_from(&self, claims: &[WordClaim], mut last: NotOver) -> Result<(), Stopped> {
         let mut outcome = Ok(());
@@ -200,8 +199,8 @@ impl Base {
     }
 }
 
-/// Returns how an operation on `word` failed: a word that is lost with its rank holds nothing left
-/// to undo.
+/// Returns the kind of failure of an operation on `word`: a word that is lost with its rank needs
+/// no cleanup.
 fn lost_with_its_words(word: &RemoteWord<u64>, error: FabricError) -> Stopped {
     match error {
         FabricError::PeerLost { rank } if rank == word.rank() => Stopped::GaveUp(error.into()),
@@ -209,7 +208,7 @@ fn lost_with_its_words(word: &RemoteWord<u64>, error: FabricError) -> Stopped {
     }
 }
 
-/// Makes one attempt; if this future is dropped, the attempt ends not holding the lock.
+/// Makes one attempt. If this future is dropped, the attempt ends without holding the lock.
 pub(super) async fn try_acquire(base: &Arc<Base>, claims: Claims, first: NotOver) -> Result<bool> {
     if first.is_none() {
         base.broken.check()?;
@@ -220,8 +219,8 @@ pub(super) async fn try_acquire(base: &Arc<Base>, claims: Claims, first: NotOver
     .await
 }
 
-/// Makes as many attempts as it takes until `deadline`. Between attempts nothing is held, and
-/// nobody depends on this future.
+/// Makes attempts until one succeeds or `deadline` passes. Between attempts nothing is held, and no
+/// other rank depends on this future.
 pub(super) async fn acquire(base: &Arc<Base>, claims: Claims, mut first: NotOver, deadline: Time) -> Result<()> {
     let mut attempts = 0u32;
     while !try_acquire(base, claims.clone(), first.take()).await? {
@@ -241,7 +240,7 @@ pub(super) async fn acquire(base: &Arc<Base>, claims: Claims, mut first: NotOver
     Ok(())
 }
 
-/// Gives all of `claims` back; in the background if this is dropped. The last claim's atomic may
+/// Gives all of `claims` back; if this is dropped, in the background. The last claim's atomic may
 /// already have been posted.
 pub(super) async fn release(base: &Arc<Base>, claims: Claims, last: NotOver) -> Result<()> {
     DetachOnDrop::new(base, |base, _| async move { base.broken.answer(base.leave_from(&claims, last).await) }).await

@@ -1,4 +1,4 @@
-//! Proof of holding a lock of one word.
+//! Proof of holding a single-word lock.
 
 use super::{
     attempt::{Claim, release, release_unawaited},
@@ -21,7 +21,7 @@ pub struct Exclusive;
 
 /// [`Shared`] or [`Exclusive`].
 pub trait Mode: Sealed + fmt::Debug + 'static {
-    /// The name of the access, for people.
+    /// The name of the access, for messages.
     const NAME: &'static str;
 }
 
@@ -60,7 +60,7 @@ impl Mode for Exclusive {
 
 /// [`Shared`] or [`Exclusive`] access to a [`BackOffLock`].
 ///
-/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, without reporting
 /// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct BackOffGuard<'a, M: Mode> {
@@ -85,7 +85,8 @@ impl<'a, M: Mode> BackOffGuard<'a, M> {
         self.lock
     }
 
-    /// Leaves if the atomic completes when posted. On error the atomic may have been posted.
+    /// Releases if the atomic completes when it is posted. On error the atomic may have been
+    /// posted.
     #[inline(always)]
     fn leave_now(&self) -> Result<(), NotOver> {
         let (base, claim) = (&self.lock.base, M::CLAIM);
@@ -106,7 +107,7 @@ impl<'a, M: Mode> BackOffGuard<'a, M> {
     }
 }
 
-/// A hold that is given back in the background if it is dropped.
+/// A hold that is released in the background if it is dropped.
 struct Armed<'a>(&'a BackOffLock, Claim);
 
 impl Drop for Armed<'_> {
@@ -140,12 +141,12 @@ impl<M: Mode> Guard for BackOffGuard<'_, M> {
     }
 }
 
-/// The release, if it completes when posted.
+/// The release, if it completes when it is posted.
 struct Leave<'a, M: Mode>(BackOffGuard<'a, M>);
 
 impl<'a, M: Mode> FastPath for Leave<'a, M> {
     type Out = Result<()>;
-    /// The guard is still armed, though its atomic may have been posted.
+    /// The guard is still armed, although its atomic may have been posted.
     type Stage = (BackOffGuard<'a, M>, NotOver);
 
     #[inline(always)]

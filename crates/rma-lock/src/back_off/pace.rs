@@ -1,14 +1,14 @@
-//! How long a rank sleeps between attempts.
+//! The sleep of a rank between attempts.
 
 use core::time::Duration;
 use rdma_fabric::Rank;
 
-/// How often and after what delay a rank tries again for a lock that is taken.
+/// The number of attempts of a rank to take a lock that is taken, and the delays between them.
 ///
 /// After its n-th attempt a rank sleeps for between half and the whole of `first` · 2ⁿ⁻¹, and no
-/// longer than for `first` · 2^`doublings`. `seed`, the rank and n alone determine where in that
-/// range the sleep ends, so that ranks that collided once spread out, and a run can be repeated.
-/// Ranks may have different values.
+/// longer than for `first` · 2^`doublings`. `seed`, the rank and n alone determine the point in
+/// that range, so that ranks that collided once spread out, and a run can be repeated. Ranks may
+/// have different values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackOff {
     /// The longest duration of the first sleep. A good choice is the time that one pair of atomics
@@ -16,11 +16,11 @@ pub struct BackOff {
     /// lock synchronisation on FX100, section 5). On wall clock a sleep takes at least as long as
     /// the system needs for it.
     pub first: Duration,
-    /// How often the sleep doubles: 6 times by default. More doublings spare the home, fewer
-    /// shorten the time for which a free lock stays idle.
+    /// The number of times that the sleep doubles: 6 by default. More doublings reduce the load of
+    /// the home, fewer shorten the time for which a free lock stays idle.
     pub doublings: u32,
-    /// Attempts of one acquisition, after which it is [`crate::LockError::Contended`]; unlimited
-    /// (`u32::MAX`) by default.
+    /// The number of attempts of one acquisition, after which it returns
+    /// [`crate::LockError::Contended`]; unlimited (`u32::MAX`) by default.
     pub attempts: u32,
     /// The seed of the random part of each sleep.
     pub seed: u64,
@@ -33,7 +33,7 @@ impl Default for BackOff {
 }
 
 impl BackOff {
-    /// Returns the sleep after this many attempts of `rank`, 1 or more.
+    /// Returns the sleep of `rank` after `attempts` attempts, 1 or more.
     pub(super) fn sleep(&self, rank: Rank, attempts: u32) -> Duration {
         let doublings = attempts.saturating_sub(1).min(self.doublings);
         let most = 1u32.checked_shl(doublings).map_or(Duration::MAX, |times| self.first.saturating_mul(times));

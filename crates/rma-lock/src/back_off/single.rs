@@ -1,4 +1,4 @@
-//! One word for readers and writers.
+//! A single word for readers and writers.
 
 use super::{
     attempt::{Base, Claim, Claims, WordClaim, acquire, try_acquire},
@@ -15,28 +15,27 @@ use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
 use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time, provider::Boxed};
 use std::sync::Arc;
 
-/// A cache line of its own.
+/// A separate cache line.
 const LOCK_BYTES: usize = 64;
 
 /// A readers-writer lock of one word at its home; ranks that find it taken sleep and try again.
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. A rank may
-/// hold the lock shared several times; asking for it again while holding it exclusively waits for
-/// ever.
+/// hold the lock shared several times; taking it again while holding it exclusively waits for ever.
 ///
 /// Uncontended remote operations: 1 atomic to lock, shared or exclusively, and 1 to unlock. An
 /// attempt that finds it taken costs a reader 2 atomics, a writer 1.
 ///
-/// No rank is guaranteed to get in: any rank that comes when the lock is free takes it, and readers
-/// keep writers out as long as one of them is inside. In exchange a hand-over waits for no
-/// particular rank, so the lock suits oversubscribed jobs, with many more ranks than cores.
+/// No rank is guaranteed to take the lock: any rank that finds it free takes it, and readers keep
+/// writers out as long as one of them is inside. In exchange a hand-over waits for no particular
+/// rank, so the lock suits oversubscribed jobs, with many more ranks than cores.
 ///
 /// # Errors and deaths
 /// Besides those of [`RmaLock::read_before`], [`crate::LockError::Contended`], but not for a try.
-/// At least one attempt is made, whatever the deadline. If the home is lost, calls end with
-/// [`rdma_fabric::FabricError::PeerLost`]. If a *holder* is lost, its word stays as it is, and
-/// nobody can know whose hold it was: others try until their deadline, as often as
-/// [`BackOff::attempts`] says, or without either for ever.
+/// At least one attempt is made, even if the deadline has passed. If the home is lost, calls end
+/// with [`rdma_fabric::FabricError::PeerLost`]. If a *holder* is lost, its word stays unchanged,
+/// and the owner of the hold is unknown: others try until their deadline, at most
+/// [`BackOff::attempts`] times, or without either limit for ever.
 ///
 /// # Dropped futures
 /// An attempt in flight that is dropped is awaited in the background, and given back if it
@@ -53,7 +52,7 @@ impl fmt::Debug for BackOffLock {
     }
 }
 
-/// The first attempt, if it completes when posted.
+/// The first attempt, if it completes when it is posted.
 struct Enter<'a, Held>(&'a BackOffLock, Claim, PhantomData<fn() -> Held>);
 
 impl<'a, M: Mode, Held: From<BackOffGuard<'a, M>>> FastPath for Enter<'a, (M, Held)> {

@@ -1,4 +1,4 @@
-//! The two levels: a word for each rank, and one for all ranks.
+//! The two-level lock: a word for each rank, and one for all ranks.
 
 use super::{
     attempt::{Base, Claim, Claims, WordClaim, acquire, release, release_unawaited, try_acquire},
@@ -11,27 +11,27 @@ use std::sync::Arc;
 
 /// A rank's own word.
 const OWN: u64 = 0;
-/// The word of the second level, at the home, on another line.
+/// The word of the second level, at the home, on another cache line.
 const ALL: u64 = 64;
 const LOCK_BYTES: usize = 128;
 
-/// The lock of a window: each rank's memory can be locked on its own, shared or exclusively, and
+/// The lock of a window: each rank's memory can be locked separately, shared or exclusively, and
 /// the memory of all ranks together, shared.
 ///
 /// Exclusive accesses to different ranks do not interfere. An access to all ranks is one atomic,
-/// however many ranks there are; in exchange an exclusive access must check at the home for such an
-/// access. As a [`RmaLock`] its readers access all ranks and its writers the home.
+/// regardless of the number of ranks; in exchange an exclusive access must check at the home for
+/// such an access. As a [`RmaLock`] its readers access all ranks and its writers the home.
 ///
 /// Uncontended remote operations: [`Access::All`] and [`Access::Shared`] 1 atomic to lock and 1 to
-/// unlock, [`Access::Exclusive`] 2 and 2, one at the rank and one at the home. An attempt that
-/// fails costs 2; an exclusive attempt costs 2 if it meets a holder of all, and 3 if it meets a
-/// holder of the rank.
+/// unlock, [`Access::Exclusive`] 2 and 2, one at the rank and one at the home. A failed attempt
+/// costs 2; an exclusive attempt costs 2 if it conflicts with a holder of all ranks, and 3 if it
+/// conflicts with a holder of the rank.
 ///
-/// [`crate::LockError::TooManyHolders`] counts those that hold all ranks, and those that hold any
-/// rank exclusively. A rank that has yet to find out that somebody is in *its* way is in the way of
-/// a try. No rank is guaranteed to get in. Errors, deaths and dropped futures are as with
+/// The limit of [`crate::LockError::TooManyHolders`] counts the holders of all ranks, and those of
+/// any rank exclusively. A try also fails because of a rank that is about to find a conflict
+/// itself. No rank is guaranteed to take the lock. Errors, deaths and dropped futures are as with
 /// [`crate::locks::BackOffLock`]; the loss of the rank whose memory is to be locked is also
-/// [`rdma_fabric::FabricError::PeerLost`], and leaves nothing at the home.
+/// [`rdma_fabric::FabricError::PeerLost`], and leaves no trace at the home.
 #[derive(Clone)]
 pub struct WindowLock {
     base: Arc<Base>,
@@ -62,7 +62,7 @@ impl WindowLock {
     }
 
     /// Returns the claims of an access. The claim at the home comes first: a holder of a rank's
-    /// word waits for nobody.
+    /// word never waits.
     fn claims(&self, access: Access) -> Result<Claims> {
         let all = |claim| WordClaim { word: self.all.clone(), claim };
         let own = |rank, claim| -> Result<_> {
@@ -76,16 +76,16 @@ impl WindowLock {
     }
 }
 
-/// Access to a rank's memory, or to all ranks', through a [`WindowLock`].
+/// Access to one rank's memory, or to that of all ranks, through a [`WindowLock`].
 ///
-/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, without reporting
 /// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct WindowGuard<'a> {
     lock: &'a WindowLock,
     access: Access,
     /// Resolved in advance: a lost rank can no longer be resolved, and the home's word must be
-    /// given back all the same. `None` once that is done.
+    /// given back nevertheless. `None` after that.
     held: Option<Claims>,
 }
 

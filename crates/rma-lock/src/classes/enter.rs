@@ -5,7 +5,8 @@ use crate::{LockError, detach::Cancelled, error::Stopped, holder_limit, nodes::P
 use rdma_fabric::{Amo, Time};
 
 impl Classes {
-    /// Gets inside; if ended by `cancelled`, the rank is not inside.
+    /// Enters; returns false or an error if the rank is not inside. If the future was dropped
+    /// (`cancelled`), the rank leaves again.
     pub(super) async fn enter(&self, class: Class, patience: Patience, cancelled: &Cancelled) -> Result<bool, Stopped> {
         let inside = match patience {
             Patience::Before(deadline) => self.enter_before(class, deadline, cancelled).await.map(|()| true)?,
@@ -19,8 +20,8 @@ impl Classes {
     }
 
     async fn enter_before(&self, class: Class, deadline: Time, cancelled: &Cancelled) -> Result<(), Stopped> {
-        // Before anything is counted: a rank that is counted and finds that it must wait can't take
-        // itself back.
+        // This comes before any counting: a rank that was counted and then has to wait cannot
+        // withdraw.
         let own = self.queue.take_node(deadline, cancelled).await?;
         let old = Counts(self.queue.fabric.atomic(&self.counts, Amo::Add(class.one())).await?); // C1
         let others = old.of(class.other());
@@ -33,14 +34,15 @@ impl Classes {
             2
         } else {
             if old.of(class) == 0 && self.close(others).await? {
-                // Nobody was there, or all are gone: I begin the turn, and am counted for it.
+                // The lock was empty, or all others have left: this rank starts the turn, and is
+                // counted for it.
                 self.do_duties(Duties { class, flip: true, ..Duties::default() }, 1).await?;
                 own.give_back_fresh();
                 return Ok(());
             }
             1
         };
-        // A rank that is refused gives up at once. Whoever would wake it uncounts it.
+        // A rank that is refused gives up immediately. The rank that would wake it uncounts it.
         let deadline = if over_limit { self.queue.fabric.now() } else { deadline };
         match self.wait(own, class, later(old.epoch(), after), deadline, cancelled).await {
             Ok(()) if over_limit => self.refuse(class).await,
@@ -49,19 +51,19 @@ impl Classes {
         }
     }
 
-    /// Leaves again, as one rank too many inside.
+    /// Leaves again, because the holder limit was exceeded.
     async fn refuse(&self, class: Class) -> Result<(), Stopped> {
         self.leave(class).await?;
         Err(Stopped::GaveUp(holder_limit::refusal()))
     }
 
-    /// C3: closes the batch that has its turn, of which `inside` are counted. Returns whether all
-    /// of them have left.
+    /// C3: closes the batch that has its turn, of which `inside` ranks are counted. Returns whether
+    /// all of them have left.
     pub(super) async fn close(&self, inside: u64) -> Result<bool, Stopped> {
         Ok(inside == 0 || self.queue.fabric.atomic(&self.open, Amo::Add(inside)).await?.wrapping_add(inside) == 0)
     }
 
-    /// C4–C6: waits until `epoch`, which can't end before this rank has been inside.
+    /// C4–C6: waits until `epoch`, which cannot end before this rank has been inside.
     async fn wait(
         &self,
         own: Own<'_>,
@@ -72,20 +74,20 @@ impl Classes {
     ) -> Result<(), Stopped> {
         let (queue, fabric) = (&self.queue, &self.queue.fabric);
         let next = queue.push(self.stack(epoch), "waiting", &own).await?; // C4
-        // C5: the epoch may have begun between C1 and C4 without seeing me.
+        // C5: the epoch may have begun between C1 and C4 without observing this rank.
         if Counts(fabric.get_word(&self.counts).await?).epoch() == epoch {
             let top = self.take_stack(epoch).await?;
             self.do_duties(Duties { class, chain: top, ..Duties::default() }, 0).await?;
         }
-        // C6. A node that is given up stays on the stack; its waker will make it ready again.
+        // C6. A node that is given up stays on the stack; its waker makes it ready again.
         queue.wait_to_be_woken(&own, deadline, cancelled).await?;
         queue.retire(own.id).await?;
         drop(own);
         self.do_duties(Duties { class, chain: next, ..Duties::default() }, 0).await
     }
 
-    /// C1, only if it leads inside at once. A compare-and-swap fails only because another rank has
-    /// changed the counts since.
+    /// C1, only if the rank can enter immediately. The compare-and-swap fails only if another rank
+    /// has changed the counts since they were read.
     async fn enter_now(&self, class: Class) -> Result<bool, Stopped> {
         let fabric = &self.queue.fabric;
         let mut seen = fabric.get_word(&self.counts).await?;

@@ -4,7 +4,7 @@ use super::{Class, Classes, Counts, NEXT_EPOCH, later};
 use crate::{error::Stopped, queue::NodeId};
 use rdma_fabric::Amo;
 
-/// What this rank still has to do for others.
+/// The remaining work of this rank for others.
 pub(super) struct Duties {
     /// The class of the waiters in the chain, and of those that leave.
     pub(super) class: Class,
@@ -12,7 +12,7 @@ pub(super) struct Duties {
     pub(super) chain: Option<NodeId>,
     /// The number of waiters that gave up and are still counted, although their turn has come.
     pub(super) leaving: u32,
-    /// Whether the next epoch must be begun. If so, nobody of this epoch is left in the chain or
+    /// Whether the next epoch must be started. If so, no rank of this epoch is left in the chain or
     /// counted.
     pub(super) flip: bool,
 }
@@ -24,13 +24,13 @@ impl Default for Duties {
 }
 
 impl Classes {
-    /// Makes one member of `class` leave. Waits for nothing but operations.
+    /// Makes one member of `class` leave. Waits only for operations.
     pub(super) async fn leave(&self, class: Class) -> Result<(), Stopped> {
         self.do_duties(Duties { class, leaving: 1, ..Duties::default() }, 0).await
     }
 
-    /// Does all duties, and those they lead to. `inside` ranks are counted for the epoch that is
-    /// begun first, and need not be woken.
+    /// Executes all duties, and those that result from them. `inside` is the number of ranks that
+    /// are counted for the epoch that is started first and need not be woken.
     pub(super) async fn do_duties(&self, mut duties: Duties, mut inside: u64) -> Result<(), Stopped> {
         let queue = &self.queue;
         loop {
@@ -51,7 +51,7 @@ impl Classes {
         }
     }
 
-    /// C7, C8. Returns whether the next epoch must be begun.
+    /// C7, C8. Returns whether the next epoch must be started.
     async fn uncount(&self, class: Class) -> Result<bool, Stopped> {
         let fabric = &self.queue.fabric;
         let old = Counts(fabric.atomic(&self.counts, Amo::Add(class.one().wrapping_neg())).await?);
@@ -64,7 +64,7 @@ impl Classes {
         Ok(fabric.atomic(&self.open, Amo::Add(1u64.wrapping_neg())).await? == 1)
     }
 
-    /// C9: begins the next epoch, closes its batch if others wait, and takes its stack.
+    /// C9: starts the next epoch, closes its batch if the other class waits, and takes its stack.
     async fn flip(&self, inside: u64) -> Result<Duties, Stopped> {
         let old = Counts(self.queue.fabric.atomic(&self.counts, Amo::Add(NEXT_EPOCH)).await?);
         let class = old.turn().other();
@@ -74,7 +74,7 @@ impl Classes {
         Ok(Duties { class, chain, leaving: 0, flip })
     }
 
-    /// Takes the stack of those that wait for an epoch that has begun; returns its top.
+    /// Takes the stack of the waiters for an epoch that has begun; returns its top.
     pub(super) async fn take_stack(&self, epoch: u64) -> Result<Option<NodeId>, Stopped> {
         let top = self.queue.fabric.swap(self.stack(epoch), 0).await?;
         self.queue.decode("waiting", top)

@@ -1,30 +1,30 @@
-//! A lock for two classes of ranks: ranks of one class are inside together, ranks of different
-//! classes never (group mutual exclusion).
+//! A lock for two classes of ranks: ranks of one class may be inside together, ranks of different
+//! classes may not (group mutual exclusion).
 //!
 //! # Words
 //! At the home:
-//! * `counts`: how many of each class are inside or wait, and the *epoch*, whose lowest bit says
-//!   whose turn it is.
-//! * `open`: while others wait, how many of the batch that has its turn have yet to leave; negative
-//!   while those that leave are ahead of the rank that adds the batch.
+//! * `counts`: the number of ranks of each class that are inside or wait, and the *epoch*, whose
+//!   lowest bit is the class that has its turn.
+//! * `open`: while the other class waits, the number of ranks of the current batch that have not
+//!   left yet; negative while leaving ranks have subtracted themselves before the batch was added.
 //! * `waiting`: four stacks. The waiters of an epoch are on the stack of its number.
 //!
 //! At each rank: its queue nodes ([`crate::queue`]).
 //!
 //! # Turns
-//! A rank that arrives in its class's turn, and finds nobody of the other class, is inside. A rank
-//! that finds the other class waiting waits too: for the turn after the next one. The first of a
-//! class that has to wait closes the batch that is inside: it adds their number to `open`. Each
-//! rank that leaves and sees somebody waiting subtracts 1. The rank that brings `open` to 0, be it
-//! one of these or the one that closed the batch, begins the next epoch by one addition, which also
-//! returns how many wait for that epoch, and whether its batch must be closed at once because the
-//! other class waits again; then it wakes the stack. So turns alternate as long as both classes
-//! want them, and nobody waits for more than two: its own class's batch, if that is closed, and one
-//! of the other class.
+//! A rank that arrives in its class's turn, and finds no rank of the other class, is inside. A rank
+//! that finds the other class waiting waits too, for the turn after the next one. The first rank of
+//! a class that has to wait closes the batch that is inside: it adds their number to `open`. Each
+//! rank that leaves while ranks are waiting subtracts 1. The rank that brings `open` to 0, either
+//! one of these or the rank that closed the batch, starts the next epoch by one addition. The
+//! addition also returns the number of waiters for that epoch, and whether its batch must be closed
+//! immediately because the other class waits again. Then the rank wakes the stack. So turns
+//! alternate as long as both classes want them, and a rank waits for at most two turns: its own
+//! class's batch, if that is closed, and one of the other class.
 //!
-//! When an epoch ends, its stack is empty and nobody comes to it any more: all that were counted
+//! When an epoch ends, its stack is empty and receives no more waiters: all ranks that were counted
 //! for the epoch have left. Therefore four stacks suffice, and an epoch's waiters are never woken
-//! by those of another.
+//! by those of another epoch.
 
 mod enter;
 mod leave;
@@ -40,7 +40,7 @@ use core::fmt;
 use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time, provider::Boxed};
 use std::sync::Arc;
 
-/// Bytes at each rank.
+/// The size of the lock at each rank, in bytes.
 pub(crate) use crate::queue::LOCK_BYTES as CLASSES_BYTES;
 
 /// A class.
@@ -58,7 +58,7 @@ impl Class {
         }
     }
 
-    /// Returns what one member of the class adds to `counts`.
+    /// Returns the amount that one member of the class adds to `counts`.
     fn one(self) -> u64 {
         1 << (COUNT_BITS * self as u32)
     }
@@ -68,7 +68,7 @@ const COUNT_BITS: u32 = 30;
 const _: () = assert!(holder_limit::MAX_HOLDERS <= 1 << (COUNT_BITS - 2));
 const EPOCH: u32 = 2 * COUNT_BITS;
 const EPOCHS: u64 = 1 << (u64::BITS - EPOCH);
-/// The next epoch. The highest bits wrap.
+/// The increment of `counts` to the next epoch. The highest bits wrap.
 const NEXT_EPOCH: u64 = 1 << EPOCH;
 
 /// The value of `counts`.
@@ -90,7 +90,7 @@ impl Counts {
     }
 }
 
-/// Returns the epoch that comes this many `after` the given one.
+/// Returns the epoch that is `after` epochs later than the given one.
 fn later(epoch: u64, after: u64) -> u64 {
     (epoch + after) % EPOCHS
 }
@@ -98,7 +98,7 @@ fn later(epoch: u64, after: u64) -> u64 {
 const STACKS: u64 = 4;
 const _: () = assert!(8 * (2 + STACKS) <= HOME_BYTES && EPOCHS.is_multiple_of(STACKS));
 
-/// A rank's side of the lock.
+/// The part of the lock at one rank.
 pub(crate) struct Classes {
     queue: Queue,
     counts: RemoteWord<u64>,
@@ -119,7 +119,7 @@ impl HasFabric for Classes {
 }
 
 impl Classes {
-    /// Creates this rank's side, in zeroed memory of [`CLASSES_BYTES`].
+    /// Creates this rank's part of the lock, in zeroed memory of [`CLASSES_BYTES`].
     pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank) -> Result<Self> {
         let word = |number: u64| fabric.remote_word(memory.at(home, 8 * number)?);
         Ok(Classes {
@@ -130,13 +130,13 @@ impl Classes {
         })
     }
 
-    /// Returns the stack of those that wait for an epoch.
+    /// Returns the stack of the waiters for an epoch.
     fn stack(&self, epoch: u64) -> &RemoteWord<u64> {
         &self.waiting[(epoch % STACKS) as usize]
     }
 }
 
-/// The lock as one class sees it.
+/// The lock from the view of one class.
 pub(crate) struct ClassOf {
     pub(crate) classes: Arc<Classes>,
     pub(crate) class: Class,
@@ -170,7 +170,7 @@ impl Above for ClassOf {
         self.acquire(Patience::None)
     }
 
-    /// Flushes nothing: the ranks that were inside have already flushed.
+    /// Does not flush: the ranks that were inside have already flushed.
     fn leave(&self) -> Boxed<'_, Result<()>> {
         let class = self.class;
         Box::pin(DetachOnDrop::new(&self.classes, move |classes, _| async move {

@@ -1,11 +1,11 @@
-//! Barging: a writer that runs takes what is free, by one comparison, though others wait.
+//! Barging: a running writer takes a free lock by one compare-and-swap, although others wait.
 //!
-//! A queue that hands a lock over in order of arrival waits, at each hand-over, for a rank that may
-//! not be running: with more ranks than CPUs that is a switch of processes each time. So a writer
-//! first tries to get in past the queue. The queue's first, its head, is woken once, finds itself
-//! passed, and says so in the count word ([`super::scheme::NEXT`]); from then on nobody passes it.
-//! And a rank that has passed a head [`PASSES`] times lines up itself, so each rank gets in past a
-//! waiting one that often and no more.
+//! At each hand-over, a queue that passes the lock on in order of arrival waits for a rank that may
+//! not be running: with more ranks than CPUs that costs a context switch each time. So a writer
+//! first tries to enter ahead of the queue. The first rank of the queue, its head, is woken once,
+//! finds that it was passed, and records this in the count word ([`super::scheme::NEXT`]); from
+//! then on no writer passes it. A rank that has passed heads [`PASSES`] times lines up in the queue
+//! itself, so the number of times that each rank passes waiting ones is bounded.
 
 use super::{
     Core, CountedLock, Scheme, Steps,
@@ -22,20 +22,20 @@ use core::{
 use rdma_fabric::{Amo, Time};
 use std::sync::Arc;
 
-/// How often a rank gets in past heads before it lines up. Less often lets the ranks that wait in
-/// sooner, and costs a switch of processes each time.
+/// The number of times that a rank passes heads before it lines up. A smaller number admits waiting
+/// ranks sooner, and costs a context switch each time.
 const PASSES: u32 = 1 << 14;
 
-/// How often a rank looks at a lock that is taken, where it can look into the home's memory, before
-/// it goes to the queue.
+/// The number of times that a rank checks a lock that is taken, if it can access the home's memory
+/// directly, before it joins the queue.
 pub(super) const LOOKS: u8 = 32;
 
-/// What a rank remembers of a lock that it barges into. Forgetting it costs an operation.
+/// A rank's cached state of a lock that it barges into. Losing it costs an operation.
 #[derive(Default)]
 pub(super) struct Seen {
-    /// The count word that it has left behind.
+    /// The count word that its last release left.
     left: AtomicU64,
-    /// How often it has got in past a head since it last lined up.
+    /// The number of heads that it has passed since it last lined up.
     passed: AtomicU32,
 }
 
@@ -50,8 +50,8 @@ impl Seen {
         self.left.store(left, Relaxed);
     }
 
-    /// Returns the count word as it may still be; `None` if it is time to line up: this rank has
-    /// handed the lock over, or has passed others often enough.
+    /// Returns the count word as it may still be; `None` if this rank has to line up: it has handed
+    /// the lock over, or has passed others [`PASSES`] times.
     #[inline(always)]
     fn expected(&self) -> Option<u64> {
         let left = self.left.load(Relaxed);
@@ -66,7 +66,7 @@ impl Seen {
         None
     }
 
-    /// Notes that this rank has barged in; `word` names the head that it has passed, if any.
+    /// Records that this rank has barged in; `word` names the head that it has passed, if any.
     #[inline(always)]
     pub(super) fn enter(&self, word: u64) {
         if word & WRITER_INTERESTED != 0 {
@@ -76,7 +76,7 @@ impl Seen {
 }
 
 /// Continues an acquisition with B1, where the count word was last seen as `word`; in the queue, if
-/// that is `None`.
+/// `word` is `None`.
 #[cold]
 #[inline(never)]
 fn write_on(core: &Arc<Core>, tries: bool, word: Option<u64>, found: Found, deadline: Time) -> Went {
@@ -84,7 +84,7 @@ fn write_on(core: &Arc<Core>, tries: bool, word: Option<u64>, found: Found, dead
     Walk::<Core>::from(steps, found, deadline).run(core)
 }
 
-/// Continues a release, at XB if its operation was posted.
+/// Continues a release, with XB if its operation was posted.
 #[cold]
 #[inline(never)]
 fn leave_on(core: &Arc<Core>, held: Writing, at: At, found: Found) -> Went {
@@ -113,13 +113,13 @@ impl<S: Scheme> CountedLock<S> {
         }
     }
 
-    /// XB, if nobody is to be woken.
+    /// XB, if there is no head to wake.
     #[inline(always)]
     pub(super) fn leave_barged(&self, held: Writing) -> Went {
         let (core, word) = (&self.core, held.word());
         if !core.is_fast() || is_queued(word) || word & (ASLEEP | NEXT) != 0 {
-            // A successor that is about to link itself is handed the lock, which costs less than to
-            // leave the queue before it.
+            // A successor that is about to link itself is handed the lock, which costs less than
+            // leaving the queue before it has done so.
             if core.is_fast()
                 && is_queued(word)
                 && let Ok(writers) = core.writers()

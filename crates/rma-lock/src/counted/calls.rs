@@ -14,7 +14,7 @@ use crate::{
 use core::{future::Future, marker::PhantomData, task::Context};
 use rdma_fabric::Time;
 
-/// A short path to read, for a `Held` that is a guard or may be one.
+/// A short path to read, where `Held` is a guard or an optional guard.
 pub(crate) struct Read<'a, S: Scheme, Held>(&'a CountedLock<S>, Time, PhantomData<fn() -> Held>);
 
 impl<'a, S: Scheme, Held: Admitted<ReadGuard<'a, S>>> FastPath for Read<'a, S, Held> {
@@ -30,7 +30,7 @@ impl<'a, S: Scheme, Held: Admitted<ReadGuard<'a, S>>> FastPath for Read<'a, S, H
     }
 }
 
-/// A short path to write, for a `Held` that is a guard or may be one.
+/// A short path to write, where `Held` is a guard or an optional guard.
 pub(crate) struct Write<'a, S: Scheme, Held>(&'a CountedLock<S>, Time, PhantomData<fn() -> Held>);
 
 impl<'a, S: Scheme, Held: Admitted<WriteGuard<'a, S>>> FastPath for Write<'a, S, Held> {

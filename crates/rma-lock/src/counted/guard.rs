@@ -14,7 +14,7 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 
 /// Shared access: no writer is inside. Returned by [`RmaLock::read`].
 ///
-/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, without reporting
 /// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
@@ -22,25 +22,24 @@ pub struct ReadGuard<'a, S: Scheme = Flat> {
     lock: &'a CountedLock<S>,
 }
 
-/// Exclusive access: nobody else is inside. Returned by [`RmaLock::write`].
+/// Exclusive access: no other rank is inside. Returned by [`RmaLock::write`].
 ///
-/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, without reporting
 /// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct WriteGuard<'a, S: Scheme = Flat> {
-    /// What the writer must remember stands in the lock: there is one writer inside, and a guard of
-    /// one word stays in a register.
+    /// The state of the writer is stored in the lock: only one writer is inside, and a guard of one
+    /// word stays in a register.
     lock: &'a CountedLock<S>,
 }
 
-/// What a writer inside must remember: its queue node, and whether somebody woke it; of a lock that
-/// may be barged into, the count word with which it has entered. One word, so that it is cheap to
-/// move.
+/// The state of a writer inside: its queue node, and whether another rank woke it; for a lock that
+/// allows barging, the count word with which it entered. One word, so that it is cheap to move.
 #[derive(Clone, Copy)]
 pub(crate) struct Writing(u64);
 
 impl Writing {
-    /// Set if somebody woke the writer; above the node's bits.
+    /// Set if another rank woke the writer; above the node's bits.
     const WOKEN: u64 = 1 << 32;
 
     #[inline(always)]
@@ -94,7 +93,7 @@ impl<S: Scheme> fmt::Debug for WriteGuard<'_, S> {
     }
 }
 
-/// A release, for a guard that is gone.
+/// A release that has consumed its guard.
 pub(crate) struct Leave<G>(pub(crate) G);
 
 impl<S: Scheme> FastPath for Leave<ReadGuard<'_, S>> {
@@ -134,7 +133,7 @@ impl<'a, S: Scheme> ReadGuard<'a, S> {
 
 impl<S: Scheme> Drop for ReadGuard<'_, S> {
     fn drop(&mut self) {
-        // A call that is dropped goes on in the background.
+        // A call that is dropped continues in the background.
         drop(self.lock.leave_read());
     }
 }
@@ -151,7 +150,7 @@ impl<'a, S: Scheme> WriteGuard<'a, S> {
         self.lock
     }
 
-    /// Returns the hold, which the guard then no longer releases.
+    /// Returns the hold, without releasing it when the guard is dropped.
     #[inline(always)]
     pub(crate) fn disarm(self) -> Writing {
         let held = self.lock.core.held();
@@ -167,7 +166,7 @@ impl<S: Scheme> Drop for WriteGuard<'_, S> {
 }
 
 impl Core {
-    /// Returns what the writer inside remembers, which is one of this rank's.
+    /// Returns the state of the writer inside, which must be this rank's.
     #[inline(always)]
     fn held(&self) -> Writing {
         Writing(self.held.load(Relaxed))
@@ -213,7 +212,7 @@ impl<S: Scheme> Guard for WriteGuard<'_, S> {
     }
 }
 
-/// Only a recoverable lock publishes who is inside, and no hold of one is ever anonymous.
+/// Only a recoverable lock publishes which ranks are inside, and its holds are never anonymous.
 impl<S: Scheme> AnonymousShared for CountedLock<S> {
     fn hold(&self, deadline: Time, _: OfThisCrate) -> Boxed<'_, Result<()>> {
         Box::pin(async move {

@@ -3,28 +3,28 @@
 //!
 //! # Words
 //! At the home, each changed only by atomics or by its one legitimate writer:
-//! * `count`: readers times 4; [`WRITER_ACTIVE`]; [`WRITER_INTERESTED`]; and, where the scheme says
-//!   so, the first writer in the queue.
+//! * `count`: readers times 4; [`WRITER_ACTIVE`]; [`WRITER_INTERESTED`]; and, in some schemes, the
+//!   first writer in the queue.
 //! * `readers`: top of the stack of waiting readers.
 //! * `tail`: last writer in the queue.
 //! * `head`, in one scheme: first writer in that queue. Meaningful only while a flag is set;
 //!   written before the flag is.
 //!
-//! At each rank: its queue nodes, and the words in which it publishes what it is doing
+//! At each rank: its queue nodes, and the words in which it publishes its current state
 //! ([`crate::queue`]).
 //!
 //! # Schemes
-//! There is one protocol and four ways to fill the count word ([`scheme`]):
+//! There is one protocol with four layouts of the count word ([`scheme`]):
 //! * [`Flat`], [`crate::locks::RpLock`]: reader preference as printed. Waiting readers are counted,
 //!   and the head has its own word.
 //! * [`Packed`], [`crate::locks::PackedLock`]: like `Flat`, with the head in the count word. A
 //!   writer that finds the word 0 enters by one compare-and-swap and hands the lock over by
-//!   another, and the last reader learns from its own subtraction whom to wake.
-//! * [`Barging`], [`crate::locks::BargingLock`]: like `Packed`, but writers pass the queue as long
-//!   as they run ([`barge`]).
+//!   another, and the last reader's own subtraction returns the writer to wake.
+//! * [`Barging`], [`crate::locks::BargingLock`]: like `Packed`, but running writers pass the queue
+//!   ([`barge`]).
 //! * [`WritersFirst`], [`crate::locks::WritersFirstLock`]: a registered writer keeps readers out. A
-//!   waiting reader is not counted; a wake makes it try again. [`scheme::READERS_WAIT`] tells the
-//!   leaving writer that some wait. A writer whose successor is known just wakes it.
+//!   waiting reader is not counted; when it is woken it tries again. [`scheme::READERS_WAIT`] shows
+//!   the leaving writer that readers wait. A writer with a known successor only wakes it.
 //!
 //! # Steps
 //! The protocol is a table of steps ([`steps`]), named R1–R7 (reader lock), U1–U4 (reader unlock),
@@ -32,22 +32,22 @@
 //! numbered in this project's documentation (`docs/systems/locks.md`), X1 being redundant. It
 //! differs from the printed one:
 //! * A waiter is woken by a compare-and-swap instead of a store. It fails if the waiter gave up (a
-//!   deadline) or if the wake belongs to another turn of the node; the waker then acts for a waiter
-//!   that gave up.
-//! * A writer links itself behind its predecessor with a swap. A leaving writer whose successor is
-//!   on its way but not linked yet (the printed X4 waits for it) leaves [`NodeId::PASSED`] in the
-//!   link and goes; the successor finds that and registers itself. So no release waits for another
-//!   rank's CPU.
-//! * A node in no queue is ready to be waited on: whoever takes it out of a queue makes it ready
-//!   again (R2, W1).
+//!   deadline) or if the wake belongs to another turn of the node; the waker then acts on behalf of
+//!   a waiter that gave up.
+//! * A writer links itself behind its predecessor with a swap. If the successor of a leaving writer
+//!   has not linked itself yet (the printed X4 waits for it), the writer stores [`NodeId::PASSED`]
+//!   in the link and leaves; the successor finds the mark and registers itself. So no release waits
+//!   for another rank's CPU.
+//! * A node in no queue is ready to be waited on: the rank that takes it out of a queue makes it
+//!   ready again (R2, W1).
 //! * Flags known to be clear, or set, are changed by an addition (W4, X2, X6).
-//! * The leaving writer looks for waiting readers only if the count word shows any (X3).
-//! * A writer that hands over to a known successor wakes it before it does anything for itself.
+//! * The leaving writer checks for waiting readers only if the count word shows any (X3).
+//! * A writer that hands over to a known successor wakes it before any other step.
 //!
 //! # Short paths
-//! An uncontended acquisition or release is a few lines ([`short`]), which do the steps of the
-//! table, but need not look them up. What they can't do, the table does, from where they are
-//! ([`crate::queue::Walk`]).
+//! Uncontended acquisitions and releases have short code paths ([`short`]), which execute the steps
+//! of the table without looking them up. In all other cases the table continues at the step that
+//! the short path has reached ([`crate::queue::Walk`]).
 
 mod barge;
 mod calls;
@@ -94,7 +94,7 @@ enum Home {
 const _: () = assert!(Home::Head as u64 + 8 <= HOME_BYTES);
 
 impl Home {
-    /// Returns the word as the steps name it.
+    /// Returns the name of the word in the table of steps.
     const fn word(self) -> Word {
         Word::Home(self as u8 / 8)
     }
@@ -109,24 +109,24 @@ pub type RpLock = CountedLock<Flat>;
 
 /// A readers-writer lock with reader preference that registers a writer in a single word.
 ///
-/// Uncontended remote operations: shared lock 1 atomic, unlock 1; exclusive lock 2 atomics, unlock 2.
-/// A hand-over from writer to writer costs 1 atomic and a wake; the last reader lets a writer in by
-/// 2 atomics and a wake.
+/// Uncontended remote operations: shared lock 1 atomic, unlock 1; exclusive lock 2 atomics,
+/// unlock 2. A hand-over from writer to writer costs 1 atomic and a wake; the last reader admits a
+/// writer by 2 atomics and a wake.
 pub type PackedLock = CountedLock<Packed>;
 
-/// A readers-writer lock with reader preference into which writers barge: a writer that runs takes
-/// what is free, though others wait, so that the lock need not wait for a rank that does not run.
+/// A readers-writer lock with reader preference that allows writers to barge: a running writer
+/// takes a free lock although others wait, so the lock need not wait for a rank that does not run.
 ///
-/// Nobody starves among writers: a rank gets in past others that wait 16,384 times, and then lines
-/// up behind them; a rank that was woken and found itself passed is passed no more. Readers still
-/// go first. Uncontended remote operations: shared lock 1 atomic, unlock 1; exclusive lock 1 atomic,
+/// Writers do not starve: a rank passes waiting ranks at most 16,384 times, and then lines up
+/// behind them; a rank that was woken and found itself passed is not passed again. Readers still go
+/// first. Uncontended remote operations: shared lock 1 atomic, unlock 1; exclusive lock 1 atomic,
 /// unlock 1.
 pub type BargingLock = CountedLock<Barging>;
 
-/// A readers-writer lock with writer preference: no reader gets in while a writer waits.
+/// A readers-writer lock with writer preference: readers do not enter while a writer waits.
 ///
 /// Readers starve under a steady stream of writers. Uncontended remote operations: as
-/// [`PackedLock`]. A reader that waits posts 3 atomics (the first of those that wait together posts
+/// [`PackedLock`]. A waiting reader posts 3 atomics (the first of several that wait together posts
 /// one more) and 1 more when it is woken. A hand-over from writer to writer costs only the wake.
 pub type WritersFirstLock = CountedLock<WritersFirst>;
 
@@ -135,25 +135,25 @@ pub type WritersFirstLock = CountedLock<WritersFirst>;
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. A rank may
 /// hold the lock shared several times (with [`WritersFirstLock`] the second acquisition may wait
-/// for a writer that waits for the first hold). Asking for the lock again while holding it
-/// exclusively deadlocks, as with any lock that is not reentrant.
+/// for a writer that waits for the first hold). Taking the lock again while holding it exclusively
+/// deadlocks, as with any lock that is not reentrant.
 ///
 /// # Errors
 /// Besides those of [`crate::RmaLock::read_before`], [`crate::LockError::TooManyWaiting`] for an
-/// acquisition beyond this rank's queue nodes; in making it, [`crate::LockError::TooManyRanks`].
-/// The loss of any rank ends a wait with [`rdma_fabric::FabricError::PeerLost`]; then nothing is
-/// left to undo.
+/// acquisition beyond this rank's queue nodes; when the lock is made,
+/// [`crate::LockError::TooManyRanks`]. The loss of any rank ends a wait with
+/// [`rdma_fabric::FabricError::PeerLost`]; no cleanup is needed then.
 ///
 /// # Giving up
 /// A wait that ends by its deadline, or because its future is dropped, costs 1 atomic on this
-/// rank's own memory; the rank that would have woken it finds its mark, takes a reader off the
-/// count, and passes a writer over.
+/// rank's own memory; the rank that would have woken it finds its mark, subtracts a reader from the
+/// count, and skips a writer.
 ///
 /// # Dropped futures
-/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What
-/// others still depend on is [detached](Fabric::detach): a dropped acquisition ends not holding the
-/// lock, a dropped release ends having released it. Other ranks, and later calls of this rank, need
-/// not know of it.
+/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. Work
+/// that others still depend on is [detached](Fabric::detach): a dropped acquisition ends without
+/// holding the lock, a dropped release ends having released it. Other ranks, and later calls of
+/// this rank, are not affected.
 ///
 /// # Threads
 /// A lock may be used by several threads if its fabric may. It is fastest for the thread that uses
@@ -171,22 +171,22 @@ impl<S: Scheme> fmt::Debug for CountedLock<S> {
     }
 }
 
-/// A rank's side of a lock, kept alive by its values and by the work that their dropped futures
-/// still do.
+/// A rank's part of a lock, kept alive by its values and by the remaining work of their dropped
+/// futures.
 pub(crate) struct Core {
     queue: Queue,
     table: CountedTable,
     count: RemoteWord<u64>,
-    /// Whether this rank's processor works on the home's words itself: then a reader that nobody is in
-    /// the way of takes the short path on any fabric, and leaves by it if nothing is to be flushed.
+    /// Whether this rank's processor accesses the home's words directly. If so, an unobstructed
+    /// reader takes the short path on any fabric, and leaves by it if there is nothing to flush.
     is_in_place: bool,
     /// Created when this rank first writes, which most ranks of a large job never do.
     writers: OnceLock<Box<Writers>>,
-    /// What the writer inside must remember ([`guard::Writing`]), while it is one of this rank's.
+    /// The state of the writer inside ([`guard::Writing`]), while it is one of this rank's.
     held: AtomicU64,
-    /// Used only if the lock may be barged into.
+    /// Used only if the lock allows barging.
     seen: Seen,
-    /// What the lock of an epoch knows about the recoverable lock that it belongs to.
+    /// For the lock of an epoch: its link to the recoverable lock that it belongs to.
     link: EpochLink,
 }
 
@@ -306,8 +306,8 @@ impl Protocol for Core {
         }
     }
 
-    /// Any rank that waits for what a lost rank leaves undone waits for that rank too. A member
-    /// that has dropped its part without being lost is about to be lost, or the epoch is over.
+    /// A rank that waits for an unfinished step of a lost rank waits for that rank, too. A member
+    /// that has dropped its part without being lost is about to be lost, or the epoch has ended.
     fn failed(&self, steps: &mut Steps, error: LockError) -> Result<Option<Transition>> {
         let LockError::Fabric(why) = &error else { return Err(error) };
         if !self.table.rules.recoverable || why.gone().is_none_or(|rank| rank == self.home) {

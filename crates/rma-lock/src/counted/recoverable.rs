@@ -1,5 +1,5 @@
 //! The packed scheme in an epoch of a recoverable lock: two more flags, and operations on its words
-//! from outside.
+//! for the recovery.
 
 use super::{
     Core, CountedLock, Home, Steps, WriteGuard,
@@ -13,9 +13,10 @@ use crate::{
 use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
 use std::sync::Arc;
 
-/// The epoch is closed: nobody gets in any more.
+/// The epoch is closed: it admits no more ranks.
 pub(super) const CLOSED: u64 = 1 << 31;
-/// What the lock protects may be half-written: only an acquisition that accepts this gets in.
+/// The data that the lock protects may be half-written: only an acquisition that accepts this is
+/// admitted.
 pub(super) const TORN: u64 = 1 << 30;
 
 /// Reader preference, packed, in an epoch of a [`crate::locks::RecoverableLock`].
@@ -23,8 +24,8 @@ pub(super) const TORN: u64 = 1 << 30;
 pub struct Recoverable;
 
 impl CountedLock<Recoverable> {
-    /// Returns the lock of an epoch, in the epoch's words. After the first epoch a rank's last node
-    /// is reserved for its stand-in.
+    /// Returns the lock of an epoch, in the epoch's words. After the first epoch, a rank's last
+    /// node is reserved for its stand-in.
     pub(crate) fn of_epoch(core: &Arc<recovery::Core>, epoch: usize, memory: GroupMemory) -> Result<Self> {
         let link = EpochLink::new(core, epoch)?;
         let lock = CountedLock::with(core.fabric(), memory, core.home(), link)?;
@@ -34,18 +35,18 @@ impl CountedLock<Recoverable> {
         Ok(lock)
     }
 
-    /// Returns whether this rank is on its way in, or inside.
+    /// Returns whether this rank is inside or about to enter.
     pub(crate) fn is_inside(&self) -> bool {
         queue::is_inside(self.core.published.sum())
     }
 
-    /// Returns what keeps acquisitions out now.
+    /// Returns the conditions that keep acquisitions out now.
     pub(crate) async fn shut(&self) -> Result<Shut> {
         let word = self.core.fabric.get_word(&self.core.count).await?;
         Ok(Shut { torn: word & TORN != 0, closed: word & CLOSED != 0 })
     }
 
-    /// Returns whether the lock is known, without a wait, not to be torn.
+    /// Returns whether it can be determined without waiting that the lock is not torn.
     #[inline(always)]
     pub(crate) fn is_whole_now(&self) -> bool {
         self.core.fabric.get_word_now(&self.core.count).is_some_and(|word| word & TORN == 0)
@@ -60,12 +61,12 @@ impl CountedLock<Recoverable> {
         Ok(())
     }
 
-    /// Marks what the lock protects as whole; returns whether the epoch was closed before that.
+    /// Marks the protected data as whole; returns whether the epoch was already closed.
     pub(crate) async fn mark_whole(&self) -> Result<bool> {
         Ok(self.core.fabric.fetch_and(&self.core.count, !TORN).await? & CLOSED != 0)
     }
 
-    /// Takes this rank's stand-in out: as a reader at U1, or as a writer at X2.
+    /// Makes this rank's stand-in leave: as a reader at U1, or as a writer at X2.
     pub(crate) async fn stand_in_leaves(&self, writes: bool) -> Result<()> {
         let steps = match writes {
             true => Steps::leave_for_writer(NodeId::stand_in(self.core.me)),
@@ -85,7 +86,7 @@ impl WriteGuard<'_, Recoverable> {
         let held = self.disarm();
         lock.core.link.tear();
         core.fabric().clone().detach(async move {
-            // Marked as torn before the lock passes on.
+            // Marked as torn before the lock is passed on.
             let _ = core.say_who_tore(lock.core.me).await;
             let _ = lock.mark_torn().await;
             drop(WriteGuard::new(&lock, held).release().await);
@@ -93,10 +94,10 @@ impl WriteGuard<'_, Recoverable> {
     }
 }
 
-/// What keeps acquisitions out, regardless of who is inside.
+/// The conditions that keep acquisitions out, regardless of the holders.
 #[derive(Clone, Copy)]
 pub(crate) struct Shut {
-    /// What the lock protects may be half-written.
+    /// The protected data may be half-written.
     pub(crate) torn: bool,
     /// The epoch is closed.
     pub(crate) closed: bool,
@@ -113,7 +114,7 @@ pub(crate) struct HomeWords {
 pub(crate) struct Closed {
     /// The writer that was active.
     pub(crate) writer: Option<Rank>,
-    /// Whether what the lock protects was marked as torn.
+    /// Whether the protected data were marked as torn.
     pub(crate) torn: bool,
 }
 
@@ -123,8 +124,8 @@ impl HomeWords {
         Ok(HomeWords { count: word(Home::Count)?, tail: word(Home::Tail)?, home })
     }
 
-    /// Closes the epoch: from now on nobody gets in. (Acquire and release: what was published
-    /// before an atomic that found the epoch open is seen afterwards.)
+    /// Closes the epoch: from now on it admits no ranks. (Acquire and release: everything that was
+    /// published before an atomic that found the epoch open is visible afterwards.)
     pub(crate) async fn close(&self, fabric: &Fabric) -> Result<Closed> {
         let word = fabric.fetch_or(&self.count, CLOSED).await?;
         let active = word & WRITER_ACTIVE != 0;
@@ -135,8 +136,8 @@ impl HomeWords {
         Ok(Closed { writer: writer.map(NodeId::rank), torn: word & TORN != 0 })
     }
 
-    /// Writes the words of an epoch that no other rank knows of yet, with the stand-in of `writer`
-    /// inside, or nobody.
+    /// Writes the words of an epoch that no other rank knows yet, with the stand-in of `writer`
+    /// inside, if any.
     pub(crate) async fn install(&self, fabric: &Fabric, writer: Option<Rank>, torn: bool) -> Result<()> {
         let node = writer.map_or(0, |rank| NodeId::stand_in(rank).bits());
         let active = if node == 0 { 0 } else { Recoverable::RULES.active(node) };
@@ -156,8 +157,8 @@ impl HomeWords {
         Ok(())
     }
 
-    /// Takes the stand-in of `writer` out again: it is not inside after all, and nobody has queued
-    /// behind it.
+    /// Removes the stand-in of `writer` again: the writer is not inside after all, and no rank has
+    /// queued behind it.
     pub(crate) async fn unseat(&self, fabric: &Fabric, writer: Rank) -> Result<()> {
         let node = NodeId::stand_in(writer).bits();
         fabric.fetch_add(&self.count, Recoverable::RULES.active(node).wrapping_neg()).await?;

@@ -1,10 +1,10 @@
-//! What the home words of a lock mean, and the rules that follow from it.
+//! The meaning of a lock's home words, and the rules that follow from it.
 
 use super::recoverable::{CLOSED, TORN};
 use crate::{Fairness, holder_limit::limit_bits};
 use core::fmt;
 
-/// A writer is registered as the queue's first and waits for the readers to leave.
+/// A writer is registered as the head of the queue and waits for the readers to leave.
 pub(super) const WRITER_INTERESTED: u64 = 1;
 /// A writer is inside.
 pub(super) const WRITER_ACTIVE: u64 = 2;
@@ -13,9 +13,9 @@ pub(super) const READER: u64 = 4;
 /// Uncounted readers wait.
 pub(super) const READERS_WAIT: u64 = 1 << 31;
 
-/// The queue's first sleeps: whoever leaves wakes it, so that it looks again.
+/// The head of the queue sleeps: the rank that leaves wakes it to check the lock again.
 pub(super) const ASLEEP: u64 = 1 << 30;
-/// The queue's first was passed: nobody gets in before it.
+/// The head of the queue was passed: no other rank enters before it.
 pub(super) const NEXT: u64 = 1 << 31;
 
 /// The count that the last reader finds at U1 if a writer waits for it to leave.
@@ -31,10 +31,10 @@ pub(super) const fn is_queued(word: u64) -> bool {
     word & WRITER_INTERESTED == 0 && word >> HEAD != 0
 }
 
-/// How a writer hands the lock to a known successor without releasing it in between.
+/// The way in which a writer hands the lock to a known successor without releasing it in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandOver {
-    /// It never does.
+    /// Never.
     Never,
     /// By a compare-and-swap, which fails if readers are counted.
     IfNoReaders,
@@ -42,8 +42,8 @@ pub enum HandOver {
     Always,
 }
 
-/// How a [`crate::locks::CountedLock`] registers its writers, and whom it prefers: [`Flat`],
-/// [`Packed`], [`WritersFirst`] or [`Barging`].
+/// The way in which a [`crate::locks::CountedLock`] registers its writers, and its preference:
+/// [`Flat`], [`Packed`], [`WritersFirst`] or [`Barging`].
 pub trait Scheme: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
     #[doc(hidden)]
     const RULES: Rules;
@@ -58,8 +58,8 @@ mod sealed {
     impl Sealed for crate::counted::Recoverable {}
 }
 
-/// The part that differs between schemes. Nodes are given as [`crate::queue::NodeId::bits`], words
-/// are values of the count word.
+/// The differences between schemes. Nodes are given as [`crate::queue::NodeId::bits`], words are
+/// values of the count word.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// [`crate::Lock::NAME`].
@@ -70,30 +70,30 @@ pub struct Rules {
     pub home_words: usize,
     /// Flags that keep an arriving reader out.
     pub keeps_out: u64,
-    /// Those of them that will clear in time, so that readers wait for that.
+    /// The flags of these that will eventually be cleared, so that readers wait for that.
     pub holds_up: u64,
-    /// Those of them that admit nobody, and under which nobody may be inside.
+    /// The flags of these that keep out all ranks, and under which no rank may be inside.
     pub shut: u64,
-    /// The flag of an epoch that is over: what is left in its queue concerns nobody.
+    /// The flag of an epoch that has ended: the rest of its queue has no effect.
     pub closed: u64,
-    /// Flags that may be set though nobody is inside or registered.
+    /// Flags that may be set although no rank is inside or registered.
     pub ignored: u64,
     /// The bits in which readers are counted.
     pub counted: u64,
-    /// The bits of which a writer at X2 finds some if it must look for waiting readers.
+    /// The bits that make a writer at X2 check for waiting readers if at least one of them is set.
     pub sweep: u64,
-    /// Whether a waiting reader is counted. If so, the wake lets it in; otherwise it tries again.
+    /// Whether a waiting reader is counted. If so, the wake admits it; otherwise it tries again.
     pub waits_counted: bool,
-    /// Whether a separate word names the queue's first; otherwise the count word does.
+    /// Whether a separate word names the head of the queue; otherwise the count word does.
     pub head_apart: bool,
     /// Whether the count word names an active writer.
     pub active_named: bool,
-    /// How a writer hands the lock over.
+    /// The way in which a writer hands the lock over.
     pub hand_over: HandOver,
-    /// Whether a writer that runs takes what is free, though others wait in the queue.
+    /// Whether a running writer takes a free lock although others wait in the queue.
     pub barges: bool,
     /// Whether the lock handles the loss of a member. If so, a failed operation on the lost rank's
-    /// node is no error, and a woken waiter checks the count word again.
+    /// node is not an error, and a woken waiter checks the count word again.
     pub recoverable: bool,
 }
 
@@ -104,7 +104,7 @@ impl Rules {
         limit_bits(self.counted, READER)
     }
 
-    /// Returns what must be added to the count word to show `node`'s interest.
+    /// Returns the amount to add to the count word to show `node`'s interest.
     #[inline(always)]
     pub const fn interest(&self, node: u64) -> u64 {
         (if self.head_apart { 0 } else { node << HEAD }) | WRITER_INTERESTED
@@ -116,14 +116,14 @@ impl Rules {
         (if self.active_named { node << HEAD } else { 0 }) | WRITER_ACTIVE
     }
 
-    /// Returns the count word in which interest has become activity.
+    /// Returns the count word after interest has become activity.
     #[inline(always)]
     pub const fn granted(&self, word: u64) -> u64 {
         let word = if self.active_named || self.head_apart { word } else { word & BELOW_HEAD };
         word - WRITER_INTERESTED + WRITER_ACTIVE
     }
 
-    /// Returns what a writer adds to become a reader.
+    /// Returns the amount that a writer adds to become a reader.
     #[inline(always)]
     pub const fn reader_for_writer(&self) -> u64 {
         READER - WRITER_ACTIVE
@@ -135,20 +135,20 @@ impl Rules {
         word & (self.counted | BELOW_HEAD) & !self.ignored == LAST
     }
 
-    /// Returns whether nobody is inside or registered.
+    /// Returns whether no rank is inside or registered.
     #[inline(always)]
     pub const fn is_free(&self, word: u64) -> bool {
         word & !self.ignored == 0
     }
 
-    /// Returns whether the writer that found `word` at X2 must look for waiting readers.
+    /// Returns whether the writer that found `word` at X2 must check for waiting readers.
     #[inline(always)]
     pub const fn must_sweep(&self, word: u64) -> bool {
         word & self.sweep != 0
     }
 }
 
-/// Reader preference with a word for the queue's first, as printed in 1991:
+/// Reader preference with a separate word for the head of the queue, as printed in 1991:
 /// [`crate::locks::RpLock`].
 #[derive(Clone, Copy, Debug)]
 pub struct Flat;
@@ -174,7 +174,7 @@ impl Scheme for Flat {
     };
 }
 
-/// Reader preference with the queue's first in the count word: [`crate::locks::PackedLock`].
+/// Reader preference with the head of the queue in the count word: [`crate::locks::PackedLock`].
 #[derive(Clone, Copy, Debug)]
 pub struct Packed;
 
@@ -212,7 +212,7 @@ impl Scheme for WritersFirst {
     };
 }
 
-/// Reader preference, packed, into which writers that run barge: [`crate::locks::BargingLock`].
+/// Reader preference, packed, with barging writers: [`crate::locks::BargingLock`].
 #[derive(Clone, Copy, Debug)]
 pub struct Barging;
 

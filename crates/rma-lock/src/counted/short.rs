@@ -1,9 +1,9 @@
-//! Short paths: the steps of an acquisition or release that nobody is in the way of, as far as each
-//! is over at once. They are those of the table, in the same order, but for two that nobody
-//! notices: a writer that has looked for a successor before X2 does not look again before X4, and
-//! one that nobody woke and that leaves as the last keeps its node's turn. (The calm scenes of
-//! `tests/golden/lock_counts.txt` are played both ways; `tests/it/twin/short.rs` follows runs over
-//! threads in a model that goes through the table.)
+//! Short paths: the steps of an unobstructed acquisition or release, as long as each of them
+//! completes immediately. They are the steps of the table, in the same order, with two exceptions
+//! that other ranks cannot observe: a writer that has checked for a successor before X2 does not
+//! check again before X4, and a writer that was not woken and leaves as the last keeps its node's
+//! turn. (The uncontended scenarios of `tests/golden/lock_counts.txt` run both ways;
+//! `tests/it/twin/short.rs` follows runs over threads in a model that executes the table.)
 
 use super::{
     Core, CountedLock, Scheme, Steps,
@@ -19,13 +19,13 @@ use crate::{
 use rdma_fabric::{Amo, FabricError, RemoteWord, Time};
 use std::sync::Arc;
 
-/// How far a walk went in place: to its end, or to an operation that must be awaited.
+/// The progress of a walk in place: its end, or an operation that must be awaited.
 pub(super) type Went = Result<Result<Option<Held>>, Call<Core>>;
 
-/// What an operation has found, if it is over; or that it was posted, or was not posted.
+/// The result of an operation if it is complete; otherwise whether it was posted.
 pub(super) type Found = Result<u64, NotOver>;
 
-// What the table does from here on. The steps are made out of line: they are large.
+// From here on the table continues. The steps are created out of line because they are large.
 
 /// An acquisition to read, from R1 on.
 #[cold]
@@ -41,7 +41,7 @@ fn leave_read_on(core: &Arc<Core>, at: At, found: Found) -> Went {
     Walk::<Core>::from(Steps { at, ..Steps::release_read() }, found, Time::MAX).run(core)
 }
 
-/// An acquisition to write, from the beginning, or from a step of `node`.
+/// An acquisition to write, from the start or from a step of `node`.
 #[cold]
 #[inline(never)]
 fn write_on(core: &Arc<Core>, tries: bool, node: Option<(At, NodeId)>, found: Found, deadline: Time) -> Went {
@@ -78,7 +78,7 @@ impl Core {
         Ok(())
     }
 
-    /// Announces a step and does its atomic at once.
+    /// Announces a step and executes its atomic immediately.
     #[inline(always)]
     fn announced(
         &self,
@@ -88,7 +88,7 @@ impl Core {
         amo: Amo<u64>,
     ) -> Result<u64, NotOver> {
         if !rules.recoverable {
-            // Nobody asks whether a rank is inside.
+            // No rank checks whether another is inside.
             return self.atomic_now(word, amo);
         }
         let found = self.queue.announced_now(step, word, amo);
@@ -127,7 +127,7 @@ impl<S: Scheme> CountedLock<S> {
         }
     }
 
-    /// U1 of a reader whose guard is gone.
+    /// U1 of a reader whose guard was consumed.
     #[inline(always)]
     pub(super) fn leave_read(&self) -> Went {
         let (core, rules) = (&self.core, &S::RULES);
@@ -140,7 +140,7 @@ impl<S: Scheme> CountedLock<S> {
         }
     }
 
-    /// W1–W5 of a writer that finds nobody.
+    /// W1–W5 of a writer that finds the lock free.
     #[inline(always)]
     pub(super) fn write_now(&self, tries: bool, deadline: Time) -> Result<Writing, Went> {
         if S::RULES.barges {
@@ -186,7 +186,7 @@ impl<S: Scheme> CountedLock<S> {
         }
     }
 
-    /// X2–X4 of a writer whose guard is gone, and behind which nobody is.
+    /// X2–X4 of a writer whose guard was consumed, and that has no successor.
     #[inline(always)]
     pub(super) fn leave_write(&self, held: Writing) -> Went {
         if S::RULES.barges {
@@ -211,7 +211,7 @@ impl<S: Scheme> CountedLock<S> {
             Ok(tail) if tail == node.bits() => {}
             found => return leave_write_on(core, held, At::X4, found),
         }
-        // A node that was woken begins another turn; nobody knows it any more.
+        // A node that was woken begins another turn; no other rank knows it any more.
         if held.woken() && core.renew(node).is_err() || core.say(rules, Transition::writer_goes_back(node, 3)).is_err()
         {
             return leave_write_on(core, held, At::X4Retire, Err(None));

@@ -10,11 +10,11 @@ use crate::{
 };
 use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
 
-/// What a holder must remember.
+/// The state of a holder.
 #[derive(Clone, Copy)]
 pub(super) struct Holding {
     pub(super) node: NodeId,
-    /// Whether somebody woke the holder.
+    /// Whether another rank woke the holder.
     pub(super) woken: bool,
 }
 
@@ -26,7 +26,7 @@ impl From<Held> for Holding {
 
 /// [`crate::locks::Shared`] or [`crate::locks::Exclusive`] access to a [`FairLock`].
 ///
-/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, without reporting
 /// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct FairGuard<'a, M: Mode> {
@@ -56,12 +56,12 @@ impl<'a, M: Mode> FairGuard<'a, M> {
 
 impl<M: Mode> Drop for FairGuard<'_, M> {
     fn drop(&mut self) {
-        // A call that is dropped goes on in the background.
+        // A call that is dropped continues in the background.
         drop(short::leave(&self.lock.core, Class::of::<M>(), self.held));
     }
 }
 
-/// A release, for a guard that is gone.
+/// A release that has consumed its guard.
 struct Leave<'a, M: Mode>(FairGuard<'a, M>);
 
 impl<M: Mode> FastPath for Leave<'_, M> {

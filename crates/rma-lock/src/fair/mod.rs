@@ -1,37 +1,39 @@
-//! The fair queue lock: readers and writers get in in order of arrival, adjacent readers together.
+//! The fair queue lock: readers and writers enter in order of arrival, adjacent readers together.
 //!
 //! # Words
 //! At the home, changed by atomics only:
-//! * `state`: in the low half, the number of readers that are inside or have been let in; in the
-//!   high half, the writer that waits for them to leave, if it is the queue's first.
+//! * `state`: in the low half, the number of readers that are inside or have been admitted; in the
+//!   high half, the writer that waits for them to leave, if it is the first in the queue.
 //! * `tail`: the last node of the queue of readers and writers; readers stay in it while they are
 //!   inside.
 //!
-//! At each rank are its queue nodes ([`crate::queue`]), whose next words say more here ([`link`]):
-//! which node comes next, and its class; or that the node's reader is inside; or that its owner has
-//! left.
+//! At each rank are its queue nodes ([`crate::queue`]), whose next words hold more information here
+//! ([`link`]): the next node and its class; or that the node's reader is inside; or that its owner
+//! has left.
 //!
 //! # Steps
 //! Comments name these steps; `docs/systems/locks.md` lists them with their operations. They
 //! follow Mellor-Crummey and Scott's fair lock (PPoPP 1991, Figure 4), as corrected later; the same
 //! document lists the differences.
-//! * F1: go to the end of the queue. F2: link behind the predecessor, and learn whether that is a
-//!   reader inside, or gone.
+//! * F1: append to the end of the queue. F2: link behind the predecessor; the result shows whether
+//!   that is a reader inside, or has left.
 //! * F3: a reader that need not wait counts itself. F4: a writer that is first checks whether
 //!   readers are inside; F5: if so, it registers itself in the state and checks again. F6: wait.
-//!   F7: a reader that is inside says so in its own node; it counts and wakes a reader that linked
-//!   itself before that.
-//! * G1: leave the queue, as the last or with a mark for a successor on its way. G2: a writer
-//!   counts the reader it lets in. G3: a reader uncounts itself and, in the same atomic, says which
-//!   writer comes next. G4: the last reader, having seen that, removes it again. G5: wake.
+//!   F7: a reader that is inside records this in its own node; it counts and wakes a reader that
+//!   linked itself before that.
+//! * G1: leave the queue, as the last or with a mark for a successor that has not linked itself
+//!   yet. G2: a writer counts the reader that it admits. G3: a reader uncounts itself and, in the
+//!   same atomic, names the next writer. G4: the last reader, having seen that, removes the name
+//!   again. G5: wake.
 //!
-//! The protocol is a table of these steps ([`steps`]). An uncontended rank does its steps without
-//! looking them up ([`short`]); what is more, the table does, from there.
+//! The protocol is a table of these steps ([`steps`]). An uncontended rank executes its steps
+//! without looking them up ([`short`]); in all other cases the table continues at the step that it
+//! has reached.
 //!
 //! # Giving up
-//! As in all these locks, the rank that would wake a node that was given up acts for it: a writer
-//! leaves the queue; a reader, which is already counted, leaves the queue and hands its count to
-//! the reader behind it, or uncounts itself.
+//! As in all these locks, the rank that would wake a node that was given up acts on its behalf: a
+//! writer leaves the queue; a reader, which is already counted, leaves the queue and hands its
+//! count to the reader behind it, or uncounts itself.
 
 mod guard;
 mod short;
@@ -63,7 +65,7 @@ const STATE: u64 = 0;
 const TAIL: u64 = 8;
 const _: () = assert!(TAIL + 8 <= HOME_BYTES);
 
-/// Every counted reader occupies a node, and a rank has few of them, so forgotten guards can't
+/// Every counted reader occupies a node, and a rank has few of them, so forgotten guards cannot
 /// overflow the count: a rank without a free node is refused first.
 const _: () = assert!(NodeId::MOST <= 1 << (WRITER - 2));
 
@@ -86,18 +88,18 @@ impl Class {
 /// A readers-writer lock that admits ranks in order of their arrival, homed at one rank.
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. A holder
-/// that asks for the lock again may deadlock with itself, even as a reader: behind a writer that
-/// waits for it to leave.
+/// that takes the lock again may deadlock with itself, even as a reader: behind a writer that waits
+/// for it to leave.
 ///
 /// Uncontended remote operations: shared lock 2 atomics, unlock 2; exclusive lock an atomic and a
-/// get, unlock 1 atomic. A rank waits and holds with at most four queue nodes at a time: more are
-/// [`crate::LockError::TooManyWaiting`].
+/// get, unlock 1 atomic. A rank waits and holds with at most four queue nodes at a time: one more
+/// is [`crate::LockError::TooManyWaiting`].
 ///
 /// # Dropped futures
-/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What
-/// others still depend on is [detached](Fabric::detach): a dropped acquisition ends not holding the
-/// lock, a dropped release ends having released it. An acquisition that was given up keeps its
-/// place in the queue, and with it delays those that came later, until the lock would have come to
+/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. Work
+/// that others still depend on is [detached](Fabric::detach): a dropped acquisition ends without
+/// holding the lock, a dropped release ends having released it. An acquisition that was given up
+/// keeps its place in the queue, and thereby delays later ones, until the lock would have reached
 /// it.
 ///
 /// # Threads
@@ -113,8 +115,8 @@ impl fmt::Debug for FairLock {
     }
 }
 
-/// A rank's side of a lock, kept alive by its values and by the work that their dropped futures
-/// still do.
+/// A rank's part of a lock, kept alive by its values and by the remaining work of their dropped
+/// futures.
 pub(crate) struct Core {
     queue: Queue,
     table: FairTable,
@@ -162,7 +164,7 @@ impl Protocol for Core {
     }
 }
 
-/// A short path, for a `Guard` that is one or may be one.
+/// A short path, where `Guard` is a guard or an optional guard.
 struct Enter<'a, M, Guard>(&'a FairLock, Time, PhantomData<fn() -> (M, Guard)>);
 
 impl<'a, M: Mode, Guard: Admitted<FairGuard<'a, M>>> FastPath for Enter<'a, M, Guard> {
@@ -231,7 +233,7 @@ impl RmaLock for FairLock {
         self.enter(deadline)
     }
 
-    /// Also yields `None` if another rank joins or leaves the queue at the same moment.
+    /// Also returns `None` if another rank joins or leaves the queue at the same moment.
     #[inline]
     fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
         self.enter(Time::MAX)

@@ -1,7 +1,7 @@
-//! Short paths: the steps of an acquisition or release that nobody is in the way of, as far as each
-//! is over at once. They are those of the table, in the same order. (The calm scenes of
-//! `tests/golden/lock_counts.txt` are played both ways; `tests/it/twin/short.rs` follows runs over
-//! threads in a model that goes through the table.)
+//! Short paths: the steps of an unobstructed acquisition or release, as long as each of them
+//! completes immediately. They are the steps of the table, in the same order. (The uncontended
+//! scenarios of `tests/golden/lock_counts.txt` run both ways; `tests/it/twin/short.rs` follows runs
+//! over threads in a model that executes the table.)
 
 use super::{
     Class, Core, Steps,
@@ -16,15 +16,15 @@ use crate::{
 use rdma_fabric::{Amo, Time};
 use std::sync::Arc;
 
-/// How far a walk went in place: to its end, or to an operation that must be awaited.
+/// The progress of a walk in place: its end, or an operation that must be awaited.
 pub(super) type Went = Result<Result<Option<Held>>, Call<Core>>;
 
-/// What an operation has found, if it is over; or that it was posted, or was not posted.
+/// The result of an operation if it is complete; otherwise whether it was posted.
 type Found = Result<u64, NotOver>;
 
-// What the table does from here on. The steps are made out of line: they are large.
+// From here on the table continues. The steps are created out of line because they are large.
 
-/// An acquisition, from the beginning, or from a step of a node.
+/// An acquisition, from the start or from a step of a node.
 #[cold]
 #[inline(never)]
 fn enter_on(
@@ -53,7 +53,7 @@ fn leave_on(core: &Arc<Core>, class: Class, held: Holding, at: At, found: Found)
     Walk::<Core>::from(steps, found, Time::MAX).run(core)
 }
 
-/// F1–F7 of a rank that finds nobody.
+/// F1–F7 of a rank that finds the lock free.
 #[inline(always)]
 pub(super) fn enter(core: &Arc<Core>, class: Class, tries: bool, deadline: Time) -> Result<Holding, Went> {
     if !core.is_fast() || !core.broken.is_whole() {
@@ -92,7 +92,7 @@ pub(super) fn enter(core: &Arc<Core>, class: Class, tries: bool, deadline: Time)
     Ok(Holding { node, woken: false })
 }
 
-/// G1 and G3 of a holder whose guard is gone, and behind which nobody is.
+/// G1 and G3 of a holder whose guard was consumed, and that has no successor.
 #[inline(always)]
 pub(super) fn leave(core: &Arc<Core>, class: Class, held: Holding) -> Went {
     let Holding { node, woken } = held;
@@ -119,7 +119,8 @@ pub(super) fn leave(core: &Arc<Core>, class: Class, held: Holding) -> Went {
     Ok(Ok(None))
 }
 
-/// Returns whether somebody has linked itself behind this rank's node, which says `said`.
+/// Returns whether a successor has linked itself behind this rank's node, whose next word was
+/// `said` before that.
 #[inline(always)]
 fn is_followed(core: &Core, node: NodeId, said: u64) -> bool {
     let next = core.own(node.slot(), NodeWord::Next);

@@ -1,7 +1,7 @@
 //! The steps of the fair lock, as a table.
 //!
-//! A node's next word says who comes next and of which class, or that the node's reader is inside
-//! with nobody behind it ([`INSIDE`]), or that its owner has left ([`NodeId::PASSED`]).
+//! A node's next word names the next node and its class, or shows that the node's reader is inside
+//! and has no successor ([`INSIDE`]), or that its owner has left ([`NodeId::PASSED`]).
 
 use super::Class;
 use crate::{
@@ -21,20 +21,20 @@ pub(super) const READER: u64 = 1;
 pub(super) const WRITER: u32 = 32;
 /// Set in a link if the successor is a writer.
 const WRITES: u64 = 1 << 32;
-/// The node's reader is inside, and nobody has linked itself behind it. Names no node.
+/// The node's reader is inside, and no successor has linked itself behind it. Does not name a node.
 pub(super) const INSIDE: u64 = 1 << 33;
 
 /// The next step.
 #[allow(missing_docs, reason = "named as on the locks' page")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum At {
-    /// It is over.
+    /// The acquisition or release has ended.
     End(End),
-    /// Making the holder's puts visible, before it leaves.
+    /// Making the holder's puts visible before it leaves.
     Flush,
     Take,
     F1,
-    /// Looking whether the reader ahead is inside, for a try.
+    /// Checking whether the reader ahead is inside, for a try.
     Ahead,
     /// F1 behind a reader inside, for a try.
     Behind,
@@ -44,14 +44,14 @@ pub enum At {
     F5,
     F5Back,
     F6,
-    /// F6: the wait is over without a wake.
+    /// F6: the wait has ended without a wake.
     GiveUp,
     F7,
     F7Count,
     G1Load,
     G1,
     G1Mark,
-    /// G1 of the queue's last, if nobody woke it: what the node said is taken back.
+    /// G1 of the last in the queue, if it was not woken: the mark in the node is withdrawn.
     G1Unsay,
     G2,
     G3,
@@ -68,32 +68,32 @@ pub(crate) type Next = (NodeId, Class);
 /// An acquisition or release of a fair lock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Steps {
-    /// What comes next.
+    /// The next step.
     pub at: At,
-    /// How it ends, if nothing comes in between.
+    /// The result, unless a step changes it.
     pub ends: End,
     /// This rank's class.
     pub class: Class,
     /// Whether it gives up instead of waiting.
     pub tries: bool,
-    /// Whether nobody awaits it any more, so that a holder must leave again.
+    /// Whether its future was dropped, so that a holder must leave again.
     pub dropped: bool,
     /// Whether another rank woke it.
     pub woken: bool,
-    /// Whether it is on its way out.
+    /// Whether it is leaving.
     pub leaves: bool,
-    /// Whether nobody else knows `me`.
+    /// Whether no other rank knows `me`.
     pub fresh: bool,
     /// This rank's node.
     pub me: Option<NodeId>,
-    /// The node ahead of this rank's in the queue; later the node that leaves, which is this
-    /// rank's or one that was given up.
+    /// The node ahead of this rank's in the queue; later the leaving node, which is this rank's or
+    /// one that was given up.
     pub node: Option<Next>,
     /// The node behind it.
     pub next: Option<Next>,
-    /// To do: a node to retire.
+    /// Pending: a node to retire.
     pub done: Option<NodeId>,
-    /// Whether `next` was found to have been given up.
+    /// Whether `next` has given up.
     pub absent: bool,
 }
 
@@ -132,13 +132,13 @@ impl Steps {
         self
     }
 
-    /// Continues at `at`, with this rank's node on its way out.
+    /// Continues at `at`, with this rank's node leaving.
     pub(super) fn leaving(mut self, at: At) -> Self {
         (self.at, self.node) = (at, self.me.map(|me| (me, self.class)));
         self
     }
 
-    /// Returns what becomes of this rank's node, if one is in use, when the steps have ended.
+    /// Returns the state of this rank's node after the steps have ended, if one is in use.
     pub fn node_after(&self) -> Option<Node> {
         self.me.map(|_| match self.at {
             At::End(End::Inside) => Node::Kept,
@@ -147,32 +147,32 @@ impl Steps {
         })
     }
 
-    /// Returns what the node that leaves has said while its owner was inside.
+    /// Returns the value that the leaving node's next word had while its owner was inside.
     fn said(&self) -> u64 {
         let own = self.leaves && self.node == self.me.map(|me| (me, Class::Reader));
         if own { INSIDE } else { 0 }
     }
 }
 
-/// What a fair lock's steps depend on besides.
+/// The parameters of a fair lock's steps.
 #[derive(Clone, Copy, Debug)]
 pub struct FairTable {
     /// The number of ranks that nodes may name.
     pub ranks: usize,
 }
 
-/// A try that finds somebody in the way, before it is in the queue.
+/// A try that cannot take the lock, before it is in the queue.
 fn not_now(s: &mut Steps) {
     (s.at, s.fresh) = (At::End(End::NotNow), true);
 }
 
-/// Returns whether a reader that left this state behind was the last one before a writer.
+/// Returns whether a reader that left this state was the last one before a writer.
 #[inline(always)]
 pub(super) fn was_waited_for(left: u64) -> bool {
     left as u32 == 0 && left >> WRITER != 0
 }
 
-/// Returns what G3 adds, before `next`.
+/// Returns the amount that G3 adds, before `next`.
 fn uncount(next: Option<Next>) -> u64 {
     let writer = next.filter(|(_, class)| *class == Class::Writer).map_or(0, |(writer, _)| writer.bits());
     (writer << WRITER).wrapping_sub(READER)
@@ -227,7 +227,7 @@ impl Table for FairTable {
 
     fn resume(&self, s: &mut Steps, found: u64) -> Result<Option<Transition>> {
         self.go(s, found)?;
-        // Nobody asks whether a rank is inside.
+        // No rank checks whether another is inside.
         Ok(None)
     }
 }
@@ -257,13 +257,13 @@ impl FairTable {
             At::F2 => match found {
                 NodeId::PASSED => self.ahead(s),
                 INSIDE if reads => self.ahead(s),
-                // Behind another turn of the node that was looked at.
+                // The node ahead is in a later turn than when it was checked.
                 0 | INSIDE if s.tries => s.at = At::GiveUp,
                 0 | INSIDE => s.at = At::F6,
                 other => return Err(LockError::corrupt("next", other)),
             },
             At::F3 => s.at = At::F7,
-            // Readers that are still inside came before it, and no more can enter.
+            // Readers that are still inside arrived before this writer, and no more can enter.
             At::F4 if found == 0 => self.inside(s),
             At::F4 => {
                 s.node = s.me.map(|me| (me, Class::Writer));
@@ -274,7 +274,7 @@ impl FairTable {
                 }
             }
             At::F5 if found == 0 => s.at = At::F5Back,
-            // The last of the readers sees which writer waits.
+            // The last reader finds the waiting writer in the state.
             At::F5 if bits(s.node) == s.me.map_or(0, NodeId::bits) => s.at = At::F6,
             At::F5 => {
                 s.next = None;
@@ -297,7 +297,7 @@ impl FairTable {
             At::G1Load if found == s.said() => s.at = At::G1,
             At::G1Load => return self.out_before(s, found),
             At::G1 if found != bits(s.node) => s.at = At::G1Mark,
-            // Nobody else has known the node.
+            // No other rank has known the node.
             At::G1 if s.me == s.node.map(|(node, _)| node) && !s.woken => {
                 s.fresh = true;
                 match s.said() {
@@ -314,7 +314,7 @@ impl FairTable {
                 let left = found.wrapping_add(uncount(s.next));
                 s.next = None;
                 if was_waited_for(left) {
-                    // Nobody else has seen the writer with no reader left, and none can get in
+                    // No other rank has seen the writer with no reader left, and none can enter
                     // before it.
                     s.next = self.decode("state", left >> WRITER)?.map(|writer| (writer, Class::Writer));
                     s.at = At::G4;
@@ -344,7 +344,7 @@ impl FairTable {
         Ok(self.decode("next", link & !WRITES)?.map(|node| (node, class)))
     }
 
-    /// The queue's first, or behind a reader inside.
+    /// This rank is the first in the queue, or behind a reader inside.
     fn ahead(&self, s: &mut Steps) {
         s.at = if s.class == Class::Reader { At::F3 } else { At::F4 };
     }
@@ -365,7 +365,7 @@ impl FairTable {
         }
     }
 
-    /// F6. The node stays in the queue; its waker will make it ready again.
+    /// F6. The node stays in the queue; its waker makes it ready again.
     fn gave_up(&self, s: &mut Steps, found: u64) -> Result<()> {
         let Some(me) = s.me else { return Ok(()) };
         if found == wake_word(Wait::Granted, me) {
@@ -383,7 +383,7 @@ impl FairTable {
         Ok(())
     }
 
-    /// G1: somebody is linked behind the node.
+    /// G1: a successor is linked behind the node.
     fn out_before(&self, s: &mut Steps, link: u64) -> Result<()> {
         s.next = self.decode_link(link)?;
         if s.next.is_none() {
@@ -393,13 +393,14 @@ impl FairTable {
         Ok(())
     }
 
-    /// The node is out of the queue, and has been known to others.
+    /// The node is out of the queue, and other ranks have known it.
     fn gone(&self, s: &mut Steps) {
         s.done = s.node.map(|(node, _)| node);
         self.out(s);
     }
 
-    /// The node is out of the queue: what its owner owes to whoever comes next.
+    /// The node is out of the queue: selects the step that its owner still has to do for its
+    /// successor.
     fn out(&self, s: &mut Steps) {
         let own = s.node.map(|(node, _)| node) == s.me;
         let withdrawn = own && !s.leaves;
@@ -420,8 +421,8 @@ impl FairTable {
         };
     }
 
-    /// Continues when whoever comes next is woken: retires the node that has left, and acts for
-    /// `next`, if that was given up: it leaves.
+    /// Continues after the successor was woken: retires the node that has left. If `next` was given
+    /// up, acts on its behalf: it leaves.
     fn retire(&self, s: &mut Steps) {
         if s.done.is_some() {
             s.at = At::Retire;

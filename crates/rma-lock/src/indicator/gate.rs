@@ -1,12 +1,12 @@
 //! A node's words.
 //!
-//! The gate: `departures:24 | epoch:15 | closed:1 | readers:24`. `readers` counts those inside and
-//! those that wait. `departures` wraps at the top of the word. Only the one writer changes the
-//! epoch, and it allows for the epoch's wrapping.
+//! The gate: `departures:24 | epoch:15 | closed:1 | readers:24`. `readers` counts the readers
+//! inside and the waiting ones. `departures` wraps at the top of the word. Only the one writer
+//! changes the epoch, and it allows for the wrapping of the epoch.
 //!
-//! The limit: `writer + 1:32 | departures:24`, what the writer that closed the gate waits for. An
-//! older limit stays in place: nobody waits for it, or it has been reached, so comparing with it
-//! does no harm.
+//! The limit: `writer + 1:32 | departures:24`, the number of departures that the writer that closed
+//! the gate waits for. An older limit stays in place: it is not waited for, or it has been reached,
+//! so comparing with it is harmless.
 
 use crate::{LockError, holder_limit::limit_bits_of};
 use core::fmt;
@@ -18,7 +18,7 @@ const CLOSED: u64 = 1 << FIELD;
 const EPOCH_AT: u32 = FIELD + 1;
 const EPOCHS: u64 = 1 << 15;
 const DEPARTED: u64 = 1 << 40;
-/// The readers that a gate counts: a quarter of its field.
+/// The number of readers that a gate counts: a quarter of its field.
 const MOST: u64 = 1 << (FIELD - 2);
 const OVER_LIMIT: u64 = limit_bits_of(MOST, MASK, 1);
 
@@ -51,7 +51,7 @@ impl Gate {
         self.0 & (CLOSED | OVER_LIMIT) == 0
     }
 
-    /// Returns whether so many readers are counted that one more is refused.
+    /// Returns whether the number of counted readers has reached the limit.
     pub(super) fn is_over_limit(self) -> bool {
         self.0 & OVER_LIMIT != 0
     }
@@ -69,7 +69,7 @@ impl Gate {
         self.0 >> 40
     }
 
-    /// G5, if this is the gate's value before it was closed: opens it, in the next epoch.
+    /// G5, if this is the gate's value before it was closed: opens it in the next epoch.
     pub(super) fn reopening(self) -> Amo<u64> {
         let next = (self.epoch() + 1) % EPOCHS;
         let (now, then) = (self.epoch() << EPOCH_AT, next << EPOCH_AT);
@@ -94,12 +94,12 @@ impl Limit {
         Limit((u64::from(writer.number()) + 1) << FIELD | (gate.departures() + gate.readers()) & MASK)
     }
 
-    /// Returns whether the limit is reached with this many departures.
+    /// Returns whether the limit is reached with this number of departures.
     pub(super) fn is(self, departures: u64) -> bool {
         self.0 & MASK == departures & MASK
     }
 
-    /// Returns the writer that waits for the limit; `None` before any has.
+    /// Returns the writer that waits for the limit; `None` if no writer has waited yet.
     pub(super) fn writer(self) -> Option<u64> {
         (self.0 >> FIELD).checked_sub(1)
     }

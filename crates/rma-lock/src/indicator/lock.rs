@@ -18,17 +18,17 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 use std::sync::{Arc, OnceLock};
 
 /// A lock for data that is hardly ever written. Readers count themselves at their own node, and
-/// none of their operations leaves it, except to notify a waiting writer. A writer, kept apart from
-/// other writers by `L`, closes every node's gate and waits until the readers inside have left. (A
-/// distributed reader indicator, like that of BRAVO or foMPI's local words.)
+/// none of their operations leaves it, except to notify a waiting writer. A writer, which holds `L`
+/// to exclude other writers, closes every node's gate and waits until the readers inside have left.
+/// (A distributed reader indicator, like that of BRAVO or foMPI's local words.)
 ///
-/// A reader does 1 atomic at its node to enter and 1 to leave, and another get if a writer waits. A
-/// writer does 2 pipelined atomics for each node on top of what `L` costs, and a put and a get for
-/// each node where readers are inside.
+/// A reader executes 1 atomic at its node to enter and 1 to leave, and another get if a writer
+/// waits. A writer executes 2 pipelined atomics for each node in addition to the cost of `L`, and a
+/// put and a get for each node with readers inside.
 ///
 /// # Waiting
-/// Ranks wait on their own memory: readers on queue nodes, the writer on a flag for each node. No
-/// release waits for another rank's CPU.
+/// Ranks wait on their own memory: readers on queue nodes, the writer on a flag for each node. A
+/// release never waits for another rank's CPU.
 ///
 /// # Fairness
 /// [`Fairness::Alternating`].
@@ -38,7 +38,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Clone)]
 pub struct IndicatorLock<L> {
     core: Arc<Core>,
-    /// Keeps writers apart.
+    /// Excludes writers from each other.
     lock: L,
 }
 
@@ -49,7 +49,7 @@ impl<L: fmt::Debug> fmt::Debug for IndicatorLock<L> {
 }
 
 impl<L: KeptExclusive> Lock for IndicatorLock<L> {
-    /// How the lock that keeps writers apart is made.
+    /// The options of the lock that excludes writers from each other.
     type Options = L::Options;
 
     const NAME: &'static str = "reader indicator";
@@ -88,7 +88,7 @@ impl<L: KeptExclusive> Lock for IndicatorLock<L> {
 
 /// Shared or exclusive access to an [`IndicatorLock`].
 ///
-/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, without reporting
 /// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct IndicatorGuard<'a, L: KeptExclusive> {
@@ -131,7 +131,7 @@ impl<'a, L: KeptExclusive> IndicatorGuard<'a, L> {
 }
 
 impl<'a> Held<'a> {
-    /// Ends the hold. If this is dropped before the flush completes, it is all done in the
+    /// Ends the hold. If this is dropped before the flush completes, all of it is done in the
     /// background.
     fn release_from(mut self, posted: NotOver) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
@@ -175,7 +175,7 @@ impl<L: KeptExclusive> Guard for IndicatorGuard<'_, L> {
     }
 }
 
-/// I1, if it completes when posted.
+/// I1, if it completes when it is posted.
 struct Enter<'a, L, Held>(&'a IndicatorLock<L>, PhantomData<fn() -> Held>);
 
 impl<'a, L: KeptExclusive, Held: From<IndicatorGuard<'a, L>>> FastPath for Enter<'a, L, Held> {
@@ -196,12 +196,12 @@ impl<'a, L: KeptExclusive, Held: From<IndicatorGuard<'a, L>>> FastPath for Enter
     }
 }
 
-/// I7 of a reader, if it completes when posted.
+/// I7 of a reader, if it completes when it is posted.
 struct Leave<'a>(Held<'a>);
 
 impl<'a> FastPath for Leave<'a> {
     type Out = Result<()>;
-    /// Dropping the hold would end it again, though its atomic may have been posted.
+    /// Dropping the hold would end it again, although its atomic may have been posted.
     type Stage = (Held<'a>, NotOver);
 
     #[inline(always)]
@@ -240,7 +240,7 @@ fn shut(core: &Arc<Core>, deadline: Time) -> Boxed<'_, Result<Held<'_>>> {
     Box::pin(async move { try_shut(core, Some(deadline)).await?.ok_or(LockError::TimedOut) })
 }
 
-/// G1–G4; `None` as deadline means not to wait at all.
+/// G1–G4; without a deadline, does not wait.
 fn try_shut(core: &Arc<Core>, deadline: Option<Time>) -> Boxed<'_, Result<Option<Held<'_>>>> {
     Box::pin(async move {
         core.queue.broken.check()?;

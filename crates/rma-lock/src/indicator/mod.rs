@@ -1,4 +1,4 @@
-//! Readers that touch nothing but their node, and writers that go to every node.
+//! A reader-indicator lock: readers access only their own node, writers access every node.
 //!
 //! # Words
 //! At each node's first rank: its `gate` ([`gate`]), the `limit` that the writer at the gate waits
@@ -6,11 +6,11 @@
 //! each node, for when the rank writes, and its queue nodes ([`crate::queue`]).
 //!
 //! # Order
-//! A reader announces itself and reads the gate with one atomic on one word, so nothing can come
-//! between the two. A reader that leaves and a writer that waits race as in Dekker's algorithm: the
-//! reader counts its departure and then gets the limit; the writer puts the limit, makes it
-//! visible, and then gets the departures. Each has the result of its first operation before it
-//! posts the second, so at least one of them sees the other; both may, and a flag is lowered once.
+//! A reader announces itself and reads the gate with one atomic on one word, so no operation can
+//! come in between. A leaving reader and a waiting writer race as in Dekker's algorithm: the reader
+//! counts its departure and then gets the limit; the writer puts the limit, makes it visible, and
+//! then gets the departures. Each has the result of its first operation before it posts the second,
+//! so at least one of them observes the other; both may, and a flag is lowered once.
 
 mod gate;
 mod lock;
@@ -38,7 +38,7 @@ const LIMIT: u64 = GATE + 8;
 const WAITING: u64 = GATE + 16;
 const FLAGS: u64 = GATE + LINE as u64;
 
-/// The lock that keeps writers apart; an exclusive hold of it is kept as bits.
+/// The lock that excludes writers from each other; an exclusive hold of it is stored as bits.
 trait Writers: fmt::Debug + Send + Sync {
     fn keep(&self, deadline: Time) -> Boxed<'_, Result<u64>>;
     fn try_keep(&self) -> Boxed<'_, Result<Option<u64>>>;
@@ -59,7 +59,7 @@ impl<L: KeptExclusive> Writers for L {
     }
 }
 
-/// A rank's side of the lock.
+/// The part of the lock at one rank.
 struct Core {
     queue: Queue,
     writers: Box<dyn Writers>,
@@ -73,10 +73,10 @@ struct Core {
     first: OnceLock<Box<[Rank]>>,
 }
 
-/// All gates closed, by a writer.
+/// All gates, closed by a writer.
 #[derive(Debug)]
 struct Shut {
-    /// The hold of the lock that keeps writers apart.
+    /// The hold of the lock that excludes writers from each other.
     kept: u64,
     /// The gates' previous values, by the nodes' numbers.
     gates: Vec<Gate>,

@@ -8,8 +8,7 @@ use crate::{detach::Cancelled, error::Stopped, in_place::NotOver, queue::NodeId}
 use rdma_fabric::{Rank, RemoteWord, Time};
 
 impl Core {
-    /// Gets inside; `None` as deadline means not to wait at all. The first atomic may have been
-    /// posted.
+    /// Enters; without a deadline, does not wait. The first atomic may have been posted.
     pub(super) async fn arrive(
         &self,
         first: NotOver,
@@ -21,7 +20,7 @@ impl Core {
             None => self.queue.fabric.atomic(&self.gate, ARRIVE).await?, // I1
         });
         if old.is_over_limit() {
-            // If the gate is open, a writer that comes now waits for this reader.
+            // If the gate is open, a writer that arrives now waits for this reader.
             if old.is_closed() {
                 self.withdraw(old.epoch()).await?
             } else {
@@ -43,8 +42,8 @@ impl Core {
         Ok(true)
     }
 
-    /// I2–I6: waits, counted while the gate was closed in `epoch`. A reader that is counted when
-    /// the next epoch begins is inside in it.
+    /// I2–I6: waits; the reader was counted while the gate was closed in `epoch`. A reader that is
+    /// counted when the next epoch begins is inside in that epoch.
     async fn wait(&self, epoch: u64, deadline: Time, cancelled: &Cancelled) -> Result<(), Stopped> {
         let (queue, fabric) = (&self.queue, &self.queue.fabric);
         let waiting = self.waiting_at(self.my_first())?;
@@ -58,12 +57,12 @@ impl Core {
                 Err(broken) => return Err(broken),
             };
             let next = queue.push(&waiting, "waiting", &own).await?; // I2
-            // I3: the gate may have been opened between I1 and I2 without seeing me.
+            // I3: the gate may have been opened between I1 and I2 without observing this reader.
             if Gate(fabric.get_word(&self.gate).await?).epoch() != epoch {
                 self.sweep(&waiting).await?; // I4
             }
-            // I5. A node that is given up stays on the stack; whoever takes the stack makes it
-            // ready again.
+            // I5. A node that is given up stays on the stack; the rank that takes the stack makes
+            // it ready again.
             match queue.wait_to_be_woken(&own, deadline, cancelled).await {
                 Err(Stopped::GaveUp(error)) => {
                     self.withdraw(epoch).await?;
@@ -90,8 +89,8 @@ impl Core {
         self.wake(self.queue.decode("waiting", top)?).await
     }
 
-    /// Wakes `node`, if there is one, and those below it as long as they gave up. The latter have
-    /// uncounted themselves.
+    /// Wakes `node`, if any, and the nodes below it as long as they were given up. The owners of
+    /// the latter have uncounted themselves.
     async fn wake(&self, mut node: Option<NodeId>) -> Result<(), Stopped> {
         while let Some(reader) = node.take() {
             if !self.queue.wake(reader).await? {
@@ -101,9 +100,9 @@ impl Core {
         Ok(())
     }
 
-    /// Uncounts a reader that was counted while the gate was closed in `epoch`: as one that never
-    /// was inside or, if that epoch is over, as one that is. A compare-and-swap fails only because
-    /// another rank has changed the gate since.
+    /// Uncounts a reader that was counted while the gate was closed in `epoch`: like a reader that
+    /// never was inside or, if that epoch has ended, like one that is. The compare-and-swap fails
+    /// only if another rank has changed the gate since it was read.
     async fn withdraw(&self, epoch: u64) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         let mut seen = fabric.get_word(&self.gate).await?;
@@ -117,7 +116,7 @@ impl Core {
         self.depart(None).await
     }
 
-    /// I7, I8. The first atomic may have been posted. Waits for nothing but operations.
+    /// I7, I8. The first atomic may have been posted. Waits only for operations.
     pub(super) async fn depart(&self, first: NotOver) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         let old = Gate(match first {
@@ -133,7 +132,7 @@ impl Core {
         if let Some(writer) = limit.writer()
             && limit.is(old.departures() + 1)
         {
-            // Fails if the writer has seen the departures itself, or has given up.
+            // Fails if the writer has observed the departures itself, or has given up.
             let flag = self.flag_at(Rank::new(writer as u32), self.node)?;
             fabric.compare_swap(&flag, limit.0, 0).await?;
         }

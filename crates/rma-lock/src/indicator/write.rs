@@ -13,8 +13,7 @@ use crate::{
 use rdma_fabric::{Amo, FabricError, RemoteWord, Time, op};
 
 impl Core {
-    /// Closes all gates, and waits until nobody is inside; `None` as deadline means not to wait at
-    /// all.
+    /// Closes all gates, and waits until no reader is inside; without a deadline, does not wait.
     pub(super) async fn shut(&self, deadline: Option<Time>, cancelled: &Cancelled) -> Result<Option<Shut>, Stopped> {
         let kept = match deadline {
             Some(deadline) => unless_cancelled(cancelled, self.writers.keep(deadline)).await.map(Some),
@@ -32,7 +31,7 @@ impl Core {
             Ok(true) if !cancelled.is_set() => return Ok(Some(shut)),
             _ => {}
         }
-        // The writer gave up: the readers inside continue, and nobody waits for their departures.
+        // The writer gave up: the readers inside continue, and their departures are not waited for.
         for (node, _) in awaited {
             self.queue.fabric.swap(&self.flag_at(self.queue.me, node)?, 0).await?;
         }
@@ -81,7 +80,7 @@ impl Core {
         if busy.is_empty() {
             return Ok(busy);
         }
-        // Raise the flags before anybody can lower them.
+        // Raises the flags before a reader can lower them.
         let raised = busy.iter().map(|(node, limit)| Ok((self.flag_at(me, *node)?, Amo::Swap(limit.0))));
         self.all(raised).await?;
         // G2
@@ -89,7 +88,7 @@ impl Core {
             fabric.put_word(&self.limit_at(first[*node])?, limit.0).await?;
         }
         fabric.flush_all().await?;
-        // G3: a reader that departed before this may not have seen the limit.
+        // G3: a reader that departed before this may not have observed the limit.
         let looks = busy.iter().map(|(node, _)| Ok((self.gate_at(first[*node])?, Amo::Or(0))));
         let now = self.all(looks).await?;
         let mut awaited = Vec::new();
@@ -113,7 +112,7 @@ impl Core {
         let fabric = &self.queue.fabric;
         for (node, _) in awaited {
             let flag = fabric.local_word::<u64>(self.flag_addr(*node)?)?;
-            // Acquire: pairs with the release of whoever lowers it.
+            // Acquire: pairs with the release of the rank that lowers it.
             let lowered = fabric.wait_until(&flag, self.deps(), |bits| bits == 0 || cancelled.is_set());
             let bits = before(fabric, deadline, lowered).await.ok_or(LockError::TimedOut)??;
             if bits != 0 {
@@ -123,7 +122,7 @@ impl Core {
         Ok(())
     }
 
-    /// G5: opens all gates, lets in those that wait, and lets the next writer proceed.
+    /// G5: opens all gates, admits the waiting readers, and lets the next writer proceed.
     pub(super) async fn open(&self, shut: Shut) -> Result<(), Stopped> {
         let first = self.first_ranks().map_err(Stopped::Broken)?;
         let opened = first.iter().zip(&shut.gates).map(|(first, gate)| Ok((self.gate_at(*first)?, gate.reopening())));

@@ -1,4 +1,4 @@
-//! Entering the memory: taking its lock, and checking whether it is poisoned.
+//! Entering: takes the lock, and checks whether the memory is poisoned.
 
 use super::{AcquireError, Element, Excludes, Locked, LockedReadGuard, LockedWriteGuard, error::PoisonError};
 use rdma_fabric::{Rank, Time};
@@ -6,7 +6,7 @@ use rdma_fabric::{Rank, Time};
 /// The outcome of entering.
 pub type Entered<G> = Result<G, AcquireError<G>>;
 
-/// Takes the lock, then checks whether the memory is poisoned. It is one block, because the
+/// Takes the lock, then checks whether the memory is poisoned. This is one block, because the
 /// compiler does not inline blocks that await others.
 macro_rules! entering {
     ($self:ident, $taking:expr, $guard:ident) => {{
@@ -43,7 +43,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         entering!(self, self.lock.read_before(deadline), LockedReadGuard)
     }
 
-    /// Enters with shared access if that needs no wait.
+    /// Enters with shared access if that does not require waiting.
     ///
     /// # Errors
     /// As [`Locked::read`].
@@ -72,7 +72,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         entering!(self, self.lock.write_before(deadline), LockedWriteGuard)
     }
 
-    /// Enters with exclusive access if that needs no wait.
+    /// Enters with exclusive access if that does not require waiting.
     ///
     /// # Errors
     /// As [`Locked::write`].
@@ -83,7 +83,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         }
     }
 
-    /// Returns why the guard is not simply returned: the memory is poisoned, or can't be examined.
+    /// Returns the error instead of the guard: the memory is poisoned, or cannot be examined.
     #[cold]
     #[inline(never)]
     fn object<G>(&self, guard: G, outcome: rdma_fabric::Result<u64>) -> Entered<G> {

@@ -1,11 +1,11 @@
-//! Why memory under a lock could not be entered normally.
+//! The errors of entering locked memory.
 
 use crate::LockError;
 use core::fmt;
 use rdma_fabric::Rank;
 
 /// A holder panicked in the middle of writing: the memory may be half-changed, and every later
-/// holder gets this error until it is [cleared](crate::LockedWriteGuard::clear_poison).
+/// holder receives this error until it is [cleared](crate::LockedWriteGuard::clear_poison).
 ///
 /// The error holds the guard, and with it the lock. Dropping it releases the lock.
 #[must_use = "it holds the lock"]
@@ -40,8 +40,8 @@ impl<G> PoisonError<G> {
     }
 }
 
-/// The reason a [`crate::Locked`] did not simply return a guard. `?` turns it into a [`LockError`],
-/// or a boxed error, and releases the lock.
+/// The reason why a [`crate::Locked`] did not return a plain guard. `?` converts it to a
+/// [`LockError`], or a boxed error, and releases the lock.
 #[must_use = "it may hold the lock"]
 pub enum AcquireError<G> {
     /// The lock is not held.
@@ -54,7 +54,7 @@ impl<G> AcquireError<G> {
     /// Returns the guard, if the memory is only poisoned.
     ///
     /// # Errors
-    /// The error, if it was anything else.
+    /// Any other error.
     pub fn into_inner(self) -> Result<G, LockError> {
         match self {
             AcquireError::Lock(error) => Err(error),

@@ -1,4 +1,4 @@
-//! What a holder can do with the memory.
+//! The operations of a holder on the memory.
 
 use super::{Element, Excludes, Locked};
 use crate::{Guard, Result, locks::RpLock};
@@ -8,28 +8,28 @@ use std::thread;
 
 /// Shared access to the memory of a [`Locked`]: no writer is inside.
 ///
-/// Dropping it releases the lock in the background, as [`LockedReadGuard::release`] does, and
-/// reports no errors.
+/// Dropping it releases the lock in the background, as [`LockedReadGuard::release`] does, without
+/// reporting errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct LockedReadGuard<'a, T: Element, L: Excludes = RpLock> {
     pub(super) locked: &'a Locked<T, L>,
     held: L::Shared<'a>,
 }
 
-/// Exclusive access to the memory of a [`Locked`]: nobody else is inside.
+/// Exclusive access to the memory of a [`Locked`]: there is no other holder.
 ///
-/// Dropping it releases the lock in the background, as [`LockedWriteGuard::release`] does, and
-/// reports no errors. If it is dropped because its thread panics, the memory is
+/// Dropping it releases the lock in the background, as [`LockedWriteGuard::release`] does, without
+/// reporting errors. If it is dropped because its thread panics, the memory is
 /// [poisoned](crate::PoisonError).
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct LockedWriteGuard<'a, T: Element, L: Excludes = RpLock> {
-    /// Dropped before `held`, which passes the lock on.
+    /// Dropped before `held`, whose drop passes the lock on.
     alarm: Alarm<'a, T, L>,
     pub(super) locked: &'a Locked<T, L>,
     held: L::Exclusive<'a>,
 }
 
-/// Poisons the memory if it is dropped by a panic that began after its creation.
+/// Poisons the memory if it is dropped by a panic that started after its creation.
 struct Alarm<'a, T: Element, L: Excludes> {
     locked: &'a Locked<T, L>,
     panicking: bool,
@@ -72,8 +72,8 @@ macro_rules! reading {
                 self.locked.noting(self.locked.memory.get(rank, range).await)
             }
 
-            /// Copies the elements of `rank`'s part from `start` on into `to`, and returns that
-            /// filled.
+            /// Copies the elements of `rank`'s part from `start` on into `to`, and returns `to`
+            /// when it is filled.
             ///
             /// # Errors
             /// As [`Self::get`].
@@ -92,7 +92,8 @@ impl<'a, T: Element, L: Excludes> LockedReadGuard<'a, T, L> {
         LockedReadGuard { locked, held }
     }
 
-    /// Releases the lock. If the future is dropped half-way, the rest is done in the background.
+    /// Releases the lock. If the future is dropped before it is complete, the rest is done in the
+    /// background.
     ///
     /// # Errors
     /// As [`Guard::release`] of the lock.
@@ -116,7 +117,7 @@ impl<'a, T: Element, L: Excludes> LockedWriteGuard<'a, T, L> {
     }
 
     /// Copies `from` into `rank`'s part, starting at element `start`; returns `from` when it is
-    /// reusable. The next holder sees the copy.
+    /// reusable. The copy is visible to the next holder.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`]; as [`rdma_fabric::Fabric::put`].
@@ -124,7 +125,7 @@ impl<'a, T: Element, L: Excludes> LockedWriteGuard<'a, T, L> {
         self.locked.noting(self.locked.memory.put(rank, start, from).await)
     }
 
-    /// Declares that the memory is in order again, whoever poisoned it.
+    /// Declares that the memory is in order again, regardless of which rank poisoned it.
     ///
     /// # Errors
     /// As [`rdma_fabric::Fabric::swap`].
@@ -132,14 +133,14 @@ impl<'a, T: Element, L: Excludes> LockedWriteGuard<'a, T, L> {
         self.locked.noting(self.locked.memory.clear_poison().await)
     }
 
-    /// Makes what was put and stored visible, then releases the lock. If the future is dropped
-    /// half-way, the rest is done in the background.
+    /// Makes all puts and stores visible, then releases the lock. If the future is dropped before
+    /// it is complete, the rest is done in the background.
     ///
     /// # Errors
     /// As [`Guard::release`] of the lock.
     #[inline]
     pub async fn release(self) -> Result<()> {
-        // Declared last, `alarm` is dropped first, here or half-way.
+        // Declared last, `alarm` is dropped first, both here and if the future is dropped.
         let LockedWriteGuard { locked, held, alarm } = self;
         drop(alarm);
         match held.release().await {

@@ -1,4 +1,4 @@
-//! The memory itself: one region without a key, and where its parts are.
+//! The memory itself: one region without a key, and the locations of its parts.
 
 use super::Element;
 use crate::LockError;
@@ -8,18 +8,18 @@ use rdma_fabric::{
     Result,
 };
 
-/// Bytes before the elements in each part. The home's first word is the mark: 0, or 1 + the rank
-/// that poisoned the memory.
+/// The number of bytes before the elements in each part. The home's first word is the mark: 0, or
+/// 1 + the rank that poisoned the memory.
 pub(super) const HEADER: usize = 64;
 
 /// One rank's capability to the memory.
 pub(super) struct Memory<T> {
-    /// Opens `region`.
+    /// The fabric handle that gives access to `region`.
     keyless: Fabric,
     region: Region,
-    /// Elements in each part.
+    /// The number of elements in each part.
     len: usize,
-    /// The parts by rank, resolved once; empty where the provider doesn't map.
+    /// The parts by rank, resolved once; empty if the provider does not map memory.
     parts: Box<[Mapped]>,
     mark: RemoteWord<u64>,
     element: PhantomData<fn() -> T>,
@@ -42,7 +42,7 @@ impl<T: Element> Memory<T> {
     pub(super) async fn symmetric(fabric: &Fabric, home: Rank, len: usize, pact: Pact) -> Result<Self> {
         const { assert!(align_of::<T>() <= HEADER, "elements need no more than the alignment of regions") };
         let keyless = fabric.keyless(pact)?;
-        // On overflow: more than exists anywhere.
+        // On overflow: a size larger than any memory.
         let bytes = len.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(HEADER)).unwrap_or(usize::MAX);
         let region = keyless.alloc_symmetric(bytes).await?;
         let parts = if fabric.caps().locked_memory == LockedMemory::Mapped {
@@ -82,13 +82,14 @@ impl<T: Element> Memory<T> {
         self.keyless.put(&to, from).await
     }
 
-    /// Returns the mark: 0, or 1 + the rank that poisoned the memory. To be called under the lock.
+    /// Returns the mark: 0, or 1 + the rank that poisoned the memory. Must be called under the
+    /// lock.
     #[inline(always)]
     pub(super) fn mark(&self) -> impl Future<Output = Result<u64>> {
         self.keyless.get_word(&self.mark)
     }
 
-    /// Marks that this rank did not finish what it began. The release that follows makes the mark
+    /// Records that this rank did not finish a change. The release that follows makes the mark
     /// visible.
     #[cold]
     pub(super) fn poison(&self) {
@@ -105,7 +106,7 @@ impl<T: Element> Memory<T> {
         }
     }
 
-    /// Clears the mark that [`Memory::poison`] left. An atomic, so that it can't overtake, or be
+    /// Clears the mark of [`Memory::poison`]. This is an atomic, so that it cannot overtake, or be
     /// overtaken by, a later [`Memory::poison`].
     pub(super) async fn clear_poison(&self) -> Result<()> {
         self.keyless.swap(&self.mark, 0).await.map(drop)

@@ -1,4 +1,4 @@
-//! Memory of all ranks, guarded by one lock.
+//! Memory of all ranks, protected by one lock.
 
 mod enter;
 mod error;
@@ -20,17 +20,17 @@ use proof::{Role, pact};
 use rdma_fabric::{Fabric, FabricError, Mapped, Pod, Rank};
 use std::sync::OnceLock;
 
-/// The elements of memory under a lock.
+/// The element type of memory under a lock.
 pub trait Element: Pod + Send + Sync + Unpin {}
 
 impl<T: Pod + Send + Sync + Unpin> Element for T {}
 
 /// `len` elements in every rank's memory, and a readers-writer lock for all of them.
 ///
-/// The memory has no key: only guards reach it ([`Fabric::keyless`]), and the same holds for the
-/// lock's words. Where the provider has mapped all ranks' memory ([`Locked::maps`]: shared memory),
-/// a guard lends any rank's part as a slice without copying; elsewhere it can still get and put.
-/// The memory is zeroed at first.
+/// The memory has no key: it is accessible only through guards ([`Fabric::keyless`]), and so are
+/// the lock's words. If the provider has mapped all ranks' memory ([`Locked::maps`]: shared
+/// memory), a guard provides any rank's part as a slice without copying; otherwise it can still get
+/// and put. The memory is initially zeroed.
 ///
 /// ```
 /// use rma_lock::Locked;
@@ -59,7 +59,7 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// assert_eq!(counts.into_iter().max(), Some(3));
 /// ```
 ///
-/// # What the types refuse
+/// # Compile-time checks
 /// A reference does not outlive its guard:
 /// ```compile_fail,E0597
 /// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
@@ -110,7 +110,7 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// guard.put(Rank::new(0), 0, [1]).await.unwrap();
 /// # }
 /// ```
-/// and a guard that was released is gone:
+/// and a released guard cannot be used:
 /// ```compile_fail,E0382
 /// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
 /// # async fn program(memory: &Locked<u64>) {
@@ -119,7 +119,7 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// guard.part(Rank::new(0)).unwrap();
 /// # }
 /// ```
-/// A lock must say that references may depend on it:
+/// A lock must declare that references may depend on it:
 /// ```compile_fail,E0277
 /// # use rma_lock::{Locked, RmaLock}; use rdma_fabric::{Fabric, Rank};
 /// async fn program<L: RmaLock>(fabric: &Fabric) {
@@ -127,32 +127,33 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// }
 /// ```
 ///
-/// # Who is inside
-/// The lock decides who is inside ([`crate::Lock::FAIRNESS`]). The next holder sees what a holder
-/// stored through a reference or put. Every access requires the lock and is checked.
+/// # Exclusion
+/// The lock decides which ranks are inside ([`crate::Lock::FAIRNESS`]). Everything that a holder
+/// stored through a reference or put is visible to the next holder. Every access requires the lock
+/// and is checked.
 ///
 /// # Panics and deaths
 /// A panic under a write guard poisons the memory, as it does a [`std::sync::Mutex`]: the mark is
-/// in the memory itself, so every rank learns of it ([`PoisonError`]). It is put before the lock
-/// passes on; only if the rank's own queue is full at that moment may the very next holder miss it.
+/// in the memory itself, so every rank finds it ([`PoisonError`]). It is put before the lock is
+/// passed on; only if the rank's own queue is full at that moment may the very next holder miss it.
 ///
-/// A *lost* holder's lock is never passed on, because the holder may still run: ranks that wait get
-/// the error that the lock reports for it ([`FabricError::PeerLost`] with [`RpLock`]). Once a call
-/// of this value has met the loss of a rank, references are refused here with that error; copies
-/// are refused as far as the fabric refuses them. References that exist stay valid, including those
-/// into the lost rank's memory: it stays mapped. A lock that may be taken from a living holder
-/// never gives out references: see [`Excludes`].
+/// A *lost* holder's lock is never passed on, because the holder may still run: waiting ranks
+/// receive the error that the lock reports for it ([`FabricError::PeerLost`] with [`RpLock`]). Once
+/// a call of this value has reported the loss of a rank, references are refused here with that
+/// error; copies are refused as far as the fabric refuses them. Existing references stay valid,
+/// including those into the lost rank's memory: it stays mapped. A lock that may be taken from a
+/// live holder never provides references: see [`Excludes`].
 ///
 /// # Memory
 /// Each rank's part takes 64 bytes more than its elements. Dropping the value frees this rank's
 /// part; the bytes are reused when all ranks have dropped theirs.
 pub struct Locked<T: Element, L: Excludes = RpLock> {
-    /// The rank's usual handle.
+    /// The rank's ordinary fabric handle.
     fabric: Fabric,
     memory: Memory<T>,
-    /// Made over a handle without keys; nobody else can reach it.
+    /// Made with a fabric handle without keys; no other code can access it.
     lock: L,
-    /// The rank whose loss a call of this value has met.
+    /// The rank whose loss a call of this value has reported.
     lost: OnceLock<Rank>,
 }
 
@@ -164,13 +165,13 @@ impl<T: Element, L: Excludes> fmt::Debug for Locked<T, L> {
 
 impl<T: Element, L: Excludes> Locked<T, L> {
     /// Makes `len` elements on every rank, under a lock homed at `home` with the default options.
-    /// Collective over the job: all ranks call it with the same arguments, in the same order
+    /// Collective over the job: all ranks call this with the same arguments, in the same order
     /// relative to other symmetric allocations.
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`], including [`FabricError::Mismatch`] if homes, lengths, sizes
     /// of elements or kinds of lock differ; [`FabricError::NoSuchRank`];
-    /// [`FabricError::Unsupported`] where there is no memory without a key.
+    /// [`FabricError::Unsupported`] if the provider has no memory without a key.
     pub async fn symmetric(fabric: &Fabric, home: Rank, len: usize) -> Result<Self> {
         Self::symmetric_with(fabric, home, len, L::Options::default()).await
     }
@@ -194,17 +195,17 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         self.memory.len()
     }
 
-    /// Returns whether guards lend slices; otherwise they only copy.
+    /// Returns whether guards provide slices; otherwise they only copy.
     pub fn maps(&self) -> bool {
         self.memory.maps()
     }
 
-    /// Returns the rank whose memory holds the lock words and the mark of poison.
+    /// Returns the rank whose memory holds the lock words and the poison mark.
     pub fn home(&self) -> Rank {
         self.lock.home()
     }
 
-    /// Returns the fabric that the memory lives on.
+    /// Returns the fabric of the memory.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }
@@ -219,13 +220,13 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         }
     }
 
-    /// Returns the lock's outcome, and records the lost rank if a loss was the reason.
+    /// Returns the lock's outcome, and records the lost rank if it was a loss.
     #[inline]
     fn heeding<R>(&self, outcome: Result<R>) -> Result<R> {
         outcome.inspect_err(|error| self.heed(error))
     }
 
-    /// Returns the fabric's outcome, and records the lost rank if a loss was the reason.
+    /// Returns the fabric's outcome, and records the lost rank if it was a loss.
     #[inline]
     fn noting<R>(&self, outcome: rdma_fabric::Result<R>) -> Result<R> {
         outcome.map_err(|error| {

@@ -1,5 +1,4 @@
-//! Forgetting guards one after the other never makes a lock look free to a writer while a reference
-//! lives.
+//! Repeatedly forgetting guards never makes a lock look free to a writer while a reference exists.
 
 use super::{AcquireError, Excludes, Locked};
 use crate::{
@@ -17,7 +16,8 @@ const HOME: Rank = Rank::new(0);
 /// them.
 const FORGOTTEN: u64 = 3;
 
-/// Where a lock counts its readers, and how much each adds; `None` if nodes bound them.
+/// The offset of a lock's reader count, and the amount that each reader adds; `None` if the number
+/// of readers is limited by queue nodes.
 type Count = Option<(u64, u64)>;
 
 async fn forget_by(fabric: Fabric, which: u8) -> ProgramResult<()> {
@@ -41,7 +41,7 @@ async fn forget<L: Excludes>(fabric: Fabric, count: Count) -> ProgramResult<()> 
         let part = reader.part(HOME)?;
         let too_many = match count {
             Some((offset, one)) => {
-                // Allocated just before.
+                // Allocated immediately before.
                 let region = RegionKey { index: open.key().index - 1, ..open.key() };
                 let words = locked.lock.fabric();
                 let word = words.remote_word::<u64>(RemoteAddr { rank: HOME, region, offset })?;

@@ -1,21 +1,21 @@
-//! Where a held lock becomes a reference: all the `unsafe` of this crate.
+//! Creates references from a held lock: all the `unsafe` code of this crate.
 //!
 //! # Safety
-//! A reference into a rank's memory is made from a [`Mapped`](rdma_fabric::Mapped), for which the
-//! fabric vouches, under a guard, for which the lock vouches ([`Excludes`]). This crate's part of
-//! the argument:
+//! A reference into a rank's memory is created from a [`Mapped`](rdma_fabric::Mapped), whose
+//! validity the fabric guarantees, under a guard, whose exclusion the lock guarantees
+//! ([`Excludes`]). This crate's part of the argument:
 //!
 //! * The memory and the lock's words are allocated under pacts that allow references here and
 //!   nowhere else. The pacts' names encode the discipline, the lock's home and the element's size,
-//!   and for the words also which memory they guard. So all ranks that have a part of one region
-//!   guard it by one lock of one kind, in whatever order they make several regions.
-//! * The handles, regions and places stay in [`super::Memory`] and in the lock, which no user can
-//!   reach: [`Locked`](super::Locked) lends none of them. The operations of guards complete when
-//!   posted ([`rdma_fabric::Mapped::new`]), and the guards are borrowed meanwhile.
+//!   and for the words also the memory that they protect. So all ranks that have a part of one
+//!   region protect it by one lock of one kind, in whatever order they make several regions.
+//! * The handles, regions and places stay in [`super::Memory`] and in the lock, which users cannot
+//!   access: [`Locked`](super::Locked) does not lend any of them. The operations of guards complete
+//!   when they are posted ([`rdma_fabric::Mapped::new`]), and the guards are borrowed meanwhile.
 //! * A guard of this module exists only together with the lock's own guard, of the same lock, and
 //!   is not cloned. References borrow the guard; `&mut` references borrow it exclusively, with at
 //!   most one for each rank. Releasing consumes the guard; a leaked guard holds the lock for ever.
-//! * The header, which operations write at any time, is outside all references.
+//! * The header, which operations may write at any time, is outside all references.
 
 #![allow(unsafe_code)]
 
@@ -37,13 +37,14 @@ use rdma_fabric::{Mapped, Pact, Rank, RegionKey};
 ///
 /// # Safety
 /// If all ranks have made the lock with the same fabric memory, home and kind, then, over a fabric
-/// that keeps its contract and whatever safe code and deaths of ranks do:
+/// that fulfils its contract, and regardless of actions of safe code and deaths of ranks:
 /// * while a value of `Exclusive` exists, or has been forgotten, no other value of `Shared` or
-///   `Exclusive` does, at any rank; nor after its holder was lost: a lock that takes itself back
-///   from a holder must know that the holder no longer runs;
-/// * what a holder did before it let go happens before what the next one does;
-/// * all its words are in symmetric memory of the fabric it was made with, and it lets nobody reach
-///   that fabric or those words except through a value of the lock or a guard;
+///   `Exclusive` exists at any rank; nor after its holder was lost: a lock that withdraws a hold
+///   must know that the holder no longer runs;
+/// * everything that a holder did before it released the lock happens before everything that the
+///   next holder does;
+/// * all its words are in symmetric memory of the fabric it was made with, and that fabric and
+///   those words are accessible only through a value of the lock or a guard;
 /// * no other lock has its [`Excludes::DISCIPLINE`].
 pub unsafe trait Excludes: RmaLock {
     /// The lock's number. This crate's numbers are below 1000.
@@ -58,7 +59,7 @@ unsafe impl Excludes for RpLock {
     const DISCIPLINE: u32 = 1;
 }
 
-// SAFETY: as for `RpLock`; nobody can take the word back from a lost holder.
+// SAFETY: as for `RpLock`; the word cannot be taken back from a lost holder.
 unsafe impl Excludes for BackOffLock {
     const DISCIPLINE: u32 = 2;
 }
@@ -69,7 +70,7 @@ unsafe impl Excludes for WindowLock {
     const DISCIPLINE: u32 = 3;
 }
 
-// SAFETY: as for `RpLock`, whose steps it takes with another home word.
+// SAFETY: as for `RpLock`, whose steps it executes with another home word.
 unsafe impl Excludes for PackedLock {
     const DISCIPLINE: u32 = 4;
 }
@@ -84,10 +85,10 @@ unsafe impl Excludes for FairLock {
     const DISCIPLINE: u32 = 6;
 }
 
-/// What distinguishes this crate's pacts from each other.
+/// The distinguishing part of this crate's pacts.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
-    /// The memory, whose elements have this many bytes.
+    /// The memory, with elements of this number of bytes.
     Data { element: usize },
     /// The words of the lock of that memory.
     Words { data: RegionKey },
@@ -100,16 +101,17 @@ pub(super) fn pact<L: Excludes>(home: Rank, role: Role) -> Pact {
         Role::Words { data } => (2, data.to_bits()),
     };
     let name = [role << 62 | u64::from(L::DISCIPLINE & 0x3fff_ffff) << 32 | u64::from(home.number()), of];
-    // SAFETY: the module's documentation.
+    // SAFETY: see the module's documentation.
     unsafe { Pact::references(name) }
 }
 
 impl<T: Element, L: Excludes> LockedReadGuard<'_, T, L> {
-    /// Returns `rank`'s part in place: a pointer, nothing is copied.
+    /// Returns `rank`'s part in place: a pointer, without copying.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NotMapped`], [`rdma_fabric::FabricError::NoSuchRank`];
-    /// [`rdma_fabric::FabricError::PeerLost`] once a call of the lock met the loss of a rank.
+    /// [`rdma_fabric::FabricError::PeerLost`] after a call of the lock has reported the loss of a
+    /// rank.
     #[inline]
     pub fn part(&self, rank: Rank) -> Result<&[T]> {
         let memory = &self.locked.memory;
@@ -128,12 +130,12 @@ impl<T: Element, L: Excludes> LockedWriteGuard<'_, T, L> {
     pub fn part(&self, rank: Rank) -> Result<&[T]> {
         let memory = &self.locked.memory;
         let part = self.locked.part(rank)?;
-        // SAFETY: nobody else holds the lock, and this holder does not write as long as `self` is
-        // borrowed so.
+        // SAFETY: there is no other holder, and this holder does not write while `self` is borrowed
+        // in this way.
         unsafe { part.slice(HEADER, memory.len()) }.ok_or_else(|| memory.not_mapped(rank))
     }
 
-    /// Returns `rank`'s part in place, for writing. The next holder sees what is stored there.
+    /// Returns `rank`'s part in place, for writing. Stores to it are visible to the next holder.
     ///
     /// # Errors
     /// As [`LockedReadGuard::part`].
@@ -141,8 +143,8 @@ impl<T: Element, L: Excludes> LockedWriteGuard<'_, T, L> {
     pub fn part_mut(&mut self, rank: Rank) -> Result<&mut [T]> {
         let memory = &self.locked.memory;
         let part = self.locked.part(rank)?;
-        // SAFETY: nobody else holds the lock, and this holder has no other reference as long as
-        // `self` is borrowed so.
+        // SAFETY: there is no other holder, and this holder has no other reference while `self` is
+        // borrowed in this way.
         unsafe { part.slice_mut(HEADER, memory.len()) }.ok_or_else(|| memory.not_mapped(rank))
     }
 
@@ -160,8 +162,8 @@ impl<T: Element, L: Excludes> LockedWriteGuard<'_, T, L> {
 /// All ranks' parts, each once: see [`LockedWriteGuard::parts_mut`].
 #[derive(Debug)]
 pub struct PartsMut<'g, T> {
-    /// Those not yet yielded: distinct bytes. Made from a write guard that is borrowed exclusively
-    /// for `'g`.
+    /// The parts not yet returned: distinct bytes. Created from a write guard that is borrowed
+    /// exclusively for `'g`.
     parts: slice::Iter<'g, Mapped>,
     len: usize,
     element: core::marker::PhantomData<&'g mut [T]>,
@@ -172,7 +174,8 @@ impl<'g, T: Element> Iterator for PartsMut<'g, T> {
 
     fn next(&mut self) -> Option<&'g mut [T]> {
         let part: &'g Mapped = self.parts.next()?;
-        // SAFETY: as in `part_mut`; each part is given once, and they are of distinct ranks.
+        // SAFETY: as in `part_mut`; each part is returned once, and the parts are of distinct
+        // ranks.
         unsafe { part.slice_mut(HEADER, self.len) }
     }
 

@@ -15,19 +15,19 @@ use std::sync::Arc;
 /// group, and so on. (The future work of Hatanaka, Hori and Ishikawa.)
 ///
 /// A wave of readers costs `L`'s home two operations for each node, or for each unit of the highest
-/// level, however many ranks it has. A reader that finds the lock held by its node does 1 atomic
-/// there to enter and 1 to leave; the first and the last also do `L`'s operations, and 1 more each
-/// (for each level that they lead). Writers take `L` itself.
+/// level, regardless of its number of ranks. A reader that finds the lock held by its node executes
+/// 1 atomic there to enter and 1 to leave; the first and the last also execute `L`'s operations,
+/// and 1 more each (for each level that they lead). Writers take `L` itself.
 ///
 /// # Waiting
-/// Readers that come while the first of their node takes `L` wait on their own memory, and are
-/// woken one after the other. No release waits for another rank: the last one out waits only for
-/// its own operations. If the first one gives up (a deadline, a dropped future, an error), one of
-/// the waiting readers takes its place.
+/// Readers that arrive while the first of their node takes `L` wait on their own memory, and are
+/// woken one after the other. A release never waits for another rank: the last reader to leave
+/// waits only for its own operations. If the first one gives up (a deadline, a dropped future, an
+/// error), one of the waiting readers takes its place.
 ///
 /// # Fairness
-/// As long as readers of a node follow one another without a gap, the node keeps the lock, whoever
-/// waits: readers come first, whatever `L` is ([`Lock::FAIRNESS`]).
+/// As long as readers of a node follow one another without a gap, the node keeps the lock, even if
+/// others wait: readers come first, whatever `L` is ([`Lock::FAIRNESS`]).
 ///
 /// # Errors
 /// Those of `L`. A failure between two steps at a node's words breaks the lock for this rank, as
@@ -61,12 +61,12 @@ impl<L: AnonymousShared> Above for Held<L> {
     }
 }
 
-/// How an [`Aggregated`] lock is made.
+/// The options of an [`Aggregated`] lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggregatedOptions<O> {
     /// The levels; only nodes by default.
     pub levels: Levels,
-    /// How the lock above is made.
+    /// The options of the lock above the levels.
     pub lock: O,
 }
 
@@ -88,7 +88,8 @@ impl<L: AnonymousShared> Aggregated<L> {
         &self.lock
     }
 
-    /// Returns how many levels this rank passes on its way up: those at which it may meet others.
+    /// Returns the number of levels that this rank passes when it acquires: those that it shares
+    /// with other ranks.
     pub fn levels(&self) -> usize {
         self.stair.levels.len()
     }
@@ -127,7 +128,7 @@ impl<L: AnonymousShared> Lock for Aggregated<L> {
 
 /// Shared access through an [`Aggregated`] lock.
 ///
-/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, without reporting
 /// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct AggregatedGuard<'a, L: AnonymousShared> {
@@ -148,7 +149,7 @@ impl<'a, L: AnonymousShared> AggregatedGuard<'a, L> {
     }
 }
 
-/// The last of a node that leaves releases the lock.
+/// The last rank of a node that leaves releases the lock.
 impl<L: AnonymousShared> Guard for AggregatedGuard<'_, L> {
     #[inline]
     fn release(self) -> impl Future<Output = Result<()>> {

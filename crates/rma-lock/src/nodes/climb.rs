@@ -1,5 +1,5 @@
-//! An acquisition: up the levels to the first that is open, or to the lock above all of them, and
-//! down again, opening the levels that it leads.
+//! An acquisition: climbs the levels to the first that is open, or to the lock above all of them,
+//! and descends again, opening the levels that it leads.
 
 use super::{
     Patience, Stair,
@@ -25,11 +25,11 @@ enum Arrival {
     Inside,
     /// This rank must take the level above, and then wake this node.
     Leads(Option<NodeId>),
-    /// This rank would have to wait, which it was asked not to do.
+    /// This rank would have to wait, but must not.
     NotNow,
 }
 
-/// Runs `future`, but drops it once nobody awaits it any more.
+/// Runs `future`, but drops it when the operation is cancelled.
 pub(crate) async fn unless_cancelled<T>(
     cancelled: &Cancelled,
     future: impl Future<Output = Result<T, LockError>>,
@@ -39,15 +39,15 @@ pub(crate) async fn unless_cancelled<T>(
 }
 
 impl Stair {
-    /// Gets inside; if ended by `cancelled`, the rank is not inside. The first atomic may have been
-    /// posted.
+    /// Enters; returns false or an error if the rank is not inside, also if the future was dropped
+    /// (`cancelled`). The first atomic may have been posted.
     pub(super) async fn enter(
         &self,
         first: NotOver,
         patience: Patience,
         cancelled: &Cancelled,
     ) -> Result<bool, Stopped> {
-        // The node to wake for each level that this rank leads, from the lowest.
+        // The node to wake for each level that this rank leads, starting with the lowest level.
         let mut led = Vec::new();
         match self.climb(&mut led, first, patience, cancelled).await {
             Ok(true) => {
@@ -97,7 +97,7 @@ impl Stair {
         entered.map_err(Stopped::GaveUp)
     }
 
-    /// Continues after N1 found `old` at `level`.
+    /// Continues after N1 has found `old` at `level`.
     async fn arrive(
         &self,
         level: usize,
@@ -130,7 +130,8 @@ impl Stair {
         }
     }
 
-    /// N8–N13: waits, counted at a level whose leader is on its way.
+    /// N8–N13: waits at a level where this rank is counted and whose leader is still taking the
+    /// level above.
     async fn wait(&self, level: usize, deadline: Time, cancelled: &Cancelled) -> Result<Arrival, Stopped> {
         let (queue, fabric, words) = (&self.queue, &self.queue.fabric, &self.levels[level]);
         loop {
@@ -143,14 +144,15 @@ impl Stair {
                 Err(broken) => return Err(broken),
             };
             let next = queue.push(&words.waiting, "waiting", &own).await?; // N8
-            // N9: the leader may have come, or given up, between N1 and N8 without seeing me.
+            // N9: the leader may have opened the level, or given up, between N1 and N8 without
+            // observing this rank.
             let now = fabric.get_word(&words.count).await?;
             if now & HELD != 0 {
                 self.sweep(level, Wait::Granted).await?; // N10
             } else if now & ORPHAN != 0 {
                 self.sweep(level, Wait::Offered).await?;
             }
-            // N11. A node that is given up stays on the stack; its waker will make it ready again.
+            // N11. A node that is given up stays on the stack; its waker makes it ready again.
             let how = queue.wait_for_any_wake(&own, deadline, cancelled).await?;
             queue.retire(own.id).await?;
             drop(own);
@@ -168,7 +170,7 @@ impl Stair {
                 self.wake(level, next, Wait::Granted).await?;
                 return Ok(Arrival::Inside);
             }
-            // Somebody else leads.
+            // Another rank leads.
             self.wake(level, next, Wait::Offered).await?;
         }
     }

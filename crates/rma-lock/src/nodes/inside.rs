@@ -1,5 +1,5 @@
-//! Getting inside through the rank's node, and leaving: without a box where the first atomic
-//! suffices and completes when posted.
+//! Enters and leaves through the rank's node: without a box if the first atomic suffices and
+//! completes when it is posted.
 
 use super::{
     Patience, Stair,
@@ -14,12 +14,12 @@ use core::{future::Future, marker::PhantomData, mem, task::Context};
 use rdma_fabric::{Time, provider::Boxed};
 use std::sync::Arc;
 
-/// A rank inside. Dropping it leaves in the background.
+/// A hold of this rank. Dropping it leaves in the background.
 pub(crate) struct Inside<'a> {
     stair: &'a Arc<Stair>,
 }
 
-/// N1, for a `Held` that is an [`Inside`] or may be one.
+/// N1, where `Held` is an [`Inside`] or an optional one.
 struct Enter<'a, Held>(&'a Arc<Stair>, PhantomData<fn() -> Held>);
 
 impl<'a, Held: From<Inside<'a>>> FastPath for Enter<'a, Held> {
@@ -42,7 +42,7 @@ impl<'a, Held: From<Inside<'a>>> FastPath for Enter<'a, Held> {
 }
 
 impl Stair {
-    /// Gets inside, or gives up at `deadline`. Dropping the future undoes what it has done.
+    /// Enters, or gives up at `deadline`. Dropping the future undoes its effects.
     #[inline(always)]
     pub(crate) fn enter_before(self: &Arc<Self>, deadline: Time) -> impl Future<Output = Result<Inside<'_>>> + Unpin {
         in_place(Enter(self, PhantomData), move |first| {
@@ -50,7 +50,7 @@ impl Stair {
         })
     }
 
-    /// Gets inside if that needs no wait.
+    /// Enters if that does not require waiting.
     #[inline(always)]
     pub(crate) fn try_enter(self: &Arc<Self>) -> impl Future<Output = Result<Option<Inside<'_>>>> + Unpin {
         in_place(Enter(self, PhantomData), move |first| {
@@ -66,7 +66,7 @@ impl<'a> Inside<'a> {
         in_place(Leave(self), |(inside, posted)| inside.release_from(posted))
     }
 
-    /// Leaves if the atomic completes when posted. On error the atomic may have been posted.
+    /// Leaves if the atomic completes when it is posted. On error the atomic may have been posted.
     #[inline(always)]
     fn leave_now(&self) -> Result<(), NotOver> {
         let Some(level) = self.stair.levels.first() else { return Err(None) };
@@ -79,8 +79,8 @@ impl<'a> Inside<'a> {
         }
     }
 
-    /// Leaves in the general case. If this is dropped before the flush completes, it is all done in
-    /// the background.
+    /// Leaves in the general case. If this is dropped before the flush completes, all of it is done
+    /// in the background.
     fn release_from(self, posted: NotOver) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             let stair = self.stair;
@@ -100,12 +100,12 @@ impl Drop for Inside<'_> {
     }
 }
 
-/// The release, if it completes when posted.
+/// The release, if it completes when it is posted.
 struct Leave<'a>(Inside<'a>);
 
 impl<'a> FastPath for Leave<'a> {
     type Out = Result<()>;
-    /// Dropping the [`Inside`] would leave again, though its atomic may have been posted.
+    /// Dropping the [`Inside`] would leave again, although its atomic may have been posted.
     type Stage = (Inside<'a>, NotOver);
 
     #[inline(always)]

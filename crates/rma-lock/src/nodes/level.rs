@@ -10,20 +10,20 @@ use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, RemoteWord};
 
 const LINE: usize = 64;
 
-/// Returns the offset in bytes of a level's words in the lock's memory at each rank: first come the
-/// words of a lock with queues, then a line for each level.
+/// Returns the offset in bytes of a level's words in the lock's memory at each rank: the words of a
+/// queue-based lock come first, followed by one cache line for each level.
 pub(super) fn offset(level: usize) -> usize {
     LOCK_BYTES + level * LINE
 }
 
-/// The level above is held for all that are counted.
+/// The level above is held for all counted readers.
 pub(super) const HELD: u64 = 1;
-/// Somebody is counted, or was, and nobody is taking the level above: a reader that sees this may
-/// claim that task.
+/// Readers are or were counted, but none of them is taking the level above: a reader that finds
+/// this flag may claim that task.
 pub(super) const ORPHAN: u64 = 2;
-/// One reader that is inside, or on its way.
+/// One reader that is inside or about to enter.
 pub(super) const READER: u64 = 4;
-/// At least one of these bits is set while so many are counted that one more is refused.
+/// At least one of these bits is set when the holder limit is reached.
 pub(super) const OVER_LIMIT: u64 = holder_limit::limit_bits(!(READER - 1), READER);
 
 pub(super) const COUNT_ME: Amo<u64> = Amo::Add(READER);
@@ -35,9 +35,9 @@ const GIVE_UP: Amo<u64> = Amo::Add(ORPHAN.wrapping_sub(READER));
 
 /// The words of a level that this rank's node, or its leader, uses.
 pub(super) struct Level {
-    /// The number of those counted, and flags.
+    /// The number of counted readers, and flags.
     pub(super) count: RemoteWord<u64>,
-    /// The top of the stack of those that wait.
+    /// The top of the stack of waiting readers.
     pub(super) waiting: RemoteWord<u64>,
 }
 
@@ -49,14 +49,14 @@ impl Level {
 }
 
 impl Stair {
-    /// N2: claims a level left without a leader; the first rank to ask gets it. Returns the
-    /// previous word.
+    /// N2: claims a level left without a leader; only the first rank succeeds. Returns the previous
+    /// word.
     pub(super) async fn claim(&self, level: usize) -> Result<u64, Stopped> {
         Ok(self.queue.fabric.fetch_and(&self.levels[level].count, !ORPHAN).await?)
     }
 
-    /// N3, once the level above `level` is held: lets in those that wait, and `below`, which this
-    /// rank was to wake.
+    /// N3, once the level above `level` is held: admits the waiting readers, and `below`, which
+    /// this rank was to wake.
     pub(super) async fn open(&self, level: usize, below: Option<NodeId>) -> Result<(), Stopped> {
         let old = self.queue.fabric.atomic(&self.levels[level].count, OPEN).await?;
         if old > READER {
@@ -65,13 +65,13 @@ impl Stair {
         self.wake(level, below, Wait::Granted).await
     }
 
-    /// N4: gives up taking the level above `level`, as this rank was to do; if others are counted,
-    /// one of them has to.
+    /// N4: gives up the task of taking the level above `level`; if other readers are counted, one
+    /// of them has to take it.
     pub(super) async fn orphan(&self, level: usize, below: Option<NodeId>) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         let old = fabric.atomic(&self.levels[level].count, GIVE_UP).await?;
         if old == READER {
-            // Fails if another reader came; it saw the flag.
+            // Fails if another reader has arrived; it has found the flag.
             fabric.compare_swap(&self.levels[level].count, ORPHAN, 0).await?;
             return Ok(());
         }
@@ -79,17 +79,18 @@ impl Stair {
         self.wake(level, below, Wait::Offered).await
     }
 
-    /// Takes the stack of `level` and wakes its top node, whose owner wakes the next. A node pushed
-    /// before the flag that `how` stands for was set is on the stack; the owner of one pushed later
-    /// sees the flag. Those on the stack are counted, so the flag [`HELD`] stays.
+    /// Takes the stack of `level` and wakes its top node, whose owner wakes the next. A node that
+    /// was pushed before the flag of `how` was set is on the stack; the owner of a node that was
+    /// pushed later finds the flag. The readers on the stack are counted, so the flag [`HELD`]
+    /// stays set.
     pub(super) async fn sweep(&self, level: usize, how: Wait) -> Result<(), Stopped> {
         let top = self.queue.fabric.swap(&self.levels[level].waiting, 0).await?;
         let top = self.queue.decode("waiting", top)?;
         self.wake(level, top, how).await
     }
 
-    /// Wakes `node`, if there is one, and those below it as long as they gave up. The latter are
-    /// uncounted.
+    /// Wakes `node`, if any, and the nodes below it as long as they were given up. The owners of
+    /// the latter are uncounted.
     pub(super) async fn wake(&self, level: usize, mut node: Option<NodeId>, how: Wait) -> Result<(), Stopped> {
         while let Some(reader) = node.take() {
             if !self.queue.wake_to(reader, how).await? {
@@ -102,9 +103,9 @@ impl Stair {
         Ok(())
     }
 
-    /// N5–N7 from `level` up: uncounts one there and, as long as that was the last one, one in the
-    /// level above. The atomic of `level` may already have been executed, and have found `first` in
-    /// the word.
+    /// N5–N7 from `level` up: uncounts one reader there and, as long as that was the last one, one
+    /// in the level above. The atomic of `level` may already have been executed, with the result
+    /// `first`.
     pub(super) async fn leave_from(&self, level: usize, mut first: Option<u64>) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         for level in &self.levels[level..] {
@@ -114,7 +115,8 @@ impl Stair {
             };
             match old {
                 LAST_INSIDE => {
-                    // Fails if another reader came, and is inside, or if another rank was faster.
+                    // Fails if another reader has arrived and is inside, or if another rank was
+                    // faster.
                     if fabric.compare_swap(&level.count, HELD, 0).await? != HELD {
                         return Ok(());
                     }
@@ -130,6 +132,6 @@ impl Stair {
     }
 }
 
-/// The word that the last one to leave finds.
+/// The word that the last reader to leave finds.
 pub(super) const LAST_INSIDE: u64 = READER + HELD;
 const LAST_ORPHAN: u64 = READER + ORPHAN;

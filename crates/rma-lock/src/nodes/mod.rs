@@ -1,20 +1,21 @@
-//! Locks that know which ranks share a node: the first of a node takes the lock for all of them,
-//! the last releases it.
+//! Node-aware locks: the first rank of a node takes the lock for all of them, the last one releases
+//! it.
 //!
 //! # Words
-//! At each node's first rank, and in a tree at one rank of each larger unit: `count`, the number
-//! inside or on their way times 4, [`level::HELD`], [`level::ORPHAN`]; and `waiting`, the top of a
-//! stack of queue nodes ([`crate::queue`]). At each rank: its queue nodes, which serve all levels.
+//! At each node's first rank, and in a tree at one rank of each larger unit: `count`, the number of
+//! ranks that are inside or about to enter times 4, [`level::HELD`], [`level::ORPHAN`]; and
+//! `waiting`, the top of a stack of queue nodes ([`crate::queue`]). At each rank: its queue nodes,
+//! which serve all levels.
 //!
 //! # Steps
-//! N1–N13 in comments are those of `docs/systems/locks.md`. A level does not depend on what is
-//! above it ([`Above`]): the next level or, at the top, the lock. An acquisition is a loop up and a
-//! loop down ([`climb`]), a release a loop up ([`level`]); nothing is recursive, and the number of
-//! levels is known at run time ([`shape`]).
+//! N1–N13 in comments are those of `docs/systems/locks.md`. A level does not depend on the
+//! kind of the next one above ([`Above`]): another level or, at the top, the lock. An acquisition
+//! is a loop up and a loop down ([`climb`]), a release a loop up ([`level`]); nothing is recursive,
+//! and the number of levels is known at run time ([`shape`]).
 //!
-//! No level has a phase in which it lets go: the last one out first ends the level, and then gives
-//! back the hold above. A reader that comes in between takes that hold a second time, which does no
-//! harm, because the level above counts anonymous holders.
+//! No level has a phase in which it is being released: the last reader to leave first ends the
+//! level, and then releases the hold above. A reader that arrives in between takes that hold a
+//! second time, which is harmless, because the level above counts anonymous holders.
 
 mod aggregated;
 mod climb;
@@ -41,32 +42,32 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 use shape::meetings;
 use std::sync::Arc;
 
-/// The lock above the levels, held shared in a way that any rank may end: the first in takes the
-/// hold for all, the last out gives it back.
+/// The lock above the levels, held shared in a way that any rank may end: the first reader takes
+/// the hold for all, the last one releases it.
 pub(crate) trait Above: fmt::Debug + Send + Sync {
-    /// Takes the hold. Dropping the future undoes what it has done; if it fails, nothing is held.
+    /// Takes the hold. Dropping the future undoes its effects; if it fails, there is no hold.
     fn enter(&self, deadline: Time) -> Boxed<'_, Result<()>>;
 
-    /// Takes the hold if that needs no wait.
+    /// Takes the hold if that does not require waiting.
     fn try_enter(&self) -> Boxed<'_, Result<bool>>;
 
-    /// Ends a hold. Waits for nothing but operations. If the future is dropped, the rest is done in
-    /// the background.
+    /// Ends a hold. Waits only for operations. If the future is dropped, the rest is done in the
+    /// background.
     fn leave(&self) -> Boxed<'_, Result<()>>;
 }
 
-/// How long an acquisition waits.
+/// The time limit of an acquisition.
 #[derive(Clone, Copy)]
 pub(crate) enum Patience {
     Before(Time),
-    /// Not at all.
+    /// Does not wait.
     None,
 }
 
-/// A rank's side of the levels below something that is held in common.
+/// The part at one rank of the levels below a shared lock.
 pub(crate) struct Stair {
     pub(crate) queue: Queue,
-    /// The levels, from the lowest. Empty if this rank meets nobody.
+    /// The levels, from the lowest. Empty if this rank shares no level with others.
     levels: Box<[Level]>,
     above: Box<dyn Above>,
 }
@@ -84,8 +85,8 @@ impl HasFabric for Stair {
 }
 
 impl Stair {
-    /// Returns the bytes needed at each of this many ranks: enough for the levels that would exist
-    /// if each rank had a node of its own.
+    /// Returns the number of bytes needed at each of `members` ranks: enough for the levels that
+    /// would exist if each rank were on a separate node.
     pub(crate) fn bytes(levels: Levels, members: usize) -> usize {
         level::offset(levels.count(members))
     }
@@ -108,8 +109,8 @@ impl Stair {
         })
     }
 
-    /// Gets inside, or finds that this would take too long. The first atomic may have been posted.
-    /// Dropping the future undoes what it has done.
+    /// Enters, or returns false if `patience` does not suffice. The first atomic may have been
+    /// posted. Dropping the future undoes its effects.
     fn acquire(self: &Arc<Self>, first: NotOver, patience: Patience) -> Boxed<'_, Result<bool>> {
         Box::pin(async move {
             if first.is_none() {

@@ -1,4 +1,4 @@
-//! Which ranks share a word: the levels between a rank and the lock.
+//! The ranks that share a word: the levels between a rank and the lock.
 
 use crate::Result;
 use rdma_fabric::{Fabric, FabricError, GroupMemory, Node, Rank};
@@ -6,23 +6,23 @@ use rdma_fabric::{Fabric, FabricError, GroupMemory, Node, Rank};
 /// The levels above the ranks of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Levels {
-    /// Nodes, and nothing above them.
+    /// Only nodes.
     Nodes,
-    /// Nodes, groups of `radix` nodes, groups of `radix` of those, and so on, until no more than
-    /// `radix` are left. At least 2.
+    /// Nodes, groups of `radix` nodes, groups of `radix` of those, and so on, until at most `radix`
+    /// are left. `radix` is at least 2.
     Tree {
-        /// How many units of one level share a word of the next.
+        /// The number of units of one level that share a word of the next.
         radix: u32,
     },
 }
 
-/// The largest number of levels, that of the nodes included.
+/// The largest number of levels, including that of the nodes.
 const MOST_LEVELS: usize = 8;
 
 impl Levels {
-    /// Returns how many levels there may be above this many nodes, that of the nodes included. The
-    /// last level may be larger than the radix, if the radix is so small that more levels would be
-    /// needed.
+    /// Returns the largest number of levels above `nodes` nodes, including that of the nodes. The
+    /// units of the last level may be larger than the radix, if the radix is so small that more
+    /// levels would be needed.
     pub(crate) fn count(self, nodes: usize) -> usize {
         let Levels::Tree { radix } = self else { return 1 };
         let radix = radix.max(2) as usize;
@@ -35,7 +35,7 @@ impl Levels {
         levels
     }
 
-    /// Returns how many nodes make a unit of `level`; level 0 is that of the nodes.
+    /// Returns the number of nodes in a unit of `level`; level 0 is that of the nodes.
     fn span(self, level: usize) -> usize {
         match self {
             Levels::Nodes => 1,
@@ -83,7 +83,7 @@ impl<'a> Nodes<'a> {
         })
     }
 
-    /// Returns the ranks at the beginning of node `number`: the first, and whether there are more.
+    /// Returns the first rank of node `number`, and whether the node has more ranks.
     fn first(&self, number: usize) -> Option<(Rank, bool)> {
         match self {
             Nodes::Job(fabric) => {
@@ -117,17 +117,17 @@ pub(crate) fn first_ranks(fabric: &Fabric, memory: &GroupMemory) -> Result<Vec<R
     })
 }
 
-/// A place where this rank meets others on its way up.
+/// A level that this rank shares with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meeting {
     /// 0 is the level of the nodes.
     pub(crate) level: usize,
-    /// The rank that has the words.
+    /// The rank that stores the words.
     pub(crate) at: Rank,
 }
 
-/// Returns all meetings of this rank, from the lowest level. A unit that consists of one rank, or
-/// of one unit of the level below, has none.
+/// Returns all levels that this rank shares, from the lowest. A unit that consists of one rank, or
+/// of one unit of the level below, is not shared.
 ///
 /// The words of a node are at its first rank. Those of a larger unit are at the first rank of one
 /// of its nodes, a different node for each level, so that no network interface serves all levels.

@@ -1,12 +1,13 @@
-//! Driving a lock's table of steps over the fabric.
+//! Drives a lock's table of steps over the fabric.
 //!
-//! A [`Walk`] is an acquisition or release under way: its steps, and the operation that is being
-//! done. As long as each operation is over when it is begun, a walk goes on in place, without a
-//! future. What has to be awaited is a [`Call`], which owns all it needs.
+//! A [`Walk`] is an acquisition or release in progress: its steps, and the current operation. As
+//! long as each operation completes when it is started, a walk continues in place, without a
+//! future. An operation that must be awaited turns it into a [`Call`], which owns all that it
+//! needs.
 //!
-//! An operation that was posted takes effect, whether or not anybody awaits it, and a node in a
-//! queue will be woken. So dropping a call undoes nothing: a call that waits stops waiting, and the
-//! rest is [detached](Fabric::detach), until nobody depends on it any more.
+//! An operation that was posted takes effect even if its future was dropped, and a node in a queue
+//! will be woken. So dropping a call undoes nothing: a call that waits stops waiting, and the rest
+//! is [detached](Fabric::detach) until no other rank depends on it.
 
 use super::{NodeId, Queue, Transition, layout::NodeWord};
 use crate::{
@@ -27,38 +28,38 @@ use core::{
 use rdma_fabric::{Amo, Fabric, FabricError, Handle, Refused, RemoteWord, Time, provider::Boxed};
 use std::{borrow::Cow, sync::Arc};
 
-/// The pauses before each look at a word of the home: a holder that leaves and comes again is not
-/// to miss the word each time.
+/// The number of pauses before each check of a word of the home, so that a holder that releases and
+/// retakes the lock does not have a cache miss on the word each time.
 const PAUSES: u32 = 8;
 
-/// What the driver asks of a lock's steps.
+/// The interface of a lock's steps to the driver.
 pub(crate) trait Track: Copy {
-    /// Returns how the steps ended; `None` before that.
+    /// Returns the result of the steps; `None` before they have ended.
     fn end(&self) -> Option<End>;
 
-    /// Returns whether nothing has happened yet on behalf of an acquisition.
+    /// Returns whether the acquisition has not had any effect yet.
     fn is_outside(&self) -> bool;
 
-    /// Tells the steps that nobody awaits them any more.
+    /// Notifies the steps that their future was dropped.
     fn set_dropped(&mut self);
 
-    /// Returns this rank's node, if one is in use, and what becomes of it at the end.
+    /// Returns this rank's node, if one is in use, and its state after the end.
     fn node(&self) -> Option<(NodeId, Node)>;
 
     /// Returns whether another rank woke this one.
     fn woken(&self) -> bool;
 
-    /// Returns the word of the lock with which a holder has entered, if it must remember it.
+    /// Returns the word of the lock with which a holder entered, if it needs that later.
     fn word(&self) -> u64 {
         0
     }
 
-    /// Returns whether nobody awaits it any more.
+    /// Returns whether the future was dropped.
     fn is_dropped(&self) -> bool;
 }
 
-/// What a holder must remember: its queue node, if it has one, whether somebody woke it, and the
-/// word with which it has entered, where that matters.
+/// The state of a holder: its queue node, if any, whether another rank woke it, and the word with
+/// which it entered, if needed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     pub(crate) node: Option<NodeId>,
@@ -66,10 +67,10 @@ pub(crate) struct Held {
     pub(crate) word: u64,
 }
 
-/// A rank's side of a lock with a table of steps.
+/// The part at one rank of a lock with a table of steps.
 ///
-/// The functions that are implemented by a call of a [`Drive`]'s are compiled where they are
-/// implemented; otherwise each crate that uses the lock would compile them again.
+/// Functions that only call a function of [`Drive`] are compiled in the crate that implements them;
+/// otherwise each crate that uses the lock would compile them again.
 pub(crate) trait Protocol: HasFabric + Send + Sync + Sized + 'static {
     type Table: Table<Steps: Track>;
 
@@ -77,7 +78,7 @@ pub(crate) trait Protocol: HasFabric + Send + Sync + Sized + 'static {
 
     fn queue(&self) -> &Queue;
 
-    /// Returns a word at the home, by its number, if it is kept resolved.
+    /// Returns a word at the home, by its number, if it is already resolved.
     fn home_now(&self, number: u8) -> Option<&RemoteWord<u64>>;
 
     /// Returns a word at the home.
@@ -85,7 +86,7 @@ pub(crate) trait Protocol: HasFabric + Send + Sync + Sized + 'static {
         if let Some(word) = self.home_now(number) {
             return Ok(Cow::Borrowed(word));
         }
-        // Resolved each time: a rank that looks there has to wait anyway.
+        // Resolved each time: a rank that accesses this word has to wait anyway.
         let queue = self.queue();
         Ok(Cow::Owned(queue.fabric.remote_word(queue.at_home(8 * u64::from(number))?)?))
     }
@@ -93,7 +94,7 @@ pub(crate) trait Protocol: HasFabric + Send + Sync + Sized + 'static {
     /// Reacts to the end of an acquisition or release.
     fn ended(&self, _steps: &StepsOf<Self>) {}
 
-    /// Reacts to what this rank has published.
+    /// Reacts to a change that this rank has published.
     fn went_on(&self) {}
 
     /// Continues after an operation on another rank's node has failed, if the lock tolerates that;
@@ -111,37 +112,37 @@ pub(crate) trait Protocol: HasFabric + Send + Sync + Sized + 'static {
 
 pub(crate) type StepsOf<P> = <<P as Protocol>::Table as Table>::Steps;
 
-/// The operation that is being done.
+/// The current operation.
 enum Doing {
     Nothing,
     Over(Result<u64, Stopped>),
     Atomic(Handle<u64>),
     Word(Handle<[u64; 1]>),
-    /// Waiting for room, after which the operation is begun again.
+    /// Waiting for room, after which the operation is started again.
     Room(Boxed<'static, Result<(), FabricError>>),
     Later(Boxed<'static, Result<u64, Stopped>>),
 }
 
-/// An acquisition or release under way.
+/// An acquisition or release in progress.
 pub(crate) struct Walk<P: Protocol> {
     steps: StepsOf<P>,
     doing: Doing,
-    /// When a wait is given up.
+    /// The time at which waits are given up.
     deadline: Time,
-    /// Why a wait was given up.
+    /// The reason why a wait was given up.
     told: Option<LockError>,
-    /// What a release met when it flushed.
+    /// The result of a release's flush.
     flushed: Result<()>,
 }
 
 impl<P: Protocol> Walk<P> {
-    /// Begins `steps`.
+    /// Starts `steps`.
     #[inline(always)]
     pub(crate) fn new(steps: StepsOf<P>, deadline: Time) -> Self {
         Walk { steps, doing: Doing::Nothing, deadline, told: None, flushed: Ok(()) }
     }
 
-    /// Continues from `steps`, whose operation is over, or was posted, or was not posted.
+    /// Continues from `steps`, whose operation is complete, or was posted, or was not posted.
     #[inline(always)]
     pub(crate) fn from(steps: StepsOf<P>, found: Result<u64, NotOver>, deadline: Time) -> Self {
         let doing = match found {
@@ -155,7 +156,7 @@ impl<P: Protocol> Walk<P> {
         Walk { doing, ..Walk::new(steps, deadline) }
     }
 
-    /// Goes on as far as that needs no wait; the rest is a call.
+    /// Continues as far as possible without waiting; the rest is a call.
     #[inline(always)]
     pub(crate) fn run(mut self, core: &Arc<P>) -> Result<Result<Option<Held>>, Call<P>> {
         if let (true, Err(broken)) = (self.steps.is_outside(), core.queue().broken.check()) {
@@ -167,7 +168,7 @@ impl<P: Protocol> Walk<P> {
         }
     }
 
-    /// Goes on until an operation must be awaited, or to the end.
+    /// Continues until an operation must be awaited, or to the end.
     #[inline(always)]
     fn advance(&mut self, core: &Arc<P>) -> Option<Result<Option<Held>>> {
         loop {
@@ -201,7 +202,7 @@ impl<P: Protocol> Walk<P> {
         }
     }
 
-    /// Does an operation that is over at once.
+    /// Executes an operation that completes immediately.
     #[inline(always)]
     fn now(&self, core: &P, op: Op, announced: Option<Transition>) -> Option<u64> {
         let queue = core.queue();
@@ -230,7 +231,7 @@ impl<P: Protocol> Walk<P> {
         }
     }
 
-    /// Begins an operation.
+    /// Starts an operation.
     #[cold]
     #[inline(never)]
     fn begin(&mut self, core: &Arc<P>, op: Op, announced: Option<Transition>) -> Result<Doing, FabricError> {
@@ -262,7 +263,7 @@ impl<P: Protocol> Walk<P> {
             }
             Op::Take if self.steps.is_dropped() => Doing::Over(Err(Stopped::GaveUp(Cancelled::REASON))),
             Op::Wait(node) if self.steps.is_dropped() => {
-                // It may have been woken since it looked last.
+                // It may have been woken since the last check.
                 let woken = queue.woken_now(node).map(|how| how as u64);
                 Doing::Over(woken.ok_or(Stopped::GaveUp(Cancelled::REASON)))
             }
@@ -283,7 +284,7 @@ impl<P: Protocol> Walk<P> {
         })
     }
 
-    /// Continues when the operation is over.
+    /// Continues after the operation has completed.
     #[inline(always)]
     fn resume(&mut self, core: &P, op: Op, found: Result<u64, Stopped>) -> Result<(), Stopped> {
         let found = match found {
@@ -334,7 +335,7 @@ impl<P: Protocol> Walk<P> {
         }
     }
 
-    /// Stops waiting, because nobody awaits this any more. Returns false if nothing is left to do.
+    /// Stops waiting, because the future was dropped. Returns false if no work is left.
     fn stop(&mut self, core: &P) -> bool {
         self.steps.set_dropped();
         if self.steps.is_outside() && !matches!(self.doing, Doing::Atomic(_) | Doing::Over(_)) {
@@ -345,14 +346,14 @@ impl<P: Protocol> Walk<P> {
         }
         let op = core.table().pending(&self.steps).map(|pending| pending.op);
         if let Some(Op::Take | Op::Wait(_)) = op {
-            // Begun again, it is given up.
+            // When it is started again, it is given up.
             self.doing = Doing::Nothing;
         }
         true
     }
 }
 
-/// A walk that has something to await.
+/// A walk that must await an operation.
 pub(crate) struct Drive<P: Protocol> {
     core: Arc<P>,
     walk: Walk<P>,
@@ -394,7 +395,7 @@ impl<P: Protocol> Drive<P> {
     }
 }
 
-/// The future of a walk. Dropping it leaves to the fabric what others depend on.
+/// The future of a walk. Dropping it detaches the work that others depend on.
 pub(crate) struct Call<P: Protocol>(Option<Box<Drive<P>>>);
 
 impl<P: Protocol> Future for Call<P> {
@@ -428,7 +429,7 @@ impl Doing {
         Doing::Later(Box::pin(later))
     }
 
-    /// Begins an operation again, when there is room.
+    /// Starts an operation again when there is room.
     fn again<T>(fabric: &Fabric, refused: Refused<T>) -> Self {
         match refused {
             Refused::Failed(error, _) => Doing::over(Err(error)),
@@ -440,7 +441,7 @@ impl Doing {
     }
 }
 
-/// Publishes a change, and lets the lock react.
+/// Publishes a change, and notifies the lock.
 fn publish(core: &impl Protocol, step: Transition) -> Result<(), FabricError> {
     core.queue().publish(step)?;
     core.went_on();
@@ -467,7 +468,7 @@ fn word_of<P: Protocol>(core: &P, word: Word) -> Result<Cow<'_, RemoteWord<u64>>
 
 /// The operations of a walk.
 impl Queue {
-    /// Returns a word of any rank's node; one that is met again and again where that pays.
+    /// Returns a word of any rank's node; from the cache where caching is worthwhile.
     fn any_node(&self, node: NodeId, part: NodeWord) -> Result<Cow<'_, RemoteWord<u64>>, FabricError> {
         if self.is_fast() { self.met(node, part).map(Cow::Borrowed) } else { self.node(node, part).map(Cow::Owned) }
     }
@@ -496,7 +497,7 @@ impl Queue {
         Ok(if node.rank() == self.me {
             Doing::over(self.fabric.store_unwaited(self.own(node.slot(), NodeWord::Wake)?, ready).map(|()| 0))
         } else if self.recoverable {
-            // A failed put would be reported to the next flush.
+            // An atomic is used because the next flush would report a failed put.
             match self.begin_atomic(&*self.any_node(node, NodeWord::Wake)?, Amo::Swap(ready)) {
                 Ok(begun) => begun,
                 Err(refused) => Doing::again(&self.fabric, refused),

@@ -1,5 +1,5 @@
-//! The words of nodes that this rank has met, resolved once: resolving one takes as long as half a
-//! hand-over.
+//! A cache of the words of other ranks' nodes, resolved once: resolving a word takes half as long
+//! as a hand-over.
 
 use super::{
     Queue,
@@ -13,7 +13,8 @@ use std::sync::OnceLock;
 /// The words of one rank's nodes.
 type Words = Box<[RemoteWord<u64>]>;
 
-/// Made when writers first meet; of each rank when it is first met.
+/// Created on the first access to another rank's node; the words of each rank on the first access
+/// to that rank.
 #[derive(Default)]
 pub(super) struct Met(OnceLock<Box<[OnceLock<Words>]>>);
 
@@ -25,8 +26,8 @@ impl fmt::Debug for Met {
 }
 
 impl Queue {
-    /// Returns a word of any rank's node. For ranks that are met again and again:
-    /// [`Queue::node`] keeps nothing.
+    /// Returns a word of any rank's node from the cache. For ranks that are accessed repeatedly;
+    /// [`Queue::node`] does not cache.
     #[inline]
     pub(crate) fn met(&self, id: NodeId, part: NodeWord) -> Result<&RemoteWord<u64>, FabricError> {
         let ranks = self.met.0.get_or_init(|| (0..self.fabric.ranks()).map(|_| OnceLock::new()).collect());

@@ -1,20 +1,20 @@
-//! What locks with queues have in common: where a rank waits, how it is woken, and what it
-//! publishes about itself.
+//! The common part of queue-based locks: waiting, waking, and the state that a rank publishes about
+//! itself.
 //!
 //! # Words
-//! At each rank of the lock: its queue nodes ([`node`]) and the words in which it publishes what it
-//! is doing ([`publish`]). Each lock defines its own words at the home ([`HOME_BYTES`]).
+//! At each rank of the lock: its queue nodes ([`node`]) and the words in which it publishes its
+//! current state ([`publish`]). Each lock defines its own words at the home ([`HOME_BYTES`]).
 //!
 //! # Waiting and waking
 //! A rank that has to wait puts one of its nodes into a queue or stack of the lock and waits on
 //! that node's wake word, in its own memory. Exactly one rank takes the node out and wakes it. A
 //! wake is a compare-and-swap instead of a store: it fails if the waiter gave up (a deadline, a
-//! dropped future) or if the wake belongs to another turn of the node. The waker then acts for a
-//! waiter that gave up, in the way the lock prescribes.
+//! dropped future) or if the wake belongs to another turn of the node. The waker then acts on
+//! behalf of a waiter that gave up, in the way the lock prescribes.
 //!
 //! # Errors
-//! A failure between two steps of a protocol leaves words whose intended values nobody knows:
-//! [`Broken`] remembers it, and later calls of this rank fail with it.
+//! A failure between two steps of a protocol leaves words whose intended values are unknown:
+//! [`Broken`] records it, and later calls of this rank fail with it.
 
 mod drive;
 mod layout;
@@ -44,7 +44,7 @@ use own::Nodes;
 use publish::Published;
 use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, PutOrder, Rank, RemoteAddr, RemoteWord};
 
-/// A rank's side of a lock with queues.
+/// The part of a queue-based lock at one rank.
 pub(crate) struct Queue {
     pub(crate) fabric: Fabric,
     pub(crate) me: Rank,
@@ -70,7 +70,7 @@ impl fmt::Debug for Queue {
 }
 
 impl Queue {
-    /// Creates this rank's side, in zeroed memory of [`LOCK_BYTES`] at each rank; of
+    /// Creates this rank's part, in zeroed memory of [`LOCK_BYTES`] at each rank; of
     /// [`RECOVERABLE_BYTES`] if the lock continues when members are lost.
     pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, recoverable: bool) -> Result<Self> {
         NodeId::check(fabric.ranks())?;
@@ -97,8 +97,8 @@ impl Queue {
         self.memory.at(self.home, offset)
     }
 
-    /// Flushes puts before the lock passes on (release): to every target, because no fabric orders
-    /// different targets.
+    /// Flushes puts before the lock is passed on (release): to every target, because no fabric
+    /// orders different targets.
     #[inline(always)]
     pub(crate) async fn flush_data(&self) -> Result<()> {
         if !self.ordered_everywhere {
@@ -107,15 +107,15 @@ impl Queue {
         Ok(())
     }
 
-    /// Returns whether operations complete when posted and nothing needs to be flushed: then an
-    /// uncontended acquisition or release need not wait. (Where puts are ordered so strictly but
-    /// results take their time, trying costs little.)
+    /// Returns whether operations complete when they are posted and no flush is needed: an
+    /// uncontended acquisition or release then need not wait. (Where puts are ordered so strictly
+    /// but results take time, the attempt costs little.)
     #[inline(always)]
     pub(crate) fn is_fast(&self) -> bool {
         self.ordered_everywhere
     }
 
-    /// Returns whether a short path may end here: nothing needs to be flushed now.
+    /// Returns whether a short path may end here: no flush is needed now.
     #[inline(always)]
     pub(crate) fn is_flushed(&self) -> bool {
         self.ordered_everywhere || self.fabric.is_flushed()
@@ -126,14 +126,14 @@ impl Queue {
         self.published.step(&self.fabric, &self.memory, step)
     }
 
-    /// Does an atomic that completes at once.
+    /// Executes an atomic that completes immediately.
     #[inline(always)]
     pub(crate) fn atomic_now(&self, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, NotOver> {
         in_place::atomic_now(&self.fabric, word, amo)
     }
 
-    /// Announces a step and does its atomic at once. If the atomic was not posted, takes the
-    /// announcement back.
+    /// Announces a step and executes its atomic immediately. If the atomic was not posted,
+    /// withdraws the announcement.
     #[inline(always)]
     pub(crate) fn announced_now(
         &self,

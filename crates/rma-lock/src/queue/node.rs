@@ -4,23 +4,25 @@
 //! the waiter to be woken afterwards (in the stack or queue that the node is in).
 //!
 //! A node in no queue is blocked in its next turn and has no next, so it is ready for R2 or W1
-//! without a store. Whoever takes a node out of its queue begins its next turn ([`Queue::retire`]),
-//! for itself or for an owner that gave up. A writer that nobody had to wake, and that leaves the
-//! queue as its last, uses the same turn again: nobody else knows its node.
+//! without a store. The rank that takes a node out of its queue starts its next turn
+//! ([`Queue::retire`]), for itself or for an owner that gave up. A writer that did not have to be
+//! woken, and that leaves the queue as its last, uses the same turn again: no other rank knows its
+//! node.
 //!
-//! [`NodeId::PASSED`] in the next word means that a successor is still on its way to the node,
-//! which is not taken until then.
+//! [`NodeId::PASSED`] in the next word means that a successor is about to link itself to the node;
+//! the node is not taken until it has done so.
 
 use super::layout::NODES;
 use crate::{LockError, Result};
 use core::{fmt, num::NonZeroU32};
 use rdma_fabric::{Amo, Rank};
 
-/// Names a node in half a lock word: `turn:4 | rank + 1:26 | slot:2`. Zero names no node.
+/// The name of a node in half a lock word: `turn:4 | rank + 1:26 | slot:2`. Zero does not name a
+/// node.
 ///
-/// Turns repeat after 16. Nothing is decided by an id that may be that old: a node is in a queue
-/// once at a time, and whoever compares a word with an id either has that node in the queue, or
-/// finds in the same word everything that its next step depends on.
+/// Turns repeat after 16. No decision depends on an id that may be that old: a node is in at most
+/// one queue at a time, and a rank that compares a word with an id either has that node in the
+/// queue, or finds in the same word everything that its next step depends on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(NonZeroU32);
 
@@ -31,14 +33,14 @@ const RANKS: u32 = (1 << (TURN - RANK)) - 1;
 const _: () = assert!(NODES <= 1 << RANK);
 
 impl NodeId {
-    /// Left in a next word by a writer that is gone: whoever links itself there is first in the
-    /// queue.
+    /// The mark that a writer that has left stores in a next word: a successor that links itself
+    /// there is first in the queue.
     pub const PASSED: u64 = u64::MAX;
 
     /// The number of nodes that a lock can have.
     pub(crate) const MOST: u64 = RANKS as u64 * NODES as u64;
 
-    /// Returns whether the nodes of all `ranks` ranks have names.
+    /// Checks that the nodes of all `ranks` ranks have names.
     pub(super) fn check(ranks: usize) -> Result<()> {
         match u32::try_from(ranks) {
             Ok(ranks) if ranks <= RANKS => Ok(()),
@@ -46,19 +48,19 @@ impl NodeId {
         }
     }
 
-    /// Names a node by its rank, slot and turn.
+    /// Returns the name of a node by its rank, slot and turn.
     #[inline(always)]
     pub fn new(rank: Rank, slot: usize, turn: u16) -> Self {
         NodeId::of_bits((turn as u32) << TURN | (rank.number() + 1) << RANK | slot as u32)
     }
 
-    /// Returns the node by which a rank stands in for itself ([`crate::recovery`]): its last, in
-    /// its first turn.
+    /// Returns the node of a rank's stand-in ([`crate::recovery`]): the rank's last node, in its
+    /// first turn.
     pub(crate) fn stand_in(rank: Rank) -> Self {
         NodeId::new(rank, NODES - 1, 0)
     }
 
-    /// Returns the node that `bits` of a lock word name.
+    /// Returns the node named by `bits` of a lock word.
     pub fn decode(word: &'static str, bits: u64, ranks: usize) -> Result<Option<Self>> {
         if bits == 0 {
             return Ok(None);
@@ -72,7 +74,7 @@ impl NodeId {
         Ok(Some(id))
     }
 
-    /// Restores a node from [`NodeId::bits`]; zero names none.
+    /// Restores a node from [`NodeId::bits`]; zero does not name a node.
     #[inline(always)]
     pub const fn of_bits(bits: u32) -> Self {
         match NonZeroU32::new(bits) {
@@ -81,7 +83,7 @@ impl NodeId {
         }
     }
 
-    /// Returns the node's name, as words hold it.
+    /// Returns the node's name, as stored in words.
     #[inline(always)]
     pub fn bits(self) -> u64 {
         self.0.get() as u64
@@ -96,13 +98,13 @@ impl NodeId {
         Rank::new(self.owner() - 1)
     }
 
-    /// Returns which of its rank's nodes it is.
+    /// Returns the node's index among the nodes of its rank.
     #[inline(always)]
     pub fn slot(self) -> usize {
         (self.0.get() & ((1 << RANK) - 1)) as usize
     }
 
-    /// Returns the name that the node has the next time it is used.
+    /// Returns the name of the node in its next turn.
     pub fn next_turn(self) -> NodeId {
         NodeId::of_bits(self.0.get().wrapping_add(1 << TURN))
     }
@@ -112,14 +114,14 @@ impl NodeId {
         wake_word(Wait::Blocked, self.next_turn())
     }
 
-    /// Returns what wakes the node's owner, leaving the node in the state `how`: it changes nothing
-    /// if the owner gave up or the node is in another turn.
+    /// Returns the atomic that wakes the node's owner and leaves the node in the state `how`; it
+    /// changes nothing if the owner gave up or the node is in another turn.
     #[inline]
     pub(crate) fn wake(self, how: Wait) -> Amo<u64> {
         Amo::CompareSwap { expected: wake_word(Wait::Blocked, self), new: wake_word(how, self) }
     }
 
-    /// Returns what gives the node's wait up: it changes nothing if the owner was woken.
+    /// Returns the atomic that gives up the node's wait; it changes nothing if the owner was woken.
     #[inline]
     pub(crate) fn abandon(self) -> Amo<u64> {
         self.wake(Wait::Abandoned)
@@ -140,19 +142,19 @@ impl fmt::Debug for NodeId {
 /// The state of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
-    /// The node's rank waits, or may begin to.
+    /// The node's rank waits, or may start to wait.
     Blocked = 0,
     /// The waiter was woken.
     Granted = 1,
-    /// The waiter gave up; whoever would wake it acts for it.
+    /// The waiter gave up; the rank that would wake it acts on its behalf.
     Abandoned = 2,
-    /// The waiter was woken to look again: for locks in which a waiter may have to take over a
+    /// The waiter was woken to check again: for locks in which a waiter may have to take over a
     /// task.
     Offered = 3,
 }
 
-/// Returns a wake word: `turn:16 | unused:40 | wait:8`. A wake names the turn, so that a wake that
-/// comes too late for it changes nothing.
+/// Returns a wake word: `turn:16 | unused:40 | wait:8`. A wake names the turn, so that a late wake
+/// changes nothing.
 #[inline(always)]
 pub fn wake_word(wait: Wait, node: NodeId) -> u64 {
     (node.turn() as u64) << 48 | wait as u64

@@ -1,4 +1,4 @@
-//! This rank's queue nodes: which are in use, and preparing one for its next turn.
+//! This rank's queue nodes: their states, and the preparation of a node for its next turn.
 
 use super::{
     Queue,
@@ -20,29 +20,30 @@ use core::{
 use rdma_fabric::{FabricError, LocalWord, Rank, RemoteAddr, RemoteWord, Time};
 use std::sync::OnceLock;
 
-/// Which of this rank's nodes this rank is using.
+/// The states of this rank's nodes.
 ///
 /// The first node belongs to the [thread](super::Published::is_owner) that used the lock first,
 /// which therefore takes it without a read-modify-write; any thread may give it back.
 pub(crate) struct Nodes {
     slots: [Slot; NODES],
-    /// Wake and next of each node, resolved when a node is first used: most readers never use any.
+    /// The wake and next words of each node, resolved when a node is first used: most readers never
+    /// use one.
     words: OnceLock<Box<[LocalWord<u64>]>>,
 }
 
 struct Slot {
     /// [`FRESH`], [`WORN`] or [`TAKEN`].
     state: AtomicU8,
-    /// The node's turn when it was last taken. Changed only by whoever has taken it.
+    /// The node's turn when it was last taken. Only the thread that has taken it changes this.
     turn: AtomicU16,
 }
 
-/// Nobody uses the node, and its words are ready for the same turn.
+/// The node is not in use, and its words are ready for the same turn.
 const FRESH: u8 = 0;
-/// Nobody at this rank uses the node. Its words say whether it is out of its queue, in its next
+/// The node is not in use at this rank. Its words show whether it has left its queue, in its next
 /// turn.
 const WORN: u8 = 1;
-/// Somebody at this rank uses the node.
+/// The node is in use at this rank.
 const TAKEN: u8 = 2;
 
 impl Nodes {
@@ -73,7 +74,7 @@ pub(crate) struct Own<'a> {
 }
 
 impl Own<'_> {
-    /// Keeps the node taken beyond this value's life; [`Queue::adopt`] takes it up again.
+    /// Keeps the node taken beyond this value's lifetime; [`Queue::adopt`] takes it over again.
     #[inline(always)]
     pub(crate) fn keep(self) -> NodeId {
         let id = self.id;
@@ -81,10 +82,10 @@ impl Own<'_> {
         id
     }
 
-    /// Gives the node back as it was: nobody woke it or linked to it.
+    /// Gives the node back unchanged: no rank has woken it or linked to it.
     #[inline(always)]
     pub(crate) fn give_back_fresh(self) {
-        // Release: pairs with the acquire of whoever takes it.
+        // Release: pairs with the acquire of the thread that takes it.
         self.slot.state.store(FRESH, Release);
         core::mem::forget(self);
     }
@@ -92,7 +93,7 @@ impl Own<'_> {
 
 impl Drop for Own<'_> {
     fn drop(&mut self) {
-        // Release: pairs with the acquire of whoever takes it.
+        // Release: pairs with the acquire of the thread that takes it.
         self.slot.state.store(WORN, Release);
     }
 }
@@ -102,7 +103,7 @@ impl Queue {
     #[inline(always)]
     pub(crate) fn take_fresh_node(&self) -> Option<Own<'_>> {
         let slot = &self.nodes.slots[0];
-        // Acquire: pairs with the release of whoever gave it back.
+        // Acquire: pairs with the release of the thread that gave it back.
         if self.published.is_owner() && slot.state.load(Acquire) == FRESH {
             slot.state.store(TAKEN, Relaxed);
             return Some(self.own_node(0));
@@ -116,7 +117,7 @@ impl Queue {
         Own { slot: &self.nodes.slots[slot], id: NodeId::new(self.me, slot, turn) }
     }
 
-    /// Takes a node that is ready to be waited on, if that needs no wait.
+    /// Takes a node that is ready to be waited on, if that does not require waiting.
     pub(crate) fn take_node_now(&self) -> Result<Option<Own<'_>>, FabricError> {
         if let Some(own) = self.take_fresh_node() {
             return Ok(Some(own));
@@ -128,8 +129,8 @@ impl Queue {
         self.next_turn(own).map(Some)
     }
 
-    /// Gives back a node that was [kept](Own::keep): ready for its next turn, where that spares a
-    /// later acquisition the work.
+    /// Gives back a node that was [kept](Own::keep); makes it ready for its next turn if that saves
+    /// work in a later acquisition.
     pub(crate) fn give_back(&self, node: NodeId) {
         let own = self.adopt(node);
         let is = |part, bits| self.own(node.slot(), part).is_ok_and(|word| self.fabric.load(word) == Ok(bits));
@@ -139,10 +140,10 @@ impl Queue {
         }
     }
 
-    /// Takes a node that is ready to be waited on, doing whatever that requires. Until it is done,
-    /// nothing depends on this future.
+    /// Takes a node that is ready to be waited on, with all steps that this requires. No other rank
+    /// depends on this future until it is complete.
     ///
-    /// If the only node left waits for a successor on its way, this waits as well.
+    /// If the only remaining node waits for its successor to link itself, this waits as well.
     pub(crate) async fn take_node(&self, deadline: Time, cancelled: &Cancelled) -> Result<Own<'_>, Stopped> {
         match self.take_fresh_node() {
             Some(own) => Ok(own),
@@ -170,12 +171,12 @@ impl Queue {
         Ok(self.next_turn(own)?)
     }
 
-    /// Takes a fresh node; failing that, one that can begin its next turn; failing that, one whose
-    /// next turn awaits a successor.
+    /// Takes a fresh node; otherwise one that can begin its next turn; otherwise one whose next
+    /// turn waits for a successor.
     fn take_any(&self) -> Result<Option<Own<'_>>, FabricError> {
         let (mut ready, mut passed) = (None, None);
         for (slot, Slot { state, .. }) in self.nodes.slots.iter().enumerate() {
-            // Acquire: pairs with the release of whoever gave it back.
+            // Acquire: pairs with the release of the thread that gave it back.
             let before = if slot > 0 {
                 state.swap(TAKEN, Acquire)
             } else if self.published.is_owner() {
@@ -194,10 +195,10 @@ impl Queue {
             }
             let wake = self.fabric.load(self.own(slot, NodeWord::Wake)?)?;
             if wake == wake_word(Wait::Blocked, own.id) {
-                // It was given back before anything was posted for it.
+                // It was given back before any operation was posted for it.
                 return Ok(Some(own));
             }
-            // Somebody may still have to act on it.
+            // Another rank may still have to act on it.
             if wake != wake_word(Wait::Blocked, own.id.next_turn()) {
                 continue;
             }
@@ -212,7 +213,7 @@ impl Queue {
         Ok(ready.or(passed))
     }
 
-    /// Begins the next turn of a worn node, if its wake word is already in that turn.
+    /// Starts the next turn of a worn node, if its wake word is already in that turn.
     fn next_turn<'a>(&self, mut own: Own<'a>) -> Result<Own<'a>, FabricError> {
         let id = own.id.next_turn();
         let slot = id.slot();
@@ -227,8 +228,8 @@ impl Queue {
         Ok(own)
     }
 
-    /// Begins the next turn of this rank's node, which is in no queue, and which nobody else knows any
-    /// more: then it may be given back fresh.
+    /// Starts the next turn of this rank's node, which is in no queue and no longer known to other
+    /// ranks, so that it may be given back fresh.
     #[inline]
     pub(crate) fn renew(&self, node: NodeId) -> Result<(), FabricError> {
         let (id, slot) = (node.next_turn(), node.slot());
@@ -238,12 +239,12 @@ impl Queue {
         Ok(())
     }
 
-    /// Leaves this rank's last node to its stand-in.
+    /// Reserves this rank's last node for its stand-in.
     pub(crate) fn reserve_last_node(&self) {
         self.nodes.slots[NODES - 1].state.store(TAKEN, Relaxed);
     }
 
-    /// Takes up a node that was [kept](Own::keep).
+    /// Takes over a node that was [kept](Own::keep).
     #[inline(always)]
     pub(crate) fn adopt(&self, id: NodeId) -> Own<'_> {
         Own { slot: &self.nodes.slots[id.slot()], id }
@@ -265,7 +266,7 @@ impl Queue {
         Ok(self.nodes.words.get_or_init(|| words))
     }
 
-    /// Resolves the words of all of a rank's nodes; they are found by [`layout::index`].
+    /// Resolves the words of all of a rank's nodes; they are indexed by [`layout::index`].
     pub(super) fn node_words<W>(
         &self,
         rank: Rank,

@@ -1,19 +1,20 @@
-//! What a rank publishes about itself, in words of its own segment.
+//! The state that a rank publishes about itself, in words of its own segment.
 //!
-//! `count` at the home is anonymous: it does not say whose readers it counts. So each rank says, in
-//! words that others can read but only it writes, how many readers it has on the way in, inside and
-//! on the way out, and how far the writer of each of its queue nodes is. When a rank has died, the
-//! survivors of a [`crate::locks::RecoverableLock`] learn from these words which ranks may be
-//! inside, before they continue in the words of the next epoch. No other lock reads them.
+//! `count` at the home is anonymous: it does not identify the ranks of the readers that it counts.
+//! So each rank records, in words that others can read but only it writes, the numbers of its
+//! readers that are arriving, inside and leaving, and the progress of the writer of each of its
+//! queue nodes. When a rank has died, the survivors of a [`crate::locks::RecoverableLock`] derive
+//! from these words which ranks may be inside, before they continue in the words of the next epoch.
+//! No other lock reads them.
 //!
 //! They are written *before* the step that they announce, and again after the step's result is
 //! known: [`Published::step`].
 //!
 //! # Lanes
 //! A read-modify-write costs as much as the step itself, and publishing would need four of them. So
-//! there are two words, and their sum counts: the thread that uses the lock first has one to itself
-//! and changes it by a load and a store; all other threads share the other word and a mutex. What
-//! one thread adds, another may subtract: each lane wraps, but the sum is right.
+//! there are two words, and their sum counts: the thread that uses the lock first has one word to
+//! itself and changes it by a load and a store; all other threads share the other word and a mutex.
+//! One thread may subtract an amount that another has added: each lane wraps, but the sum is right.
 
 use super::{
     NodeId,
@@ -27,9 +28,9 @@ use core::{
 use rdma_fabric::{Fabric, GroupMemory, LocalWord, Result};
 use std::sync::{Mutex, PoisonError};
 
-/// Positions of the reader counters, above the writers' bits. There are no more readers inside than
-/// a count word counts ([`crate::holder_limit`]), and more than 2⁵¹ would have to be arriving to
-/// drive both counts together past the end of their 52 bits. Nobody depends on readers that leave,
+/// The positions of the reader counters, above the writers' bits. The number of readers inside is
+/// limited by the count word ([`crate::holder_limit`]), and more than 2⁵¹ would have to be arriving
+/// to drive both counts together past the end of their 52 bits. No rank depends on leaving readers,
 /// so their count may wrap.
 const ARRIVING: u64 = 1 << 8;
 const INSIDE: u64 = 1 << 32;
@@ -47,17 +48,17 @@ impl Transition {
     pub(crate) const READER_LEAVES: Transition = Transition(LEAVING.wrapping_sub(INSIDE));
     /// The reader is no longer counted.
     pub(crate) const READER_IS_GONE: Transition = Transition(LEAVING.wrapping_neg());
-    /// The reader gave up; whoever finds its node uncounts it.
+    /// The reader gave up; the rank that finds its node uncounts it.
     pub(crate) const READER_GIVES_UP: Transition = Transition(ARRIVING.wrapping_neg());
 
-    /// Announces that the writer on `node` moves on: from nothing to arriving, inside, leaving. Two
-    /// bits for each slot.
+    /// Announces that the writer on `node` moves forward by one state: from nothing to arriving,
+    /// inside, leaving. Two bits for each slot.
     #[inline(always)]
     pub(crate) fn writer_goes_on(node: NodeId) -> Transition {
         Transition(1 << (2 * node.slot()))
     }
 
-    /// Announces that the writer on `node` moves back `times` steps.
+    /// Announces that the writer on `node` moves back by `times` states.
     #[inline(always)]
     pub(crate) fn writer_goes_back(node: NodeId, times: u64) -> Transition {
         Transition((times << (2 * node.slot())).wrapping_neg())
@@ -83,12 +84,12 @@ pub(crate) struct Published {
 #[derive(Default)]
 struct Others {
     sum: u64,
-    /// Twice the number of changes of the sum, if anybody reads both lanes.
+    /// Twice the number of changes of the sum, if other ranks read both lanes.
     version: u64,
 }
 
 /// Returns whether a rank that publishes `sum` is inside, or may be. A rank that is leaving has
-/// nothing more to do inside.
+/// completed all of its work inside.
 pub(crate) fn is_inside(sum: u64) -> bool {
     let readers = sum & (LEAVING - ARRIVING) != 0;
     let writers = (0..NODES).any(|slot| matches!(sum >> (2 * slot) & 3, 1 | 2));
@@ -109,8 +110,7 @@ impl fmt::Debug for Published {
     }
 }
 
-/// Identifies the calling thread among living threads, by the address of something it has to
-/// itself.
+/// Identifies the calling thread among live threads, by the address of a thread-local variable.
 #[inline(always)]
 fn here() -> usize {
     thread_local!(static PLACE: u8 = const { 0 });
@@ -140,7 +140,7 @@ impl Published {
         if !self.is_owner() {
             return self.step_of_others(fabric, memory, step);
         }
-        // No other thread can intervene, nor any other task of this one.
+        // Neither another thread nor another task of this one can intervene.
         let value = self.own.load(Relaxed).wrapping_add(step.0);
         self.own.store(value, Relaxed);
         fabric.store_unwaited(&self.word, value)
@@ -154,7 +154,7 @@ impl Published {
         if memory.len() as u64 <= layout::VERSION {
             return fabric.store_unwaited(&word, others.sum);
         }
-        // The version is odd while the lane changes. Each store comes after the one before it
+        // The version is odd while the lane changes. The stores take effect in this order
         // (release).
         let version = fabric.local_word(memory.at(fabric.rank(), layout::VERSION)?)?;
         others.version += 2;

@@ -1,4 +1,4 @@
-//! Waiting on one's own node, and waking another rank's.
+//! Waits on the rank's own node, and wakes other ranks' nodes.
 
 use super::{
     Queue,
@@ -14,11 +14,11 @@ use crate::{
 use core::hint::spin_loop;
 use rdma_fabric::{LocalWord, RemoteWord, Time};
 
-/// How often a word that peers' CPUs write is looked at before a wait for it is prepared: a holder that
-/// leaves at once lets the next one in sooner than that.
+/// The number of times that a word that other ranks' CPUs write is checked before a wait for it is
+/// prepared: a holder that leaves immediately admits the next rank sooner than that.
 const LOOKS: u32 = 64;
 
-/// Returns how `node` was woken, if its wake word holds `bits`.
+/// Returns the kind of wake-up of `node`, if its wake word holds `bits`.
 fn woken(bits: u64, node: NodeId) -> Option<Wait> {
     [Wait::Granted, Wait::Offered].into_iter().find(|how| bits == wake_word(*how, node))
 }
@@ -37,8 +37,8 @@ impl Queue {
         Ok(self.fabric.atomic(&word, node.wake(how)).await? != wake_word(Wait::Abandoned, node))
     }
 
-    /// Looks for a moment whether `node`, this rank's own, has been woken, and how (acquire, as in
-    /// [`Queue::until_woken`]).
+    /// Checks for a short time whether `node`, this rank's own, has been woken, and returns the
+    /// kind of wake-up (acquire, as in [`Queue::until_woken`]).
     #[inline]
     pub(crate) fn soon_woken(&self, node: NodeId) -> Option<Wait> {
         let word = self.own(node.slot(), NodeWord::Wake).ok()?;
@@ -49,19 +49,19 @@ impl Queue {
         woken(self.fabric.load(word).ok()?, node)
     }
 
-    /// Returns how `node`, this rank's own, was woken, if it was.
+    /// Returns the kind of wake-up of `node`, this rank's own, if it was woken.
     pub(crate) fn woken_now(&self, node: NodeId) -> Option<Wait> {
         woken(self.fabric.load(self.own(node.slot(), NodeWord::Wake).ok()?).ok()?, node)
     }
 
-    /// Looks for a moment whether a writer links itself behind `node`, this rank's own.
+    /// Checks for a short time whether a writer links itself behind `node`, this rank's own.
     #[cold]
     #[inline(never)]
     pub(crate) fn is_soon_followed(&self, node: NodeId) -> bool {
         self.own(node.slot(), NodeWord::Next).is_ok_and(|word| self.is_soon(word, |bits| bits != 0))
     }
 
-    /// Looks at a word of this rank's own some times, where that may be worth while.
+    /// Checks a word of this rank a number of times, where that may be worthwhile.
     #[inline(always)]
     fn is_soon(&self, word: &LocalWord<u64>, so: impl Fn(u64) -> bool) -> bool {
         let looks = if self.fabric.is_shared(word) { LOOKS } else { 0 };
@@ -73,9 +73,9 @@ impl Queue {
         })
     }
 
-    /// Waits on this rank's own memory until `node` is woken, and returns how. If anything else
-    /// ends the wait (the deadline, a dropped future, the loss of a rank), the node may still be
-    /// woken, and must be marked as abandoned.
+    /// Waits on this rank's own memory until `node` is woken, and returns the kind of wake-up. If
+    /// anything else ends the wait (the deadline, a dropped future, the loss of a rank), the node
+    /// may still be woken, and must be marked as abandoned.
     pub(crate) async fn until_woken(
         &self,
         node: NodeId,
@@ -98,7 +98,7 @@ impl Queue {
     }
 
     /// Waits on this rank's own memory until woken. If anything else ends the wait, the node is
-    /// left abandoned and nobody depends on it.
+    /// left abandoned and no rank depends on it.
     pub(crate) async fn wait_to_be_woken(
         &self,
         own: &Own<'_>,
@@ -111,7 +111,7 @@ impl Queue {
         }
     }
 
-    /// Waits as [`Queue::wait_to_be_woken`] does, but for any wake, and returns which it was.
+    /// Waits as [`Queue::wait_to_be_woken`] does, but for any wake, and returns its kind.
     pub(crate) async fn wait_for_any_wake(
         &self,
         own: &Own<'_>,
@@ -130,7 +130,7 @@ impl Queue {
     }
 
     /// Pushes `own` onto a stack of waiting nodes, which errors call `name`. Returns the node below
-    /// it. Only the owner, or whoever finds it abandoned, reads its next.
+    /// it. Only the owner, or the rank that finds it abandoned, reads its next word.
     pub(crate) async fn push(
         &self,
         stack: &RemoteWord<u64>,
@@ -154,14 +154,14 @@ impl Queue {
         Ok(below)
     }
 
-    /// Begins the next turn of a node that is no longer in any queue, so that its owner may use it
+    /// Starts the next turn of a node that is no longer in a queue, so that its owner may use it
     /// again.
     pub(crate) async fn retire(&self, node: NodeId) -> Result<(), Stopped> {
         let ready = node.ready();
         if node.rank() == self.me {
             self.fabric.store(self.own(node.slot(), NodeWord::Wake)?, ready)?;
         } else if self.recoverable {
-            // A failed put would be reported to the next flush.
+            // An atomic is used because the next flush would report a failed put.
             self.fabric.swap(&self.node(node, NodeWord::Wake)?, ready).await?;
         } else {
             self.fabric.put_word(&self.node(node, NodeWord::Wake)?, ready).await?;

@@ -1,20 +1,21 @@
-//! One lock for each rank, and nothing above them.
+//! One lock for each rank, without a lock above them.
 
 use super::PerRank;
 use crate::{Access, AccessLock, Fairness, Guard, Lock, Result, RmaLock};
 use core::fmt;
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time, join::join_all};
 
-/// One lock for each rank; to lock all ranks' memory, every lock is taken shared. This is what many
-/// libraries do (Li and others; Open MPI's `osc/ucx`), and the baseline for a lock for all ranks.
+/// One lock for each rank; to lock all ranks' memory, every lock is taken shared. This is the
+/// approach of many libraries (Li and others; Open MPI's `osc/ucx`), and the baseline for a lock
+/// for all ranks.
 ///
-/// An access to all P ranks takes P shared locks and as many releases. Accesses to different
-/// ranks do not interfere.
+/// An access to all P ranks takes P shared locks and P releases. Accesses to different ranks do not
+/// interfere.
 ///
 /// The locks are taken one after the other in order of ranks, or all at once
 /// ([`EachOptions::at_once`]). The latter is for locks whose readers never wait for a waiting
-/// writer: with others, two accesses to all ranks that meet writers in different orders would
-/// deadlock, so for them it is ignored.
+/// writer: with others, two accesses to all ranks that encounter writers in different orders would
+/// deadlock, so the option is ignored for them.
 ///
 /// Each rank has memory for all P locks.
 #[derive(Clone, Debug)]
@@ -24,12 +25,12 @@ pub struct EachLock<L: Lock> {
     at_once: bool,
 }
 
-/// How an [`EachLock`] is made.
+/// The options of an [`EachLock`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EachOptions<O> {
-    /// Whether an access to all ranks asks for all locks before the first is taken.
+    /// Whether an access to all ranks starts all acquisitions before the first has completed.
     pub at_once: bool,
-    /// How each lock is made.
+    /// The options of each lock.
     pub lock: O,
 }
 
@@ -55,7 +56,7 @@ impl<S: fmt::Debug, E: fmt::Debug> fmt::Debug for EachGuard<S, E> {
 }
 
 impl<S: Guard, E: Guard> Guard for EachGuard<S, E> {
-    /// Releases all locks. If there are several errors, returns the first.
+    /// Releases all locks. If several releases fail, returns the first error.
     async fn release(self) -> Result<()> {
         match self {
             EachGuard::All(guards) => {

@@ -11,7 +11,7 @@ use core::fmt;
 use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank};
 use std::sync::{Arc, OnceLock};
 
-/// One lock homed at each rank; this rank makes only those that it uses.
+/// One lock homed at each rank; this rank creates only those that it uses.
 #[derive(Clone)]
 struct PerRank<L: Lock> {
     inner: Arc<Inner<L>>,
@@ -34,8 +34,8 @@ impl<L: Lock> fmt::Debug for PerRank<L> {
 }
 
 impl<L: Lock> PerRank<L> {
-    /// Returns the bytes needed at each of this many ranks: every rank has the queue nodes of all
-    /// locks.
+    /// Returns the number of bytes needed at each of `members` ranks: every rank has the queue
+    /// nodes of all locks.
     fn bytes(options: &L::Options, members: usize) -> usize {
         members * L::bytes(options, members)
     }

@@ -1,4 +1,5 @@
-//! A lock for each rank, under one lock that keeps accesses to one rank and accesses to all apart.
+//! A lock for each rank, under one lock by which accesses to single ranks and accesses to all ranks
+//! exclude each other.
 
 use super::PerRank;
 use crate::{
@@ -17,23 +18,23 @@ const SOME: Class = Class::Odd;
 
 /// A lock for each rank, and above them one lock for two classes: accesses to all ranks, and
 /// exclusive accesses. Exclusive accesses to different ranks do not wait for each other, and an
-/// access to all ranks takes one lock, however many ranks there are. Shared access to one rank
+/// access to all ranks takes one lock, regardless of the number of ranks. Shared access to one rank
 /// takes only that rank's lock.
 ///
-/// The ranks of a node enter a class together: the first takes it for the node, the last one out
-/// gives it back. So for each node an access to all ranks costs the home at most 1 operation to
+/// The ranks of a node enter a class together: the first takes it for the node, the last one to
+/// leave releases it. So for each node an access to all ranks costs the home at most 1 operation to
 /// enter and 1 to leave, or 2 while the other class waits.
 ///
 /// # Fairness
-/// Turns of the two classes alternate as long as both are wanted; each turn admits all that waited
-/// when it began. A node whose ranks follow one another in the same class without a gap keeps its
-/// turn for that long. Among exclusive accesses to one rank, and between them and shared accesses
-/// to it, the rank's lock decides.
+/// Turns of the two classes alternate as long as both are wanted; each turn admits all ranks that
+/// waited when it began. A node whose ranks follow one another in the same class without a gap
+/// keeps its turn for that long. Among exclusive accesses to one rank, and between them and shared
+/// accesses to it, the rank's lock decides.
 ///
 /// # Deadlock
-/// The class is entered first, and a rank's lock is taken under it; a rank that has a rank's lock
-/// waits for nothing. This holds for a rank with one access at a time. A rank that holds another
-/// rank shared and asks for all may wait for ever, for an exclusive access to that rank that has
+/// The class is entered first, and a rank's lock is taken under it; a rank that holds a rank's lock
+/// never waits. This applies to a rank with one access at a time. A rank that holds another rank
+/// shared and requests all ranks may wait for ever, for an exclusive access to that rank that has
 /// its turn.
 ///
 /// # Memory
@@ -54,7 +55,7 @@ impl<L: Lock> fmt::Debug for PerRankLock<L> {
 
 /// Access through a [`PerRankLock`].
 ///
-/// Dropping it releases the lock in the background and reports no errors.
+/// Dropping it releases the lock in the background, without reporting errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct PerRankGuard<'a, L: RmaLock> {
     held: Held<'a, L>,
@@ -103,7 +104,7 @@ fn stair_bytes(members: usize) -> usize {
 }
 
 impl<L: RmaLock> Lock for PerRankLock<L> {
-    /// How each rank's lock is made.
+    /// The options of each rank's lock.
     type Options = L::Options;
 
     const NAME: &'static str = "per rank, two classes";

@@ -1,4 +1,4 @@
-//! Taking the lock in whichever epoch is open.
+//! Takes the lock in the open epoch.
 
 use super::{EpochLock, Recoverable, RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Torn};
 use crate::{
@@ -16,14 +16,14 @@ enum Takes {
     Torn,
 }
 
-/// Boxes an error that came at once, as the outcome of the first attempt.
+/// Boxes an error that occurred immediately, as the outcome of the first attempt.
 #[cold]
 fn failed<'a, T: Send + 'a>(error: LockError) -> Boxed<'a, Result<T>> {
     Box::pin(ready(Err(error)))
 }
 
 impl RecoverableLock {
-    /// Takes the lock shared. What earlier writers put is visible to gets posted afterwards.
+    /// Takes the lock shared. The puts of earlier writers are visible to gets posted afterwards.
     /// Without a writer inside this costs 1 remote atomic.
     ///
     /// # Errors
@@ -35,8 +35,8 @@ impl RecoverableLock {
         self.read_before(Time::MAX)
     }
 
-    /// Takes the lock shared, or gives up at `deadline`. A recovery that this rank has begun is
-    /// finished in the background.
+    /// Takes the lock shared, or gives up at `deadline`. A recovery that this rank has started is
+    /// completed in the background.
     ///
     /// # Errors
     /// As [`RecoverableLock::read`], and [`LockError::TimedOut`].
@@ -120,9 +120,9 @@ impl RecoverableLock {
         })
     }
 
-    /// Takes the lock exclusively. What earlier holders put is visible to gets posted afterwards.
-    /// On an idle lock this costs the remote atomics of [`crate::locks::PackedLock::write`] and a
-    /// get.
+    /// Takes the lock exclusively. The puts of earlier holders are visible to gets posted
+    /// afterwards. On an idle lock this costs the remote atomics of
+    /// [`crate::locks::PackedLock::write`] and a get.
     ///
     /// # Errors
     /// As [`RecoverableLock::read`].
@@ -131,8 +131,8 @@ impl RecoverableLock {
         self.write_before(Time::MAX)
     }
 
-    /// Takes the lock exclusively, or gives up at `deadline`. A recovery that this rank has begun
-    /// is finished in the background.
+    /// Takes the lock exclusively, or gives up at `deadline`. A recovery that this rank has started
+    /// is completed in the background.
     ///
     /// # Errors
     /// As [`RecoverableLock::write`], and [`LockError::TimedOut`].
@@ -152,8 +152,8 @@ impl RecoverableLock {
     }
 
     /// Takes the lock exclusively even if its data may be torn, in order to examine them:
-    /// [`RecoverableWriteGuard::torn`] says whether they may be. When they are whole again, declare
-    /// so by [`RecoverableWriteGuard::clear_torn`].
+    /// [`RecoverableWriteGuard::torn`] returns whether they may be. When they are whole again,
+    /// declare so by [`RecoverableWriteGuard::clear_torn`].
     ///
     /// # Errors
     /// As [`RecoverableLock::write`], but never [`LockError::Torn`].
@@ -169,7 +169,7 @@ impl RecoverableLock {
         self.exclusive(Takes::Torn, deadline, None)
     }
 
-    /// Takes the lock exclusively if nobody is inside or waits to write.
+    /// Takes the lock exclusively if no rank is inside or waits to write.
     ///
     /// # Errors
     /// As [`RecoverableLock::write`].
@@ -191,7 +191,7 @@ impl RecoverableLock {
         })
     }
 
-    /// Takes the lock exclusively, continuing after an attempt in an epoch if there was one.
+    /// Takes the lock exclusively; continues after an attempt in an epoch, if there was one.
     fn exclusive<'a>(
         &'a self,
         takes: Takes,

@@ -1,4 +1,4 @@
-//! Moving from an epoch that is over to the one that is open.
+//! Moves from a closed epoch to the open one.
 
 use super::{
     Core, EpochLock, opening,
@@ -17,15 +17,15 @@ use std::sync::Arc;
 /// The reason for leaving an epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Reason {
-    /// Its words say that it is closed.
+    /// Its words show that it is closed.
     Closed,
-    /// A member is lost: the epoch must be closed, if nobody has done so.
+    /// A member is lost: the epoch must be closed, if it is not closed yet.
     Loss,
 }
 
 impl Core {
-    /// Moves to the epoch in which to try again after an acquisition in `epoch` ended with `error`,
-    /// or returns why there is none.
+    /// Moves to the epoch for the next attempt after an acquisition in `epoch` ended with `error`,
+    /// or returns the reason why there is none.
     pub(super) async fn go_on(self: &Arc<Self>, epoch: usize, error: LockError, deadline: Time) -> Result<()> {
         let reason = match &error {
             kept_out if *kept_out == LockError::KEPT_OUT => Reason::Closed,
@@ -50,7 +50,7 @@ impl Core {
 
     /// Returns why `rank` has dropped its part of the lock while this rank acquired in `epoch`: it
     /// may have left after the epoch was closed, or is about to be lost. `None` if it has left an
-    /// epoch that is open.
+    /// open epoch.
     async fn why_gone(&self, epoch: usize, rank: Rank, deadline: Time) -> Result<Option<Reason>> {
         let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
         if (seen.state, seen.epoch) != (State::Open, epoch) {
@@ -66,7 +66,7 @@ impl Core {
         }
     }
 
-    /// Returns whether a try in `epoch` was refused because that epoch is over. If so, this rank
+    /// Returns whether a try in `epoch` was refused because that epoch is closed. If so, this rank
     /// has moved to the next one, and another try is worthwhile.
     pub(super) async fn is_shut(self: &Arc<Self>, epoch: usize, lock: &EpochLock) -> Result<bool> {
         let shut = lock.shut().await?;
@@ -80,14 +80,14 @@ impl Core {
     }
 
     /// Moves to the epoch after `from`, which is left for `reason`: opens it, or waits until
-    /// another rank has.
+    /// another rank has opened it.
     ///
     /// Dropping the future ends the wait; an opening continues in the background.
     pub(super) async fn catch_up(self: &Arc<Self>, from: usize, reason: Reason, deadline: Time) -> Result<()> {
         let mut awaited = None;
         loop {
             let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
-            // The agreement changes before anybody is notified of an opening.
+            // The agreement changes before any rank is notified of an opening.
             if awaited == Some(seen) {
                 return Err(LockError::corrupt("agreement", seen.bits()));
             }
@@ -99,7 +99,7 @@ impl Core {
                 }
                 State::Open if seen.epoch > from => return Ok(()),
                 State::Open if reason == Reason::Loss => self.propose(seen).await?,
-                // An epoch is closed by the rank that has agreed to open the next.
+                // An epoch is closed by the rank that has agreed to open the next one.
                 State::Open => return Err(LockError::corrupt("agreement", seen.bits())),
                 State::Opening { next, by } => {
                     self.await_opening(seen, next, by, deadline).await?;
@@ -112,7 +112,7 @@ impl Core {
     /// Opens the next epoch, unless another rank has agreed to do it.
     async fn propose(self: &Arc<Self>, seen: Agreement) -> Result<()> {
         let proposal = seen.opened_by(self.me, self.options.epochs);
-        // What was agreed must be done, even if nobody awaits it.
+        // An agreed opening must be completed even if the future is dropped.
         DetachOnDrop::new(self, |core, _| async move {
             let old = core.fabric.compare_swap(&core.agreement, seen.bits(), proposal.bits()).await?;
             if old == seen.bits() { opening::open(&core, proposal).await } else { Ok(()) }
@@ -120,7 +120,7 @@ impl Core {
         .await
     }
 
-    /// Waits until `by` has opened `next`; if it dies, takes its place.
+    /// Waits until `by` has opened `next`; if `by` dies, takes its place.
     pub(super) async fn await_opening(
         self: &Arc<Self>,
         seen: Agreement,
@@ -133,13 +133,13 @@ impl Core {
             None => Err(LockError::TimedOut),
             Some(Ok(_)) => Ok(()),
             Some(Err(FabricError::PeerLost { rank })) if rank == by => self.propose(seen).await,
-            // The rank has done its part and left.
+            // The rank has completed its part and left.
             Some(Err(FabricError::PeersLeft)) => Ok(()),
             Some(Err(error)) => Err(error.into()),
         }
     }
 
-    /// Makes the lock of the epoch that is open, or was open last.
+    /// Creates the lock of the epoch that is open, or was open last.
     pub(super) async fn come_to(self: &Arc<Self>, seen: Agreement) -> Result<()> {
         if self.open().0 >= seen.epoch {
             return Ok(());
@@ -147,12 +147,12 @@ impl Core {
         let dead = self.dead(seen.deaths).await?;
         let lock = self.lock_of(seen.epoch, &dead)?;
         let _ = self.epochs[seen.epoch].set(lock);
-        // Release: pairs with the acquire of whoever uses it.
+        // Release: pairs with the acquire of the thread that uses it.
         self.current.fetch_max(seen.epoch, AcqRel);
         Ok(())
     }
 
-    /// Returns the first `number` dead.
+    /// Returns the first `number` dead ranks.
     pub(super) async fn dead(&self, number: usize) -> Result<Vec<Rank>> {
         if number == 0 {
             return Ok(Vec::new());
@@ -162,7 +162,7 @@ impl Core {
         Ok(written.into_iter().map(|rank| Rank::new(rank as u32)).collect())
     }
 
-    /// Returns the lock of an epoch for its living members.
+    /// Returns the lock of an epoch for its live members.
     pub(super) fn lock_of(self: &Arc<Self>, epoch: usize, dead: &[Rank]) -> Result<EpochLock> {
         let memory = self.words_of(epoch)?.without(dead);
         CountedLock::of_epoch(self, epoch, memory)

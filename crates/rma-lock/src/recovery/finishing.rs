@@ -1,4 +1,4 @@
-//! Finishing a closed epoch: taking this rank's stand-in out of the next.
+//! Finishes a closed epoch: removes this rank's stand-in from the next one.
 
 use super::{
     Core,
@@ -12,14 +12,14 @@ use core::{
 use rdma_fabric::{Fabric, LocalWord};
 use std::sync::{Arc, Weak};
 
-/// What the lock of an epoch knows about the recoverable lock that it belongs to.
+/// The link from the lock of an epoch to the recoverable lock that it belongs to.
 pub(crate) struct EpochLink {
     /// Empty by default.
     core: Weak<Core>,
     epoch: usize,
     /// This rank's [`Claim`] in the epoch.
     claim: Option<LocalWord<u64>>,
-    /// Whether this rank has left something half-written.
+    /// Whether this rank has left data half-written.
     tears: AtomicBool,
 }
 
@@ -41,7 +41,7 @@ impl EpochLink {
         Ok(EpochLink { core: Arc::downgrade(core), epoch, claim: Some(claim), ..EpochLink::default() })
     }
 
-    /// Records that this rank leaves something half-written, wherever the rank or its stand-in is
+    /// Records that this rank leaves data half-written, wherever the rank or its stand-in is
     /// inside.
     pub(crate) fn tear(&self) {
         self.tears.store(true, SeqCst);
@@ -51,13 +51,13 @@ impl EpochLink {
         self.tears.load(SeqCst)
     }
 
-    /// Takes this rank's stand-in out of the next epoch, if there is one and this rank has nothing
-    /// more to do in this one (`is_out`). Called after this rank has published that an acquisition
-    /// or release is over.
+    /// Removes this rank's stand-in from the next epoch, if there is one and this rank has
+    /// completed all of its work in this epoch (`is_out`). Called after this rank has published the
+    /// end of an acquisition or release.
     #[inline(always)]
     pub(crate) fn went_on(&self, fabric: &Fabric, is_out: impl FnOnce() -> bool) {
-        // This rank publishes before it looks, and a rank that marks it does so before looking
-        // again: one of them sees the other.
+        // This rank publishes before it checks, and a rank that marks the claim does so before it
+        // checks again: at least one of them observes the other.
         fence(SeqCst);
         if let Some(claim) = &self.claim
             && let Ok(claim) = fabric.load(claim)
@@ -72,7 +72,7 @@ impl EpochLink {
     fn finish(&self) {
         if let Some(core) = self.core.upgrade() {
             let (fabric, epoch) = (core.fabric.clone(), self.epoch);
-            // An error is the home's, and all others will find it as well.
+            // An error can only be that of the home, and all other ranks will find it as well.
             fabric.detach(async move { drop(core.finish(epoch).await) });
         }
     }
@@ -88,7 +88,7 @@ impl Core {
             }
             let before = Claim::of_bits(self.fabric.fetch_or(&claim, Claim::OVER).await?);
             let Some((next, writes)) = before.stand_in().filter(|_| !before.is_over()) else { return Ok(()) };
-            // It only leaves, so its waits depend on nobody.
+            // It only leaves, so no wait depends on it.
             let lock = CountedLock::of_epoch(self, next, self.words_of(next)?)?;
             if self.epochs[epoch].get().is_some_and(|lock| lock.tears()) {
                 lock.mark_torn().await?;
@@ -96,7 +96,7 @@ impl Core {
             lock.stand_in_leaves(writes).await?;
             let hosting = self.fabric.remote_word(self.words_of(next)?.at(self.me, words::CLAIM)?)?;
             let then = Claim::of_bits(self.fabric.fetch_and(&hosting, !Claim::HOSTS).await?);
-            // The next epoch is closed as well, and nothing else keeps this rank there.
+            // The next epoch is closed as well, and this rank has no other work there.
             let inside = self.epochs[next].get().is_some_and(|lock| lock.is_inside());
             if then.stand_in().is_none() || inside {
                 return Ok(());

@@ -11,7 +11,7 @@ use std::{sync::Arc, thread};
 
 /// Shared access: no writer is inside. Returned by [`super::RecoverableLock::read`].
 ///
-/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, without reporting
 /// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
@@ -19,11 +19,11 @@ pub struct RecoverableReadGuard<'a> {
     inside: ReadGuard<'a, Recoverable>,
 }
 
-/// Exclusive access: nobody else is inside. Returned by [`super::RecoverableLock::write`] and
+/// Exclusive access: there is no other holder. Returned by [`super::RecoverableLock::write`] and
 /// [`super::RecoverableLock::mend`].
 ///
-/// Dropping it releases the lock in the background, as [`Guard::release`] does, and reports no
-/// errors. If it is dropped by a panic, what the lock protects is torn.
+/// Dropping it releases the lock in the background, as [`Guard::release`] does, without reporting
+/// errors. If a panic drops it, the protected data are torn.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct RecoverableWriteGuard<'a> {
@@ -38,7 +38,7 @@ impl<'a> RecoverableReadGuard<'a> {
         RecoverableReadGuard { inside }
     }
 
-    /// Returns this hold without its borrow of the lock.
+    /// Converts this guard to a hold that does not borrow the lock.
     pub fn keep(self) -> KeptRead {
         KeptRead::new(self.inside)
     }
@@ -49,14 +49,14 @@ impl<'a> RecoverableWriteGuard<'a> {
         RecoverableWriteGuard { core, inside: Some(inside), torn }
     }
 
-    /// Returns whether what the lock protects may be half-written; `Some` only if
+    /// Returns whether the protected data may be half-written; `Some` only if
     /// [`super::RecoverableLock::mend`] returned this guard.
     pub fn torn(&self) -> Option<Torn> {
         self.torn
     }
 
-    /// Declares that what the lock protects is whole again, so that acquisitions are let in as
-    /// before. This holds as soon as it is done, whatever becomes of the guard.
+    /// Declares that the protected data are whole again, so that acquisitions succeed as before.
+    /// This takes effect immediately, regardless of how the guard is released later.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`].
@@ -74,7 +74,7 @@ impl<'a> RecoverableWriteGuard<'a> {
         })
     }
 
-    /// Returns this hold without its borrow of the lock.
+    /// Converts this guard to a hold that does not borrow the lock.
     pub fn keep(mut self) -> KeptWrite {
         KeptWrite::new(self.core, self.inside.take().expect("only a release takes it"), self.torn)
     }
@@ -85,7 +85,7 @@ impl Drop for RecoverableWriteGuard<'_> {
         if let Some(inside) = self.inside.take()
             && thread::panicking()
         {
-            // Marked as torn before the lock passes on.
+            // Marked as torn before the lock is passed on.
             inside.release_torn(self.core.clone());
         }
     }

@@ -1,5 +1,5 @@
-//! Holds of a recoverable lock that borrow nothing, for callers that can't keep a borrow: a library
-//! for other languages, whose handles outlive any scope.
+//! Holds of a recoverable lock that borrow nothing, for callers that cannot keep a borrow: a
+//! library for other languages, whose handles outlive any scope.
 
 use super::{Core, EpochLock, Recoverable, RecoverableReadGuard, RecoverableWriteGuard, Torn};
 use crate::{
@@ -22,7 +22,7 @@ pub struct KeptRead {
 
 /// Exclusive access without a borrow of the lock: [`RecoverableWriteGuard::keep`].
 ///
-/// Dropping it releases the lock as dropping the guard does: a panic leaves what the lock protects
+/// Dropping it releases the lock as dropping the guard does: a panic leaves the protected data
 /// torn.
 #[must_use = "a hold that is dropped at once protects nothing"]
 pub struct KeptWrite {
@@ -32,7 +32,7 @@ pub struct KeptWrite {
     torn: Option<Torn>,
 }
 
-/// Makes the guard that was kept again, once.
+/// Recreates the kept guard, once.
 type GuardAgain = Box<dyn for<'a> Fn(&'a EpochLock) -> WriteGuard<'a, Recoverable> + Send + Sync>;
 
 impl fmt::Debug for KeptWrite {
@@ -44,7 +44,7 @@ impl fmt::Debug for KeptWrite {
 impl KeptRead {
     pub(super) fn new(guard: ReadGuard<'_, Recoverable>) -> Self {
         let lock = guard.lock().clone();
-        // The guard is made again from the lock.
+        // The guard is recreated from the lock.
         core::mem::forget(guard);
         KeptRead { lock: Some(lock) }
     }
@@ -75,13 +75,13 @@ impl KeptWrite {
         KeptWrite { core: core.clone(), inside: Some((lock, again)), torn }
     }
 
-    /// Returns whether what the lock protects may be half-written, as
-    /// [`RecoverableWriteGuard::torn`] does.
+    /// Returns whether the protected data may be half-written, as [`RecoverableWriteGuard::torn`]
+    /// does.
     pub fn torn(&self) -> Option<Torn> {
         self.torn
     }
 
-    /// Declares that what the lock protects is whole again.
+    /// Declares that the protected data are whole again.
     ///
     /// # Errors
     /// As [`RecoverableWriteGuard::clear_torn`].

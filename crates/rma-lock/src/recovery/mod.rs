@@ -1,30 +1,30 @@
 //! A lock that survives the deaths of its ranks.
 //!
 //! # Epochs
-//! The lock is a series of [packed locks](crate::locks::PackedLock), one for each *epoch*, each in
-//! words of its own. One epoch is open; ranks acquire in it. When a member dies, survivors close
-//! the open epoch and open the next, whose words the dead rank was never in. Whatever a late
-//! operation still does to the words of a closed epoch, be it a wake or a link to a queue node, no
-//! longer concerns anybody.
+//! The lock is a series of [packed locks](crate::locks::PackedLock), one for each *epoch*, each
+//! with separate words. One epoch is open; ranks acquire in it. When a member dies, survivors close
+//! the open epoch and open the next one, whose words the dead rank never used. Late operations on
+//! the words of a closed epoch, such as a wake or a link to a queue node, have no effect on any
+//! rank.
 //!
 //! # Closing and opening
 //! A rank that notices a death (a wait for the lock ended with `PeerLost`) proposes itself in a
 //! word at the home, the [agreement](words::Agreement). One rank wins, and proceeds alone
 //! ([`opening`]), by one-sided operations only: no other rank's CPU has to run.
-//! 1. It sets *closed* in the old epoch's home word. A rank that comes later finds that in the
-//!    result of its first atomic, and continues in the next epoch. The old words no longer let
-//!    anybody in, because every step that lets somebody in is a comparison with a word that was not
+//! 1. It sets *closed* in the old epoch's home word. A rank that arrives later finds that in the
+//!    result of its first atomic, and continues in the next epoch. The old words no longer admit
+//!    any rank, because every step that admits a rank is a comparison with a word that was not
 //!    closed.
-//! 2. It reads what each member publishes about itself in the old epoch: whether it is on the way
-//!    in or inside, or neither. Members that can't be read are dead or have left.
+//! 2. It reads the published state of each member in the old epoch: whether it is arriving or
+//!    inside, or neither. Members that cannot be read are dead or have left.
 //! 3. For each survivor that may be inside, it puts a [stand-in](words::Claim) into the next epoch.
-//!    The survivor takes its stand-in out when it is done with the old epoch. So a holder keeps its
-//!    hold, and nobody gets in beside it.
-//! 4. It records the dead, opens the epoch in the agreement, and rings the doorbells of those that
-//!    wait for it.
+//!    The survivor removes its stand-in when it has completed its work in the old epoch. So a
+//!    holder keeps its hold, and no other rank enters at the same time.
+//! 4. It records the dead, opens the epoch in the agreement, and rings the doorbells of the ranks
+//!    that wait for it.
 //!
-//! If this rank dies on the way, a rank that waited for it takes its place; the words of the epoch
-//! that it began are never used.
+//! If this rank dies before it has finished, a rank that waited for it takes its place; the words
+//! of the epoch that it has started are never used.
 //!
 //! # Torn data
 //! The home word names the active writer. If that writer is dead, the next epoch is *torn*, as it
@@ -34,9 +34,9 @@
 //!
 //! # Assumptions
 //! * A rank's loss is reported only when it is proven, and no operation of the lost rank takes
-//!   effect afterwards (`docs/contract/fabric.md`, E4). Mere suspicion takes a lock from nobody
+//!   effect afterwards (`docs/contract/fabric.md`, E4). Mere suspicion never withdraws a hold
 //!   ([`RecoverableLock::suspect`]).
-//! * The home lives. Its loss is [`rdma_fabric::FabricError::PeerLost`] for everybody.
+//! * The home is alive. All ranks receive its loss as [`rdma_fabric::FabricError::PeerLost`].
 
 mod acquiring;
 mod catching_up;
@@ -71,23 +71,23 @@ type EpochLock = CountedLock<Recoverable>;
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. Without
 /// deaths it is a [`crate::locks::PackedLock`], and costs the same remote operations plus one get
-/// for each exclusive acquisition, to check whether what the lock protects is torn.
+/// for each exclusive acquisition, to check whether the protected data are torn.
 ///
-/// The loss of a member that does not hold the lock is noticed by those that wait, and delays them.
-/// If the member held the lock to write, what the lock protects may be torn: then acquisitions
-/// return [`crate::LockError::Torn`] until [`RecoverableLock::mend`].
+/// The loss of a member that does not hold the lock is noticed by waiting ranks, and delays them.
+/// If the member held the lock to write, the protected data may be torn: acquisitions then return
+/// [`crate::LockError::Torn`] until [`RecoverableLock::mend`].
 #[derive(Clone)]
 pub struct RecoverableLock {
     core: Arc<Core>,
 }
 
-/// How many deaths a [`RecoverableLock`] survives. They cost memory at every rank: 192 bytes per
-/// epoch, 8 per death.
+/// The number of deaths that a [`RecoverableLock`] survives. They cost memory at every rank: 192
+/// bytes per epoch, 8 per death.
 ///
 /// A lock beyond the limits below is refused: [`LockError::RecoveryLimits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// The number of epochs the lock may have, the first included, 1 to 256. Each recovery begins
+    /// The number of epochs the lock may have, including the first, 1 to 256. Each recovery starts
     /// one; ranks that die together, or before others have noticed, share one.
     pub epochs: usize,
     /// The number of ranks that may die, 0 to 4095.
@@ -95,7 +95,7 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Returns the limits for this many deaths, one after the other: 0 to 255.
+    /// Returns the limits for this number of deaths, one after the other: 0 to 255.
     pub const fn of_deaths(deaths: usize) -> Self {
         Recovery { epochs: deaths.saturating_add(1), deaths }
     }
@@ -112,7 +112,7 @@ impl Recovery {
         Err(LockError::RecoveryLimits { epochs: asked(self.epochs), deaths: asked(self.deaths) })
     }
 
-    /// Returns the nearest possible limits: memory is allocated for those before impossible ones
+    /// Returns the nearest possible limits: memory is allocated for these before impossible limits
     /// are refused.
     fn within_limits(self) -> Self {
         Recovery { epochs: self.epochs.clamp(1, MOST_EPOCHS), deaths: self.deaths.min(MOST_DEATHS) }
@@ -126,7 +126,7 @@ impl Default for Recovery {
     }
 }
 
-/// A rank's side of the lock.
+/// The part of the lock at one rank.
 pub(crate) struct Core {
     fabric: Fabric,
     me: Rank,
@@ -138,7 +138,7 @@ pub(crate) struct Core {
     doorbell: LocalWord<u64>,
     /// The locks of the epochs that this rank has reached; it starts in the first.
     epochs: Box<[OnceLock<EpochLock>]>,
-    /// The last of those epochs. Grows.
+    /// The last of those epochs. Never decreases.
     current: AtomicUsize,
 }
 
@@ -162,10 +162,10 @@ impl HasFabric for Core {
 }
 
 impl Core {
-    /// Returns the last epoch this rank knows of, and its lock.
+    /// Returns the last epoch that this rank knows, and its lock.
     #[inline(always)]
     fn open(&self) -> (usize, &EpochLock) {
-        // Acquire: pairs with the release of whichever task came to it.
+        // Acquire: pairs with the release of the task that reached this epoch.
         let epoch = self.current.load(Acquire);
         (epoch, self.epochs[epoch].get().expect("epochs are made before they are current"))
     }

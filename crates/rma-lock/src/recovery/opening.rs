@@ -1,4 +1,4 @@
-//! Closing an epoch and opening the next, which one survivor does alone.
+//! Closes an epoch and opens the next one; a single survivor does this alone.
 
 use super::{
     Core,
@@ -9,7 +9,7 @@ use crate::{LockError, Result, counted::recoverable};
 use rdma_fabric::{Amo, FabricError, GroupMemory, Rank, RemoteWord, op};
 use std::sync::Arc;
 
-/// Carries out what was agreed.
+/// Executes the agreed opening.
 pub(super) async fn open(core: &Arc<Core>, mut agreed: Agreement) -> Result<()> {
     loop {
         let end = match agreed.state {
@@ -36,10 +36,10 @@ pub(super) async fn open(core: &Arc<Core>, mut agreed: Agreement) -> Result<()> 
 enum End {
     /// The epoch is open to these members.
     Open(Vec<Rank>),
-    /// A member died, and nobody can tell whether its stand-in is in the epoch's words, so they
-    /// can't be used.
+    /// A member died, and it is unknown whether its stand-in is in the epoch's words, so they
+    /// cannot be used.
     Again,
-    /// More have died than can be recorded.
+    /// More ranks have died than can be recorded.
     Over,
 }
 
@@ -57,7 +57,7 @@ async fn ring(core: &Core, agreed: Agreement, survivors: &[Rank]) -> Result<()> 
         };
         for (rank, rung) in batch.iter().zip(at_each::<_, _>(batch, ring).await) {
             match rung {
-                // A rank that is gone waits for nothing.
+                // A rank that has left does not wait.
                 Err(error) if error.gone() != Some(*rank) => return Err(error.into()),
                 _ => {}
             }
@@ -67,7 +67,7 @@ async fn ring(core: &Core, agreed: Agreement, survivors: &[Rank]) -> Result<()> 
 }
 
 impl Core {
-    /// Replaces what this rank has agreed to do; no other rank changes it.
+    /// Replaces the agreement of this rank; no other rank changes it.
     async fn agree(&self, agreed: Agreement, now: Agreement) -> Result<()> {
         let old = self.fabric.compare_swap(&self.agreement, agreed.bits(), now.bits()).await?;
         if old == agreed.bits() { Ok(()) } else { Err(LockError::corrupt("agreement", old)) }
@@ -80,7 +80,7 @@ struct Opening<'a> {
     next: usize,
     /// Members that were alive when the old epoch was opened.
     members: Vec<Rank>,
-    /// Members that have been found dead since.
+    /// Members that have been found dead since then.
     found: Vec<Rank>,
     /// The words of the old epoch and of the next.
     old: GroupMemory,
@@ -119,7 +119,7 @@ impl<'a> Opening<'a> {
                     false
                 }
                 Seen::MaybeInside => true,
-                // A stand-in from an older epoch may still be there for the member.
+                // The member may still have a stand-in from an older epoch.
                 Seen::Out => self.hosts(rank).await?,
             };
             if stands {
@@ -158,8 +158,8 @@ impl<'a> Opening<'a> {
         Ok(End::Open(self.members.into_iter().filter(|rank| !self.found.contains(rank)).collect()))
     }
 
-    /// Puts a stand-in for `rank` into the next epoch, unless the rank turns out to be done with
-    /// the old one.
+    /// Puts a stand-in for `rank` into the next epoch, unless the rank turns out to have completed
+    /// its work in the old one.
     async fn stand_in(&self, rank: Rank, writes: bool) -> Result<()> {
         if !writes {
             self.home_words.count_reader(&self.core.fabric).await?;
@@ -170,8 +170,8 @@ impl<'a> Opening<'a> {
         Ok(())
     }
 
-    /// Leaves it to `rank` to take its stand-in out. Returns false if the rank needs no stand-in,
-    /// and so will not.
+    /// Assigns the removal of the stand-in to `rank`. Returns false if the rank needs no stand-in,
+    /// and therefore will not remove it.
     async fn mark(&self, rank: Rank, writes: bool) -> Result<bool, FabricError> {
         let fabric = &self.core.fabric;
         let (there, here) = (self.claim(&self.new, rank)?, self.claim(&self.old, rank)?);
@@ -188,8 +188,8 @@ impl<'a> Opening<'a> {
                 old => known = old,
             }
         };
-        // The rank publishes that it is out before it looks at its claim. So if it missed the mark,
-        // it is seen as out now.
+        // The rank publishes that it is out before it checks its claim. So if it missed the mark,
+        // it is observed as out now.
         let stays = match marked {
             None => false,
             Some(marked) if marked.hosts() => true,
@@ -204,7 +204,7 @@ impl<'a> Opening<'a> {
         Ok(stays)
     }
 
-    /// Takes a stand-in back. Nobody can have queued behind it: the epoch is not open.
+    /// Removes a stand-in. No rank can have queued behind it: the epoch is not open.
     async fn take_back(&self, rank: Rank, writes: bool) -> Result<()> {
         if writes {
             self.home_words.unseat(&self.core.fabric, rank).await?;

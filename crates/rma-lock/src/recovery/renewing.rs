@@ -1,12 +1,12 @@
-//! Ranks that come late, and epochs that are opened to make room for them: for a lock whose ranks
-//! are processes that nobody started together.
+//! Late ranks, and epochs that are opened to make room for them: for a lock whose ranks are
+//! processes that were started independently.
 
 use super::{RecoverableLock, catching_up::Reason, words::Agreement};
 use crate::Result;
 use core::future::Future;
 use rdma_fabric::{Time, provider::Boxed};
 
-/// How much of its [`Recovery`](super::Recovery) a lock has left.
+/// The remaining part of a lock's [`Recovery`](super::Recovery) limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// The epoch that is open, or was open last, counted from 0.
@@ -19,7 +19,7 @@ pub struct Room {
 }
 
 impl RecoverableLock {
-    /// Returns what is left of the lock's limits.
+    /// Returns the remaining part of the lock's limits.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`], [`crate::LockError::Corrupt`].
@@ -44,10 +44,10 @@ impl RecoverableLock {
         })
     }
 
-    /// Begins in the epoch that is open instead of the first, and returns it: for a process that
-    /// becomes a rank late. So it may be a rank that another process was before, provided that that
-    /// one left the lock, with nothing held or waited for, in an *earlier* epoch
-    /// ([`RecoverableLock::epoch`]): the words of this rank in the open epoch are untouched then.
+    /// Starts in the open epoch instead of the first, and returns it: for a process that becomes a
+    /// rank late. It may reuse the rank of an earlier process if that process left the lock,
+    /// without holding it or waiting for it, in an *earlier* epoch ([`RecoverableLock::epoch`]):
+    /// the words of this rank in the open epoch are then untouched.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`], [`crate::LockError::Corrupt`].
@@ -63,13 +63,13 @@ impl RecoverableLock {
         })
     }
 
-    /// Returns the last epoch that this rank has come to, counted from 0.
+    /// Returns the last epoch that this rank has reached, counted from 0.
     pub fn epoch(&self) -> usize {
         self.core.open().0
     }
 
     /// Recovers from losses that were reported since `epoch` was opened, without acquiring the
-    /// lock. Costs an epoch, unless another rank has opened the next one already.
+    /// lock. Costs an epoch, unless another rank has already opened the next one.
     ///
     /// # Errors
     /// [`crate::LockError::Unrecoverable`], [`crate::LockError::TimedOut`],
@@ -82,7 +82,7 @@ impl RecoverableLock {
 }
 
 impl super::Core {
-    /// Returns what the agreement says.
+    /// Returns the current agreement.
     async fn agreed(&self) -> Result<Agreement> {
         Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)
     }

@@ -1,14 +1,14 @@
-//! What each member publishes about itself in an epoch.
+//! The state that each member publishes about itself in an epoch.
 
 use super::{Core, words};
 use crate::queue::{self, is_inside};
 use core::{future::Future, slice::Chunks};
 use rdma_fabric::{FabricError, GroupMemory, Handle, Rank, Result, op};
 
-/// The state of a member as the rank that opens the next epoch sees it.
+/// The state of a member from the view of the rank that opens the next epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
-    /// The member does nothing in the old epoch, or is on its way out and no longer holds anything.
+    /// The member is not active in the old epoch, or is leaving and no longer holds anything.
     Out,
     /// The member may be inside.
     MaybeInside,
@@ -19,9 +19,9 @@ pub(super) enum Seen {
 impl Core {
     /// Returns the state of each of `members` in epoch number `epoch`, in their order.
     ///
-    /// What a member publishes is the sum of two words. The second changes only between two changes
-    /// of a version. So if the version is even, and the same before and after, the second word was
-    /// constant while the first was read.
+    /// The published state of a member is the sum of two words. The second changes only between two
+    /// changes of a version. So if the version is even, and the same before and after, the second
+    /// word was constant while the first was read.
     pub(super) async fn scan(&self, epoch: usize, members: &[Rank]) -> Result<Vec<Seen>> {
         let memory = self.memory.part(words::epoch(&self.options, epoch), queue::RECOVERABLE_BYTES)?;
         let mut seen = Vec::with_capacity(members.len());
@@ -39,8 +39,8 @@ impl Core {
     /// Returns the state of one member: [`Seen::MaybeInside`] if it does not become stable.
     ///
     /// A member whose words keep changing, or whose version stays odd, is in the middle of a step.
-    /// It looks at its [`words::Claim`] after that step, so a stand-in for it is taken out again.
-    /// The bound makes a recovery end whatever the words hold.
+    /// It checks its [`words::Claim`] after that step, so a stand-in for it is removed again. The
+    /// bound makes a recovery end regardless of the contents of the words.
     pub(super) async fn look(&self, epoch: usize, member: Rank) -> Result<Seen> {
         let memory = self.memory.part(words::epoch(&self.options, epoch), queue::RECOVERABLE_BYTES)?;
         for _ in 0..READS {
@@ -85,16 +85,16 @@ fn judge(
             Ok(still.then_some(inside))
         }
         Err(FabricError::PeerLost { rank }) if rank == member => Ok(Some(Seen::Lost)),
-        // The member's program is over: it has dropped the lock.
+        // The member's program has ended: it has dropped the lock.
         Err(error) if error.gone() == Some(member) => Ok(Some(Seen::Out)),
         Err(error) => Err(error),
     }
 }
 
-/// Reads of a member that is in the middle of a step before it counts as inside.
+/// The number of reads of a member in the middle of a step before it counts as inside.
 const READS: usize = 64;
 
-/// Operations in flight at a time.
+/// The number of operations in flight at a time.
 const BATCH: usize = 64;
 
 /// Splits `members` into batches of [`BATCH`].
@@ -102,8 +102,8 @@ pub(super) fn batches(members: &[Rank]) -> Chunks<'_, Rank> {
     members.chunks(BATCH)
 }
 
-/// Posts an operation by `begin` for each of a batch, then awaits them all. Returns their outcomes
-/// in order.
+/// Posts an operation by `begin` for each member of a batch, then awaits them all. Returns their
+/// results in order.
 pub(super) async fn at_each<T: Unpin + 'static, Posted>(
     batch: &[Rank],
     begin: impl Fn(Rank) -> Posted,

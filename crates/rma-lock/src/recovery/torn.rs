@@ -1,4 +1,4 @@
-//! Data that may be half-written: which rank tore them, and marking them as torn or whole.
+//! Data that may be half-written: the rank that tore them, and marking them as torn or whole.
 
 use super::{
     Core, EpochLock, RecoverableLock,
@@ -9,17 +9,17 @@ use core::future::Future;
 use rdma_fabric::{Rank, Time, provider::Boxed};
 use std::sync::Arc;
 
-/// What a lock protects may be half-written.
+/// The data that a lock protects may be half-written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Torn {
-    /// The rank that wrote, and died, panicked, or is [suspected](RecoverableLock::suspect).
+    /// The rank that was writing, and died, panicked, or is [suspected](RecoverableLock::suspect).
     pub by: Rank,
 }
 
 impl RecoverableLock {
     /// Declares that `rank` is suspected, without proof, to have died, or to hold the lock and
-    /// never release it: what the lock protects counts as torn from now on. The lock is not taken
-    /// from anybody; waiting ranks continue to wait.
+    /// never release it: the protected data count as torn from now on. No hold of the lock is
+    /// withdrawn; waiting ranks continue to wait.
     ///
     /// # Errors
     /// [`LockError::Fabric`].
@@ -33,7 +33,7 @@ impl RecoverableLock {
 }
 
 impl Core {
-    /// Returns which rank tore what the lock protects, if it is torn.
+    /// Returns the rank that tore the protected data; they must be torn.
     pub(super) async fn torn(&self) -> Result<Torn> {
         match self.fabric.get_word(&self.torn_by).await? {
             0 => Err(LockError::corrupt("torn by", 0)),
@@ -41,18 +41,18 @@ impl Core {
         }
     }
 
-    /// Records which rank tore the data, before they are marked as torn.
+    /// Records the rank that tore the data, before they are marked as torn.
     pub(crate) async fn say_who_tore(&self, by: Rank) -> Result<()> {
         self.fabric.put_word(&self.torn_by, 1 + u64::from(by.number())).await?;
         self.fabric.flush(self.home).await?;
         Ok(())
     }
 
-    /// Marks what the lock protects as whole. This rank is inside in the epoch of `held`.
+    /// Marks the protected data as whole. This rank is inside in the epoch of `held`.
     pub(super) async fn make_whole(self: &Arc<Self>, held: &EpochLock) -> Result<()> {
         let mut closed = held.mark_whole().await?;
         // The rank that closed the previous epoch may have found it torn and carried the mark over.
-        // A stand-in of this rank is inside in the next epoch.
+        // This rank then has a stand-in inside in the next epoch.
         while closed {
             let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
             match seen.state {
@@ -67,7 +67,7 @@ impl Core {
         Ok(())
     }
 
-    /// Marks what the lock protects as torn, in the epoch that is open.
+    /// Marks the protected data as torn, in the open epoch.
     async fn tear(self: &Arc<Self>, by: Rank) -> Result<()> {
         self.say_who_tore(by).await?;
         let mut seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;

@@ -1,4 +1,4 @@
-//! The words of a recoverable lock: their layout, the same at each rank, and what they mean.
+//! The words of a recoverable lock: their layout, the same at each rank, and their meaning.
 
 use super::Recovery;
 use crate::{LockError, queue::RECOVERABLE_BYTES};
@@ -7,15 +7,15 @@ use rdma_fabric::Rank;
 
 /// At the home: the [`Agreement`].
 pub(super) const AGREEMENT: u64 = 0;
-/// At the home: 1 + the rank that may have torn what the lock protects; 0 if none has.
+/// At the home: 1 + the rank that may have torn the protected data; 0 if none.
 pub(super) const TORN_BY: u64 = 8;
 /// At each rank: the last opened epoch that the rank was notified of. Serves only to wake the rank.
 pub(super) const DOORBELL: u64 = 16;
-/// At the home: the dead, one word each.
+/// At the home: the dead ranks, one word each.
 const DEAD: u64 = 64;
 
-/// In each epoch's words at each rank: whether the rank's part in a closed epoch is over, and its
-/// stand-in in the next one ([`Claim`]).
+/// In each epoch's words at each rank: whether the rank has completed its part in a closed epoch,
+/// and its stand-in in the next one ([`Claim`]).
 pub(super) use crate::queue::CLAIM;
 
 pub(super) fn dead(number: usize) -> u64 {
@@ -42,14 +42,14 @@ const OPEN: u32 = KIND + 2;
 const NEXT: u32 = OPEN + EPOCH_BITS;
 const DEATHS: u32 = NEXT + EPOCH_BITS;
 
-/// The word at the home on which survivors agree: which epoch is open, or who opens the next one.
-/// The zero word means the first epoch, open, with nobody dead.
+/// The word at the home on which survivors agree: the open epoch, or the rank that opens the next
+/// one. The value zero means that the first epoch is open and no rank is dead.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Agreement {
     pub(super) state: State,
     /// The last epoch that was open.
     pub(super) epoch: usize,
-    /// How many deaths have been recorded for it.
+    /// The number of deaths that have been recorded for it.
     pub(super) deaths: usize,
 }
 
@@ -87,8 +87,8 @@ impl Agreement {
         if agreement.bits() == bits { Ok(agreement) } else { Err(LockError::corrupt("agreement", bits)) }
     }
 
-    /// Returns what `me` proposes if this agreement stands: to open the next epoch of `epochs`.
-    /// The words of an epoch whose opening was begun and not completed are not used again.
+    /// Returns the proposal of `me` to replace this agreement: to open the next epoch of `epochs`.
+    /// The words of an epoch whose opening was started but not completed are not used again.
     pub(super) fn opened_by(self, me: Rank, epochs: usize) -> Self {
         let next = match self.state {
             State::Opening { next, .. } => next + 1,
@@ -105,19 +105,19 @@ impl fmt::Debug for Agreement {
     }
 }
 
-/// What a rank still has to do in a closed epoch, and who does it for it in the next.
+/// The remaining work of a rank in a closed epoch, and its stand-in in the next one.
 ///
 /// The rank that opens the next epoch puts a *stand-in* into it for each survivor that may be
-/// inside the old one: a reader in its count, or the active writer. The survivor takes its stand-in
-/// out when it has nothing more to do in the old epoch. A word of the survivor in each epoch, which
-/// both ranks change only by atomics, says which came first.
+/// inside the old one: a reader in its count, or the active writer. The survivor removes its
+/// stand-in when it has completed its work in the old epoch. A word of the survivor in each epoch,
+/// which both ranks change only by atomics, determines which of the two came first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Claim(u64);
 
 impl Claim {
-    /// The rank no longer does anything in this epoch.
+    /// The rank is no longer active in this epoch.
     pub(super) const OVER: u64 = 1;
-    /// A stand-in of the rank, from an older epoch, is in this one.
+    /// A stand-in of the rank from an older epoch is in this one.
     pub(super) const HOSTS: u64 = 2;
     /// The rank has a stand-in in a later epoch …
     const STAND_IN: u64 = 4;
@@ -141,7 +141,7 @@ impl Claim {
         self.0 & Claim::HOSTS != 0
     }
 
-    /// Returns the epoch in which the rank has a stand-in, and whether that writes.
+    /// Returns the epoch in which the rank has a stand-in, and whether the stand-in is a writer.
     pub(super) fn stand_in(self) -> Option<(usize, bool)> {
         (self.0 & Claim::STAND_IN != 0).then_some(((self.0 >> Claim::EPOCH) as usize, self.0 & Claim::WRITES != 0))
     }

@@ -1,7 +1,8 @@
-//! What a [`RwLock`] consists of: a lock of one kind, and the paths to it.
+//! The parts of a [`RwLock`]: a lock of one kind, and the code paths to it.
 //!
-//! The default policy's lock is tried in the caller, and its guard is stored in place, which keeps
-//! it in registers. All other kinds are reached out of line, and their guards are boxed.
+//! The first attempt for the default policy's lock is made in the caller, and its guard is stored
+//! in place, which keeps it in registers. All other kinds are called out of line, and their guards
+//! are boxed.
 
 use super::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::{
@@ -29,7 +30,7 @@ pub(super) enum Writing<'a> {
     Other(Box<OtherWriting<'a>>),
 }
 
-/// The default policy's lock, beside which there are the `others`.
+/// Defines the kinds of lock: the lock of the default policy, and the others that are given.
 macro_rules! kinds {
     ($($other:ident: $lock:ty;)*) => {
         #[derive(Clone)]
@@ -78,7 +79,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Returns the fabric the lock lives on.
+            /// Returns the fabric of the lock.
             pub fn fabric(&self) -> &Fabric {
                 match &self.inner {
                     Inner::Barging(lock) => lock.fabric(),
@@ -188,11 +189,11 @@ fn perhaps_in_place_write(guard: Option<WriteGuard<'_, Barging>>) -> Option<RwLo
     guard.map(in_place_write)
 }
 
-/// What a first poll yields: the result, or the boxed rest.
+/// The outcome of a first poll: the result, or the boxed rest.
 type FirstPoll<'a, Out> = core::result::Result<Out, Boxed<'a, Out>>;
 
-/// Makes a [`FastPath`] of two parts: the attempt for a lock of the default policy, which becomes
-/// part of the caller, and a function for all locks, which does not.
+/// Defines a [`FastPath`] of two parts: the attempt for a lock of the default policy, which is
+/// inlined into the caller, and a function for all locks, which is not.
 macro_rules! fast_path {
     ($name:ident($($field:ty),*) -> $out:ty, |$path:ident, $cx:ident| $tried:expr) => {
         pub(super) struct $name<'a>($(pub(super) $field),*);
@@ -210,10 +211,11 @@ macro_rules! fast_path {
     };
 }
 
-/// What a release yields.
+/// The result of a release.
 fn nothing<T>(_: T) {}
 
-/// Matches a result and builds it anew, so that a guard that is there at once stays in registers.
+/// Matches a result and rebuilds it, so that a guard that is available immediately stays in
+/// registers.
 macro_rules! rebuilt {
     ($went:expr, $wrap:expr, $rest:expr) => {
         match $went {

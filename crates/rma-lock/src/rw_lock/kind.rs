@@ -1,9 +1,9 @@
-//! The names of the locks, and which one is for which job.
+//! The names of the locks, and the choice of a lock for a job.
 
 use crate::{Fairness, Lock};
 use core::{fmt, str::FromStr};
 
-/// A lock of [`crate::locks`]: the one list of them.
+/// A lock of [`crate::locks`]: the only list of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LockKind {
     /// [`crate::locks::RpLock`].
@@ -27,7 +27,8 @@ pub enum LockKind {
     ByNodeBackOff,
     /// [`crate::locks::Aggregated`] over [`crate::locks::RpLock`], in a tree above the nodes.
     Tree {
-        /// How many units of a level share a word of the next: [`crate::locks::Levels::Tree`].
+        /// The number of units of a level that share a word of the next:
+        /// [`crate::locks::Levels::Tree`].
         radix: u32,
     },
     /// [`crate::locks::IndicatorLock`] over [`crate::locks::RpLock`].
@@ -44,7 +45,7 @@ pub enum LockKind {
 /// assert_eq!((words(LockKind::Fair), words(LockKind::BackOff)), (2, 1));
 /// ```
 /// A second name, as in `with_lock!(kind, L, options => ...)`, stands for the options that make a
-/// lock of the kind: default ones, but for a tree, which is of the same type as a lock by node.
+/// lock of the kind: the defaults, except for a tree, which is of the same type as a lock by node.
 #[macro_export]
 macro_rules! with_lock {
     ($kind:expr, $lock:ident => $value:expr) => {
@@ -77,38 +78,38 @@ macro_rules! with_lock {
     }};
 }
 
-/// No lock has the name that was read.
+/// There is no lock with the parsed name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no lock is called `{name}`; there are {}", LockKind::ALL.map(LockKind::name).join(", "))]
 pub struct UnknownLock {
     name: String,
 }
 
-/// The order in which ranks that want a [`crate::RwLock`] get it, and what else it takes into
-/// account.
+/// The order in which ranks that want a [`crate::RwLock`] take it, and further properties of the
+/// lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Policy {
-    /// Readers wait for no writer that waits, and cannot starve; writers can, under a steady stream
-    /// of readers. A lock of either kind is one atomic, and so is its release. Among writers, those
-    /// that run pass those that wait, for a while ([`crate::locks::BargingLock`]).
+    /// Readers never wait for a waiting writer, and cannot starve; writers can, under a steady
+    /// stream of readers. Locking is one atomic in either mode, and so is unlocking. Running
+    /// writers may pass waiting ones, a limited number of times ([`crate::locks::BargingLock`]).
     #[default]
     ReaderPreference,
-    /// In order of arrival, readers beside each other together. Nobody starves.
+    /// In order of arrival; adjacent readers enter together. No rank starves.
     Fair,
-    /// No reader gets in while a writer waits; readers starve under a steady stream of writers.
+    /// Readers do not enter while a writer waits; they starve under a steady stream of writers.
     WritersFirst,
-    /// Reader preference by which the ranks of a node go to the home together, in a tree if there
-    /// are very many nodes; where nodes have nothing to share, [`LockKind::ReaderPreference`].
+    /// Reader preference in which the ranks of a node access the home together, in a tree if there
+    /// are very many nodes; if no ranks share a node, [`LockKind::ReaderPreference`].
     NodeAware,
-    /// Reader preference that goes on after ranks other than the home have died; acquisitions
-    /// answer [`crate::LockError::Torn`] if one of them was writing
+    /// Reader preference that continues after ranks other than the home have died; acquisitions
+    /// return [`crate::LockError::Torn`] if one of them was writing
     /// ([`crate::RwLock::recoverable`]).
     Recoverable,
 }
 
 impl Policy {
-    /// Chooses the lock for a job of so many ranks on so many nodes.
+    /// Chooses the lock for a job of `ranks` ranks on `nodes` nodes.
     pub fn choose(self, ranks: usize, nodes: usize) -> Choice {
         match self {
             Policy::ReaderPreference => LockKind::Barging.into(),
@@ -120,22 +121,22 @@ impl Policy {
     }
 }
 
-/// What a program knows of its accesses.
+/// A program's knowledge of its accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hint {
     /// Nothing in particular.
     #[default]
     Mixed,
-    /// Hardly ever do two want the lock at a time.
+    /// Two ranks hardly ever want the lock at the same time.
     MostlyFree,
-    /// Fewer than one access in as many as there are nodes is exclusive.
+    /// Fewer than one access in `n` is exclusive, where `n` is the number of nodes.
     MostlyShared,
 }
 
-/// A lock, and why it was chosen.
+/// A lock, and the reason why it was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Which.
+    /// The kind of the lock.
     pub kind: LockKind,
     why: Why,
 }
@@ -157,17 +158,17 @@ enum Reason {
     ManyNodes,
 }
 
-/// A home serves so many units' readers, one after the other, in about the time that two more
-/// levels take.
+/// The number of units whose readers a home serves, one after the other, in about the time that two
+/// more levels take.
 const RADIX: u32 = 64;
-/// Nodes from which on a tree is worth its levels.
+/// The number of nodes from which on a tree is worth its levels.
 const MANY_NODES: usize = 1024;
-/// Ranks up to which a wave of readers at one home is over before a node's ranks have told each
-/// other.
+/// The number of ranks up to which a wave of readers at one home ends before a node's ranks have
+/// notified each other.
 const FEW_RANKS: usize = 16;
 
 impl LockKind {
-    /// Returns the lock for a job of so many ranks on so many nodes.
+    /// Returns the lock for a job of `ranks` ranks on `nodes` nodes.
     pub fn auto(ranks: usize, nodes: usize, hint: Hint) -> Choice {
         use Reason::*;
         let alone = ranks <= nodes;
@@ -184,7 +185,7 @@ impl LockKind {
         Choice { kind, why: Why::For { ranks, nodes, reason } }
     }
 
-    /// One of each; a tree is [`LockKind::ByNode`] with more levels.
+    /// One of each kind; a tree is [`LockKind::ByNode`] with more levels.
     pub const ALL: [LockKind; 11] = [
         LockKind::ReaderPreference,
         LockKind::Packed,
@@ -234,7 +235,7 @@ impl LockKind {
         }
     }
 
-    /// Returns the order in which ranks that want the lock get it.
+    /// Returns the order in which ranks that want the lock take it.
     pub fn fairness(self) -> Fairness {
         crate::with_lock!(self, L => <L as Lock>::FAIRNESS)
     }
@@ -252,7 +253,7 @@ impl fmt::Display for LockKind {
 impl FromStr for LockKind {
     type Err = UnknownLock;
 
-    /// Reads a [name](LockKind::name) or a [type's name](LockKind::type_name).
+    /// Parses a [name](LockKind::name) or a [type's name](LockKind::type_name).
     fn from_str(name: &str) -> Result<Self, UnknownLock> {
         if let Some(Ok(radix)) = name.strip_prefix("tree-").map(str::parse) {
             return Ok(LockKind::Tree { radix });

@@ -1,4 +1,4 @@
-//! The readers-writer lock of most programs: one of the crate's locks, chosen when it is made.
+//! The readers-writer lock for most programs: one of the crate's locks, chosen when it is made.
 
 mod inner;
 mod kind;
@@ -20,8 +20,8 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
 /// A readers-writer lock in one rank's memory, with the [`Policy`] that it was made with.
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. The
-/// crate's documentation states what holds for all locks; [`Policy`] states what each policy
-/// promises.
+/// crate's documentation states the guarantees of all locks; [`Policy`] states those of each
+/// policy.
 ///
 /// ```
 /// use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
@@ -46,27 +46,27 @@ pub struct RwLock {
 
 /// Shared access to a [`RwLock`]: no writer is inside.
 ///
-/// Dropping it releases the lock in the background, as [`RwLockReadGuard::release`] does, and
-/// reports no errors.
+/// Dropping it releases the lock in the background, as [`RwLockReadGuard::release`] does, without
+/// reporting errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct RwLockReadGuard<'a>(Reading<'a>);
 
-/// Exclusive access to a [`RwLock`]: nobody else is inside.
+/// Exclusive access to a [`RwLock`]: there is no other holder.
 ///
-/// Dropping it releases the lock in the background, as [`RwLockWriteGuard::release`] does, and
-/// reports no errors.
+/// Dropping it releases the lock in the background, as [`RwLockWriteGuard::release`] does, without
+/// reporting errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct RwLockWriteGuard<'a>(Writing<'a>);
 
 impl RwLockReadGuard<'_> {
     /// Makes every put of this rank visible, then releases the lock. If the future is dropped
-    /// half-way, the rest is done in the background.
+    /// before it is complete, the rest is done in the background.
     ///
     /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, in which case the lock is still
-    /// released; or what the release itself met.
+    /// [`crate::LockError::Fabric`]: the failure of a put at its target, in which case the lock is still
+    /// released; or the failure of the release itself.
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
         in_place(ReadReleasePath(self.0), |rest| rest)
@@ -75,7 +75,7 @@ impl RwLockReadGuard<'_> {
 
 impl RwLockWriteGuard<'_> {
     /// Makes every put of this rank visible, then releases the lock. If the future is dropped
-    /// half-way, the rest is done in the background.
+    /// before it is complete, the rest is done in the background.
     ///
     /// # Errors
     /// As [`RwLockReadGuard::release`].
@@ -91,7 +91,7 @@ guard_by_itself!([] RwLockWriteGuard<'_>);
 
 impl RwLock {
     /// Makes a lock homed at `home` that prefers readers ([`Policy::ReaderPreference`]). Collective
-    /// over the job: all ranks call it in the same order relative to other symmetric allocations.
+    /// over the job: all ranks call this in the same order relative to other symmetric allocations.
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`]; [`rdma_fabric::FabricError::NoSuchRank`];
@@ -101,7 +101,7 @@ impl RwLock {
     }
 
     /// Makes a lock homed at `home` with a policy, which must be the same at all ranks. Collective
-    /// over the job: all ranks call it in the same order relative to other symmetric allocations.
+    /// over the job: all ranks call this in the same order relative to other symmetric allocations.
     ///
     /// # Errors
     /// As [`RwLock::symmetric`].
@@ -109,8 +109,8 @@ impl RwLock {
         <Self as Lock>::symmetric_with(fabric, home, policy.choose(fabric.ranks(), fabric.nodes()))
     }
 
-    /// Takes the lock shared. What earlier writers put is visible to gets posted afterwards.
-    /// Dropping the future undoes what it has done.
+    /// Takes the lock shared. The puts of earlier writers are visible to gets posted afterwards.
+    /// Dropping the future undoes its effects.
     ///
     /// # Errors
     /// [`crate::LockError::TooManyHolders`]; [`crate::LockError::TooManyWaiting`];
@@ -122,8 +122,8 @@ impl RwLock {
         self.read_before(Time::MAX)
     }
 
-    /// Takes the lock shared, or gives up at `deadline`. What earlier writers put is visible to
-    /// gets posted afterwards. Dropping the future undoes what it has done.
+    /// Takes the lock shared, or gives up at `deadline`. The puts of earlier writers are visible to
+    /// gets posted afterwards. Dropping the future undoes its effects.
     ///
     /// # Errors
     /// [`crate::LockError::TimedOut`]; as [`RwLock::read`].
@@ -132,8 +132,8 @@ impl RwLock {
         in_place(ReadPath(self, deadline), |rest| rest)
     }
 
-    /// Takes the lock exclusively, or gives up at `deadline`. What earlier holders put is visible
-    /// to gets posted afterwards. Dropping the future undoes what it has done.
+    /// Takes the lock exclusively, or gives up at `deadline`. The puts of earlier holders are
+    /// visible to gets posted afterwards. Dropping the future undoes its effects.
     ///
     /// # Errors
     /// [`crate::LockError::TimedOut`]; as [`RwLock::write`].
@@ -142,8 +142,8 @@ impl RwLock {
         in_place(WritePath(self, deadline), |rest| rest)
     }
 
-    /// Takes the lock exclusively. What earlier holders put is visible to gets posted afterwards.
-    /// Dropping the future undoes what it has done.
+    /// Takes the lock exclusively. The puts of earlier holders are visible to gets posted
+    /// afterwards. Dropping the future undoes its effects.
     ///
     /// # Errors
     /// As [`RwLock::read`].
@@ -152,7 +152,8 @@ impl RwLock {
         self.write_before(Time::MAX)
     }
 
-    /// Takes the lock shared if that needs no wait. Dropping the future undoes what it has done.
+    /// Takes the lock shared if that does not require waiting. Dropping the future undoes its
+    /// effects.
     ///
     /// # Errors
     /// As [`RwLock::read`].
@@ -161,8 +162,8 @@ impl RwLock {
         in_place(TryReadPath(self), |rest| rest)
     }
 
-    /// Takes the lock exclusively if that needs no wait. Dropping the future undoes what it has
-    /// done.
+    /// Takes the lock exclusively if that does not require waiting. Dropping the future undoes its
+    /// effects.
     ///
     /// # Errors
     /// As [`RwLock::write`].
@@ -171,17 +172,17 @@ impl RwLock {
         in_place(TryWritePath(self), |rest| rest)
     }
 
-    /// Returns which lock this is, and why.
+    /// Returns the kind of this lock, and the reason for the choice.
     pub fn choice(&self) -> Choice {
         self.choice
     }
 
-    /// Returns the order in which ranks that want the lock get it.
+    /// Returns the order in which ranks that want the lock take it.
     pub fn fairness(&self) -> Fairness {
         self.choice.kind.fairness()
     }
 
-    /// Returns the lock inside if it is recoverable: torn data is repaired through it
+    /// Returns the inner lock if it is recoverable: torn data are repaired through it
     /// ([`RecoverableLock::mend`]).
     pub fn recoverable(&self) -> Option<&RecoverableLock> {
         match &self.inner {
@@ -191,7 +192,7 @@ impl RwLock {
     }
 }
 
-/// Shows which lock this is, and why.
+/// Shows the kind of this lock, and the reason for the choice.
 impl fmt::Display for RwLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.choice.fmt(f)
@@ -202,9 +203,9 @@ impl Lock for RwLock {
     type Options = Choice;
 
     const NAME: &'static str = "chosen at run time";
-    /// What all kinds promise; [`RwLock::fairness`] says more.
+    /// The weakest guarantee of all kinds; [`RwLock::fairness`] is more specific.
     const FAIRNESS: Fairness = Fairness::Barging;
-    /// The number for the kind that has most.
+    /// The largest number of all kinds.
     const HOME_WORDS: usize = 4;
 
     fn bytes(choice: &Choice, members: usize) -> usize {

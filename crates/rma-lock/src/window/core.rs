@@ -1,5 +1,5 @@
-//! A rank's side of a window, apart from its lock: the members' memory, and the words by which they
-//! notify each other of their progress.
+//! The part of a window at one rank, except for its lock: the members' memory, and the words by
+//! which they notify each other of their progress.
 
 use super::{
     epochs::{EpochKind, OpenEpochs},
@@ -31,7 +31,8 @@ pub(super) struct Core {
 }
 
 impl Core {
-    /// Waits until everything this rank did at `rank`, or at all ranks if `None`, is visible there.
+    /// Waits until all operations of this rank at `rank`, or at all ranks if `None`, are visible
+    /// there.
     pub(super) async fn flush(&self, rank: Option<Rank>) -> Result<()> {
         let quiesced = self.in_flight.quiesce(&self.fabric, rank).await;
         let flushed = match rank {
@@ -53,8 +54,8 @@ impl Core {
         }
     }
 
-    /// Flushes to all ranks, then meets the other members even if the flush failed, because they
-    /// wait for this rank.
+    /// Flushes to all ranks, then joins the barrier of the members even if the flush failed,
+    /// because they wait for this rank.
     pub(super) fn fence(&self) -> Boxed<'_, WindowResult<()>> {
         Box::pin(async move {
             let flushed = self.flush(None).await;
@@ -66,8 +67,8 @@ impl Core {
     /// Waits until every member has arrived.
     ///
     /// # Errors
-    /// [`WindowError::EpochOpen`] if another task of this rank waits for that: the two would take one
-    /// barrier for theirs, and members whose tasks call one after the other wait for two.
+    /// [`WindowError::EpochOpen`] if another task of this rank is in the barrier: the two tasks
+    /// would use the same barrier, while members whose tasks call one after the other wait for two.
     pub(super) async fn meet(&self) -> WindowResult<()> {
         let _met = self.open.begin(EpochKind::Barrier, false)?;
         Ok(self.barrier.meet(&self.fabric, &self.words).await?)
@@ -82,7 +83,7 @@ impl Core {
     }
 }
 
-/// A member's part, as other members reach it.
+/// A member's part, as other members access it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemberPart {
     pub(super) key: RegionKey,
@@ -91,9 +92,9 @@ pub(super) struct MemberPart {
 
 /// The elements at each member.
 pub(super) struct WindowMemory {
-    /// The memory, or another memory of the group; it numbers the members.
+    /// The memory, or another memory of the group; it determines the members' numbers.
     pub(super) members: GroupMemory,
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub(super) element: usize,
     pub(super) parts: Parts,
 }
@@ -101,8 +102,8 @@ pub(super) struct WindowMemory {
 pub(super) enum Parts {
     /// The same number of elements at each member.
     Allocated { elements: usize },
-    /// The memory that each member brought, by its number. `mine` owns this rank's: a `Registered` of
-    /// its elements, or what was given with a key.
+    /// The memory that each member contributed, by the member's number. `mine` owns this rank's
+    /// memory: a `Registered` of its elements, or the value that was passed with a key.
     Attached { mine: Box<dyn Any + Send + Sync>, parts: Box<[MemberPart]> },
 }
 
@@ -142,7 +143,7 @@ impl WindowMemory {
     }
 }
 
-/// Windows with more members have no words for post and start, which take two for each pair.
+/// Windows with more members have no words for post and start, which need two words for each pair.
 const MOST_POSTING: usize = 1024;
 
 const WORD: usize = 8;
@@ -154,7 +155,7 @@ pub(super) enum Word {
     Reached(u32),
     /// Whether this member exposes its memory to the owner.
     Posted(usize),
-    /// Whether this member is done with the owner's memory.
+    /// Whether this member has completed its accesses to the owner's memory.
     Completed(usize),
 }
 
@@ -164,7 +165,7 @@ pub(super) struct Words {
     memory: GroupMemory,
 }
 
-/// Returns the number of steps in which this many members all reach each other by doubling.
+/// Returns the number of rounds in which `members` members all reach each other by doubling.
 pub(super) fn rounds(members: usize) -> u32 {
     members.next_power_of_two().trailing_zeros()
 }

@@ -7,7 +7,7 @@ use super::{
 use core::fmt;
 use std::sync::Mutex;
 
-/// The kinds of epochs, as errors name them.
+/// The kinds of epochs, as named in errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EpochKind {
@@ -27,7 +27,7 @@ pub enum EpochKind {
     NoCheck,
     /// A barrier or fence that members have not all reached.
     Barrier,
-    /// The end of an exposure, being waited for.
+    /// The wait for the end of an exposure.
     Wait,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct OpenEpochs(Mutex<[u32; 9]>);
 
 use EpochKind::{All, Barrier, Exclusive, Exposure, Fence, NoCheck, Shared, Start, Wait};
 
-/// Returns the kinds that exclude an epoch of this kind while one of them is open. `nests` says
+/// Returns the kinds that exclude an epoch of this kind while one of them is open. `nests` is
 /// whether the lock can be held shared twice.
 fn excluded(kind: EpochKind, nests: bool) -> &'static [EpochKind] {
     match kind {
@@ -63,14 +63,14 @@ fn excluded(kind: EpochKind, nests: bool) -> &'static [EpochKind] {
         Shared if nests => &[Fence, Start, Exclusive, All],
         Shared | Exclusive | All => &[Fence, Start, Shared, Exclusive, All],
         NoCheck => &[Fence, Start],
-        // A second one would be taken for the continuation of the first.
+        // A second one would be mistaken for the continuation of the first.
         Barrier => &[Barrier],
         Wait => &[Wait],
     }
 }
 
 impl OpenEpochs {
-    /// Begins an epoch.
+    /// Opens an epoch.
     pub(super) fn begin(&self, asked: EpochKind, nests: bool) -> WindowResult<OpenEpoch<'_>> {
         let mut counts = locked(&self.0);
         match excluded(asked, nests).iter().find(|kind| counts[**kind as usize] > 0) {
@@ -95,7 +95,7 @@ pub(super) struct OpenEpoch<'a> {
 }
 
 impl OpenEpoch<'_> {
-    /// Leaves the epoch open; [`OpenEpochs::end`] ends it.
+    /// Keeps the epoch open; [`OpenEpochs::end`] ends it.
     pub(super) fn keep(self) {
         core::mem::forget(self);
     }

@@ -13,7 +13,7 @@ use core::{fmt, future::Future, marker::PhantomData};
 use rdma_fabric::{Fabric, Pod, Rank, Result, op::Put, provider::Boxed};
 use std::sync::{Arc, Mutex};
 
-/// An epoch between fences, in which each member may reach every member's memory.
+/// An epoch between fences, in which each member may access every member's memory.
 ///
 /// Dropping it does not wait for the others; operations in flight continue in the background, and
 /// the next fence of the window completes them.
@@ -31,11 +31,11 @@ impl<T: Pod> fmt::Debug for FenceEpoch<'_, T> {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// Begins the first epoch by a fence (`MPI_Win_fence` with `MPI_MODE_NOPRECEDE`). Collective
+    /// Starts the first epoch by a fence (`MPI_Win_fence` with `MPI_MODE_NOPRECEDE`). Collective
     /// over the members.
     ///
     /// When it returns, every member has called it. So the members' memory may be accessed, and
-    /// what they wrote to it before is visible. If the future is dropped, the next fence or barrier
+    /// their earlier writes to it are visible. If the future is dropped, the next fence or barrier
     /// of this rank continues it.
     ///
     /// # Errors
@@ -58,17 +58,17 @@ impl<T: Pod> FenceEpoch<'_, T> {
         Ok(Target::new(self.core, rank)?)
     }
 
-    /// Ends this epoch and begins the next (`MPI_Win_fence`). Collective over the members.
+    /// Ends this epoch and starts the next (`MPI_Win_fence`). Collective over the members.
     ///
-    /// When it returns, everything that any member did in the epoch is complete and visible. If
-    /// nothing was done since the last fence, nothing is flushed, so the assertion
+    /// When it returns, all operations of all members in the epoch are complete and visible. If
+    /// there were no operations since the last fence, nothing is flushed, so the assertion
     /// `MPI_MODE_NOPRECEDE` is not needed. `MPI_MODE_NOSTORE` and `MPI_MODE_NOPUT` would save
     /// nothing. If the future is dropped, the next fence or barrier of this rank continues it.
     ///
     /// # Errors
-    /// The first error of an operation of the epoch, in which case the next epoch has still begun;
-    /// [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] for a
-    /// member.
+    /// The first error of an operation of the epoch, in which case the next epoch has been started
+    /// nevertheless; [`rdma_fabric::FabricError::PeerLost`],
+    /// [`rdma_fabric::FabricError::PeersLeft`] for a member.
     pub fn fence(&mut self) -> impl Future<Output = WindowResult<()>> {
         self.core.fence()
     }
@@ -92,16 +92,16 @@ impl<T: Pod> Drop for FenceEpoch<'_, T> {
 /// The progress of this rank.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// The number of barriers begun.
+    /// The number of barriers started.
     number: u64,
-    /// The round of the last barrier, if that is not complete.
+    /// The round of the last barrier, if it is not complete.
     round: Option<u32>,
     /// Whether the partner of this round was notified.
     notified: bool,
 }
 
-/// The meeting point of all members of a window: a dissemination barrier of one word per round,
-/// which can be dropped and continued.
+/// The barrier of all members of a window: a dissemination barrier of one word per round, which can
+/// be dropped and continued.
 #[derive(Debug, Default)]
 pub(super) struct MemberBarrier(Mutex<State>);
 

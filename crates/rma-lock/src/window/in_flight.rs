@@ -1,13 +1,14 @@
 //! A rank's operations in flight in a window: gets into registered memory, and accumulates.
 //!
-//! The fabric runs single operations by itself; an accumulate consists of several, each of which
-//! depends on the one before. No task is spawned to drive them: a task that waits for one, or
-//! flushes, drives all of them, and wakes the other waiting tasks when one completes.
+//! The fabric executes single operations by itself; an accumulate consists of several, each of
+//! which depends on the previous one. No task is spawned to drive them: a task that waits for one,
+//! or flushes, drives all of them, and wakes the other waiting tasks when one completes.
 //!
 //! # Order
-//! Accumulates of one rank to the same element are done in the order in which they were begun: one
-//! that overlaps an earlier accumulate at the same target waits until that completes (MPI's `rar`,
-//! `war`, `raw` and `waw` together). Accumulates that do not overlap run concurrently.
+//! Accumulates of one rank to the same element are executed in the order in which they were
+//! started: an accumulate that overlaps an earlier one at the same target waits until that
+//! completes (MPI's `rar`, `war`, `raw` and `waw` together). Accumulates that do not overlap run
+//! concurrently.
 
 use super::{
     locked,
@@ -24,13 +25,13 @@ use std::sync::Mutex;
 pub(super) struct InFlightTable(Mutex<Table>);
 
 struct Table {
-    /// In the order in which they were begun.
+    /// In the order in which they were started.
     ops: Vec<InFlightOp>,
     /// The number of the next operation.
     next: u64,
     /// Wakers of waiting tasks, other than those that the operations themselves wake.
     wakers: Vec<Waker>,
-    /// Errors of operations whose outcome nobody takes, kept until the next flush of the rank.
+    /// Errors of unclaimed operations, kept until the next flush of the rank.
     failed: Vec<(Rank, FabricError)>,
 }
 
@@ -38,7 +39,7 @@ struct InFlightOp {
     number: u64,
     rank: Rank,
     state: State,
-    /// Whether a caller will take the outcome.
+    /// Whether a caller will take the result.
     claimed: bool,
 }
 
@@ -50,7 +51,7 @@ enum State {
 
 /// A get into registered memory, of elements of any type.
 trait Get: Send {
-    /// Returns the get's outcome, if it is complete.
+    /// Returns the get's result, if it is complete.
     fn look(&mut self, look: &mut Look<'_, '_>) -> Option<Result<()>>;
 }
 
@@ -67,7 +68,8 @@ impl State {
 }
 
 impl Table {
-    /// Does what can be done now; returns whether the caller should wait for room to post.
+    /// Advances all operations as far as possible; returns whether the caller should wait for room
+    /// to post.
     fn advance(&mut self, fabric: &Fabric, mut look: Look<'_, '_>) -> bool {
         let mut no_room = false;
         let mut finished = false;
@@ -172,13 +174,13 @@ impl InFlightTable {
         self.begin(fabric, rank, State::Get(Box::new(handle)), false);
     }
 
-    /// Begins an accumulate; returns its number. If it is `claimed`, the number is valid until it
+    /// Starts an accumulate; returns its number. If it is `claimed`, the number is valid until it
     /// is [taken](InFlightTable::take) or [left](InFlightTable::leave).
     pub(super) fn update(&self, fabric: &Fabric, rank: Rank, update: Update, claimed: bool) -> u64 {
         self.begin(fabric, rank, State::Update(Box::new(update)), claimed)
     }
 
-    /// Drives all operations until `until` returns an answer.
+    /// Drives all operations until `until` returns a result.
     async fn drive<R>(&self, fabric: &Fabric, mut until: impl FnMut(&mut Table) -> Option<R>) -> Result<R> {
         if let Some(answer) = until(&mut locked(&self.0)) {
             return Ok(answer);
@@ -206,7 +208,7 @@ impl InFlightTable {
         }
     }
 
-    /// Waits for the outcome of a claimed accumulate: the previous bits of each element.
+    /// Waits for the result of a claimed accumulate: the previous bits of each element.
     pub(super) fn take<'a>(&'a self, fabric: &'a Fabric, number: u64) -> Soon<'a, Result<Vec<u64>>> {
         let over = move |table: &mut Table| {
             let at = table.position(number)?;
@@ -231,7 +233,7 @@ impl InFlightTable {
         table.position(number).is_none_or(|at| table.ops[at].state.is_over())
     }
 
-    /// Gives up the outcome of an accumulate, which continues.
+    /// Gives up the claim to an accumulate, which continues.
     pub(super) fn leave(&self, number: u64) {
         let mut table = locked(&self.0);
         if let Some(at) = table.position(number) {
@@ -252,7 +254,7 @@ impl InFlightTable {
     /// Waits until all operations to `rank`, or to all ranks, are complete.
     ///
     /// # Errors
-    /// The first error met by an operation whose outcome nobody takes.
+    /// The first error of an unclaimed operation.
     pub(super) fn quiesce<'a>(&'a self, fabric: &'a Fabric, rank: Option<Rank>) -> Soon<'a, Result<()>> {
         let over = move |table: &mut Table| (table.unfinished(rank) == 0).then(|| table.take_failure(rank));
         match over(&mut locked(&self.0)) {
@@ -261,7 +263,7 @@ impl InFlightTable {
         }
     }
 
-    /// Returns whether nothing is unfinished.
+    /// Returns whether all operations are complete.
     pub(super) fn is_idle(&self) -> bool {
         locked(&self.0).unfinished(None) == 0
     }

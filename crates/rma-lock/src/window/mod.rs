@@ -1,13 +1,13 @@
-//! MPI-3 windows in Rust's terms: memory of many ranks, and the epochs in which it may be reached.
+//! MPI-3 windows in Rust: memory of many ranks, and the epochs in which it may be accessed.
 //!
-//! Operations are methods of an epoch, or of the [`Target`] that an epoch returns for a rank;
-//! outside epochs there are none. `docs/systems/windows.md` says what is visible when, and which
-//! MPI call corresponds to which method.
+//! Operations are methods of an epoch, or of the [`Target`] that an epoch returns for a rank; there
+//! are no operations outside epochs. `docs/systems/windows.md` specifies when effects become
+//! visible, and lists the MPI call that corresponds to each method.
 //!
 //! # Tasks of one rank
 //! Epochs belong to the rank, not to a task: an epoch of one task excludes those of another as it
-//! excludes those of its own ([`WindowError::EpochOpen`]). Tasks that use one window take turns, by
-//! an asynchronous mutex, say, or have a window each.
+//! excludes those of its own ([`WindowError::EpochOpen`]). Tasks that use one window take turns,
+//! for example by an asynchronous mutex, or have one window each.
 
 mod core;
 mod epochs;
@@ -46,11 +46,11 @@ use ::core::{
 use rdma_fabric::{AtomicWord, Fabric, LocalSpan, LocalWord, Pod, Rank};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Elements of type `T` at each member of a group, which every member can reach in epochs.
+/// Elements of type `T` at each member of a group, which every member can access in epochs.
 ///
 /// One value per rank refers to one window shared by all. Dropping it deregisters this rank's part:
-/// a rank that accesses it afterwards gets [`rdma_fabric::FabricError::StaleRegion`], and a wait
-/// for this rank ends when it leaves. [`Window::free`] waits for all members instead.
+/// a rank that accesses it afterwards receives [`rdma_fabric::FabricError::StaleRegion`], and a
+/// wait for this rank ends when it leaves. [`Window::free`] waits for all members instead.
 ///
 /// `L` is the lock of passive-target epochs: by default a single reader-preference lock for the
 /// whole window, as on FX100.
@@ -90,13 +90,13 @@ impl<T: Pod, L: fmt::Debug> fmt::Debug for Window<T, L> {
     }
 }
 
-/// Locks `mutex`. Nothing panics while holding a window's mutex.
+/// Locks `mutex`. No code panics while it holds a window's mutex.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// Returns the fabric the window lives on.
+    /// Returns the fabric of the window.
     pub fn fabric(&self) -> &Fabric {
         &self.core.fabric
     }
@@ -127,7 +127,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(self.core.memory.part(rank)?.1)
     }
 
-    /// Returns elements of this rank's own, for use as source and sink of operations.
+    /// Returns elements of this rank's memory, for use as source and sink of operations.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -138,8 +138,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(fabric.local_span::<T>(addr, len)?.slice(elements)?)
     }
 
-    /// Copies elements of this rank's own into `into`, starting at element `at`. If others write an
-    /// element meanwhile, each of its bytes is either old or new.
+    /// Copies elements of this rank's memory into `into`, starting at element `at`. If other ranks
+    /// write an element at the same time, each of its bytes is either old or new.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -155,18 +155,18 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(self.core.fabric.write(&self.own(range(at, from.len()))?, from)?)
     }
 
-    /// Orders this rank's earlier accesses to its own memory against its later ones
+    /// Orders this rank's earlier accesses to its own memory before its later ones
     /// (`MPI_Win_sync`). Memory has no private copy here (MPI's *unified* model), so this is a
-    /// processor fence; epochs and waits contain the fences they need.
+    /// processor fence; epochs and waits contain the fences that they need.
     pub fn sync(&self) {
         fence(Ordering::SeqCst);
     }
 
-    /// Waits until every member has called this or a fence. Completes no operations. Collective
-    /// over the members.
+    /// Waits until every member has called this or a fence. Does not complete operations.
+    /// Collective over the members.
     ///
-    /// What members flushed, or wrote to their own memory, before the call is visible to all after
-    /// it. If the future is dropped, the next barrier or fence continues it.
+    /// Data that members have flushed, or written to their own memory, before the call are visible
+    /// to all members after it. If the future is dropped, the next barrier or fence continues it.
     ///
     /// # Errors
     /// [`WindowError::EpochOpen`] while another task of this rank is inside a barrier or fence;
@@ -182,8 +182,8 @@ impl<T: WindowElement, L: AccessLock> Window<T, L> {
         Ok(self.core.fabric.local_word(self.own(range(at, 1))?.addr())?)
     }
 
-    /// Loads one of this rank's own elements as a whole, with everything that was visible to its
-    /// writer (acquire).
+    /// Loads one of this rank's own elements as a whole (acquire: everything that was visible to
+    /// its writer is visible afterwards).
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -197,8 +197,8 @@ impl<T: WindowElement, L: AccessLock> Window<T, L> {
         }))
     }
 
-    /// Stores one of this rank's own elements as a whole, after everything stored before (release).
-    /// Atomic with respect to accumulates only where [`rdma_fabric::Caps::coherent_atomics`] holds.
+    /// Stores one of this rank's own elements as a whole (release: after all earlier stores).
+    /// Atomic with respect to accumulates only if [`rdma_fabric::Caps::coherent_atomics`] is set.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].

@@ -27,11 +27,11 @@ pub enum Op {
     Xor,
     /// Store (`MPI_REPLACE`).
     Replace,
-    /// Change nothing: an atomic read, where the previous value is asked for (`MPI_NO_OP`).
+    /// Change nothing: an atomic read, if the previous value is requested (`MPI_NO_OP`).
     NoOp,
 }
 
-/// How an element is changed.
+/// The way in which an element is changed.
 #[derive(Clone, Copy, Debug)]
 pub enum UpdateForm {
     /// By an atomic of the fabric with this operand.
@@ -39,7 +39,7 @@ pub enum UpdateForm {
     /// By compare-and-swap, repeated until no other rank has intervened: computes the new bits from
     /// the old bits and the operand.
     Compute(fn(u64, u64) -> u64),
-    /// Once, if the element has these bits.
+    /// By a single compare-and-swap that expects these bits.
     Exchange(u64),
 }
 
@@ -47,7 +47,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// The types that accumulates work on: `u32`, `i32`, `u64`, `i64`, `f32`, `f64`.
+/// The element types that accumulates support: `u32`, `i32`, `u64`, `i64`, `f32`, `f64`.
 #[diagnostic::on_unimplemented(
     message = "a window has no elements of type `{Self}`",
     note = "its elements are `u32`, `i32`, `u64`, `i64`, `f32` and `f64`; memory of other types is under a lock in `Locked`, or is reached by `RemoteSpan`s"
@@ -59,7 +59,7 @@ pub trait WindowElement: Pod + Unpin + sealed::Sealed {
     /// Returns the element with these low bits.
     fn of_bits(bits: u64) -> Self;
 
-    /// Returns the form in which the fabric does `op`; `None` if it makes no sense for such
+    /// Returns the form in which the fabric executes `op`; `None` if it is not defined for these
     /// elements.
     #[doc(hidden)]
     fn form(op: Op) -> Option<UpdateForm>;
@@ -128,8 +128,8 @@ macro_rules! floats {
 floats!(f32: u32, f64: u64);
 
 impl Op {
-    /// Returns the result of the operation on `old` and `operand`; `None` if it makes no sense for
-    /// such elements.
+    /// Returns the result of the operation on `old` and `operand`; `None` if it is not defined for
+    /// these elements.
     pub fn apply<T: WindowElement>(self, old: T, operand: T) -> Option<T> {
         T::form(self).map(|form| {
             T::of_bits(match form {

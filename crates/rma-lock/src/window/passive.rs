@@ -12,7 +12,7 @@ use core::{fmt, marker::PhantomData, ops::Deref};
 use rdma_fabric::{Pod, Rank};
 use std::sync::Arc;
 
-/// How one rank's memory is accessed.
+/// The mode of access to one rank's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LockMode {
     /// Shared with others (`MPI_LOCK_SHARED`).
@@ -23,8 +23,8 @@ pub enum LockMode {
 
 /// An epoch of one rank's memory, between lock and unlock. It derefs to that rank's [`Target`].
 ///
-/// Dropping it ends the epoch in the background and reports no errors; an accumulate in flight at
-/// that moment may take effect after the lock has passed on.
+/// Dropping it ends the epoch in the background, without reporting errors; an accumulate in flight
+/// at that moment may take effect after the lock has been passed on.
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct LockEpoch<'w, T: Pod, L: AccessLock + 'w> {
     target: Target<'w, T>,
@@ -58,19 +58,20 @@ impl<T: Pod, L: AccessLock> fmt::Debug for AllEpoch<'_, T, L> {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// Whether a rank may hold the lock shared twice: not if a waiting writer could come between.
+    /// Whether a rank may hold the lock shared twice: not if a waiting writer could enter in
+    /// between.
     const NESTS: bool = matches!(L::FAIRNESS, Fairness::ReadersFirst | Fairness::Barging);
 
-    /// Begins an epoch of one rank's memory (`MPI_Win_lock`). What earlier holders put is visible
-    /// to gets posted in it. Dropping the future undoes what it has done.
+    /// Starts an epoch of one rank's memory (`MPI_Win_lock`). The puts of earlier holders are
+    /// visible to gets posted in it. Dropping the future undoes its effects.
     ///
     /// A rank has one exclusive epoch of a window at a time, or shared epochs of several ranks (of
-    /// one rank only, where [`crate::Lock::FAIRNESS`] puts waiting writers before readers);
+    /// one rank only, if [`crate::Lock::FAIRNESS`] gives waiting writers priority over readers);
     /// [`Window::lock_all`] is for many ranks.
     ///
     /// # Errors
-    /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::NotInGroup`]; whatever the
-    /// lock meets.
+    /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::NotInGroup`]; errors of the
+    /// lock.
     pub async fn lock(&self, kind: LockMode, rank: Rank) -> WindowResult<LockEpoch<'_, T, L>> {
         let (asked, access) = match kind {
             LockMode::Shared => (EpochKind::Shared, Access::Shared(rank)),
@@ -82,8 +83,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(LockEpoch { target, guard: Some(guard), _open: open })
     }
 
-    /// Begins an epoch of one rank's memory without taking the lock (`MPI_MODE_NOCHECK`): the
-    /// caller promises that nobody holds it, or asks for it, in a way that conflicts.
+    /// Starts an epoch of one rank's memory without taking the lock (`MPI_MODE_NOCHECK`): the
+    /// caller guarantees that no rank holds or requests it in a conflicting mode.
     ///
     /// # Errors
     /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::NotInGroup`].
@@ -92,18 +93,18 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(LockEpoch { target: Target::new(&self.core, rank)?, guard: None, _open: open })
     }
 
-    /// Begins a shared epoch of all members' memory (`MPI_Win_lock_all`). Dropping the future
-    /// undoes what it has done.
+    /// Starts a shared epoch of all members' memory (`MPI_Win_lock_all`). Dropping the future
+    /// undoes its effects.
     ///
     /// # Errors
-    /// [`crate::WindowError::EpochOpen`]; whatever the lock meets.
+    /// [`crate::WindowError::EpochOpen`]; errors of the lock.
     pub async fn lock_all(&self) -> WindowResult<AllEpoch<'_, T, L>> {
         let open = self.core.open.begin(EpochKind::All, Self::NESTS)?;
         let guard = self.lock.lock(Access::All).await?;
         Ok(AllEpoch { core: &self.core, element: PhantomData, guard: Some(guard), _open: open })
     }
 
-    /// Begins an epoch of all members' memory without taking the lock, on the promise of
+    /// Starts an epoch of all members' memory without taking the lock, under the guarantee of
     /// [`Window::lock_no_check`].
     ///
     /// # Errors
@@ -123,17 +124,17 @@ impl<'w, T: Pod, L: AccessLock> Deref for LockEpoch<'w, T, L> {
 }
 
 impl<T: Pod, L: AccessLock> LockEpoch<'_, T, L> {
-    /// Waits until everything done to the rank's memory is complete and visible there
+    /// Waits until all operations on the rank's memory are complete and visible there
     /// (`MPI_Win_flush`).
     ///
     /// # Errors
-    /// The first error of an operation that was begun without waiting for its completion;
+    /// The first error of an operation whose completion was not awaited;
     /// [`rdma_fabric::FabricError::PeerLost`].
     pub async fn flush(&self) -> WindowResult<()> {
         Ok(self.target.core.flush(Some(self.target.rank())).await?)
     }
 
-    /// Waits until the buffers of the operations begun may be reused and the results of gets have
+    /// Waits until the buffers of all started operations may be reused and the results of gets have
     /// arrived (`MPI_Win_flush_local`).
     ///
     /// # Errors
@@ -142,12 +143,11 @@ impl<T: Pod, L: AccessLock> LockEpoch<'_, T, L> {
         Ok(self.target.core.flush_local(Some(self.target.rank())).await?)
     }
 
-    /// Ends the epoch: completes everything, makes it visible, and releases the lock
+    /// Ends the epoch: completes all operations, makes them visible, and releases the lock
     /// (`MPI_Win_unlock`).
     ///
     /// # Errors
-    /// As [`LockEpoch::flush`], in which case the lock is still released; whatever the release
-    /// meets.
+    /// As [`LockEpoch::flush`], in which case the lock is still released; errors of the release.
     pub async fn unlock(mut self) -> WindowResult<()> {
         leave(self.target.core, Some(self.target.rank()), self.guard.take()).await
     }
@@ -163,7 +163,7 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
         Ok(Target::new(self.core, rank)?)
     }
 
-    /// Waits until everything done to `rank`'s memory is complete and visible there
+    /// Waits until all operations on `rank`'s memory are complete and visible there
     /// (`MPI_Win_flush`).
     ///
     /// # Errors
@@ -172,7 +172,7 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
         Ok(self.core.flush(Some(rank)).await?)
     }
 
-    /// Waits until everything done in the epoch is complete and visible (`MPI_Win_flush_all`).
+    /// Waits until all operations of the epoch are complete and visible (`MPI_Win_flush_all`).
     ///
     /// # Errors
     /// As [`LockEpoch::flush`].
@@ -180,7 +180,7 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
         Ok(self.core.flush(None).await?)
     }
 
-    /// Waits until the buffers of the operations begun at `rank` may be reused and the results of
+    /// Waits until the buffers of all operations started at `rank` may be reused and the results of
     /// gets have arrived (`MPI_Win_flush_local`).
     ///
     /// # Errors
@@ -189,7 +189,7 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
         Ok(self.core.flush_local(Some(rank)).await?)
     }
 
-    /// Waits until the buffers of all operations begun may be reused and the results of gets have
+    /// Waits until the buffers of all started operations may be reused and the results of gets have
     /// arrived (`MPI_Win_flush_local_all`).
     ///
     /// # Errors
@@ -198,8 +198,8 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
         Ok(self.core.flush_local(None).await?)
     }
 
-    /// Ends the epoch (`MPI_Win_unlock_all`): completes everything, makes it visible, and releases
-    /// the lock.
+    /// Ends the epoch (`MPI_Win_unlock_all`): completes all operations, makes them visible, and
+    /// releases the lock.
     ///
     /// # Errors
     /// As [`LockEpoch::unlock`].
@@ -208,7 +208,7 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
     }
 }
 
-/// Completes everything, then releases the guard. A release makes puts visible by itself.
+/// Completes all operations, then releases the guard. A release itself makes puts visible.
 async fn leave(core: &Core, rank: Option<Rank>, guard: Option<impl Guard>) -> WindowResult<()> {
     match guard {
         None => Ok(core.flush(rank).await?),

@@ -3,8 +3,8 @@
 //! For each pair of members there are two words. *Posted*, at the origin: the target sets it when
 //! it exposes its memory, and the origin clears it when it starts. *Completed*, at the target: the
 //! origin sets it when it has flushed its operations, and the target clears it when all origins
-//! have. Each is set only after the other side has cleared it, as the other word shows, so no put
-//! of one epoch lands in the next.
+//! have set it. Each word is set only after the other side has cleared it, which the other word
+//! shows, so no put of one epoch takes effect in the next.
 
 use super::{
     Window,
@@ -19,7 +19,7 @@ use core::{fmt, future::Future, marker::PhantomData, mem};
 use rdma_fabric::{Deps, FabricError, Pod, Rank, op::Put, provider::Boxed};
 use std::sync::Arc;
 
-/// How the origins of an exposure learn of it.
+/// The way in which the origins of an exposure are notified.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Check {
     /// By a word in their own memory.
@@ -30,14 +30,14 @@ enum Check {
 
 /// An epoch of some members' memory, between start and complete.
 ///
-/// Dropping it completes the epoch in the background and reports no errors.
+/// Dropping it completes the epoch in the background, without reporting errors.
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct StartEpoch<'w, T: Pod> {
     core: &'w Arc<Core>,
     element: PhantomData<fn() -> T>,
-    /// Sorted; the ranks to be notified that the epoch is over.
+    /// Sorted; the ranks to notify of the end of the epoch.
     targets: Vec<Rank>,
-    /// The number of targets, from the end, that have been notified that the epoch is over.
+    /// The number of targets, from the end, that have been notified of the end of the epoch.
     notified: usize,
     _open: OpenEpoch<'w>,
 }
@@ -64,23 +64,23 @@ impl<T: Pod> fmt::Debug for Exposure<'_, T> {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// Exposes this rank's own memory to `origins` (`MPI_Win_post`). What this rank wrote to it
-    /// before is visible when they start.
+    /// Exposes this rank's own memory to `origins` (`MPI_Win_post`). This rank's earlier writes to
+    /// it are visible to them after they have started.
     ///
     /// If an earlier exposure was not waited for, this waits for it first. If the future is
     /// dropped, origins that have been notified may start, and the next post waits for them.
     ///
     /// # Errors
     /// [`WindowError::EpochOpen`] between fences, or while another task of this rank posts or waits
-    /// for the end of an exposure; [`FabricError::NotInGroup`],
-    /// [`WindowError::TooManyMembers`], with nobody notified; [`FabricError::PeerLost`].
+    /// for the end of an exposure; [`FabricError::NotInGroup`], [`WindowError::TooManyMembers`],
+    /// without notifying any origin; [`FabricError::PeerLost`].
     pub async fn post(&self, origins: &[Rank]) -> WindowResult<Exposure<'_, T>> {
         self.core.expose(origins, Check::Notified).await?;
         Ok(Exposure { core: &self.core, element: PhantomData })
     }
 
-    /// Exposes this rank's own memory to `origins` without notifying them (`MPI_MODE_NOCHECK`):
-    /// they learn of the exposure by other means, and use [`Window::start_no_check`].
+    /// Exposes this rank's own memory to `origins` without notifying them (`MPI_MODE_NOCHECK`): the
+    /// program notifies them by other means, and they use [`Window::start_no_check`].
     ///
     /// # Errors
     /// As [`Window::post`].
@@ -89,8 +89,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(Exposure { core: &self.core, element: PhantomData })
     }
 
-    /// Begins an epoch of the memory of `targets` when all of them have posted (`MPI_Win_start`).
-    /// Dropping the future leaves nothing behind.
+    /// Starts an epoch of the memory of `targets` when all of them have posted (`MPI_Win_start`).
+    /// Dropping the future leaves no trace.
     ///
     /// # Errors
     /// [`WindowError::EpochOpen`]; [`FabricError::NotInGroup`], [`WindowError::TooManyMembers`];
@@ -100,8 +100,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(StartEpoch { core: &self.core, element: PhantomData, targets, notified: 0, _open: open })
     }
 
-    /// Begins an epoch of the memory of `targets` at once (`MPI_MODE_NOCHECK`): the caller promises
-    /// that all of them have called [`Window::post_no_check`].
+    /// Starts an epoch of the memory of `targets` immediately (`MPI_MODE_NOCHECK`): the caller
+    /// guarantees that all of them have called [`Window::post_no_check`].
     ///
     /// # Errors
     /// As [`Window::start`].
@@ -134,14 +134,14 @@ impl Core {
                     self.set(origin, Word::Posted(me)).await?;
                 }
                 locked(&self.exposed).push(origin);
-                // From now on this rank has an origin to wait for, whatever becomes of this future.
+                // From now on this rank has an origin to wait for, even if this future is dropped.
                 open.take().into_iter().for_each(OpenEpoch::keep);
             }
             Ok(())
         })
     }
 
-    /// Begins an epoch of the memory of `targets`, and returns them sorted.
+    /// Starts an epoch of the memory of `targets`, and returns them sorted.
     fn start<'w: 'a, 'a>(
         &'w self,
         targets: &'a [Rank],
@@ -155,7 +155,7 @@ impl Core {
                     let word = self.words.own(&self.fabric, Word::Posted(self.words.number(*target)?))?;
                     self.fabric.wait_until(&word, Deps::One(*target), |set| set == 1).await?;
                 }
-                // Nothing is awaited from here on, so either all are taken or none.
+                // There are no awaits from here on, so either all are taken or none.
                 for target in &targets {
                     self.clear(Word::Posted(self.words.number(*target)?))?;
                 }
@@ -180,8 +180,8 @@ impl Core {
         }
     }
 
-    /// Waits until all that were notified of the exposure have completed. Dropping the future
-    /// leaves things as they were.
+    /// Waits until all origins that were notified of the exposure have completed. Dropping the
+    /// future changes nothing.
     ///
     /// # Errors
     /// [`WindowError::EpochOpen`] if another task of this rank waits for that; those of the origins.
@@ -192,7 +192,7 @@ impl Core {
         })
     }
 
-    /// Waits like [`Core::exposure_over`], for a caller that sees to it that no other task does.
+    /// Waits like [`Core::exposure_over`], for a caller that ensures that no other task does.
     fn last_exposure_over(&self) -> Boxed<'_, WindowResult<()>> {
         Box::pin(async move {
             let origins = locked(&self.exposed).clone();
@@ -212,7 +212,7 @@ impl Core {
         })
     }
 
-    /// Ends the exposure. Nothing is awaited, so either all words are cleared or none.
+    /// Ends the exposure. There are no awaits, so either all words are cleared or none.
     fn end_exposure(&self, origins: &[Rank]) -> WindowResult<()> {
         if origins.is_empty() {
             return Ok(());
@@ -226,14 +226,14 @@ impl Core {
     }
 
     /// Flushes the operations of an epoch, and notifies its targets, except for the last
-    /// `notified`, that it is over.
+    /// `notified`, of the end of the epoch.
     fn complete<'a>(&'a self, targets: &'a [Rank], notified: &'a mut usize) -> Boxed<'a, WindowResult<()>> {
         Box::pin(async move {
             let flushed = self.flush(None).await;
             let me = self.words.number(self.fabric.rank())?;
             let mut outcome = Ok(());
             while *notified < targets.len() {
-                // A lost target does not keep the others waiting.
+                // A lost target does not delay the others.
                 let set = self.set(targets[targets.len() - 1 - *notified], Word::Completed(me)).await;
                 *notified += 1;
                 outcome = outcome.and(set);
@@ -255,7 +255,7 @@ impl<T: Pod> StartEpoch<'_, T> {
         Ok(Target::new(self.core, rank)?)
     }
 
-    /// Ends the epoch: completes everything, makes it visible, and notifies the targets
+    /// Ends the epoch: completes all operations, makes them visible, and notifies the targets
     /// (`MPI_Win_complete`). If the future is dropped, the rest is done in the background.
     ///
     /// # Errors
@@ -279,13 +279,13 @@ impl<T: Pod> Drop for StartEpoch<'_, T> {
 }
 
 impl<T: Pod> Exposure<'_, T> {
-    /// Waits until all origins of the exposure have completed (`MPI_Win_wait`). What they did is
-    /// then visible. If the future is dropped, the exposure continues.
+    /// Waits until all origins of the exposure have completed (`MPI_Win_wait`). Their operations
+    /// are then visible. If the future is dropped, the exposure continues.
     ///
     /// # Errors
     /// [`WindowError::EpochOpen`] while another task of this rank waits for the end;
-    /// [`FabricError::PeerLost`], [`FabricError::PeersLeft`] for an origin, which drops out of the
-    /// exposure; the next [`Window::post`] waits for the others.
+    /// [`FabricError::PeerLost`], [`FabricError::PeersLeft`] for an origin, which is removed from
+    /// the exposure; the next [`Window::post`] waits for the others.
     pub fn wait(self) -> impl Future<Output = WindowResult<()>> {
         self.core.exposure_over()
     }

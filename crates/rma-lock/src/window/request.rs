@@ -11,10 +11,10 @@ use core::{
 };
 use rdma_fabric::{FabricError, Handle, Result};
 
-/// A put or get that was posted (`MPI_Rput`, `MPI_Rget`): yields its buffer once that may be reused
-/// or is filled.
+/// A put or get that was posted (`MPI_Rput`, `MPI_Rget`): returns its buffer once that may be
+/// reused or is filled.
 ///
-/// It can't outlive its epoch. Dropping it does not cancel the transfer.
+/// It cannot outlive its epoch. Dropping it does not cancel the transfer.
 #[must_use = "a request tells when the operation is complete; drop it only if nobody needs to know"]
 pub struct Transfer<'e, B: Unpin + 'static> {
     handle: Handle<B>,
@@ -56,10 +56,10 @@ impl<B: Unpin + 'static> Future for Transfer<'_, B> {
 // The handle is `Unpin`, and nothing else is polled.
 impl<B: Unpin + 'static> Unpin for Transfer<'_, B> {}
 
-/// An accumulate that was begun (`MPI_Raccumulate`, `MPI_Rget_accumulate`): yields its result when
-/// it has happened.
+/// An accumulate that was started (`MPI_Raccumulate`, `MPI_Rget_accumulate`): returns its result
+/// when it is complete.
 ///
-/// It can't outlive its epoch. Dropping it does not cancel the accumulate: a flush, the end of the
+/// It cannot outlive its epoch. Dropping it does not cancel the accumulate: a flush, the end of the
 /// epoch, or a wait for another accumulate of the window drives it. Until then an accumulate that
 /// needs more than one atomic per element makes no progress.
 #[must_use = "a request tells when the operation is complete; drop it only if nobody needs to know"]
@@ -77,7 +77,7 @@ impl<Out> fmt::Debug for Request<'_, Out> {
 }
 
 impl<'e, Out> Request<'e, Out> {
-    /// Makes a request that applies `out` to the elements' previous bits and yields the result.
+    /// Makes a request that applies `out` to the elements' previous bits and returns the result.
     pub(super) fn new(claim: Claim<'e>, out: fn(Vec<u64>) -> Out) -> Self {
         Request { core: claim.core, number: claim.number, before: Soon::later(claim.before()), out }
     }
@@ -87,11 +87,11 @@ impl<'e, Out> Request<'e, Out> {
         self.core.in_flight.test(&self.core.fabric, self.number)
     }
 
-    /// Returns the outcome if the accumulate is complete.
+    /// Returns the result if the accumulate is complete.
     ///
     /// # Errors
-    /// The error of the operation itself, and [`FabricError::Unsupported`] if it isn't complete: a
-    /// thread can't block for something that takes more than one operation; await it instead.
+    /// The error of the operation itself, and [`FabricError::Unsupported`] if it is not complete: a
+    /// thread cannot block for a task that takes more than one operation; await it instead.
     pub fn wait(mut self) -> Result<Out> {
         let mut cx = Context::from_waker(core::task::Waker::noop());
         if self.test()
@@ -111,7 +111,7 @@ impl<Out> Future for Request<'_, Out> {
     }
 }
 
-/// The right to an accumulate's outcome.
+/// The claim to an accumulate's result.
 pub(super) struct Claim<'e> {
     core: &'e Core,
     number: u64,

@@ -1,4 +1,4 @@
-//! Creating and ending windows.
+//! Creates and frees windows.
 
 #![deny(clippy::arithmetic_side_effects)]
 
@@ -21,8 +21,7 @@ use std::sync::{Arc, Mutex};
 
 const LINE: usize = 64;
 
-/// The choices made when a window is created, the same at all members. `O` is the type of its
-/// lock's options.
+/// The options of a window, the same at all members. `O` is the type of its lock's options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct WindowOptions<O = ()> {
     /// The rank with the lock's words; the first member if `None`.
@@ -41,7 +40,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Returns the layout; `None` if it can't be addressed.
+    /// Returns the layout; `None` if it exceeds the address range.
     fn new(data: usize, words: usize, lock_bytes: usize) -> Option<Self> {
         let after = data.checked_next_multiple_of(LINE)?;
         let lock = after.checked_add(words)?.checked_next_multiple_of(LINE)?;
@@ -52,13 +51,13 @@ impl Layout {
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
     /// Makes a window of the whole job with `elements` elements, all zero, at each rank
-    /// (`MPI_Win_allocate`). Collective over the job: all ranks call it in the same order relative
-    /// to other symmetric allocations.
+    /// (`MPI_Win_allocate`). Collective over the job: all ranks call this in the same order
+    /// relative to other symmetric allocations.
     ///
-    /// No rank keeps a table of the other ranks.
+    /// No rank stores a table of the other ranks.
     ///
     /// # Errors
-    /// As [`Fabric::alloc_symmetric`]; whatever the lock reports.
+    /// As [`Fabric::alloc_symmetric`]; errors of the lock.
     pub async fn allocate(fabric: &Fabric, elements: usize) -> WindowResult<Self> {
         Self::allocate_with(fabric, elements, WindowOptions::default()).await
     }
@@ -83,7 +82,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     ///
     /// # Errors
     /// As [`Group::memory`]; [`FabricError::Mismatch`] at every member (in the world group, at one
-    /// or more) if they ask for different numbers of elements; whatever the lock reports.
+    /// or more) if they request different numbers of elements; errors of the lock.
     pub async fn in_group(group: &mut Group, elements: usize) -> WindowResult<Self> {
         Self::in_group_with(group, elements, WindowOptions::default()).await
     }
@@ -130,7 +129,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(Self::around(fabric, data, Self::frame(fabric, &memory, layout, options)?))
     }
 
-    /// Makes what is around the data: the window's own words, and its lock.
+    /// Creates the parts other than the data: the window's own words, and its lock.
     fn frame(
         fabric: &Fabric,
         memory: &GroupMemory,
@@ -164,7 +163,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     ///
     /// # Errors
     /// As [`Window::barrier`]; the first error of an operation that has not been reported yet. The
-    /// window is dropped nevertheless.
+    /// window is dropped in any case.
     pub async fn free(self) -> WindowResult<()> {
         let flushed = self.core.flush(None).await;
         self.barrier().await?;
@@ -174,13 +173,13 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
 
 impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
     /// Makes a window of memory that the members of a group already have (`MPI_Win_create`), of any
-    /// length at each. Collective over the group. [`Window::detach`] gives the memory back.
+    /// length at each. Collective over the group. [`Window::detach`] returns the memory.
     ///
     /// Accumulates need memory registered for [`Uses::Atomics`]; `docs/contract/existing-memory.md`
-    /// says what that costs. Each member keeps a table of all members.
+    /// lists the costs. Each member stores a table of all members.
     ///
     /// # Errors
-    /// Each with the memory: [`WindowError::Fabric`] from [`Fabric::register`];
+    /// Each returns the memory: [`WindowError::Fabric`] from [`Fabric::register`];
     /// [`WindowError::NotAttached`] if another member's memory could not be registered; as
     /// [`Window::in_group`].
     pub async fn attach(
@@ -198,7 +197,7 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
             Ok(mine) => Some(MemberPart { key: mine.key(), elements: mine.elements() as u64 }),
             Err(_) => None,
         };
-        // Every member gets here, so that nobody waits for one that could not register.
+        // Every member reaches this point, so that none waits for one that could not register.
         match (registered, Self::surround(group, part, options).await) {
             (Ok(mine), Ok(around)) => Ok(around(Box::new(mine))),
             (Err(RegisterError { error, memory }), _) => Err((error.into(), memory)),
@@ -207,11 +206,12 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
     }
 
     /// Makes a window of memory that has a key at each member, of any length at each
-    /// (`MPI_Win_create`): a [`rdma_fabric::Region`], say, or a buffer of requests. Collective over
-    /// the group. The window keeps `memory`, which owns what `key` opens, until it is dropped.
+    /// (`MPI_Win_create`): for example a [`rdma_fabric::Region`], or a buffer of requests.
+    /// Collective over the group. The window keeps `memory`, which owns the memory that `key`
+    /// opens, until it is dropped.
     ///
-    /// Whatever else may access that memory still may: it sees what an epoch wrote after the epoch.
-    /// Each member keeps a table of all members.
+    /// Other accesses to that memory remain possible: they see the writes of an epoch after the
+    /// epoch. Each member stores a table of all members.
     ///
     /// # Errors
     /// As [`Window::in_group`]; [`WindowError::Fabric`] if `key` opens fewer than `elements`
@@ -231,8 +231,8 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
         Ok(around?(Box::new(memory)))
     }
 
-    /// Tells all members each other's parts, and makes what is around them. What is returned makes
-    /// the window, which keeps what owns this rank's part.
+    /// Exchanges the parts of all members, and creates the other parts of the window. The returned
+    /// function makes the window, which keeps the owner of this rank's part.
     async fn surround(
         group: &mut Group,
         part: Option<MemberPart>,
@@ -249,8 +249,8 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
         })
     }
 
-    /// Ends a window of memory that was brought by [`Window::attach`], and returns that memory with
-    /// what was written to it. Collective over the members. Returns `None` for other windows.
+    /// Ends a window of memory that was contributed by [`Window::attach`], and returns that memory
+    /// with its current contents. Collective over the members. Returns `None` for other windows.
     ///
     /// # Errors
     /// As [`Window::free`] and [`rdma_fabric::Registered::take`].
@@ -271,7 +271,7 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
     }
 }
 
-/// Checks that all members of a group ask for the same number of elements.
+/// Checks that all members of a group request the same number of elements.
 fn agree(group: &mut Group, elements: usize) -> Boxed<'_, WindowResult<()>> {
     Box::pin(async move {
         let fabric = group.fabric().clone();

@@ -17,25 +17,25 @@ use std::sync::Arc;
 /// The number of accumulates that may be in flight before a caller has to wait.
 const MAX_UNFINISHED: usize = 64;
 
-/// One rank's memory, as an epoch reaches it. Positions are elements, counted from 0.
+/// One rank's memory, as accessible in an epoch. Positions are elements, counted from 0.
 ///
 /// Operations that return before they are complete ([`put`](Target::put),
 /// [`get_into`](Target::get_into), [`accumulate`](Target::accumulate)) are completed by the next
 /// flush or the end of the epoch, which also reports their errors.
 ///
-/// Overlapping accesses, from whichever ranks, yield unspecified values and nothing worse.
+/// Overlapping accesses by any ranks yield unspecified values but have no other effects.
 /// Accumulates (all methods that need [`WindowElement`]s) are the exception: they are atomic per
-/// element with respect to each other, and one rank's accumulates to the same element happen in the
-/// order in which it began them.
+/// element with respect to each other, and one rank's accumulates to the same element take effect
+/// in the order in which it started them.
 ///
 /// # Errors
-/// All operations return [`FabricError::OutOfBounds`] and [`FabricError::LengthMismatch`], with
-/// nothing done; [`FabricError::StaleRegion`] if the target has dropped the window;
+/// All operations return [`FabricError::OutOfBounds`] and [`FabricError::LengthMismatch`], without
+/// any effect; [`FabricError::StaleRegion`] if the target has dropped the window;
 /// [`FabricError::PeerLost`].
 pub struct Target<'e, T: Pod> {
     pub(super) core: &'e Arc<Core>,
     rank: Rank,
-    /// The whole of the rank's part.
+    /// The whole part of the rank.
     span: RemoteSpan<T>,
 }
 
@@ -76,7 +76,7 @@ impl<'e, T: Pod> Target<'e, T> {
         self.rput(at, from).await.map(drop)
     }
 
-    /// Writes elements, starting at element `at` (`MPI_Rput`). The request yields the source when
+    /// Writes elements, starting at element `at` (`MPI_Rput`). The request returns the source when
     /// it may be reused.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl<'e, T: Pod> Target<'e, T> {
     }
 
     /// Reads as many elements as `into` has, starting at element `at` (`MPI_Rget`). The request
-    /// yields `into` filled.
+    /// returns `into` filled.
     ///
     /// # Errors
     /// See [`Target`].
@@ -156,18 +156,18 @@ impl<'e, T: WindowElement> Target<'e, T> {
     }
 
     /// Combines each element, starting at element `at`, with a value (`MPI_Accumulate`). Returns
-    /// when the accumulate is begun.
+    /// when the accumulate is started.
     ///
     /// # Errors
-    /// See [`Target`]; [`FabricError::Unsupported`] if `op` makes no sense for such elements;
-    /// [`FabricError::NoAtomics`] where the window's memory was registered without atomics.
+    /// See [`Target`]; [`FabricError::Unsupported`] if `op` is not defined for these elements;
+    /// [`FabricError::NoAtomics`] if the window's memory was registered without atomics.
     pub async fn accumulate(&self, at: usize, op: Op, values: &[T]) -> Result<()> {
         self.update(at, form::<T>(op)?, values, false)?;
         self.core.in_flight.fewer_than(&self.core.fabric, MAX_UNFINISHED).await
     }
 
     /// Combines each element, starting at element `at`, with a value (`MPI_Raccumulate`). The
-    /// request completes when that has happened.
+    /// request completes when that is done.
     ///
     /// # Errors
     /// As [`Target::accumulate`].
@@ -185,7 +185,7 @@ impl<'e, T: WindowElement> Target<'e, T> {
         self.claim(at, form::<T>(op)?, values)?.before().await.map(elements)
     }
 
-    /// Combines each element, starting at element `at`, with a value; the request yields the
+    /// Combines each element, starting at element `at`, with a value; the request returns the
     /// previous elements (`MPI_Rget_accumulate`).
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! One accumulate in flight: atomics on its elements, several at a time.
 //!
-//! Where the fabric has no atomic for the operation, the element is compared and swapped. The first
-//! comparison is a guess that costs nothing extra: if it fails, it serves as a read. An operation
-//! that does not change the element writes nothing.
+//! If the fabric has no atomic for the operation, the element is changed by compare-and-swap. The
+//! first comparison is a guess without additional cost: if it fails, it serves as a read. An
+//! operation that does not change the element writes nothing.
 
 use super::op::UpdateForm;
 use core::{
@@ -11,10 +11,10 @@ use core::{
 };
 use rdma_fabric::{Amo, AtomicWord, Fabric, FabricError, Handle, Refused, RemoteAddr, Result};
 
-/// Elements of one accumulate that are in flight together.
+/// The number of elements of one accumulate that are in flight at the same time.
 const TOGETHER: usize = 32;
 
-/// How handles are checked.
+/// The way in which handles are checked.
 pub(super) enum Look<'a, 'b> {
     /// By a task that can be woken.
     Poll(&'a mut Context<'b>),
@@ -26,7 +26,7 @@ impl Look<'_, '_> {
     pub(super) fn at<T: Unpin>(&mut self, handle: &mut Handle<T>) -> Option<Result<T>> {
         let polled = match self {
             Look::Poll(cx) => Pin::new(handle).poll(cx),
-            // Polled only when complete, so that nobody else's waker is displaced.
+            // Polled only when complete, so that no other task's waker is displaced.
             Look::Test if handle.test() => Pin::new(handle).poll(&mut Context::from_waker(Waker::noop())),
             Look::Test => Poll::Pending,
         };
@@ -56,18 +56,18 @@ pub(super) struct Update {
     wide: bool,
     /// An operand for each element; once the accumulate is complete, the previous values.
     values: Vec<u64>,
-    /// The first element that has not been begun.
+    /// The first element that has not been started.
     next: usize,
-    /// Elements to compare again, each with the value to compare with.
+    /// Elements to compare again, each with the value to compare it with.
     again: Vec<(usize, u64)>,
     in_flight: Vec<ElementOp>,
-    /// The error that the accumulate failed with; nothing more is begun after it.
+    /// The error that the accumulate failed with; no further operations are started after it.
     error: Option<FabricError>,
 }
 
 struct ElementOp {
     element: usize,
-    /// What the element was compared with.
+    /// The value that the element was compared with.
     guess: u64,
     handle: WidthHandle,
 }
@@ -98,7 +98,7 @@ impl Update {
         self.error.map_or(Ok(self.values), Err)
     }
 
-    /// Does what can be done now.
+    /// Advances the accumulate as far as possible.
     pub(super) fn advance(&mut self, fabric: &Fabric, look: &mut Look<'_, '_>) -> Progress {
         loop {
             self.land(look);
@@ -121,7 +121,7 @@ impl Update {
         self.again.is_empty() && self.next == self.values.len()
     }
 
-    /// Takes the results that have arrived.
+    /// Processes the results that have arrived.
     fn land(&mut self, look: &mut Look<'_, '_>) {
         let mut position = 0;
         while let Some(op) = self.in_flight.get_mut(position) {
@@ -146,8 +146,8 @@ impl Update {
         }
     }
 
-    /// Posts as much as there is room for. Returns whether anything was posted, and whether there
-    /// was no room for more.
+    /// Posts as many operations as there is room for. Returns whether any was posted, and whether
+    /// there was no room for more.
     fn post(&mut self, fabric: &Fabric) -> (bool, bool) {
         let mut posted = false;
         while self.error.is_none() && self.in_flight.len() < TOGETHER && !self.begun() {

@@ -1,5 +1,5 @@
-//! The locks that back off, in virtual time: their cost, when they give up, and what remains after
-//! the loss of a rank.
+//! The back-off locks in virtual time: their cost, their limits on attempts and time, and their
+//! state after the loss of a rank.
 
 use checks::jobs::virtual_time;
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
@@ -19,8 +19,8 @@ fn fx100(ranks: usize) -> Job<'static> {
     virtual_time(&Platform::fx100(), ranks).ranks_per_node(1)
 }
 
-/// Returns how long an atomic on a word of the home takes, and each access and its release, in
-/// picoseconds.
+/// Returns the duration in picoseconds of an atomic on a word of the home, and of each access and
+/// its release.
 async fn pairs(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let region = fabric.alloc_symmetric(8).await?;
     let word = fabric.remote_word::<u64>(region.at(HOME, 0))?;
@@ -67,7 +67,7 @@ fn a_free_lock_costs_its_atomics() {
     assert_eq!(atomics, [1, 1, 1, 1, 1, 1, 2, 2], "in atomics of {atomic} ps: {accesses:?}");
 }
 
-/// One rank holds the lock for 100 µs; the others want it.
+/// One rank holds the lock for 100 µs while the others try to take it.
 async fn besiege<L: RmaLock<Options = BackOff>>(fabric: Fabric, attempts: u32) -> ProgramResult<Vec<u64>> {
     let pace = BackOff { attempts, ..BackOff::default() };
     let lock = L::symmetric_with(&fabric, HOME, pace).await?;
@@ -152,11 +152,11 @@ async fn bereft(fabric: Fabric, holder: bool, answers: Answers) -> ProgramResult
     let outcome = lock.write_before(fabric.now() + Duration::from_micros(300)).await.map(drop);
     let mut answered = vec![outcome.err()];
     if !holder {
-        // And again: nothing was left half-way.
+        // And again: the attempt has left no trace.
         for _ in 0..2 {
             answered.push(window.try_lock(Access::Exclusive(last)).await.err());
         }
-        // Nothing of the attempt is left at the home.
+        // The attempt has left no trace at the home.
         answered.push(match window.lock_before(Access::All, fabric.now() + Duration::from_millis(1)).await {
             Ok(guard) => guard.release().await.err(),
             Err(error) => Some(error),

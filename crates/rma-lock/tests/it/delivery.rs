@@ -1,11 +1,11 @@
-//! The locks against a network that delivers in any order.
+//! The locks on a network that delivers in any order.
 //!
-//! This is to delivery what loom is to memory orders: `onesided-explore` keeps puts in flight as
-//! long as the contract allows and delivers them in any order, and each rank's CPU takes its next
-//! step at any time. Memory is sequentially consistent. Small cases are explored exhaustively,
+//! This does for delivery what loom does for memory orders: `onesided-explore` keeps puts in flight
+//! as long as the contract allows and delivers them in any order, and each rank's CPU takes its
+//! next step at any time. Memory is sequentially consistent. Small cases are explored exhaustively,
 //! larger ones at random.
 //!
-//! Here are the smallest cases. Programs, cases and mistakes are those of [`checks::lock`];
+//! This file has the smallest cases. Programs, cases and mutations are those of [`checks::lock`];
 //! `cargo xtask explore` runs all of them.
 
 use checks::{
@@ -22,7 +22,7 @@ use explore::Explorer;
 use rma_lock::locks::LockKind;
 use std::{cell::RefCell, collections::BTreeSet, rc::Rc};
 
-/// Explores the small cases of the part called `name`.
+/// Explores the small cases of the part with the name `name`.
 fn check_part(name: &str) {
     let part = explorations().into_iter().find(|(part, _)| *part == name);
     check(part.unwrap_or_else(|| panic!("no part {name:?}")).1);
@@ -69,8 +69,8 @@ fn every_part_has_a_test() {
     assert_eq!(parts, PARTS);
 }
 
-/// The explorer makes moves that nobody else notices at once. Without that the lock's words end up
-/// with the same values.
+/// The explorer immediately makes moves that no other rank can notice. Without this reduction the
+/// lock's words end up with the same values.
 #[test]
 fn shortcuts_lose_no_outcome() {
     const JOBS: [&[Role]; 4] = [&[Read, Write], &[Write, Write], &[WriteBefore, Read], &[ReadReleaseDropped, Write]];

@@ -24,9 +24,9 @@ async fn wait_for_a_node(fabric: &Fabric, error: LockError) -> Result<(), LockEr
     Ok(())
 }
 
-/// Every rank tries again and again, as reader or writer, with so little patience that many
-/// acquisitions are dropped while they wait; a rank that gets in counts itself in a word that only
-/// the lock protects. Returns how often this rank wrote and how often it lost the race.
+/// Every rank tries repeatedly, as reader or writer, with so little patience that many acquisitions
+/// are dropped while they wait; a rank that enters counts itself in a word that only the lock
+/// protects. Returns the number of writes of this rank and the number of races that it lost.
 async fn impatient(fabric: Fabric, kind: LockKind, patience: Duration, stay: Duration) -> ProgramResult<(u64, u64)> {
     let mut world = Group::world(&fabric).await?;
     let lock = RwLock::symmetric_with(&fabric, HOME, kind.into()).await?;
@@ -61,7 +61,7 @@ async fn impatient(fabric: Fabric, kind: LockKind, patience: Duration, stay: Dur
             Either::Second(()) => dropped += 1,
         }
     }
-    // Nothing is left behind: every rank gets in without a deadline.
+    // No trace is left: every rank can enter without a deadline.
     let guard = loop {
         match lock.write().await {
             Ok(guard) => break guard,
@@ -127,8 +127,8 @@ fn futures_over_shared_memory_are_send(queues: RpLock, backs_off: BackOffLock, w
     });
 }
 
-/// Acquisitions that are dropped before they have posted anything, because the rank's queue has no
-/// room, leave everything unchanged.
+/// Acquisitions that are dropped before they have posted an operation, because the rank's queue has
+/// no room, leave everything unchanged.
 async fn without_room(fabric: Fabric, kind: LockKind) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let lock = RwLock::symmetric_with(&fabric, HOME, kind.into()).await?;

@@ -17,7 +17,7 @@ async fn drop_guards(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let mut seen = Vec::new();
     let kept = lock.read().await?;
     drop(lock.read().await?);
-    // Its departure is in flight, and others can enter meanwhile.
+    // Its departure is in flight, and others can enter in the meantime.
     let third = lock.read().await?;
     third.release().await?;
     seen.push(fabric.get_word(&count).await?);

@@ -1,7 +1,7 @@
-//! Locks with as many holders as they count: one more is refused, and leaves no trace.
+//! Locks at their holder limit: one more holder is refused, and leaves no trace.
 //!
-//! No test takes a lock that many times: one atomic adds what so many guards would have added to
-//! its word.
+//! No test takes a lock that many times: one atomic adds the contribution of the other guards to
+//! the lock's word.
 
 use checks::jobs::{threads, virtual_time};
 use rdma_fabric::{
@@ -24,8 +24,8 @@ const RANKS: usize = 3;
 const ROUNDS: usize = 300;
 const LONG: Duration = Duration::from_secs(60);
 
-/// Where a lock counts holders in its memory at the home, how much each adds when it comes and when
-/// it leaves, and how many the lock counts.
+/// The offset of a lock's holder count in its memory at the home, the amounts that each holder adds
+/// when it enters and when it leaves, and the holder limit.
 #[derive(Clone, Copy, Debug)]
 struct Count {
     offset: u64,
@@ -38,12 +38,12 @@ const fn count(offset: u64, one: u64) -> Count {
     Count { offset, one, leaves: one.wrapping_neg(), most: 1 << 26 }
 }
 
-/// It comes after the words of a queue, and also counts departures.
+/// It follows the words of a queue, and also counts departures.
 const GATE: Count = Count { leaves: (1 << 40) - 1, most: 1 << 22, ..count(128, 1) };
-/// It comes after the room for 31 deaths.
+/// It follows the room for 31 deaths.
 const RECOVERABLE: Count = count(320, 4);
 
-/// Returns where a lock counts readers; `None` if it has no word for that.
+/// Returns the location of a lock's reader count; `None` if it has no word for that.
 fn count_of(lock: LockKind) -> Option<Count> {
     Some(match lock {
         LockKind::ReaderPreference | LockKind::Packed | LockKind::Barging | LockKind::WritersFirst => count(0, 4),
@@ -51,22 +51,22 @@ fn count_of(lock: LockKind) -> Option<Count> {
         LockKind::BackOff => count(0, 2),
         LockKind::TwoLevels => count(64, 1 << 32),
         LockKind::ByNode => count(128, 4),
-        // They count at the nodes in the same way as the previous lock.
+        // They count at the nodes, in the same way as the previous lock.
         LockKind::ByNodeBackOff | LockKind::Tree { .. } => return None,
         LockKind::Indicator => GATE,
         LockKind::Recoverable => RECOVERABLE,
     })
 }
 
-/// Returns the counting word in the symmetric region allocated last.
+/// Returns the counting word in the symmetric region that was allocated last.
 async fn word_of(fabric: &Fabric, count: Count) -> ProgramResult<(RemoteWord<u64>, Region)> {
     let next = fabric.alloc_symmetric(8).await?;
     let region = RegionKey { index: next.key().index - 1, ..next.key() };
     Ok((fabric.remote_word::<u64>(RemoteAddr { rank: HOME, region, offset: count.offset })?, next))
 }
 
-/// Returns whether an acquisition was refused as one too many; false if it succeeded, and was
-/// released.
+/// Returns whether an acquisition was refused because of the holder limit; false if it succeeded,
+/// and was released.
 async fn is_refused<G: Guard>(count: Count, outcome: Result<Option<G>, LockError>) -> ProgramResult<bool> {
     match outcome {
         Ok(Some(guard)) => guard.release().await.map(|()| false).map_err(Into::into),
@@ -83,7 +83,7 @@ async fn fill(fabric: Fabric, kind: LockKind, count: Count) -> ProgramResult<()>
     let others = u64::from(count.most - 2);
     let me = fabric.rank();
 
-    // One more than the word counts is refused, by every call and every time.
+    // One more holder than the limit is refused, by every call and every time.
     let mut held = Vec::new();
     if me == HOME {
         held.push(lock.read().await?);
@@ -101,7 +101,7 @@ async fn fill(fabric: Fabric, kind: LockKind, count: Count) -> ProgramResult<()>
         for outcome in join_all((0..8).map(|_| lock.read())).await {
             assert!(is_refused(count, outcome.map(Some)).await?);
         }
-        // A future that is dropped, with its atomic in flight where that takes time.
+        // A dropped future, with its atomic in flight if that takes time.
         drop(pin!(lock.read()).poll(&mut Context::from_waker(Waker::noop())));
     }
     fabric.sleep(Duration::from_micros(200)).await;
@@ -112,7 +112,7 @@ async fn fill(fabric: Fabric, kind: LockKind, count: Count) -> ProgramResult<()>
     assert!(lock.try_write().await?.is_none());
     world.barrier().await?;
 
-    // A writer gets in as soon as the last reader has left, even if that was one that was refused.
+    // A writer enters as soon as the last reader has left, even if that reader was refused.
     let late = fabric.now() + LONG;
     match me.number() {
         0 => {
@@ -154,14 +154,14 @@ fn one_too_many_is_refused_and_takes_itself_back() {
     for (lock, count) in counting {
         println!("{lock}");
         on_threads(&async |fabric| fill(fabric, lock, count).await);
-        // In virtual time each rank has a node to itself, and counts there.
+        // In virtual time each rank is on a separate node, and counts there.
         if !matches!(lock, LockKind::ByNode | LockKind::Indicator) {
             in_virtual_time(&async |fabric| fill(fabric, lock, count).await);
         }
     }
 }
 
-/// Checks locks of windows: which access counts where.
+/// Checks the locks of windows: the location of the count of each access.
 async fn windows(fabric: Fabric, which: u8) -> ProgramResult<()> {
     let home = Access::Shared(HOME);
     match which {
@@ -177,7 +177,7 @@ async fn windows(fabric: Fabric, which: u8) -> ProgramResult<()> {
     }
 }
 
-/// While the home's word counts as many as it can, the access is refused; afterwards it succeeds.
+/// While the home's word is at the holder limit, the access is refused; afterwards it succeeds.
 async fn access<L: AccessLock>(fabric: Fabric, access: Access, count: Count) -> ProgramResult<()>
 where
     L::Options: Default,
@@ -205,8 +205,8 @@ where
     Ok(())
 }
 
-/// One rank too many of a class that has to wait for its turn: it gives up its place, and the rank
-/// that reaches its node uncounts it.
+/// One rank beyond the limit, of a class that has to wait for its turn: it gives up its place, and
+/// the rank that reaches its node uncounts it.
 async fn turns(fabric: Fabric) -> ProgramResult<()> {
     const EVEN: Count = count(0, 1);
     let lock = PerRankLock::<PackedLock>::symmetric(&fabric, HOME).await?;
@@ -215,8 +215,8 @@ async fn turns(fabric: Fabric) -> ProgramResult<()> {
     if fabric.rank() == HOME {
         let exclusive = lock.lock(Access::Exclusive(HOME)).await?;
         let before = fabric.get_word(&word).await?;
-        // As many as the lock counts wait for the next turn; the first of them has closed the batch
-        // that is inside.
+        // The largest number of ranks waits for the next turn; the first of them has closed the
+        // batch that is inside.
         let mut waiting = pin!(lock.lock(Access::All));
         while fabric.get_word(&word).await? == before {
             assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());

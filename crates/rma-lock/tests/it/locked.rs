@@ -13,7 +13,7 @@ use tofu2_sim::{shm::Threads, virt::Platform};
 const RANKS: usize = 3;
 const HOME: Rank = Rank::new(0);
 const ROUNDS: u64 = if cfg!(miri) { 2 } else { 400 };
-/// The number of elements per rank: more than a cache line, so that a torn version shows.
+/// The number of elements per rank: more than a cache line, so that a torn version is detected.
 const LEN: usize = if cfg!(miri) { 3 } else { 40 };
 
 fn threads() -> Threads {
@@ -44,8 +44,8 @@ async fn version<L: Excludes>(guard: &LockedReadGuard<'_, u64, L>) -> ProgramRes
     Ok(versions[0])
 }
 
-/// Writes the next version everywhere: by reference to one rank after the other, to all at once, or
-/// by copies.
+/// Writes the next version everywhere: by reference to each rank in turn, by reference to all ranks
+/// at once, or by copies.
 async fn write<L: Excludes>(guard: &mut LockedWriteGuard<'_, u64, L>, round: u64) -> ProgramResult<()> {
     let (ranks, len, maps) = (guard.locked().fabric().ranks(), guard.locked().len(), guard.locked().maps());
     if maps && round.is_multiple_of(3) {
@@ -119,7 +119,7 @@ fn locked_out<T>(outcome: rdma_fabric::Result<T>) -> bool {
     matches!(outcome, Err(FabricError::Locked { .. }))
 }
 
-/// Returns whether every way to the bytes at `addr` is refused.
+/// Returns whether every form of access to the bytes at `addr` is refused.
 fn is_shut(fabric: &Fabric, addr: RemoteAddr) -> bool {
     let own = addr.rank == fabric.rank();
     locked_out(fabric.remote_word::<u64>(addr))
@@ -130,7 +130,7 @@ fn is_shut(fabric: &Fabric, addr: RemoteAddr) -> bool {
         && (!own || locked_out(fabric.local_word::<u64>(addr)) && locked_out(fabric.local_span::<u64>(addr, 1)))
 }
 
-/// Guesses all keys; returns how many belong to locked regions.
+/// Guesses all keys; returns the number of keys that belong to locked regions.
 async fn guess(fabric: Fabric) -> ProgramResult<usize> {
     let mut world = Group::world(&fabric).await?;
     let locked = Locked::<u64>::symmetric(&fabric, HOME, 8).await?;
@@ -161,7 +161,8 @@ async fn guess(fabric: Fabric) -> ProgramResult<usize> {
     }
     guard.release().await?;
     world.barrier().await?;
-    // A wait on a word of this rank's own also needs the word first, so it is no way in.
+    // A wait on a word of this rank's own memory also needs the word first, so it gives no access
+    // either.
     let word = fabric.alloc(8)?;
     let word = word.word::<u64>(&fabric, 0)?;
     fabric.wait_until(&word, Deps::All, |value| value == u64::from_bits(0)).await?;
@@ -205,7 +206,7 @@ async fn disagree(fabric: Fabric) -> ProgramResult<()> {
     }
     let nowhere = Locked::<u64>::symmetric(&fabric, Rank::new(99), 4).await.map(drop);
     assert!(matches!(nowhere, Err(LockError::Fabric(FabricError::NoSuchRank { .. }))));
-    // Nothing is left behind that would keep them from agreeing afterwards.
+    // No trace is left that would keep them from agreeing afterwards.
     let locked = Locked::<u64>::symmetric(&fabric, HOME, 4).await?;
     locked.write().await?.release().await?;
     Ok(Group::world(&fabric).await?.barrier().await?)
@@ -216,7 +217,7 @@ fn ranks_that_disagree_are_told() {
     threads().run(&disagree).unwrap();
 }
 
-/// Panics under `guard`, half-way through a change.
+/// Panics under `guard`, in the middle of a change.
 fn panic_inside(mut guard: LockedWriteGuard<'_, u64>) {
     let panicked = catch_unwind(AssertUnwindSafe(move || {
         if guard.locked().maps() {
@@ -246,7 +247,7 @@ async fn poison(fabric: Fabric) -> ProgramResult<()> {
         panic_inside(locked.write().await?);
     }
     world.barrier().await?;
-    // Every rank gets the error, each time and by whichever call it enters.
+    // Every rank receives the error, each time and from every call.
     for _ in 0..2 {
         let (guard, by) = poisoned_by(locked.read().await)?;
         assert_eq!(by, culprit);
@@ -267,7 +268,7 @@ async fn poison(fabric: Fabric) -> ProgramResult<()> {
     }
     world.barrier().await?;
     locked.read().await?.release().await?;
-    // Shared access poisons nothing, nor does dropping a guard.
+    // Neither shared access nor dropping a guard poisons the memory.
     let shared = locked.read().await?;
     let panicked = catch_unwind(AssertUnwindSafe(move || {
         let _shared = shared;
@@ -369,7 +370,7 @@ fn bounds_tries_and_deadlines() {
     everywhere(&odd_ends);
 }
 
-/// Checks which types may be sent to other threads.
+/// Checks the `Send` and `Sync` implementations of the types.
 #[test]
 fn memory_and_references_cross_threads_as_far_as_the_fabric_does() {
     fn sends<T: Send>() {}
@@ -379,7 +380,7 @@ fn memory_and_references_cross_threads_as_far_as_the_fabric_does() {
     shares::<LockedReadGuard<'_, u64>>();
 }
 
-/// The fabric that programs get from the launchers supports all of it.
+/// The fabric that launchers pass to programs supports all of it.
 #[allow(dead_code)]
 async fn is_general(fabric: Fabric) -> ProgramResult<()> {
     Ok(Locked::<u64>::symmetric(&fabric, HOME, 1).await?.read().await?.release().await?)

@@ -1,5 +1,5 @@
-//! The locks' promises over every fabric except processes: under the explorer of delivery orders
-//! and under loom, against their models, in virtual time and over threads.
+//! Tests of the locks' guarantees over every fabric except processes: under the explorer of
+//! delivery orders and under loom, against their models, in virtual time and over threads.
 
 mod back_off;
 mod delivery;

@@ -1,5 +1,5 @@
-//! Node-aware locks in virtual time: the exact number of operations at their home, and how long a
-//! wave of readers takes.
+//! Node-aware locks in virtual time: the exact number of operations at their home, and the duration
+//! of a wave of readers.
 
 use checks::jobs::virtual_time;
 use observe::Recorder;
@@ -11,7 +11,7 @@ use rma_lock::{
 use std::time::Duration;
 use tofu2_sim::virt::Platform;
 
-/// The lock's home. It is not the first rank of its node, which has the node's words.
+/// The lock's home. It is not the first rank of its node, which stores the node's words.
 const HOME: Rank = Rank::new(1);
 
 /// Returns the number of additions that this rank has posted to the home: each of a reader's steps
@@ -20,8 +20,8 @@ fn additions(recorder: &Recorder) -> u64 {
     recorder.record().counts.peers.get(&HOME.number()).map_or(0, |counts| counts.atomics.add)
 }
 
-/// Takes and releases the lock `waves` times on all ranks, with barriers in between or not; returns
-/// this rank's additions at the home.
+/// Takes and releases the lock `waves` times on all ranks, with barriers in between if `apart`;
+/// returns this rank's additions at the home.
 async fn waves(fabric: Fabric, kind: LockKind, waves: u32, apart: bool) -> ProgramResult<u64> {
     let recorder = Recorder::new(fabric.rank(), None);
     let observed = observe::observed(&fabric, recorder.clone());
@@ -40,7 +40,7 @@ async fn waves(fabric: Fabric, kind: LockKind, waves: u32, apart: bool) -> Progr
         }
     }
     let counted = additions(&recorder) - before;
-    // All ranks must finish before anybody's memory goes away.
+    // All ranks must finish before the memory of any of them is freed.
     world.barrier().await?;
     Ok(counted)
 }
@@ -74,8 +74,7 @@ fn a_wave_through_a_tree_costs_the_home_two_operations_for_each_top_unit() {
     }
 }
 
-/// Ranks come and go as they like: the cost is between two operations for each node and two for
-/// each rank.
+/// Without barriers, the cost is between two operations for each node and two for each rank.
 #[test]
 fn without_barriers_it_costs_no_more_than_a_flat_lock() {
     const WAVES: u64 = 20;
@@ -88,9 +87,9 @@ fn without_barriers_it_costs_no_more_than_a_flat_lock() {
     }
 }
 
-/// A node of readers, and a writer on another node that leaves only after a while. Returns when
-/// this rank was inside, in picoseconds since the writer released the lock; rank 0 of the readers
-/// gives up early.
+/// A node of readers, and a writer on another node that leaves only after a while. Returns the time
+/// when this rank was inside, in picoseconds since the writer released the lock; rank 0 of the
+/// readers gives up early.
 async fn a_leader_that_gives_up(fabric: Fabric) -> ProgramResult<Option<i64>> {
     let lock = Aggregated::<RpLock>::symmetric(&fabric, HOME).await?;
     let mut world = Group::world(&fabric).await?;
@@ -136,8 +135,8 @@ fn abroad(fabric: &Fabric, recorder: &Recorder) -> u64 {
     peers.map(|(_, counts)| counts.puts + counts.gets + counts.atomics.sum()).sum()
 }
 
-/// Readers of an indicator: returns how many operations this rank posted to other nodes without a
-/// writer, and how many writes it sees in the end.
+/// Readers of an indicator lock: returns the number of operations that this rank posted to other
+/// nodes without a writer, and the number of writes that it sees at the end.
 async fn indicated(fabric: Fabric) -> ProgramResult<(u64, u64)> {
     let recorder = Recorder::new(fabric.rank(), None);
     let observed = observe::observed(&fabric, recorder.clone());
@@ -214,8 +213,8 @@ async fn accesses(fabric: Fabric, each: Option<bool>, waves_of: u32) -> ProgramR
     }
 }
 
-/// Returns what `waves_of` waves cost the home and all ranks together, not counting what comes
-/// after them.
+/// Returns the cost of `waves_of` waves for the home and for all ranks together, without the
+/// operations after them.
 fn cost_of_waves(each: Option<bool>, nodes: usize, ranks_per_node: u32, waves_of: u32) -> (u64, u64) {
     let cost = |waves_of| {
         let job = virtual_time(&Platform::fx100(), nodes * ranks_per_node as usize).ranks_per_node(ranks_per_node);
@@ -229,7 +228,7 @@ fn cost_of_waves(each: Option<bool>, nodes: usize, ranks_per_node: u32, waves_of
 #[test]
 fn access_to_all_costs_two_operations_for_each_node_instead_of_two_for_each_pair_of_ranks() {
     const WAVES: u64 = 2;
-    // Each rank's lock is at that rank, so every rank goes to all ranks.
+    // Each rank's lock is at that rank, so every rank accesses all ranks.
     for at_once in [false, true] {
         assert_eq!(cost_of_waves(Some(at_once), 8, 4, WAVES as u32), (WAVES * 2 * 32, WAVES * 2 * 32 * 32));
     }
@@ -237,7 +236,7 @@ fn access_to_all_costs_two_operations_for_each_node_instead_of_two_for_each_pair
     assert_eq!(cost_of_waves(None, 32, 8, WAVES as u32).0, WAVES * 2 * 32, "256 ranks");
 }
 
-/// Every rank writes once and reads around it, with a lock chosen at run time.
+/// Every rank writes once, and reads before and after that, with a lock chosen at run time.
 async fn with_any(fabric: Fabric, choice: Choice) -> ProgramResult<u64> {
     let lock = RwLock::symmetric_with(&fabric, HOME, choice).await?;
     let data = fabric.alloc_symmetric(8).await?;

@@ -1,8 +1,8 @@
 //! Random sequences of calls against a sequential readers-writer table.
 //!
-//! Calls are made one at a time; after each, the network comes to rest, in a random order. What
-//! every rank then holds or waits for must be what the table says. The lock's preference is part of
-//! the table.
+//! Calls are made one at a time; after each, all operations in flight complete in a random order.
+//! Then the holds and waits of all ranks must match the table. The lock's preference is part of the
+//! table.
 
 use checks::lock::{mutation::assert_idle, program::in_time};
 use explore::{Event, LiveJob};
@@ -22,14 +22,14 @@ const NODES_TO_SPARE: u32 = 3;
 enum LockCall {
     Read,
     Write,
-    /// With a future that is dropped where the other calls would give up.
+    /// With a future that is dropped when the other calls would give up.
     ReadOrDrop,
     WriteOrDrop,
     TryRead,
     TryWrite,
 }
 
-/// What a rank holds or waits for.
+/// The state of a rank: its hold or its wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Hold {
     #[default]
@@ -40,7 +40,7 @@ enum Hold {
     WaitsExclusive,
 }
 
-/// A rank in the queue, which has readers only where all get in in order of arrival.
+/// A rank in the queue, which contains readers only if all ranks enter in order of arrival.
 #[derive(Debug)]
 struct Waiting {
     rank: usize,
@@ -114,7 +114,7 @@ impl Table {
         if goes_on { self.queue.pop_front() } else { None }
     }
 
-    /// Lets in the next ranks after one has left.
+    /// Admits the next ranks after one has left.
     fn pass_on(&mut self) {
         while !self.any(Hold::Exclusive) {
             match self.fairness {
@@ -137,7 +137,7 @@ impl Table {
     }
 }
 
-/// Connects the driver with a rank's program.
+/// The connection between the driver and a rank's program.
 #[derive(Debug, Default)]
 struct Mailbox {
     call: Cell<Option<LockCall>>,
@@ -146,7 +146,7 @@ struct Mailbox {
     hold: Cell<Hold>,
 }
 
-/// Makes the calls that are put into the mailbox, until the end.
+/// Makes the calls that arrive in the mailbox, until the end.
 async fn serve<L: RmaLock>(fabric: Fabric, mailbox: Rc<Mailbox>) -> ProgramResult<()> {
     let lock = L::symmetric(&fabric, Rank::new(0)).await?;
     loop {
@@ -157,7 +157,7 @@ async fn serve<L: RmaLock>(fabric: Fabric, mailbox: Rc<Mailbox>) -> ProgramResul
         });
         let Some(call) = call.await else { return Ok(()) };
         let released = poll_fn(|_| if mailbox.release.take() { Poll::Ready(()) } else { Poll::Pending });
-        // All waits have a deadline, which passes only if the driver says so.
+        // All waits have a deadline, which passes only if the driver requests it.
         let deadline = fabric.now().plus_picos(1);
         match call {
             LockCall::Read | LockCall::ReadOrDrop | LockCall::TryRead => {
@@ -209,12 +209,12 @@ impl Driver {
         driver
     }
 
-    /// Lets a rank find what was put into its mailbox.
+    /// Lets a rank read its mailbox.
     fn go(&mut self, rank: usize) {
         self.job.go(Rank::new(rank as u32)).expect("no call fails");
     }
 
-    /// Makes everything except deadlines happen, in a random order, until nothing is left.
+    /// Executes all events except deadlines, in a random order, until none is left.
     fn settle(&mut self) {
         let mut events = Vec::new();
         loop {
@@ -223,14 +223,14 @@ impl Driver {
             if events.is_empty() {
                 return;
             }
-            // Knuth's generator; its high bits are the better ones.
+            // Knuth's generator; its high bits are of better quality.
             self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             self.job.act(events[(self.dice >> 33) as usize % events.len()]).expect("no call fails");
         }
     }
 }
 
-/// A wish for a rank, interpreted according to what the rank holds.
+/// A wish for a rank, interpreted according to the rank's state.
 #[derive(Clone, Copy, Debug)]
 struct Wish {
     rank: usize,

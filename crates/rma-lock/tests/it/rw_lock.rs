@@ -1,6 +1,6 @@
-//! The lock that is chosen at run time, with every kind inside: exclusion between threads, what
-//! each call does while another rank holds the lock and when it lets go, and what the lock says of
-//! itself.
+//! The lock that is chosen at run time, with every kind: exclusion between threads, the result of
+//! each call while another rank holds the lock and after it has released the lock, and the
+//! description of the lock.
 
 use crate::threads::{check_words, move_words};
 use checks::jobs::{threads, virtual_time};
@@ -14,15 +14,15 @@ use rma_lock::{
 use std::{any::Any, time::Duration};
 use tofu2_sim::virt::Platform;
 
-/// Not the first rank, so that a lock that forgets its home is noticed.
+/// Not the first rank, so that a lock that ignores its home is detected.
 const HOME: Rank = Rank::new(1);
-/// How long a rank tries that can't get in.
+/// The time limit of a rank that cannot enter.
 const SHORT: Duration = Duration::from_micros(200);
-/// How long a rank tries that must get in, so that a failure is an error and not a deadlock.
+/// The time limit of a rank that must enter, so that a failure is an error and not a deadlock.
 const LONG: Duration = Duration::from_secs(10);
 const BYTES: usize = 1 << 16;
 
-/// Of each kind what it declares, and how a lock of it shows itself.
+/// Each kind with its declared fairness and the name that its lock displays.
 const KINDS: [(LockKind, Fairness, &str); 12] = [
     (LockKind::ReaderPreference, ReadersFirst, "reader preference"),
     (LockKind::Packed, ReadersFirst, "packed"),
@@ -53,7 +53,7 @@ fn readers_and_writers_exclude_each_other() {
     }
 }
 
-/// How a holder lets go.
+/// The way in which a holder gives up the lock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Released,
@@ -70,7 +70,7 @@ async fn let_go(guard: impl Guard, end: End) -> Result<(), LockError> {
     }
 }
 
-/// Tries to read and to write, at once and until a near deadline, and finds the lock taken.
+/// Tries to read and to write, immediately and until a near deadline, and finds the lock taken.
 async fn is_kept_out(lock: &RwLock) -> ProgramResult<()> {
     assert!(lock.try_read().await?.is_none(), "a reader beside a writer");
     cannot_write(lock).await?;
@@ -88,7 +88,7 @@ async fn cannot_write(lock: &RwLock) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Gets in as a reader in each way there is, beside another, and lets go in both ways.
+/// Enters as a reader by each call while another reader is inside, and leaves in both ways.
 async fn reads(lock: &RwLock) -> ProgramResult<()> {
     for end in [End::Released, End::Dropped] {
         let_go(lock.try_read().await?.ok_or("a reader kept a reader out")?, end).await?;
@@ -98,7 +98,7 @@ async fn reads(lock: &RwLock) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Gets in after a holder has let go: at once if it waited for its release.
+/// Enters after a holder has left: immediately if the holder awaited its release.
 async fn gets_in(lock: &RwLock, end: End) -> ProgramResult<()> {
     let far = lock.fabric().now() + LONG;
     let guard = match end {
@@ -112,7 +112,7 @@ async fn gets_in(lock: &RwLock, end: End) -> ProgramResult<()> {
 }
 
 /// Two ranks take turns in holding the lock exclusively and then shared, while the other one tries
-/// everything; then the holder lets go, and the other one gets in.
+/// all calls; then the holder leaves, and the other one enters.
 async fn in_turns(fabric: Fabric, kind: LockKind) -> ProgramResult<()> {
     let lock = make(&fabric, kind).await?;
     let mut world = Group::world(&fabric).await?;
@@ -162,7 +162,7 @@ fn a_holder_keeps_others_out_until_it_lets_go() {
     }
 }
 
-/// Where operations are over when they are posted.
+/// On a fabric whose operations complete when they are posted.
 #[test]
 fn a_thread_that_holds_keeps_others_out_until_it_lets_go() {
     for (kind, ranks_per_node) in kinds().flat_map(|kind| [(kind, 1), (kind, 2)]) {
@@ -172,7 +172,7 @@ fn a_thread_that_holds_keeps_others_out_until_it_lets_go() {
     }
 }
 
-/// Makes a lock of a kind's own type, which is kept, and yields how it describes itself.
+/// Makes a lock of a kind's own type, adds it to `kept`, and returns its description.
 async fn described<L: Lock>(
     fabric: &Fabric,
     options: L::Options,
@@ -184,9 +184,9 @@ async fn described<L: Lock>(
     Ok(described)
 }
 
-/// Makes a lock of each kind, and looks at what it says of itself.
+/// Makes a lock of each kind, and checks its description.
 async fn introduces_itself(fabric: Fabric) -> ProgramResult<()> {
-    // Nobody's memory goes before all have made theirs.
+    // No rank frees memory before all ranks have made their locks.
     let mut kept = Vec::new();
     for (kind, fairness, shown) in KINDS {
         let lock = make(&fabric, kind).await?;
@@ -209,11 +209,11 @@ async fn introduces_itself(fabric: Fabric) -> ProgramResult<()> {
 fn it_says_what_it_is() {
     assert!(kinds().eq(KINDS.map(|(kind, ..)| kind)), "a kind is missing here");
     threads(3).segment_bytes(1 << 18).run(&introduces_itself).unwrap();
-    // Nodes enough for a tree of radix 2 to have levels above them.
+    // Enough nodes for a tree of radix 2 to have levels above them.
     in_virtual_time(16, 2, &introduces_itself).unwrap();
 }
 
-/// Makes a lock by each policy, and one by none, and yields their kinds.
+/// Makes a lock by each policy, and one without a policy, and returns their kinds.
 async fn by_policy(fabric: Fabric) -> ProgramResult<Vec<LockKind>> {
     let policies =
         [Policy::ReaderPreference, Policy::Fair, Policy::WritersFirst, Policy::NodeAware, Policy::Recoverable];
@@ -222,12 +222,12 @@ async fn by_policy(fabric: Fabric) -> ProgramResult<Vec<LockKind>> {
         locks.push(RwLock::with_policy(&fabric, HOME, policy).await?);
     }
     locks.push(RwLock::symmetric(&fabric, HOME).await?);
-    // Nobody's memory goes before all have made theirs.
+    // No rank frees memory before all ranks have made their locks.
     Group::world(&fabric).await?.barrier().await?;
     Ok(locks.iter().map(|lock| lock.choice().kind).collect())
 }
 
-/// The kinds that [`by_policy`] yields where [`Policy::NodeAware`] comes to this one.
+/// The kinds that [`by_policy`] returns if [`Policy::NodeAware`] chooses `kind`.
 fn with_node_aware(kind: LockKind) -> Vec<LockKind> {
     use LockKind::*;
     vec![Barging, Fair, WritersFirst, kind, Recoverable, Barging]

@@ -1,5 +1,5 @@
-//! The locks with 4 and 16 ranks, too many to be explored exhaustively: in random delivery orders,
-//! as weak as the contract allows, and in virtual time with random latencies and ties.
+//! The locks with 4 and 16 ranks, too many for an exhaustive exploration: in random delivery
+//! orders, as weak as the contract allows, and in virtual time with random latencies and ties.
 //!
 //! `SIXTEEN_SEED` reproduces a failure. Orders that were not drawn remain untested.
 
@@ -57,7 +57,7 @@ async fn pairs(fabric: Fabric, kind: LockKind) -> ProgramResult<()> {
     }
     let wrote: u64 = world.allgather(wrote).await?.into_iter().sum();
     assert_eq!(fabric.get_word(&a).await?, wrote, "writes that were not lost");
-    // The home's words must live until all ranks have looked.
+    // The home's words must live until all ranks have checked them.
     let done = fabric.remote_word::<u64>(region.at(home, 16))?;
     fabric.fetch_add(&done, 1).await?;
     if fabric.rank() == home {

@@ -8,10 +8,10 @@ use std::fmt::Display;
 
 const ROUNDS: u64 = if cfg!(miri) { 2 } else { 300 };
 const RANKS: usize = 4;
-/// Ranks per node, so that there appears to be more than one node.
+/// The number of ranks per node, so that there appears to be more than one node.
 const RANKS_PER_NODE: usize = 2;
 
-/// Writers move two words at a time; readers must never see them apart. Yields the first word.
+/// Writers change two words together; readers must never see them differ. Returns the first word.
 pub(crate) async fn move_words<L: RmaLock>(fabric: Fabric, options: L::Options) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let window = fabric.alloc_symmetric(16).await?;
@@ -38,8 +38,8 @@ pub(crate) async fn move_words<L: RmaLock>(fabric: Fabric, options: L::Options) 
     Ok(sum)
 }
 
-/// Runs a job of a program that is [`move_words`] with some lock. Panics, naming the `lock`, if a
-/// rank fails or a write is lost.
+/// Runs a job of a program that is [`move_words`] with some lock. Panics with the name of the
+/// `lock` if a rank fails or a write is lost.
 pub(crate) fn check_words(lock: impl Display, program: &impl Program<Out = u64>) {
     let turns = (0..RANKS as u64).flat_map(|rank| (0..ROUNDS).map(move |round| rank + round));
     let writes = turns.filter(|turn| turn.is_multiple_of(2)).count() as u64;

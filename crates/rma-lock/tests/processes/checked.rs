@@ -1,5 +1,5 @@
-//! What ranks do under the lock, and what must hold whichever ranks die: nobody is inside together
-//! with a writer, and nobody sees a half-written record without being notified.
+//! The ranks' work under the lock, and the invariants for all deaths of ranks: no rank is inside
+//! together with a writer, and no rank sees a half-written record without being notified.
 
 use checks::lock::Record;
 use rdma_fabric::{Deps, Fabric, Group, LocalWord, ProgramResult, Rank, Region, RemoteWord};
@@ -11,7 +11,7 @@ use std::{fmt, str::FromStr};
 
 pub(crate) const HOME: Rank = Rank::new(0);
 
-/// What a survivor has seen.
+/// The observations of a survivor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// The number of versions it wrote and released.
@@ -45,7 +45,7 @@ pub(crate) struct Protected {
     pub(crate) record: Record,
     /// A bit for each writer and, from bit 32 on, for each reader.
     inside: RemoteWord<u64>,
-    /// A mask without the ranks that die, because nobody clears their bits.
+    /// A mask without the ranks that die, because their bits are never cleared.
     counted: u64,
     /// Messages from other ranks.
     region: Region,
@@ -64,8 +64,8 @@ impl Protected {
         Ok(Protected { record: Record::new(fabric, &region)?, inside, fabric: fabric.clone(), lock, counted, region })
     }
 
-    /// Lets all ranks begin together: when a mortal rank returns from this, nobody is in a barrier
-    /// any more.
+    /// Lets all ranks start together: when a mortal rank returns from this, no other rank is still
+    /// in a barrier.
     pub(crate) async fn begin(&self, world: &mut Group, mortal: &[Rank]) -> ProgramResult<()> {
         let (me, ranks) = (self.fabric.rank(), self.fabric.ranks());
         world.barrier().await?;

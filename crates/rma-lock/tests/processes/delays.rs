@@ -19,13 +19,13 @@ const STOPPED: Rank = Rank::new(2);
 const COMPUTES: Rank = Rank::new(3);
 const HOLDS: Rank = Rank::new(4);
 const RANKS: usize = 5;
-/// The time to wait until the other ranks are where they should be.
+/// The time to wait until the other ranks have reached their positions.
 const SETTLED: Duration = Duration::from_millis(20);
 const BUSY: Duration = Duration::from_millis(150);
 /// The limit for the test; the goal for the median is 100 ms.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Plays one rank's part; the waiting rank returns how many nanoseconds it took.
+/// Plays one rank's part; the waiting rank returns its waiting time in nanoseconds.
 pub(crate) async fn play(fabric: Fabric, held: &str) -> ProgramResult<String> {
     let mut world = Group::world(&fabric).await?;
     let it = Protected::new(&fabric, &[HOLDS]).await?;
@@ -53,7 +53,7 @@ pub(crate) async fn play(fabric: Fabric, held: &str) -> ProgramResult<String> {
         }
         STOPPED => {
             kill_process(getpid(), Signal::STOP)?;
-            // Its threads all stop soon, but not at once.
+            // All of its threads stop soon, but not immediately.
             fabric.wait_until(&it.told(2)?, Deps::One(WAITS), |told| told == 1).await?;
         }
         COMPUTES => {

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-/// How long a wait lasts before its rank dies in it.
+/// The duration of a wait before its rank dies in it.
 const INTO_A_WAIT: Duration = Duration::from_millis(2);
 
 /// The points that a rank passes: before and after each call of the fabric, and within waits. They
@@ -34,7 +34,7 @@ impl Points {
         Points { fatal, ..Points::default() }
     }
 
-    /// Watches the rank from now on, in its call of that name.
+    /// Watches the rank from now on, during its call with that name.
     pub(crate) fn within(&self, call: &'static str) {
         self.labels.lock().expect("no panics").0 = call;
         self.watched.store(true, SeqCst);
@@ -80,7 +80,7 @@ pub(crate) fn dying(fabric: &Fabric, points: Arc<Points>) -> Fabric {
     fabric.under(Mortal { below: fabric.clone(), points, wait: AtomicU8::new(NONE) })
 }
 
-/// The wrapper that passes them.
+/// The wrapper that passes these points.
 #[derive(Debug)]
 struct Mortal {
     below: Fabric,
@@ -106,7 +106,7 @@ fn name_of(amo: &Amo<u64>) -> &'static str {
 }
 
 impl Mortal {
-    /// Handles the first look of a wait.
+    /// Handles the first check of a wait.
     fn begins_to_wait(&self) {
         if self.wait.load(SeqCst) == NONE {
             self.points.pass("before wait_until");
@@ -172,7 +172,7 @@ impl Provider for Mortal {
             match ended {
                 Ended::Reached if dies => die(),
                 Ended::Reached => self.points.pass("after wait_until"),
-                // Nothing was seen, and a rank that is to die in this wait soon does.
+                // No value was seen, and a rank that is to die in this wait soon does so.
                 Ended::GivenUp => {}
             }
         }

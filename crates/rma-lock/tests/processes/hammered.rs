@@ -1,7 +1,7 @@
 //! Random kills: four ranks hammer the lock, and one of them is killed at a random moment.
 //!
-//! The seed determines victims and delays. What a victim is doing when its delay ends depends on
-//! the machine.
+//! The seed determines victims and delays. The victim's step when its delay ends depends on the
+//! machine.
 
 use crate::{
     checked::{HOME, Protected, Tally},
@@ -18,7 +18,7 @@ const SEED: &str = "KILLED_SEED";
 const RANKS: usize = 4;
 /// The longest delay, in microseconds.
 const LATEST: u64 = 20_000;
-/// The number of rounds that survivors play after the loss.
+/// The number of rounds that survivors run after the loss.
 const ROUNDS_AFTER: usize = 20;
 
 /// Plays one rank's part.
@@ -93,7 +93,7 @@ fn ranks_are_killed_at_random() {
                     well += 1;
                 }
                 Outcome::Silent if rank == victim => {}
-                // It did not end before the launcher lost patience.
+                // It did not end before the launcher's timeout.
                 Outcome::Silent => hangs += 1,
                 other => wrong.push(format!("{what}: rank {rank} ended with {other:?}")),
             }

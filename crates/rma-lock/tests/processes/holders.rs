@@ -1,6 +1,6 @@
-//! Locks that do not recover, when a holder or a bystander is killed: whoever depends on the dead
-//! rank gets an error, nobody gets in beside it, and nobody waits for ever. Where ranks back off,
-//! nobody can know whose hold it was, and the error is a deadline's.
+//! Locks that do not recover, when a holder or a bystander is killed: ranks that depend on the dead
+//! rank receive an error, no rank enters while the dead rank holds the lock, and no rank waits for
+//! ever. With back-off locks the owner of the hold is unknown, and the error is a timeout.
 
 use crate::job::{launch, outlive};
 use checks::killed::Outcome;
@@ -11,17 +11,17 @@ use std::time::Duration;
 const RANKS: usize = 3;
 const HOME: Rank = Rank::new(0);
 const VICTIM: Rank = Rank::new(1);
-/// Ten times what it should take to be told of a loss that has been noticed, and how long ranks
-/// back off.
+/// Ten times the expected time until a noticed loss is reported, and the time for which ranks back
+/// off.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(10), Duration::from_millis(200)];
 
-/// Returns whether ranks back off, so that nobody learns whose hold keeps the others out.
+/// Returns whether ranks back off, so that they cannot determine the owner of a hold.
 fn backs_off(kind: LockKind) -> bool {
     matches!(kind, LockKind::BackOff | LockKind::TwoLevels | LockKind::ByNodeBackOff)
 }
 
-/// Plays one rank's part with the lock of that name: when the victim has died, holding what `held`
-/// says, the others write, one after the other.
+/// Plays one rank's part with the lock of that name: after the victim has died with the hold
+/// `held`, the others write, one after the other.
 pub(crate) async fn play(fabric: Fabric, lock: &str, held: &str) -> ProgramResult<String> {
     let kind: LockKind = lock.parse()?;
     let patience = PATIENCE[usize::from(backs_off(kind))];
@@ -30,7 +30,7 @@ pub(crate) async fn play(fabric: Fabric, lock: &str, held: &str) -> ProgramResul
     let region = fabric.alloc_symmetric(8).await?;
     let dies = fabric.rank() == VICTIM;
     let survivors = world.split((!dies).then_some(0), 0).await?;
-    // Every rank has used the lock once: it waits for nothing, and leaves nothing behind.
+    // Every rank uses the lock once: this does not wait, and leaves no trace.
     lock.write().await?.release().await?;
     world.barrier().await?;
     let reader = if dies && held == "reader" { Some(lock.read().await?) } else { None };
@@ -44,7 +44,7 @@ pub(crate) async fn play(fabric: Fabric, lock: &str, held: &str) -> ProgramResul
             let deadline = fabric.now() + patience;
             end = async { lock.write_before(deadline).await?.release().await }.await;
         }
-        // The memory of ranks that got the error is still needed.
+        // The memory of ranks that received the error is still needed.
         survivors.barrier().await?;
     }
     match end {
@@ -55,7 +55,7 @@ pub(crate) async fn play(fabric: Fabric, lock: &str, held: &str) -> ProgramResul
     }
 }
 
-/// Returns whether an error says that the victim was lost.
+/// Returns whether an error reports the loss of the victim.
 fn is_told(error: &LockError) -> bool {
     match error {
         LockError::Fabric(error) => *error == FabricError::PeerLost { rank: VICTIM },

@@ -7,12 +7,11 @@ use std::{env, fs, sync::Arc, time::Duration};
 
 /// The variable that names a file for the table.
 const TABLE: &str = "KILLED_TABLE";
-/// The time that the other ranks may take to end after one has died: ten times what they should
-/// take.
+/// The time that the other ranks may take to end after one has died: ten times the expected time.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Runs a job of `ranks` ranks that does what `asked` says; its notes are the points that the rank
-/// passed that counted them.
+/// Runs a job of `ranks` ranks that executes `asked`; its notes are the points passed by the rank
+/// that counts them.
 pub(crate) fn launch(ranks: usize, asked: &str) -> Report {
     launch_on(ranks, ranks, asked)
 }
@@ -36,8 +35,9 @@ async fn play(fabric: Fabric, words: Vec<String>, points: Arc<Points>) -> Progra
     }
 }
 
-/// Lets `victim` die, holding what it holds, when all others are out of the last barrier; returns, at
-/// the others, when they know of it. `region` is symmetric memory of 8 bytes for nothing else.
+/// Makes `victim` die with its hold after all other ranks have left the last barrier; at the
+/// others, returns when they know of the death. `region` is symmetric memory of 8 bytes that is not
+/// used otherwise.
 pub(crate) async fn outlive(fabric: &Fabric, victim: Rank, region: &Region, held: impl Sized) -> ProgramResult<()> {
     let told = region.word::<u64>(fabric, 0)?;
     if fabric.rank() == victim {
@@ -52,13 +52,13 @@ pub(crate) async fn outlive(fabric: &Fabric, victim: Rank, region: &Region, held
     }
 }
 
-/// Returns the number that the environment variable `name` asks for.
+/// Returns the number in the environment variable `name`.
 pub(crate) fn asked_number(name: &str) -> Option<u64> {
     let text = env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, no number")))
 }
 
-/// Prints a table, and writes it to the file that `cargo xtask` asks for.
+/// Prints a table, and writes it to the file that `cargo xtask` requests.
 pub(crate) fn publish(table: &str) {
     println!("{table}");
     if let Some(file) = env::var_os(TABLE) {

@@ -15,7 +15,7 @@ const LEN: usize = 1000;
 /// Ten times the time in which a loss should be noticed.
 const HANG: Duration = Duration::from_secs(20);
 
-/// Runs a program as processes; returns which ranks ended successfully.
+/// Runs a program as processes; returns whether each rank ended successfully.
 fn ended_well(program: &str) -> Vec<bool> {
     let outcomes = launch(RANKS, &format!("locked {program}")).outcomes;
     outcomes.iter().for_each(|outcome| {
@@ -52,7 +52,7 @@ async fn notice_the_loss(fabric: &Fabric) -> ProgramResult<()> {
 }
 
 /// Returns the group of all ranks except the victim. They end together, because a rank that ends
-/// takes its memory away.
+/// frees its memory.
 async fn others(world: &mut Group) -> ProgramResult<Option<Group>> {
     let stays = world.me() != VICTIM.index();
     Ok(world.split(stays.then_some(0), 0).await?)
@@ -63,8 +63,8 @@ async fn meet(others: Option<Group>) -> ProgramResult<()> {
 }
 
 /// A barrier that all other ranks have left when the victim returns from it. A plain barrier would
-/// let the victim go while another member is still inside, and its death would end that member's
-/// wait. `out` is a word of symmetric memory that is not used otherwise.
+/// let the victim continue while another member is still inside, and its death would end that
+/// member's wait. `out` is a word of symmetric memory that is not used otherwise.
 async fn part(fabric: &Fabric, world: &mut Group, out: &Region) -> ProgramResult<()> {
     world.barrier().await?;
     if fabric.rank() == VICTIM {
@@ -133,7 +133,7 @@ async fn a_writer_dies(fabric: Fabric) -> ProgramResult<()> {
             fabric.put_word(&fabric.remote_word(flags.at(rank, 0))?, 1u64).await?;
         }
         fabric.flush_all().await?;
-        // One rank already waits, another comes later.
+        // One rank is already waiting, another arrives later.
         std::thread::sleep(Duration::from_millis(100));
         die();
     }
@@ -158,7 +158,7 @@ fn the_lock_of_a_writer_that_was_killed_is_not_passed_on() {
     assert_eq!(ended_well("a_writer_dies"), [true, true, false]);
 }
 
-/// The victim dies while it holds a lock that can't notice this: the others give up.
+/// The victim dies while it holds a lock that cannot detect this: the others give up.
 async fn a_writer_dies_unnoticed(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let others = others(&mut world).await?;
@@ -203,11 +203,11 @@ async fn a_bystander_dies(fabric: Fabric) -> ProgramResult<()> {
     let theirs = guard.part(VICTIM)?;
     part(&fabric, &mut world, &out).await?;
     notice_the_loss(&fabric).await?;
-    // Its process is gone, but its pages are not.
+    // Its process has ended, but its pages still exist.
     assert!(theirs.iter().all(|element| *element == 3));
     let refused = guard.get(VICTIM, 0..1).await.expect_err("a copy from a lost rank");
     assert!(is_of_the_loss(&refused), "{refused:?}");
-    // Now the loss is known here, and no new references are given out.
+    // Now the loss is known here, and no new references are created.
     let refused = guard.part(Rank::new(0)).expect_err("a reference after a known loss");
     assert!(is_of_the_loss(&refused), "{refused:?}");
     assert_eq!(guard.get(Rank::new(0), 0..1).await?, [0]);

@@ -1,7 +1,7 @@
 //! A lock whose words the ranks of a node share, when one of its ranks is killed: the lock does not
-//! recover, and ranks that depend on the dead one get an error.
+//! recover, and ranks that depend on the dead one receive an error.
 //!
-//! Each node has two ranks. Those of the second node meet in words of the first of them.
+//! Each node has two ranks. Those of the second node share words of the first of them.
 
 use crate::job::{launch_on, outlive};
 use checks::killed::Outcome;
@@ -13,11 +13,11 @@ use rma_lock::{
 
 const RANKS: usize = 5;
 const HOME: Rank = Rank::new(0);
-/// The rank that has the words of the second node.
+/// The rank that stores the words of the second node.
 const FIRST: Rank = Rank::new(2);
 const MATE: Rank = Rank::new(3);
 
-/// Plays one rank's part: when `victim` has died, holding what `held` says, reads if it held
+/// Plays one rank's part: after `victim` has died with the hold `held`, reads if `victim` held
 /// nothing, otherwise writes.
 pub(crate) async fn play(fabric: Fabric, victim: u32, held: &str) -> ProgramResult<String> {
     let (me, victim) = (fabric.rank(), Rank::new(victim));
@@ -34,15 +34,15 @@ pub(crate) async fn play(fabric: Fabric, victim: u32, held: &str) -> ProgramResu
     let attempt = || async {
         if held == "nothing" { lock.read().await?.release().await } else { lock.write().await?.release().await }
     };
-    // Readers come one after the other: a rank that waits for another to lead is notified of any
-    // member's loss, whichever rank has the words.
+    // Readers enter one after the other: a rank that waits for another to lead is notified of any
+    // member's loss, regardless of the rank that stores the words.
     let turns = if held == "nothing" { survivors.len() } else { 1 };
     let mut end = Ok(());
     for turn in 0..turns {
         if turns == 1 || turn == survivors.me() {
             end = attempt().await;
         }
-        // The memory of ranks that got the error is still needed.
+        // The memory of ranks that received the error is still needed.
         survivors.barrier().await?;
     }
     match end {
@@ -52,7 +52,7 @@ pub(crate) async fn play(fabric: Fabric, victim: u32, held: &str) -> ProgramResu
     }
 }
 
-/// Returns what became of the other ranks.
+/// Returns the results of the other ranks.
 fn killed(victim: Rank, held: &str) -> Vec<(Rank, String)> {
     let report = launch_on(RANKS, 2, &format!("nodes {} {held}", victim.number()));
     let ranks = (0..RANKS as u32).map(Rank::new).zip(report.outcomes);

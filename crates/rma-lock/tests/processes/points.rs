@@ -1,4 +1,4 @@
-//! One run for each point of each scene, in which the victim kills itself at that point.
+//! One run for each point of each scenario, in which the victim kills itself at that point.
 
 use crate::{
     checked::Tally,
@@ -11,18 +11,19 @@ use std::{collections::BTreeMap, env, fmt::Write, time::Instant};
 /// Set to run all points.
 const ALL: &str = "KILLED_POINTS";
 
-/// The results of a scene's runs.
+/// The results of a scenario's runs.
 #[derive(Default)]
 struct Row {
     points: usize,
     killed: usize,
-    /// The victim passed fewer points than when they were counted.
+    /// The number of runs in which the victim passed fewer points than when they were counted.
     missed: usize,
     torn: usize,
     wrong: Vec<String>,
 }
 
-/// Makes one run; returns how the survivors ended, if not successfully.
+/// Makes one run. Returns the failures, whether the victim was killed, the number of times that
+/// survivors found torn data, and the points passed.
 fn run(scene: Scene, point: Option<usize>) -> (Vec<String>, bool, u64, Vec<String>) {
     let asked = match point {
         Some(point) => format!("scene {scene:?} {point}"),
@@ -50,7 +51,7 @@ fn run(scene: Scene, point: Option<usize>) -> (Vec<String>, bool, u64, Vec<Strin
     (wrong, report.outcomes[VICTIM.index()] == Outcome::Silent, torn, report.notes)
 }
 
-/// Runs the points of a scene that `picks` chooses.
+/// Runs the points of a scenario that `picks` selects.
 fn scene(scene: Scene, picks: impl Fn(usize, usize) -> bool) -> Row {
     let (wrong, _, _, labels) = run(scene, None);
     let mut row = Row { points: labels.len(), wrong, ..Row::default() };
@@ -93,7 +94,7 @@ fn a_rank_dies_at_its_points() {
     let seed = std::process::id() as usize;
     let (begun, mut rows) = (Instant::now(), BTreeMap::new());
     for (number, which) in Scene::ALL.into_iter().enumerate() {
-        // Unless all are asked for, one point of each scene, a different one each time.
+        // Unless all points are requested, one point of each scenario, a different one each time.
         let picks = |point: usize, points: usize| all || point == (seed + 7 * number) % points;
         let row = scene(which, picks);
         if all {

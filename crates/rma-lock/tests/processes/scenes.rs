@@ -1,5 +1,5 @@
-//! Scenes in which a rank may kill itself at any of its [points](crate::dying::Points): each sets
-//! the stage for one operation of the lock.
+//! Scenarios in which a rank may kill itself at any of its [points](crate::dying::Points): each
+//! prepares one operation of the lock.
 
 use crate::{
     checked::{HOME, Protected, Tally},
@@ -17,26 +17,26 @@ use std::{
     time::Duration,
 };
 
-/// The rank that prepares what the victim meets, and lives.
+/// The rank that prepares the victim's situation, and stays alive.
 const HELPER: Rank = Rank::new(1);
 /// The rank whose points are counted.
 pub(crate) const VICTIM: Rank = Rank::new(2);
-/// The rank that dies first, where the victim is to recover from that.
+/// The rank that dies first, if the victim is to recover from that.
 const FIRST: Rank = Rank::new(3);
 
-/// Time for other ranks to begin to wait.
+/// The time for other ranks to start to wait.
 const SOON: Duration = Duration::from_millis(4);
-/// Time for a recovery.
+/// The time for a recovery.
 const LATER: Duration = Duration::from_millis(24);
 
-/// What the victim does.
+/// The operation of the victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scene {
     Read,
     Write,
     TryRead,
     TryWrite,
-    /// A try that finds a writer inside.
+    /// A try while a writer is inside.
     TryReadInVain,
     TryWriteInVain,
     /// Waiting behind a writer.
@@ -44,7 +44,7 @@ pub(crate) enum Scene {
     WriteWaits,
     /// Waiting to write behind a reader.
     WriteWaitsForReader,
-    /// A deadline that passes first.
+    /// A deadline that passes before the lock is taken.
     ReadGivesUp,
     WriteGivesUp,
     /// Releasing the lock while a writer and a reader wait.
@@ -59,9 +59,9 @@ pub(crate) enum Scene {
     OpensAfterWriter,
     /// Waiting behind a reader that dies.
     OpensAfterReader,
-    /// Opening an epoch while a reader lives on inside the old one.
+    /// Opening an epoch while a live reader is still inside the old one.
     OpensWithReader,
-    /// Opening an epoch while a writer lives on inside the old one.
+    /// Opening an epoch while a live writer is still inside the old one.
     OpensWithWriter,
     /// Leaving an old epoch, so that the stand-in leaves the next one.
     ReaderStandsIn,
@@ -113,7 +113,7 @@ impl Scene {
     }
 }
 
-/// What a rank holds when the scene begins.
+/// The hold of a rank when the scenario starts.
 enum HeldGuard<'a> {
     Nothing,
     Read(RecoverableReadGuard<'a>),
@@ -310,11 +310,11 @@ impl Stage {
         self.leaves(held).await
     }
 
-    /// Plays the part of the rank that dies first, when others wait.
+    /// Plays the part of the rank that dies first, while others wait.
     async fn dies(&self, scene: Scene, held: HeldGuard<'_>) -> ProgramResult<()> {
         if matches!(held, HeldGuard::Nothing) {
             die_after(2 * SOON);
-            // By then it waits, unless the victim was faster.
+            // At that time it is waiting, unless the victim was faster.
             let _held = self.it.lock.write().await;
             self.it.fabric.sleep(LATER).await;
             die();
@@ -326,9 +326,9 @@ impl Stage {
         die()
     }
 
-    /// Notifies the victim that the home is done.
+    /// Notifies the victim that the home has finished.
     async fn tell_victim(&self) -> ProgramResult<()> {
-        // The victim need not live.
+        // The victim may be dead.
         if let Ok(word) = self.it.message(VICTIM, 0) {
             let _ = self.it.fabric.swap(&word, 1).await;
         }
@@ -349,7 +349,7 @@ impl Stage {
         }
     }
 
-    /// Waits until the victim is dead, or out of the lock.
+    /// Waits until the victim is dead, or has left the lock.
     async fn victim_is_through(&self) -> ProgramResult<()> {
         match self.it.fabric.wait_until(&self.it.told(0)?, Deps::One(VICTIM), |told| told == 1).await {
             Ok(_) | Err(FabricError::PeerLost { rank: VICTIM }) => Ok(()),

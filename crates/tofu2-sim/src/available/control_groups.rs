@@ -1,5 +1,5 @@
-//! What the control groups of this process leave: those of both versions, each with all that it is
-//! inside of.
+//! The resources that the control groups of this process leave: groups of both versions, each with
+//! all groups that enclose it.
 
 use super::{Left, system::spare};
 use std::{
@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a group limits.
+/// The resource that a group limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Controller {
     /// Memory, in bytes.
@@ -19,13 +19,14 @@ pub(super) enum Controller {
     Pids,
 }
 
-/// From here on, a limit of version 1 is none: it writes the largest multiple of its page size.
+/// From here on, a value of version 1 means no limit: it writes the largest multiple of its page
+/// size.
 const NO_LIMIT: u64 = 1 << 62;
 
 /// A limit whose file can't be read.
 struct Unreadable;
 
-/// Returns what is left in the group that leaves least, if any has a limit.
+/// Returns the amount left in the group that leaves least, if any has a limit.
 pub(super) fn left(root: &Path, controller: Controller) -> Option<Left> {
     let text = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
     let (groups, mounts) = (text("proc/self/cgroup"), text("proc/self/mountinfo"));
@@ -46,7 +47,7 @@ pub(super) fn left(root: &Path, controller: Controller) -> Option<Left> {
 /// A mounted hierarchy of groups.
 struct Hierarchy {
     is_second_version: bool,
-    /// The group that is seen at the mount point.
+    /// The group that is visible at the mount point.
     root: String,
     /// The mount point.
     at: String,
@@ -83,15 +84,15 @@ impl Hierarchy {
         Some(Hierarchy { is_second_version, root, at, group })
     }
 
-    /// Returns the process's group and those around it, as paths below the mount point. Outside of
-    /// what is mounted, that is the outermost group that is seen.
+    /// Returns the process's group and those around it, as paths below the mount point. For a group
+    /// outside the mounted part, that is the outermost visible group.
     fn groups(&self) -> Vec<PathBuf> {
         let inside = Path::new(&self.group).strip_prefix(&self.root).ok();
         let inside = inside.filter(|path| path.components().all(|part| part.as_os_str() != ".."));
         inside.unwrap_or(Path::new("")).ancestors().map(Path::to_owned).collect()
     }
 
-    /// Returns what is left in one group, if it has a limit.
+    /// Returns the amount left in one group, if it has a limit.
     fn left(&self, directory: &Path, name: &Path, controller: Controller) -> Option<Left> {
         let (file, left) = match (controller, self.is_second_version) {
             (Controller::Pids, _) => ("pids.max", pids(directory)),
@@ -138,13 +139,13 @@ fn memory_of_first(group: &Path, swap: u64) -> Result<Option<u64>, Unreadable> {
     Ok(of_memory.into_iter().chain(of_both).min())
 }
 
-/// Returns what is left if `used` bytes are in use and `files` of them are pages of files, which the
-/// system takes back when it needs them.
+/// Returns the amount left if `used` bytes are in use and `files` of them are pages of files, which
+/// the system reclaims when it needs them.
 fn left_of(most: u64, used: u64, files: u64) -> u64 {
     most.saturating_sub(used.saturating_sub(files)).saturating_sub(spare(most))
 }
 
-/// Returns the number of a file of a group; nothing if there is no such file, or no limit.
+/// Returns the number in a file of a group; `None` if there is no such file, or no limit.
 fn number(group: &Path, file: &str) -> Result<Option<u64>, Unreadable> {
     let text = match fs::read_to_string(group.join(file)) {
         Ok(text) => text,
@@ -158,12 +159,12 @@ fn number(group: &Path, file: &str) -> Result<Option<u64>, Unreadable> {
     }
 }
 
-/// Returns the number of a file that a group with a limit has.
+/// Returns the number in a file that a group with a limit must have.
 fn needed(group: &Path, file: &str) -> Result<u64, Unreadable> {
     number(group, file)?.ok_or(Unreadable)
 }
 
-/// Returns the sum of some lines of `memory.stat`; of those that are not there, nothing.
+/// Returns the sum of some lines of `memory.stat`; missing lines count as 0.
 fn of_files(group: &Path, names: [&str; 2]) -> u64 {
     let text = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
     let number = |line: &str| {

@@ -1,4 +1,4 @@
-//! What the files of `/proc` and the resource limits of this process leave.
+//! The resources that the files of `/proc` and the resource limits of this process leave.
 
 use super::{
     Left,
@@ -7,7 +7,7 @@ use super::{
 use rustix::process::{Resource, geteuid, getrlimit};
 use std::{fs, path::Path};
 
-/// Where the numbers come from.
+/// The sources of the numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct System<'a> {
     /// The directory that holds `proc`, and the mount points that `proc/self/mountinfo` names.
@@ -39,7 +39,7 @@ impl System<'_> {
         self.text(file)?.trim().parse().ok()
     }
 
-    /// Returns how many bytes of memory are left.
+    /// Returns the number of bytes of memory left.
     pub(crate) fn memory(&self) -> Left {
         let swap = self.text("proc/meminfo").and_then(|text| kilobytes(&text, "SwapFree")).unwrap_or(0);
         let of_groups = control_groups::left(self.root, Controller::Memory { swap });
@@ -60,20 +60,21 @@ impl System<'_> {
         Left { amount, limit: "MemAvailable in /proc/meminfo".into() }
     }
 
-    /// Returns how many bytes of memory are left that this process can map and touch by itself.
+    /// Returns the number of bytes of memory left that this process can map and touch by itself.
     pub(crate) fn private_memory(&self) -> Left {
         let data = self.under_limit(Resource::Data, "RLIMIT_DATA", "VmData");
         least([self.address_space()].into_iter().chain(data), self.memory())
     }
 
-    /// Returns how many bytes this process can still map.
+    /// Returns the number of bytes that this process can still map.
     pub(crate) fn address_space(&self) -> Left {
         let used = self.of_this_process("VmSize").unwrap_or(0);
         let whole = Left { amount: ADDRESS_SPACE.saturating_sub(used), limit: "the address space of a process".into() };
         least(self.under_limit(Resource::As, "RLIMIT_AS", "VmSize"), whole)
     }
 
-    /// Returns what a limit of this process leaves. If its use is unknown, the whole limit counts.
+    /// Returns the amount that a limit of this process leaves. If its use is unknown, that is the
+    /// whole limit.
     fn under_limit(&self, resource: Resource, name: &'static str, used: &str) -> Option<Left> {
         let most = (self.limit)(resource)?;
         Some(Left { amount: most.saturating_sub(self.of_this_process(used).unwrap_or(0)), limit: name.into() })
@@ -83,12 +84,12 @@ impl System<'_> {
         kilobytes(&self.text("proc/self/status")?, name)
     }
 
-    /// Returns how long a file may become, if that is limited.
+    /// Returns the maximum length of a file, if it is limited.
     pub(crate) fn file_size(&self) -> Option<Left> {
         Some(Left { amount: (self.limit)(Resource::Fsize)?, limit: "RLIMIT_FSIZE".into() })
     }
 
-    /// Returns how many descriptors this process can still open, if that is limited.
+    /// Returns the number of descriptors that this process can still open, if it is limited.
     pub(crate) fn descriptors(&self) -> Option<Left> {
         let most = (self.limit)(Resource::Nofile)?;
         // The directory itself is among those that are open while it is read.
@@ -96,7 +97,7 @@ impl System<'_> {
         Some(Left { amount: most.saturating_sub(open as u64), limit: "RLIMIT_NOFILE".into() })
     }
 
-    /// Returns how many processes, or threads, can still be started, as far as that is limited.
+    /// Returns the number of processes, or threads, that can still be started, if it is limited.
     pub(crate) fn processes(&self) -> Option<Left> {
         // "0.20 0.18 0.12 1/80 11206": of 80 processes and threads one is running.
         let all = self
@@ -116,14 +117,14 @@ impl System<'_> {
             .min_by_key(|left| left.amount)
     }
 
-    /// Returns how many mappings a process may have, if the system reports it.
+    /// Returns the maximum number of mappings of a process, if the system reports it.
     pub(crate) fn mappings(&self) -> Option<Left> {
         Some(Left { amount: self.number("proc/sys/vm/max_map_count")?, limit: "vm.max_map_count".into() })
     }
 }
 
-/// Returns what is kept free of `whole` bytes, for what is not counted: page tables, stacks, the
-/// system's own structures, and what others take meanwhile.
+/// Returns the part of `whole` bytes that is kept free, for memory that is not counted: page
+/// tables, stacks, the system's own structures, and memory that other processes take meanwhile.
 pub(super) fn spare(whole: u64) -> u64 {
     (whole / 16).min(64 << 20)
 }
@@ -226,7 +227,7 @@ mod tests {
                 ],
                 (256 * MIB - 16 * MIB, "memory.limit_in_bytes of the control group /docker/1"),
             ),
-            // A group outside of what is mounted: the outermost one that is seen.
+            // A group outside the mounted part: the outermost visible group counts.
             (
                 vec![
                     ("proc/self/cgroup", "4:memory:/elsewhere\n"),
@@ -238,7 +239,7 @@ mod tests {
             ),
             // No such hierarchy.
             (vec![("proc/self/cgroup", "4:memory:/a\n"), ("proc/self/mountinfo", "nonsense\n")], of_machine),
-            // What can't be read leaves nothing.
+            // A value that can't be read leaves nothing.
             (
                 vec![
                     ("proc/self/cgroup", "0::/one\n"),

@@ -8,9 +8,9 @@
 //! | 3 | | kind, flags, edata, SPS and path: see the constants |
 //!
 //! A second slot carries bytes 0 to 31 of a long inline put, or the new value of an 8-byte
-//! compare-and-swap. Unused fields are 0. Decoding checks every bit, so that anything not encoded
-//! here is refused. Puts and gets of several blocks are refused too: they are one descriptor per
-//! block.
+//! compare-and-swap. Unused fields are 0. Decoding checks every bit and refuses every bit pattern
+//! that encoding does not produce. Puts and gets of several blocks are refused too: they are one
+//! descriptor per block.
 //!
 //! [`Posting::tag`] is not part of the descriptor: as on the hardware, the poster keeps it.
 
@@ -172,7 +172,7 @@ pub(crate) fn decode(descriptor: &Descriptor) -> Option<Posting> {
     is_said(descriptor).then_some(posting)
 }
 
-/// A frequent command of one slot: a nop or a put that the poster hears of only through its
+/// A frequent command of one slot: a nop, or a put that the poster observes only through its
 /// completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Brief {
@@ -185,7 +185,7 @@ pub(crate) struct Brief {
     pub(crate) remote_notice: bool,
 }
 
-/// What a [`Brief`] command puts.
+/// The source of a [`Brief`] command's put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Payload {
     Nothing,
@@ -219,7 +219,7 @@ pub(crate) fn brief(first: [u64; SLOT]) -> Option<Brief> {
     })
 }
 
-/// Returns whether every bit has a meaning: bits without one would be lost.
+/// Returns whether all bits that are set have a meaning: other bits would be lost.
 #[inline(always)]
 fn is_said(descriptor: &Descriptor) -> bool {
     let Descriptor { first: [zero, one, two, three], second } = *descriptor;

@@ -1,4 +1,4 @@
-//! How many control queues a node has, and which modes each may be opened in: one table per
+//! The number of control queues of a node, and the modes in which each may be opened: one table per
 //! machine.
 
 use rdma_fabric::control_queue::{QueueLimits, QueueMode};
@@ -27,8 +27,8 @@ pub struct QueueMachine {
 
 impl QueueMachine {
     /// Tofu2 (FX100): 4 engines with 12 control queues each [Hatanaka et al., §4.1], any of which
-    /// may be opened in any mode. How many contexts share a control queue is known only for TofuD,
-    /// and taken from there.
+    /// may be opened in any mode. The number of contexts that share a control queue is known only
+    /// for TofuD, and taken from there.
     pub const TOFU2: QueueMachine = QueueMachine {
         name: "Tofu2",
         engines: 4,
@@ -57,7 +57,7 @@ impl QueueMachine {
     /// All machines, in the order of their codes.
     pub(crate) const ALL: [QueueMachine; 2] = [Self::TOFU2, Self::TOFUD];
 
-    /// Returns which control queues of an engine may be opened in `mode`, one bit each.
+    /// Returns the control queues of an engine that may be opened in `mode`, one bit each.
     pub const fn numbers(&self, mode: QueueMode) -> u16 {
         match mode {
             QueueMode::Normal => self.normal,

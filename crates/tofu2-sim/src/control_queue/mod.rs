@@ -1,9 +1,9 @@
 //! The parts of control queues that both providers share: descriptors, ring arithmetic, steering
 //! addresses, machines.
 //!
-//! Nothing here does any I/O or knows where a queue's memory is. A queue that is kept in words
-//! (shared memory) writes commands as [`descriptor`]s and errors as [`status`] words. It checks
-//! every word when it reads them back: garbage is an error.
+//! This module does no I/O and does not depend on the location of a queue's memory. A queue that is
+//! kept in words (shared memory) writes commands as [`descriptor`]s and errors as [`status`] words.
+//! It checks every word when it reads them back: garbage is an error.
 
 pub(crate) mod descriptor;
 pub(crate) mod machine;

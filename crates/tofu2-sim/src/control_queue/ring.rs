@@ -1,14 +1,14 @@
 //! Positions and credit. Positions count slots from a queue's opening; hardware knows them only
 //! modulo the depth.
 
-/// Returns how many slots of a ring of `depth` may be in use at once. One always stays free, so
-/// that a full ring differs from an empty one.
+/// Returns the number of slots of a ring of `depth` that may be in use at once. One always stays
+/// free, so that a full ring differs from an empty one.
 pub(crate) const fn usable(depth: u32) -> u64 {
     depth.saturating_sub(1) as u64
 }
 
-/// Returns how many slots may be executed from position `read` on, when the advances and the
-/// initial offset add up to `scheduled`.
+/// Returns the number of slots that may be executed from position `read` on, when the advances and
+/// the initial offset add up to `scheduled`.
 ///
 /// The session offset is a ring index: credit that is a whole ring ahead of the read pointer is
 /// lost.

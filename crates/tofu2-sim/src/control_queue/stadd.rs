@@ -1,4 +1,4 @@
-//! The meaning of steering addresses: the place of a tag, and ranges of registered memory.
+//! The interpretation of steering addresses: the place of a tag, and ranges of registered memory.
 
 use rdma_fabric::control_queue::{QueueError, QueueId, Stadd};
 

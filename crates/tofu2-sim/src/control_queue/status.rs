@@ -17,7 +17,7 @@ const KIND: u32 = 40;
 const SMALL: u32 = 48;
 
 impl Status {
-    /// Returns the words of `outcome`. Errors that no command can meet become
+    /// Returns the words of `outcome`. Errors that no command can return become
     /// [`QueueError::Stopped`].
     pub(crate) fn encode(outcome: Result<(), QueueError>) -> Self {
         let Err(error) = outcome else { return Status::default() };
@@ -50,7 +50,7 @@ impl Status {
         }
     }
 
-    /// Inverts [`Status::encode`]; `None` for words that nothing is encoded to.
+    /// Inverts [`Status::encode`]; `None` for words that it never returns.
     pub(crate) fn decode(self) -> Option<Result<(), QueueError>> {
         let Status { head, stadd, numbers } = self;
         let queue = QueueId::from_bits(head & ((1 << KIND) - 1))?;
@@ -78,7 +78,7 @@ impl Status {
     }
 }
 
-/// The names of what can be damaged.
+/// The names of the parts that can be damaged.
 pub(crate) const PARTS: [&str; 8] = [
     "its words",
     "the directory of queues",

@@ -1,7 +1,7 @@
-//! Whether there is room for a job's ranks, decided before anything is taken for them.
+//! Checks, before a job's ranks take any resources, whether there is room for them.
 //!
-//! Needs are lower bounds: what ranks allocate later is compared when they do
-//! ([`super::memory`]), and what their programs take beside that is unknown.
+//! Needs are lower bounds: memory that ranks allocate later is checked when they do
+//! ([`super::memory`]), and the other needs of their programs are unknown.
 
 use super::job::Plan;
 #[cfg(target_os = "linux")]
@@ -11,11 +11,11 @@ use crate::{
     available::{self, Left},
 };
 
-/// Bytes of memory that a process takes at least: its tables in the kernel, its stack, the pages of
-/// its libraries that it writes.
+/// Minimum bytes of memory of a process: its tables in the kernel, its stack, the pages of its
+/// libraries that it writes.
 #[cfg(target_os = "linux")]
 const PROCESS: u64 = 256 << 10;
-/// Bytes of memory that a thread of a rank takes at least, with the rank's own structures.
+/// Minimum bytes of memory of a rank's thread, including the rank's own structures.
 const THREAD: u64 = 32 << 10;
 /// Bytes of address space of a thread's stack.
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -27,7 +27,7 @@ const DESCRIPTORS: u64 = 2;
 #[cfg(all(target_os = "linux", not(miri)))]
 const MAPPINGS: u64 = 2;
 
-/// What so many ranks need of one thing.
+/// The amount that `ranks` ranks need of one resource.
 struct Need {
     ranks: usize,
     what: &'static str,
@@ -72,9 +72,9 @@ pub(crate) fn of_processes(plan: &Plan) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Checks that there is room for ranks that are processes of a job on several nodes, as many as their
-/// launcher starts here, with `threads` threads and `descriptors` descriptors of the launcher for each.
-/// What they share is checked by [`of_part`].
+/// Checks that there is room for ranks that are processes of a job on several nodes: the ones that
+/// the launcher starts here, with `threads` threads and `descriptors` descriptors of the launcher
+/// for each. [`of_part`] checks their shared resources.
 ///
 /// # Errors
 /// [`JobError::TooManyRanks`].
@@ -92,8 +92,8 @@ pub(crate) fn of_part_processes(ranks: usize, threads: u64, descriptors: u64) ->
     Ok(())
 }
 
-/// Checks that there is room for the ranks of one node of a job on several, which are processes that
-/// run already.
+/// Checks that there is room for the ranks of one node of a job on several nodes, which are
+/// processes that already run.
 ///
 /// # Errors
 /// [`JobError::TooManyRanks`].
@@ -104,7 +104,7 @@ pub(crate) fn of_part(plan: &Plan, local: usize, file_bytes: u64) -> Result<(), 
     of_file(local, file_bytes)
 }
 
-/// Checks that a file of shared memory may be as long as it has to be, and can be mapped.
+/// Checks that the limits allow a file of shared memory of this length, and its mapping.
 #[cfg(target_os = "linux")]
 fn of_file(ranks: usize, bytes: u64) -> Result<(), JobError> {
     #[cfg(not(miri))]
@@ -153,7 +153,7 @@ mod tests {
         assert!(Need::of(usize::MAX, "threads", u64::MAX, 1).within(left(u64::MAX - 1)).is_err());
     }
 
-    /// The job that took all memory of a machine. Only the check runs.
+    /// A job that once took all memory of a machine. Only the check runs.
     #[cfg(all(target_os = "linux", not(miri)))]
     #[test]
     fn more_ranks_than_a_machine_holds_are_refused() {

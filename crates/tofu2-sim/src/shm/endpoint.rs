@@ -1,4 +1,4 @@
-//! One rank of a job: its own state, and what it lends to the code that works for it.
+//! One rank of a job: its own state, and the access that other modules have to it.
 
 use super::{
     gates::own::OwnGates,
@@ -45,7 +45,7 @@ use std::{
 #[derive(Clone)]
 pub(crate) struct Endpoint(Arc<Inner>, Option<Arc<Special>>);
 
-/// What only some handles of a rank have.
+/// State that only some handles of a rank have.
 #[derive(Debug, Default)]
 struct Special {
     /// The regions without keys that the handle opens.
@@ -62,7 +62,7 @@ struct Inner {
     allocator: Mutex<Allocator>,
     /// The rank's barrier gates.
     gates: Mutex<OwnGates>,
-    /// Which of the segment's announcement words are in use, one bit each.
+    /// The announcement words of the segment that are in use, one bit each.
     inside: Arc<AtomicU32>,
     queues: Arc<OwnQueues>,
     /// The count of state changes when the rank last served its session queues.
@@ -72,7 +72,7 @@ struct Inner {
     /// Waiting tasks of foreign executors.
     wakers: Wakers,
     helpers: Helpers,
-    /// What the rank got when it aborted the job, if it has.
+    /// The error that the rank received when it aborted the job, if it has.
     aborted: OnceLock<FabricError>,
     /// The job as the rank's fabrics see it.
     facts: OnceLock<Arc<JobFacts>>,
@@ -131,29 +131,30 @@ impl Endpoint {
         let Inner { job, rank, segment, inside, queues, progress, .. } = &*self.0;
         if progress.get().is_none() {
             let thread = ProgressThread::start(job.clone(), *rank, segment.clone(), inside.clone(), queues.clone())?;
-            // Another thread of the rank may have started one, too: one of them ends again.
+            // If another thread of the rank has started one, too, one of them ends again.
             let _ = progress.set(thread);
         }
         Ok(())
     }
 
-    /// Makes the fabric that is given to programs. In a part of a larger job no references to memory
-    /// without a key are made: its [`Part`](super::part::Part) resolves such memory for ranks of
-    /// other nodes.
+    /// Makes the fabric that is given to programs. In a part of a larger job, references to memory
+    /// without a key are not allowed: its [`Part`](super::part::Part) resolves such memory for
+    /// ranks of other nodes.
     #[allow(unsafe_code)]
     pub(crate) fn fabric(self) -> Fabric {
         let (me, facts) = (self.me(), self.facts().clone());
         if self.job().is_part() {
             return Fabric::new(me, facts, self);
         }
-        // SAFETY: atomics are the processor's, acquire and release, so what they order is ordered
-        // for all accesses; rank and facts are this rank's own.
+        // SAFETY: atomics are the processor's, acquire and release, so they order all accesses;
+        // rank and facts are this rank's own.
         unsafe { Fabric::vouched(me, facts, self) }
     }
 
-    /// Makes another fabric of this handle's rank, with what `like` has armed. References to memory
-    /// without a key are possible only if the provider of `like` is this rank's, too, and its facts
-    /// are those that this rank has given out: a layer can be made with any number and facts.
+    /// Makes another fabric of this handle's rank, with the settings of `like`. References to
+    /// memory without a key are possible only if the provider of `like` is this rank's, too, and
+    /// its facts are those that this rank has given out: a layer can be made with any number and
+    /// facts.
     ///
     /// # Errors
     /// [`FabricError::Unsupported`] if `like` is another rank's.
@@ -179,7 +180,7 @@ impl Endpoint {
         let mut caps = Caps::weakest();
         // Puts are plain stores and atomics release: `access`, "Ordering".
         caps.put_order = PutOrder::AllTargets;
-        // Only x86-64 is known to keep the order of what the system copies, too.
+        // Only x86-64 is known to keep the order of copies by the system, too.
         let by_system = self.job().existing() == Existing::CrossCopy;
         caps.puts_in_order = access::STORES_IN_ORDER && (cfg!(target_arch = "x86_64") || !by_system);
         caps.third_party_copy = true;
@@ -204,8 +205,8 @@ impl Endpoint {
         provider.downcast_ref()
     }
 
-    /// Returns the keyring that only this handle of the rank has: the regions without keys that it
-    /// opens.
+    /// Returns the keyring of this handle, which other handles of the rank do not have: the regions
+    /// without keys that it opens.
     pub(crate) fn keyring(&self) -> Option<&Keyring> {
         self.1.as_ref()?.keys.as_ref()
     }
@@ -232,7 +233,7 @@ impl Endpoint {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Refuses memory that exists to a handle for regions without keys.
+    /// Refuses existing memory for handles that open regions without keys.
     pub(crate) fn only_with_keys(&self) -> Result<()> {
         match self.keyring() {
             None => Ok(()),
@@ -253,12 +254,12 @@ impl Endpoint {
     }
 
     pub(crate) fn allocator(&self) -> MutexGuard<'_, Allocator> {
-        // The protected state is consistent between statements, whatever panics elsewhere in the
-        // rank.
+        // The protected state is consistent between statements, even if other code of the rank
+        // panics.
         self.0.allocator.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the job. Only what the rank says first is heard.
+    /// Aborts the job. Only the rank's first message is published.
     pub(crate) fn abort_job(&self, text: &str, code: i32) -> FabricError {
         self.0.aborted.get_or_init(|| self.job().abort(self.me(), text, code)).clone()
     }
@@ -301,8 +302,8 @@ impl Endpoint {
         Executor { job, me: *rank, segment, taken: inside, queues }
     }
 
-    /// Executes what was handed over to this rank, and what a dead rank should have executed.
-    /// Returns whether there may have been anything.
+    /// Executes the commands that were handed over to this rank, and those that a dead rank should
+    /// have executed. Returns whether there may have been any.
     pub(crate) fn serve_queues(&self) -> bool {
         let changes = self.job().control.changes();
         let changed = self.0.served.load(Relaxed) != changes;
@@ -312,7 +313,7 @@ impl Endpoint {
         self.own_queues().serve(&self.executor(), changed) || changed
     }
 
-    /// Returns how a wait of this rank wants to be polled again.
+    /// Returns the request of a wait of this rank to be polled again.
     pub(crate) fn poll_request(&self, awaiting: Awaiting, first: bool) -> PollRequest<'_> {
         let (job, segment) = (self.job(), &self.0.segment);
         PollRequest {
@@ -325,13 +326,12 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether nobody else can hold this rank's fabric.
+    /// Returns whether there is no other handle of this rank's fabric.
     pub(crate) fn has_no_other_handle(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
 
-    /// Declares that nothing works for the rank except its program, which one [`super::block_on`]
-    /// runs.
+    /// Declares that only the rank's program acts for the rank, run by one [`super::block_on`].
     pub(crate) fn seal(&self) {
         self.0.segment.word(layout::SEALED).store(1, SeqCst);
     }

@@ -1,9 +1,9 @@
-//! Ranks that write garbage into everything they can reach, and other ranks that work meanwhile.
+//! Ranks that write garbage into everything they can access, while other ranks work.
 //!
-//! Whatever headers, region tables, rings, cards and the job's own words hold, an operation ends
-//! with success or an error: no panic, no overflow, no access outside a mapping (Miri runs this
-//! too), no hang beyond a wait's deadline. Each run prints its seed; `ONESIDED_GARBAGE_SEED`
-//! repeats it. (Threads interleave as they like; the steps of one thread repeat exactly.)
+//! Whatever values headers, region tables, rings, cards and the job's own words hold, an operation
+//! ends with success or an error: no panic, no overflow, no access outside a mapping (Miri runs
+//! this too), no hang beyond a wait's deadline. Each run prints its seed; `ONESIDED_GARBAGE_SEED`
+//! repeats it. (Threads interleave arbitrarily; the steps of one thread repeat exactly.)
 
 use super::{
     endpoint::Endpoint,
@@ -36,8 +36,8 @@ impl Chance {
     }
 }
 
-/// Writes one word of garbage somewhere. Words that end everything at once (those that say who is
-/// lost) are written less often.
+/// Writes one word of garbage somewhere. Words that end everything at once (those of lost ranks)
+/// are written less often.
 fn vandalise(job: &Job, chance: &mut Chance) {
     let rank = chance.rank();
     let Ok(segment) = job.segment(rank).map(|segment| &**segment) else { return };
@@ -108,7 +108,7 @@ fn garble(word: &core::sync::atomic::AtomicU64, chance: &mut Chance) {
     word.store(value, Relaxed);
 }
 
-/// A rank that uses every feature and does not mind errors.
+/// A rank that uses every feature and ignores errors.
 struct Worker {
     fabric: Fabric,
     regions: Vec<rdma_fabric::Region>,
@@ -146,7 +146,7 @@ impl Worker {
                 let piece = match LocatedPlace::of(endpoint.job(), place)?.bytes {
                     Bytes::Segment(piece) => Some((piece.offset(), piece.len())),
                     Bytes::Outside(Outside::Staged(piece)) => Some((piece.offset(), piece.len())),
-                    // Memory that no table names.
+                    // Memory that is in no table.
                     Bytes::Outside(_) => None,
                 };
                 let heap = layout::HEAP..=layout::HEAP + HEAP;
@@ -234,8 +234,8 @@ fn every_step_beside_a_vandal_ends_well_or_with_an_error() {
                 vandalise(&job, &mut chance);
             }
             if chance.below(20) == 0 {
-                // With no other rank posting, a rank that is told there is room must find it or get
-                // an error; otherwise a poster may retry for ever without a pause.
+                // With no other rank posting, a rank for which `has_room` is true must find room or
+                // get an error; otherwise a poster may retry forever without a pause.
                 let poster = chance.rank();
                 let theirs: &Mapping = job.segment(chance.rank()).unwrap();
                 let room = ring::has_room(theirs);

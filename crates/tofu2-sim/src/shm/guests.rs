@@ -1,6 +1,6 @@
-//! Guests: ranks in processes whose `main` belongs to somebody else, such as the C program that
-//! calls a library. Nobody calls a guest's program, so nobody is there when it returns: the end of
-//! its process says how it ended.
+//! Guests: ranks in processes whose `main` belongs to other code, such as a C program that calls a
+//! library. No code of this crate calls a guest's program, so none sees it return: the end of its
+//! process determines how it ended.
 
 use super::{
     endpoint::Endpoint,
@@ -12,7 +12,8 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rdma_fabric::{Fabric, FabricError, Rank};
 use std::env::{self, VarError};
 
-/// The environment variable that says how many bytes a guest that is a job of its own can register.
+/// The environment variable with the number of bytes that a guest that is a job of its own can
+/// register.
 pub const SEGMENT_VARIABLE: &str = "ONESIDED_SEGMENT_BYTES";
 
 /// Returns the rank that this process is, as a *guest*: for a library whose callers own `main`, such
@@ -21,31 +22,31 @@ pub const SEGMENT_VARIABLE: &str = "ONESIDED_SEGMENT_BYTES";
 /// A guest that a [`Launcher`](crate::shm::Launcher) started is a rank of that job, as by
 /// [`from_env`](crate::shm::from_env), except for its end. It has left when the last clone of its
 /// fabric and its last region are dropped, or when the process has ended with code 0, by C's `exit`
-/// or by returning from `main`; what it detached ends with the process. So the fabric may be kept in
-/// a static, which is never dropped. A guest that is ended by a signal, or that ends with another
-/// code, is lost.
+/// or by returning from `main`; operations that it detached end with the process. So the fabric may
+/// be kept in a static, which is never dropped. A guest that is ended by a signal, or that ends
+/// with another code, is lost.
 ///
-/// Until the process has ended, its peers wait for what it owes them. Memory that it allocated stays
-/// afterwards, if it was not dropped; memory that it registered is gone with the process
-/// ([`FabricError::StaleRegion`]).
+/// Until the process has ended, its peers wait for all its outstanding operations. Memory that it
+/// allocated remains afterwards, if it was not dropped; existing memory that it registered is gone
+/// with the process ([`FabricError::StaleRegion`]).
 ///
-/// If the process was started by a command such as a script, the exit code of that command counts
-/// in place of its own: a guest has left when its command has ended with 0, even if it was killed
-/// and the script took no notice, or still runs.
+/// If the process was started by a command such as a script, the exit code of that command replaces
+/// its own: a guest has left when its command has ended with 0, even if it was killed and the
+/// script ignored that, or still runs.
 ///
 /// Without a launcher ([`JOB_VARIABLE`](crate::shm::JOB_VARIABLE) not set) the guest is the only
 /// rank of a job of its own, in private memory, with
-/// [`DEFAULT_SEGMENT_BYTES`](crate::shm::DEFAULT_SEGMENT_BYTES) to register, or as many as
-/// [`SEGMENT_VARIABLE`] says ([`SegmentBytes`]). Nobody ends this process if it
-/// [aborts](Fabric::abort) its job, and nobody finds out if it waits for itself.
+/// [`DEFAULT_SEGMENT_BYTES`](crate::shm::DEFAULT_SEGMENT_BYTES) to register, or the number in
+/// [`SEGMENT_VARIABLE`] ([`SegmentBytes`]). [Aborting](Fabric::abort) such a job does not end the
+/// process, and no watchdog detects a wait that only the rank itself could end.
 ///
 /// The files that stay open in the process have descriptors from 3 on, even if the program was
-/// started with closed standard streams, and are closed on exec, except for the one that the launcher
-/// hands down.
+/// started with closed standard streams, and are closed on exec, except for the one that the
+/// launcher hands down.
 ///
 /// A process that a guest forks is not the rank, though it has a copy of the rank's handles. It may
-/// end by `_exit` or execute another program, which disturbs nobody; it must neither use a handle
-/// nor drop one.
+/// end by `_exit` or execute another program, without any effect on the job; it must neither use a
+/// handle nor drop one.
 ///
 /// # Errors
 /// [`FabricError::RankTaken`] if another process, or this one, is the rank already.
@@ -79,7 +80,7 @@ fn alone() -> Result<Endpoint, FabricError> {
     Endpoint::new(job, rank, Pages::Private)
 }
 
-/// Returns what [`SEGMENT_VARIABLE`] says.
+/// Returns the value of [`SEGMENT_VARIABLE`].
 fn segment_bytes() -> Result<Option<SegmentBytes>, FabricError> {
     match env::var(SEGMENT_VARIABLE) {
         Ok(text) => text

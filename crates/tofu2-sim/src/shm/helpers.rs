@@ -1,10 +1,10 @@
 //! Helpers: threads that run beside a rank's program, as the same rank.
 //!
 //! A helper is a thread that waits like its rank: it spins, yields, then parks on the rank's own
-//! doorbell, so that whatever any thread of the rank, or a peer, writes wakes it at once. When the
-//! program has returned, the rank's thread asks all helpers to stop, wakes them and joins them; each
-//! looks at that request between two polls of its future. A helper that fails makes every wait of
-//! the rank end; the rank is lost when its program has returned.
+//! doorbell, so that writes of any thread of the rank, or of a peer, wake it at once. When the
+//! program has returned, the rank's thread asks all helpers to stop, wakes them and joins them;
+//! each checks for that request between two polls of its future. A failed helper ends every wait of
+//! the rank; the rank is lost when its program has returned.
 
 use super::{block_on, endpoint::Endpoint, job::control::Control, memory::Mapping, waiting::report::HelperMark};
 use crate::helper_failed::{HelperEnd, HelperFailed};
@@ -25,7 +25,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// What a helper that wants a notice is told.
+/// The error of a helper that waits for a notice.
 pub(crate) const NO_NOTICES: FabricError = FabricError::Unsupported { feature: &"notices of a helper" };
 
 /// The helpers of one rank.
@@ -33,17 +33,17 @@ pub(crate) const NO_NOTICES: FabricError = FabricError::Unsupported { feature: &
 pub(crate) struct Helpers {
     /// Whether one has failed.
     has_failed: AtomicBool,
-    /// Whether they are to end.
+    /// Whether they must stop.
     stop: AtomicBool,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Whether somebody runs the rank, who will end its helpers.
+    /// Whether a function runs the rank that will end its helpers.
     is_run: bool,
     threads: Vec<JoinHandle<()>>,
-    /// How the first that failed ended.
+    /// The outcome of the first that failed.
     end: Option<HelperEnd>,
 }
 
@@ -68,13 +68,13 @@ impl Helpers {
     }
 
     /// Ends the helpers, waking those that wait on the doorbell of the rank's `segment`, and joins
-    /// them. Returns how the first that failed ended.
+    /// them. Returns the outcome of the first that failed.
     pub(crate) fn end(&self, segment: &Mapping) -> Option<HelperEnd> {
         let mut state = self.state();
         state.is_run = false;
         self.stop.store(true, SeqCst);
         // A helper that parks after this fence sees the request at its last look (the doorbell's
-        // W3); one that parked before hears the bell.
+        // W3); one that parked before is woken by the bell.
         fence(SeqCst);
         let threads = core::mem::take(&mut state.threads);
         drop(state);
@@ -92,7 +92,7 @@ impl Helpers {
     /// Records that a helper failed, and ends the waits of its rank.
     fn failed(&self, end: HelperEnd, control: &Control, segment: &Mapping) {
         self.state().end.get_or_insert(end);
-        // Before the change is counted: who sees the count sees this.
+        // Before the change is counted: a thread that sees the count sees this.
         self.has_failed.store(true, SeqCst);
         control.count_change();
         fence(SeqCst);
@@ -124,7 +124,7 @@ pub(crate) fn start(endpoint: &Endpoint, name: &'static str, task: HelperTask) -
     Ok(())
 }
 
-/// Runs a helper to its end, or until it is to stop.
+/// Runs a helper until it returns, or until it must stop.
 fn run<F: Future<Output = ProgramResult<()>>>(endpoint: &Endpoint, name: &'static str, task: impl FnOnce() -> F) {
     let helpers = endpoint.helpers();
     let ended = catch_unwind(AssertUnwindSafe(|| {
@@ -139,7 +139,7 @@ fn run<F: Future<Output = ProgramResult<()>>>(endpoint: &Endpoint, name: &'stati
     }));
     let end = match ended {
         Ok(Ok(())) => return,
-        // What the program's end took away.
+        // An error caused by the end of the program.
         Ok(Err(_)) if helpers.stop.load(SeqCst) => return,
         Ok(Err(error)) => HelperEnd::Failed(HelperFailed { name, error }),
         Err(panic) => HelperEnd::Panicked { name, message: super::threads::message(&*panic) },

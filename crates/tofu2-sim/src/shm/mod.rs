@@ -1,9 +1,9 @@
 //! Wall-clock provider over shared memory.
 //!
-//! The problem: one-sided programs should run on one machine at the speed of its memory, without a
-//! network and without `unsafe` in their code. Ranks are threads of one process ([`Threads`]) or
-//! processes ([`Launcher`], Linux). Each rank has a segment that all others map. The posting CPU
-//! executes an operation at once, in the target's segment.
+//! It runs one-sided programs on one machine at the speed of its memory, without a network and
+//! without `unsafe` in their code. Ranks are threads of one process ([`Threads`]) or processes
+//! ([`Launcher`], Linux). Each rank has a segment that all others map. The posting CPU executes an
+//! operation at once, in the target's segment.
 //!
 //! # Waiting
 //! A waiting rank spins, yields, then parks on its segment's doorbell; any rank that writes its
@@ -11,9 +11,9 @@
 //! almost no CPU. [`block_on`] does this on the calling thread. Under another executor (tokio), one
 //! thread per rank parks on the doorbell and wakes the waiting tasks.
 //!
-//! When all ranks wait and nobody can wake them, the job ends with
-//! [`JobError::Deadlock`](crate::JobError::Deadlock), which says who waits for what. The time until
-//! then is an option ([`Launcher::stuck_after`], [`Threads::stuck_after`]).
+//! When all ranks wait and nothing can wake them, the job ends with
+//! [`JobError::Deadlock`](crate::JobError::Deadlock), which lists the waiting ranks and their
+//! waits. The time until then is an option ([`Launcher::stuck_after`], [`Threads::stuck_after`]).
 //!
 //! # Failure
 //! A rank that dies, panics or returns an error is published as *lost*: operations on its memory,
@@ -21,16 +21,17 @@
 //! milliseconds.
 //!
 //! # Trust
-//! Neither safe code of any rank nor any rank's death can cause undefined behaviour. Whatever is
-//! read from another rank's tables is copied once and validated, so garbage there gives errors and
-//! not wild accesses. A process of the same user that writes the mapping by other means is not
+//! Neither safe code of any rank nor any rank's death can cause undefined behaviour. All data from
+//! another rank's tables is copied once and validated, so garbage there results in errors and not
+//! in wild accesses. A process of the same user that writes the mapping by other means is not
 //! covered by this promise.
 
-// Where to begin: a `job` is the mapped segments and the control block, an `endpoint` is one rank
-// of it, and `provider` is what it does for a fabric. Below them, the `mod.rs` of each folder says
-// in which order to read it: `memory`, `notices`, `waiting`, the control `queues` and the barrier
-// unit's `gates`. `helpers` run beside a rank's program. `threads` and `processes` start the ranks,
-// as `options` say, if `admission` finds room for them; `guests` are ranks whose program is not ours.
+// Overview: a `job` is the mapped segments and the control block, an `endpoint` is one rank of it,
+// and `provider` implements the provider trait for a fabric. Below them, the `mod.rs` of each
+// folder gives the order in which to read it: `memory`, `notices`, `waiting`, the control `queues`
+// and the barrier unit's `gates`. `helpers` run beside a rank's program. `threads` and `processes`
+// start the ranks, according to `options`, if `admission` finds room for them; `guests` are ranks
+// whose program is foreign.
 mod admission;
 mod endpoint;
 #[cfg(test)]

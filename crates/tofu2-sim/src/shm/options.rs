@@ -4,7 +4,7 @@ use super::{job::Plan, processes::placement::Bind, queues::config::QueueOptions}
 use core::{str::FromStr, time::Duration};
 use rdma_fabric::FabricError;
 
-/// Bytes that a rank can register by default: 256 MiB. Only what is used takes memory.
+/// Bytes that a rank can register by default: 256 MiB. Unused bytes take no memory.
 pub const DEFAULT_SEGMENT_BYTES: usize = 256 << 20;
 
 /// Bytes that a rank can register, as given in options and environment variables: a number above 0,
@@ -34,7 +34,7 @@ impl FromStr for SegmentBytes {
     }
 }
 
-/// How long all ranks of a job must be parked, by default, before it counts as a deadlock.
+/// The default time for which all ranks of a job must be parked before it counts as a deadlock.
 pub const DEFAULT_STUCK_AFTER: Duration = Duration::from_secs(10);
 
 /// A job's options.
@@ -75,32 +75,32 @@ impl JobOptions {
 macro_rules! job_options {
     ($starter:ty) => {
         impl $starter {
-            /// Sets how many bytes each rank can register
-            /// ([`DEFAULT_SEGMENT_BYTES`](crate::shm::DEFAULT_SEGMENT_BYTES) by default). Only what
-            /// is registered takes memory.
+            /// Sets the number of bytes that each rank can register
+            /// ([`DEFAULT_SEGMENT_BYTES`](crate::shm::DEFAULT_SEGMENT_BYTES) by default).
+            /// Unregistered bytes take no memory.
             #[must_use]
             pub fn segment_bytes(mut self, bytes: usize) -> Self {
                 self.options.segment_bytes = bytes;
                 self
             }
 
-            /// Sets how many consecutive ranks form one node.
+            /// Sets the number of consecutive ranks that form one node.
             #[must_use]
             pub fn ranks_per_node(mut self, ranks: usize) -> Self {
                 self.options.ranks_per_node = Some(ranks);
                 self
             }
 
-            /// Sets which CPUs each rank may use, out of those allowed to the calling thread. The
-            /// rank's threads and children inherit them.
+            /// Sets the CPUs that each rank may use, out of those allowed to the calling thread.
+            /// The rank's threads and children inherit them.
             #[must_use]
             pub fn bind(mut self, bind: $crate::shm::Bind) -> Self {
                 self.options.bind = bind;
                 self
             }
 
-            /// Sets how long all ranks may be parked, with nobody able to wake them, before the job
-            /// ends with [`JobError::Deadlock`](crate::JobError::Deadlock)
+            /// Sets how long all ranks may be parked, with nothing able to wake them, before the
+            /// job ends with [`JobError::Deadlock`](crate::JobError::Deadlock)
             /// ([`DEFAULT_STUCK_AFTER`](crate::shm::DEFAULT_STUCK_AFTER) by default); `None` means
             /// forever. A rank that sleeps, computes, or runs under an executor other than
             /// [`block_on`](crate::shm::block_on) does not count as parked, however long it takes.
@@ -129,9 +129,9 @@ macro_rules! job_options {
                 self
             }
 
-            /// Sets whether each rank has a progress thread. It executes what other ranks began and
-            /// handed over, while the rank itself computes without making calls; otherwise it
-            /// sleeps.
+            /// Sets whether each rank has a progress thread. It executes commands that other ranks
+            /// released and handed over, while the rank itself computes without making calls;
+            /// otherwise it sleeps.
             #[must_use]
             pub fn progress_thread(mut self, progress: bool) -> Self {
                 self.options.queues.progress_thread = progress;

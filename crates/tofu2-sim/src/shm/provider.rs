@@ -1,4 +1,5 @@
-//! The [`Provider`] over shared memory: everything that mapped places do not do themselves.
+//! The [`Provider`] over shared memory: all operations that mapped places do not execute
+//! themselves.
 
 use super::{
     endpoint::Endpoint,
@@ -27,7 +28,7 @@ use rdma_fabric::{
 
 impl Provider for Endpoint {
     /// Allocates memory. If only memory that was freed within the last 20 ms is left, blocks until
-    /// that time is over.
+    /// that time has elapsed.
     fn alloc(&self, bytes: usize) -> Result<Region> {
         let taken = match self.keyring() {
             None => self.take_extent(bytes, RegionKind::Heap, |_, _| ())?,
@@ -315,7 +316,7 @@ impl Keyless for Endpoint {
 
 const _: () = assert!(SHORT == 64, "what short operations are is part of the docs of `Registration`");
 
-// ----- the rest of dropped futures: done on the spot, as operations are complete when posted -----
+// ----- deferred work of dropped futures: done on the spot, since operations complete at once -----
 
 /// Runs `rest` to completion, which takes one poll.
 #[inline]

@@ -1,5 +1,5 @@
-//! Helpers for unit tests of shared memory: jobs of threads, repeatable chance, and exploring with
-//! loom.
+//! Helpers for unit tests of shared memory: jobs of threads, repeatable randomness, and exploration
+//! with loom.
 
 use super::{
     endpoint::Endpoint,
@@ -9,7 +9,7 @@ use super::{
 use rdma_fabric::{Fabric, Rank};
 use std::sync::Arc;
 
-/// Returns a job whose ranks are threads, each a node of its own.
+/// Returns a job whose ranks are threads, each on a separate node.
 pub(crate) fn job(ranks: u32, heap_bytes: usize) -> Arc<Job> {
     let plan = Plan { ranks: ranks as usize, ranks_per_node: 1, heap_bytes, start_ns: 0 };
     Job::of_threads(plan.checked().unwrap()).unwrap()
@@ -50,8 +50,8 @@ impl Chance {
     }
 }
 
-/// Runs `rank` as each rank of `job` on a thread of its own, with its fabric and its chance. None
-/// may hang or panic.
+/// Runs `rank` as each rank of `job` on a separate thread, with its fabric and its random numbers.
+/// None may hang or panic.
 pub(crate) fn all_end(job: &Arc<Job>, rank: impl Fn(u32, Fabric, Chance) + Clone + Send + 'static) {
     let guard = core::time::Duration::from_secs(if cfg!(miri) { 600 } else { 60 });
     let seed = Chance::seeded().0;
@@ -90,7 +90,7 @@ pub(crate) fn explore(preemptions: usize, branches: usize, test: impl Fn() + Syn
     executions
 }
 
-/// Tests of deliberate mistakes: each must end with the panic that it names.
+/// Tests of mutants: each must end with the panic that it names.
 #[cfg(not(miri))]
 macro_rules! found {
     ($($(#[$doc:meta])* $test:ident: $panic:literal, $run:expr;)*) => {$(

@@ -19,8 +19,8 @@ use std::{
     thread,
 };
 
-/// What each rank produced or failed with, in rank order, and the index of the failure that caused
-/// the others.
+/// The output or failure of each rank, in rank order, and the index of the failure that caused the
+/// others.
 pub type EachRank<T> = (Vec<Result<T, JobError>>, Option<usize>);
 
 /// A job whose ranks are threads: for tests, measurements, and wherever processes are not wanted.
@@ -48,22 +48,22 @@ impl Threads {
         Threads { options: JobOptions::new(ranks) }
     }
 
-    /// Runs `program` on every rank, each on a thread of its own that is named after it, and
-    /// returns what they produce in rank order.
+    /// Runs `program` on every rank, each on a separate thread that is named after it, and returns
+    /// their outputs in rank order.
     ///
     /// # Errors
     /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] of the rank that failed first, once
     /// all have ended. Ranks that depend on it end with [`FabricError::PeerLost`], or with
     /// [`FabricError::StaleRegion`] just before; a rank with any other error is named in preference
     /// to one with these. [`JobError::Deadlock`] if no rank had failed and none can make progress;
-    /// their waits then end with [`FabricError::Deadlock`]. [`JobError::Aborted`] if a rank ended
+    /// their waits then end with [`FabricError::Deadlock`]. [`JobError::Aborted`] if a rank aborted
     /// the job, once all have returned. [`JobError::Fabric`] if the job could not be started.
     pub fn run<P: Program>(&self, program: &P) -> Result<Vec<P::Out>, JobError> {
         self.run_with(|fabric| run_alone(fabric, program))
     }
 
-    /// Calls `rank` on each rank's thread and returns what they produce in rank order. For ranks
-    /// that run futures their own way.
+    /// Calls `rank` on each rank's thread and returns their outputs in rank order. For ranks that
+    /// run futures their own way.
     ///
     /// # Errors
     /// Those of [`Threads::run`].
@@ -96,7 +96,7 @@ impl Threads {
     ) -> Result<EachRank<T>, JobError> {
         let plan = self.options.plan(0)?;
         admission::of_threads(&plan)?;
-        // Loops: what depends on the program is compiled for each program again.
+        // Loops: code that depends on the program is compiled for each program again.
         let mut outs = Vec::new();
         for _ in 0..plan.ranks {
             outs.push(None);
@@ -183,9 +183,9 @@ impl Threads {
         if let Some((deadlock, false)) = deadlock {
             return Err(deadlock);
         }
-        // A failed program's regions are dropped before its loss is published. A peer that runs
-        // into this in between, or into the loss before it is counted, may have been counted first:
-        // prefer a failure that has a cause of its own.
+        // A failed program's regions are dropped before its loss is published. A peer that
+        // encounters this in between, or the loss before it is counted, may have been counted
+        // first: prefer a failure that has a cause of its own.
         let first = job.control.first_lost();
         let has_failed = |rank: &usize| outcomes.get(*rank).is_some_and(Result::is_err);
         let has_cause = |rank: &usize| matches!(outcomes.get(*rank), Some(Err(error)) if !is_consequence(error));
@@ -243,7 +243,7 @@ fn run_alone<P: Program>(fabric: Fabric, program: &P) -> ProgramResult<P::Out> {
 
 /// Calls `rank` on this thread and publishes how it ended. For a rank that runs futures its own
 /// way, such as on a runtime. The rank ends when `rank` returns: for tasks that outlive it the
-/// fabric goes on working, but their peers see the rank as gone.
+/// fabric continues to work, but their peers see the rank as gone.
 ///
 /// # Errors
 /// Those of [`run_rank`].
@@ -259,7 +259,7 @@ fn run_endpoint<T>(endpoint: Endpoint, rank: impl FnOnce(Fabric) -> ProgramResul
     ended(&kept, || rank(endpoint.fabric()))
 }
 
-/// Runs a rank and then ends its helpers, and publishes how it ended.
+/// Runs a rank, then ends its helpers, and publishes its outcome.
 pub(super) fn ended<T>(kept: &Endpoint, rank: impl FnOnce() -> ProgramResult<T>) -> Result<T, JobError> {
     let number = kept.me();
     kept.helpers().allow();

@@ -1,4 +1,4 @@
-//! The simulated machine: its parts, and what each event does to them.
+//! The simulated machine: its parts, and the effects of each event.
 
 use super::{
     barrier::{BarrierUnits, ColourBarriers},
@@ -18,8 +18,8 @@ use super::{
 };
 use rdma_fabric::{FabricError, Rank, Result};
 
-/// The constant part of a simulated machine: its timing, its network's tables, and how ranks are
-/// spread over nodes.
+/// The constant part of a simulated machine: its timing, its network's tables, and the distribution
+/// of ranks over nodes.
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) timing: Timing,
@@ -48,7 +48,8 @@ impl Machine {
     }
 }
 
-/// All parts of a simulated machine. Each keeps its own state; what needs several of them is here.
+/// All parts of a simulated machine. Each keeps its own state; functions that need several parts
+/// are here.
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) machine: Machine,
@@ -65,10 +66,10 @@ pub(super) struct Core {
     pub(super) units: AtomicUnits,
     pub(super) network: Network,
     pub(super) injector: Injector,
-    /// The record of what happened when, if the job wants one.
+    /// The record of the run's activities, if the job requests one.
     pub(super) timeline: Option<Box<Timeline>>,
     pub(super) counts: Counts,
-    /// Where programs keep the memory that they use with atomics.
+    /// The memory that programs use with atomics.
     pub(super) nearby: Nearby,
     /// A rank that will be polled a few events from now, so that its task can be prefetched.
     pub(super) soon: Option<u32>,
@@ -117,15 +118,15 @@ impl Core {
         self.clock.peak_bytes() + self.operations.peak_bytes() + self.memory.peak_bytes() + self.queues.peak_bytes()
     }
 
-    /// Returns the time as a rank sees it. Its CPU may be ahead of the events because of what it
-    /// has posted.
+    /// Returns the time as a rank sees it. Its CPU may be ahead of the events because of its
+    /// postings.
     #[inline]
     pub(super) fn now_of(&self, rank: u32) -> u64 {
         self.clock.now().max(self.ranks.cpu_until(rank))
     }
 
-    /// Prefetches what a rank will need when it is polled, except its task. The rank's own state
-    /// must be in the cache by now.
+    /// Prefetches the data that a rank will need when it is polled, except its task. The rank's own
+    /// state must be in the cache by now.
     #[inline]
     pub(super) fn prefetch_for(&self, rank: u32) {
         let [fabric, place] = self.ranks.near(rank);
@@ -230,8 +231,8 @@ impl Core {
         self.network.keep(delivered);
     }
 
-    /// Hands an operation to the atomic unit of its target's node. Its `at` says when it gets
-    /// there.
+    /// Passes an operation to the atomic unit of its target's node. Its `at` is the time at which
+    /// it gets there.
     #[inline]
     pub(super) fn queue_atomic(&mut self, slot: u32) {
         let node = self.machine.node_of(self.operations.get(slot).target.rank);
@@ -263,7 +264,7 @@ impl Core {
         }
     }
 
-    /// Ends a rank whose program is over and whose memory is deregistered.
+    /// Ends a rank whose program has ended and whose memory is deregistered.
     pub(super) fn end_of(&mut self, rank: u32, well: bool) {
         for queue in self.ranks.take_queues(rank) {
             self.close_queue(queue);

@@ -1,14 +1,14 @@
 //! Helpers of simulated ranks: tasks of their own, each with a CPU of its own.
 //!
-//! What a helper does is told from what its rank's program does by which of them is being polled:
-//! the *lane* that runs (`ranks::helpers`). So it does not matter which of the rank's handles a
-//! task uses.
+//! The simulator distinguishes actions of a helper from those of its rank's program by the task
+//! being polled: the *lane* that runs (`ranks::helpers`). So it does not matter which of the rank's
+//! handles a task uses.
 
 use super::{core::Core, memory::Loc, provider::Me};
 use rdma_fabric::{FabricError, ProgramResult, Result};
 use std::{cell::RefCell, future::Future, pin::Pin};
 
-/// What a helper runs.
+/// The future that a helper runs.
 pub(super) type HelperFuture = Pin<Box<dyn Future<Output = ProgramResult<()>>>>;
 
 /// The tasks of all helpers, by lane from the number of ranks on. None is borrowed while it runs or
@@ -18,7 +18,7 @@ pub(super) struct Helpers(RefCell<Vec<Helper>>);
 
 struct Helper {
     name: &'static str,
-    /// `None` while it runs, and when it is over.
+    /// `None` while it runs, and when it has completed.
     task: Option<HelperFuture>,
 }
 
@@ -27,12 +27,13 @@ impl Helpers {
         self.0.borrow_mut().push(Helper { name, task: Some(task) });
     }
 
-    /// Takes the task of a helper by its place, if it is not over: to poll it, or to drop it.
+    /// Takes the task of a helper by its position, if it has not completed: to poll it, or to drop
+    /// it.
     pub(super) fn take(&self, place: u32) -> Option<HelperFuture> {
         self.0.borrow_mut().get_mut(place as usize)?.task.take()
     }
 
-    /// Gives a task back that is not over.
+    /// Gives back a task that has not completed.
     pub(super) fn keep(&self, place: u32, task: HelperFuture) {
         if let Some(helper) = self.0.borrow_mut().get_mut(place as usize) {
             helper.task = Some(task);
@@ -76,8 +77,8 @@ impl Me {
         Ok(())
     }
 
-    /// Own memory has been written by this rank: wakes the program and the helpers that wait for it,
-    /// others than the writer when the writer's CPU has got so far.
+    /// Records that this rank has written its own memory: wakes the program and the helpers that
+    /// wait for it; lanes other than the writer when the writer's CPU has reached this time.
     #[cold]
     pub(super) fn wake_others(&self, core: &mut Core, written: &Loc) {
         let writer = self.lane();

@@ -1,5 +1,5 @@
-//! Large tables in huge pages: a simulation of a million ranks touches its tables all over, and
-//! finding a page costs as much as the access.
+//! Large tables in huge pages: a simulation of a million ranks accesses its tables randomly, and
+//! address translation costs as much as the access.
 
 #![allow(unsafe_code)]
 
@@ -18,7 +18,7 @@ pub(super) fn in_huge_pages<T>(table: &mut Vec<T>) {
         let skip = start.align_offset(PAGE);
         if len >= LARGE && skip < len {
             // SAFETY: these are whole pages of an allocation that is borrowed mutably; the advice
-            // changes neither their contents nor what may be done with them. If it is ignored, that
+            // changes neither their contents nor the permitted accesses. If it is ignored, that
             // does no harm.
             let _ =
                 unsafe { madvise(start.wrapping_add(skip).cast(), (len - skip) / PAGE * PAGE, Advice::LinuxHugepage) };

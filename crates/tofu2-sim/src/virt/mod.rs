@@ -1,6 +1,6 @@
 //! The virtual-time provider: one thread simulates a whole machine, deterministically.
 //!
-//! # What is modelled
+//! # Model
 //! * Ranks are tasks of one executor ([`Job`]). Nothing blocks, and time is a number of picoseconds
 //!   that advances from event to event. The event path uses no floating point, no hash order and no
 //!   wall clock: the same job and program give the same [`Stats::trace_hash`] everywhere.
@@ -13,12 +13,12 @@
 //! * Ranks may open further control queues of the node, including in session mode
 //!   ([`rdma_fabric::control_queue`]). Their commands go through the same engines.
 //! * The network is either latency-only or made of routers with finite buffers ([`NetworkModel`]).
-//!   Its nodes are on a plain [`Torus`], on Tofu's six axes ([`TofuShape`]) with Tofu's routes and a
-//!   [`Folding`] that places the ranks, or in rows and columns of crossbars ([`Crossbar`]).
-//! * The machine is a [`Platform`], a table of constants with their sources, which also say what a
-//!   machine lacks.
+//!   Its nodes are on a plain [`Torus`], on Tofu's six axes ([`TofuShape`]) with Tofu's routes and
+//!   a [`Folding`] that places the ranks, or in rows and columns of crossbars ([`Crossbar`]).
+//! * The machine is a [`Platform`], a table of constants with their sources, which also determine
+//!   the parts that a machine lacks.
 //!
-//! # How long things take
+//! # Timing
 //! On FX100 an 8-byte put to a neighbour is visible after 710 ns: 150 for posting (CPU), 150 in the
 //! send engine, 260 on the wire, 150 in the receive engine. Its handle completes when the send
 //! engine has read the source. A flush completes when the poster can know: after a further send
@@ -34,27 +34,30 @@
 //! no time.
 //!
 //! Copies between two other ranks' memory are `Unsupported`, as on the real machines. Where the
-//! constant `third_party_copy` is 1, the poster's command goes to the source's interface, as a get's
-//! does; that interface puts to the destination, and tells the poster once the data have left.
+//! constant `third_party_copy` is 1, the poster's command goes to the source's interface, as a
+//! get's does; that interface puts to the destination, and notifies the poster once the data have
+//! left.
 //!
 //! Where the constant `block_puts` is 1, several blocks are one operation of the CPU, and a message
 //! each.
 //!
-//! Multicasts are `Unsupported`, too, unless the constant `multicast` is not 0. They pass one after
-//! the other, meet no other messages, and may be overtaken by puts that are posted later.
+//! Multicasts are `Unsupported`, too, unless the constant `multicast` is not 0. They are executed
+//! one after the other, do not contend with other messages, and may be overtaken by puts that are
+//! posted later.
 //!
-//! # How a run can end early
-//! A rank whose program returns an error or panics is lost, together with whatever it had in
-//! flight. Waits that depend on it end with `PeerLost`. Waits whose dependencies have all finished,
-//! with nothing left in flight, end with `PeersLeft`. When no event is pending and some rank is
-//! still waiting, the job ends with [`crate::JobError::Deadlock`]. A rank that computes past the
-//! end of virtual time fails with [`EndOfTime`]; sleeping until then is sleeping forever.
+//! # Early ends of a run
+//! A rank whose program returns an error or panics is lost, together with its operations in flight.
+//! Waits that depend on it end with `PeerLost`. Waits whose dependencies have all finished, with
+//! nothing left in flight, end with `PeersLeft`. When no event is pending and some rank is still
+//! waiting, the job ends with [`crate::JobError::Deadlock`]. A rank that computes past the end of
+//! virtual time fails with [`EndOfTime`]; sleeping until then is sleeping forever.
 //!
 //! A job that needs more memory than this machine has ends with
-//! [`crate::JobError::TooLittleMemory`]. Two things are compared with what the machine, the control
-//! group and the process's limits leave: the tables and tasks of all ranks, before the run, and each
-//! further MiB of storage, when it is first written. What programs keep beside their regions is not
-//! counted, nor what other processes take later; the system may then kill the process.
+//! [`crate::JobError::TooLittleMemory`]. Two amounts are compared with the memory that the machine,
+//! the control group and the process's limits leave: the tables and tasks of all ranks, before the
+//! run, and each further MiB of storage, when it is first written. Memory that programs use besides
+//! their regions is not counted, nor is memory that other processes take later; the system may then
+//! kill the process.
 
 mod barrier;
 mod chacha;

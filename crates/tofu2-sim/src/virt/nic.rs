@@ -21,16 +21,16 @@ impl SendEngines {
         SendEngines { free_at: vec![0; nodes as usize * engines as usize], engines }
     }
 
-    /// Takes a command with `bytes` of payload, cut into transfers of at most the machine's limit.
-    /// Returns when the engine starts on it.
+    /// Takes a command with `bytes` of payload, divided into transfers of at most the machine's
+    /// limit. Returns the time at which the engine starts on it.
     #[inline]
     pub(super) fn take(&mut self, timing: &Timing, node: u32, engine: u32, now: u64, bytes: u64) -> u64 {
         let further = if bytes > timing.max_transfer { (bytes - 1) / timing.max_transfer * timing.gap } else { 0 };
         self.occupy(node, engine, now, further + timing.gap.max(timing.payload(bytes)))
     }
 
-    /// Takes a command that occupies the engine for `picos` picoseconds. Returns when the engine
-    /// starts on it.
+    /// Takes a command that occupies the engine for `picos` picoseconds. Returns the time at which
+    /// the engine starts on it.
     #[inline]
     pub(super) fn occupy(&mut self, node: u32, engine: u32, now: u64, picos: u64) -> u64 {
         let free_at = &mut self.free_at[node as usize * self.engines as usize + engine as usize];
@@ -50,8 +50,8 @@ pub(super) enum Room {
     AfterService,
 }
 
-/// All receive engines. An engine holds few atomics, so that a busy atomic unit stems the flow in
-/// the network; data packets occupy the engine for their length.
+/// All receive engines. An engine holds few atomics, so that a busy atomic unit causes backpressure
+/// in the network; data packets occupy the engine for their length.
 #[derive(Debug)]
 pub(super) struct Receivers {
     engines: Vec<Engine>,
@@ -60,7 +60,7 @@ pub(super) struct Receivers {
 
 #[derive(Clone, Copy, Debug)]
 struct Engine {
-    /// When the data packet being taken has arrived in full.
+    /// The time at which the data packet being taken has arrived in full.
     free_at: u64,
     /// The number of atomics held, including the one in service.
     atomics: u8,
@@ -112,8 +112,8 @@ impl Receivers {
 /// It serves the engines round robin, and each engine's atomics first come, first served. With `k`
 /// engines that have an atomic queued or in service, an atomic takes `s (sigma + (1 - sigma) / k)`:
 /// a share sigma of the work (the bus lock) is serial, and the rest overlaps between engines
-/// (Amdahl). With one engine this is `s`. Atomics on memory of the poster's own node go the same
-/// way.
+/// (Amdahl). With one engine this is `s`. Atomics on memory of the poster's own node take the same
+/// path.
 #[derive(Debug)]
 pub(super) struct AtomicUnits {
     /// The units by node, created when the node's memory is first the target of an atomic.
@@ -145,8 +145,8 @@ impl AtomicUnits {
         })
     }
 
-    /// Queues an operation, whose `at` says when it reaches the door, and starts the unit if it is
-    /// idle.
+    /// Queues an operation, whose `at` is the time at which it reaches the door, and starts the
+    /// unit if it is idle.
     #[inline]
     pub(super) fn queue(
         &mut self,
@@ -187,8 +187,8 @@ impl AtomicUnits {
 }
 
 impl Unit {
-    /// Starts the next operation if one is at the door. An event marks when it is served, or when
-    /// to look again.
+    /// Starts the next operation if one is at the door. Schedules an event for the end of its
+    /// service, or for the next look.
     fn start(&mut self, timing: &Timing, operations: &Operations, clock: &mut Clock, node: u32) {
         let now = clock.now();
         let engines = self.queues.len();
@@ -217,8 +217,8 @@ impl Unit {
                 }
                 clock.push(now.saturating_add(timing.service[busy - 1]), EventKind::Served, node);
             }
-            // With a single engine nothing can overtake the head, so serve it from when it gets
-            // there.
+            // With a single engine nothing can overtake the head, so serve it from the time at
+            // which it gets there.
             None if engines == 1 && busy == 1 => {
                 self.serving = self.queues[0].pop(operations).unwrap_or(NONE);
                 clock.push(soonest.saturating_add(timing.service[0]), EventKind::Served, node);

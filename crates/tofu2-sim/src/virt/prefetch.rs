@@ -4,15 +4,15 @@
 //! event starts with a cache miss. The order in which an atomic unit serves is known one service
 //! ahead, which is enough to have the memory in the cache in time. Prefetching changes no result.
 //!
-//! What a program keeps behind pointers is predicted from experience: a rank that is polled again
-//! uses memory near what it passed to its last operation.
+//! The memory that a program accesses through pointers is predicted from its last use: a rank that
+//! is polled again uses memory near the memory that it passed to its last operation.
 
 #![allow(unsafe_code)]
 
 /// Prefetches the first cache lines of `value`.
 #[inline(always)]
 pub(super) fn prefetch<T: ?Sized>(value: &T) {
-    /// The most cache lines of a value to prefetch.
+    /// The maximum number of cache lines of a value to prefetch.
     const LINES: usize = 8;
     let start = core::ptr::from_ref(value).cast::<u8>();
     for line in 0..size_of_val(value).div_ceil(LINE).min(LINES) {

@@ -1,4 +1,4 @@
-//! The provider: what a rank's [`Fabric`] is built on in virtual time.
+//! The provider: the virtual-time implementation below a rank's [`Fabric`].
 //!
 //! It checks, once per call, that it is used on the simulating thread.
 
@@ -28,8 +28,8 @@ use std::{
 ///
 /// A rank's code runs in zero virtual time, except where the model charges for it: posting an
 /// operation keeps the rank's CPU busy for the platform's `post` time; computing and charging, for
-/// the time they are given. A rank that posts without ever waiting runs ahead of the other ranks by
-/// that time, until its transmit queue is full at the latest. It sees memory as it was when it last
+/// the given time. A rank that posts without ever waiting runs ahead of the other ranks by that
+/// time, until its transmit queue is full at the latest. It sees memory as it was when it last
 /// waited.
 #[derive(Clone)]
 pub(super) struct Me {
@@ -300,7 +300,7 @@ impl Core {
     fn facts(&self) -> JobFacts {
         let mut caps = Caps::weakest();
         caps.put_order = PutOrder::None;
-        // On Tofu, what keeps the order of puts is strong order, which only control queues have.
+        // On Tofu, only strong order keeps the order of puts, and only control queues have it.
         caps.puts_in_order = self.machine.timing.ordered_puts;
         caps.third_party_copy = self.machine.timing.third_party_copy;
         caps.multicasts = if self.machine.timing.multicast > 0 { Multicasts::Hardware } else { Multicasts::None };

@@ -27,10 +27,10 @@ impl Drop for Registration {
     }
 }
 
-/// What a region keeps.
+/// The value that keeps a region registered.
 struct Keep(OneThread<Registration>);
 
-/// What a region of memory that existed before keeps.
+/// The value that keeps a region of existing memory registered.
 struct KeepExisting(OneThread<Registration>, OwnedMemory);
 
 impl fmt::Debug for Keep {
@@ -98,7 +98,8 @@ impl Me {
         }
     }
 
-    /// Registers existing memory, which the network reaches like any region. Takes no virtual time.
+    /// Registers existing memory, which the network accesses like any region. Takes no virtual
+    /// time.
     pub(super) fn adopt(&self, memory: OwnedMemory) -> Result<Region, (FabricError, OwnedMemory)> {
         let bytes = memory.len();
         let (registration, key) = match self.register(bytes) {
@@ -110,7 +111,7 @@ impl Me {
         Ok(Region::new(key, bytes, Some(Existing::Direct), KeepExisting(registration, memory)))
     }
 
-    /// Gives registered memory back. Operations that arrive later find the region gone.
+    /// Gives registered memory back. Operations that arrive later find the region deregistered.
     pub(super) fn release(&self, region: Region) -> Result<OwnedMemory> {
         let key = region.key();
         let Ok(KeepExisting(registration, mut memory)) = region.into_kept::<KeepExisting>() else {

@@ -1,4 +1,4 @@
-//! Tables of values that come and go.
+//! Tables of values in reusable slots.
 
 /// Marks the end of a list of slots.
 pub(super) const NONE: u32 = u32::MAX;
@@ -8,7 +8,7 @@ pub(super) trait Slotted {
     /// The next slot of the list that this one is in: the free list, or a list of the table's user.
     fn next(&mut self) -> &mut u32;
 
-    /// Takes over what belongs to the slot from the value that it held before.
+    /// Takes over the slot's state from its previous value.
     #[inline]
     fn succeed(&mut self, _before: &Self) {}
 }
@@ -40,7 +40,7 @@ impl<T: Slotted> Slots<T> {
         slot
     }
 
-    /// Frees a slot. Its value stays there until another takes its place.
+    /// Frees a slot. Its value stays there until another replaces it.
     #[inline]
     pub(super) fn free(&mut self, slot: u32) -> &mut T {
         let there = &mut self.slots[slot as usize];
@@ -65,7 +65,7 @@ impl<T: Slotted> Slots<T> {
         self.slots.get_mut(slot as usize)
     }
 
-    /// Returns the peak size of the table in bytes, without what its values point to.
+    /// Returns the peak size of the table in bytes, without memory that its values point to.
     pub(super) fn peak_bytes(&self) -> usize {
         self.slots.len() * size_of::<T>()
     }

@@ -27,7 +27,7 @@ pub struct OpCounts {
     pub off_node: u64,
 }
 
-/// Operations posted, by all ranks together and, if asked for, by each rank.
+/// Operations posted, by all ranks together and, if requested, by each rank.
 #[derive(Debug)]
 pub(super) struct Counts {
     all: OpCounts,
@@ -70,8 +70,8 @@ impl Counts {
     }
 }
 
-/// How many control-queue commands reached each stage. Each block of a strided command counts as
-/// one command.
+/// The number of control-queue commands that reached each stage. Each block of a strided command
+/// counts as one command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CommandCounts {
@@ -99,7 +99,7 @@ pub struct Stats {
     pub events: u64,
     /// Times a rank's task, or a helper's, was polled.
     pub polls: u64,
-    /// When the last rank finished.
+    /// The time at which the last rank finished.
     pub end: Time,
     /// A hash of the time, kind and rank (or node) of every event. Equal runs have equal hashes, on
     /// every platform.

@@ -1,10 +1,10 @@
-//! The ranks' tasks, side by side in one piece of memory: a task costs its own bytes and no
-//! allocation, and finding the next one to poll takes no look-up.
+//! The ranks' tasks, side by side in one allocation: a task costs its own bytes and no allocation,
+//! and finding the next one to poll takes no look-up.
 //!
 //! A rank's output takes the place of its task.
 //!
-//! What depends on the program is compiled for each program again, so it is kept small: loops, where
-//! adapters of iterators would make many functions of each.
+//! Code that depends on the program is compiled for each program again, so it is kept small: loops,
+//! where iterator adapters would make many functions of each.
 
 #![allow(unsafe_code)]
 
@@ -17,7 +17,7 @@ use std::{
     task::{Context, Poll},
 };
 
-/// Tasks of any program: what is written over it is compiled once, not for each program again.
+/// Tasks of any program: code that uses this trait is compiled once, not for each program again.
 pub(super) trait Table {
     fn len(&self) -> usize;
 
@@ -26,13 +26,14 @@ pub(super) trait Table {
     /// Prefetches a task.
     fn prefetch(&self, rank: u32);
 
-    /// Polls a task. Returns `None` if it is over. If it is ready, [`Table::end`] is next.
+    /// Polls a task. Returns `None` if it has completed. If it is ready, [`Table::end`] must be
+    /// called next.
     fn poll(&mut self, rank: u32, cx: &mut Context<'_>) -> Option<Poll<ProgramResult<()>>>;
 
     /// Ends a task. Panics if dropping it does; the task has ended nevertheless.
     fn end(&mut self, rank: u32);
 
-    /// Drops all tasks unless all are over, and so their outputs are wanted.
+    /// Drops all tasks, unless all have completed, in which case their outputs are kept.
     fn clear(&mut self);
 }
 
@@ -67,7 +68,7 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Tasks<Fut, T> {
         Tasks { slots, out: None }
     }
 
-    /// Takes the outputs when all tasks are over.
+    /// Takes the outputs when all tasks have completed.
     pub(super) fn take_outs(&mut self) -> Vec<Option<T>> {
         let mut outs = Vec::with_capacity(self.slots.len());
         for task in &mut self.slots {

@@ -1,5 +1,5 @@
-//! Waits. A wait's slot holds what it has to remember between two polls. An abandoned wait leaves
-//! nothing behind except, at most, a wake-up of its task that finds nothing to do.
+//! Waits. A wait's slot holds its state between two polls. An abandoned wait leaves nothing behind
+//! except, at most, a wake-up of its task that finds nothing to do.
 
 use super::{
     core::Core,
@@ -16,11 +16,11 @@ use std::{
     time::Duration,
 };
 
-/// Stands for the number of a wait when a rank only looks.
+/// The number of a wait that is only polled once and not registered.
 pub(super) const NO_WAIT: u32 = u32::MAX;
 
 impl Me {
-    /// Polls a wait. What the slot's words hold depends on the goal.
+    /// Polls a wait. The meaning of the slot's words depends on the goal.
     #[inline]
     pub(super) fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let lane = self.lane();
@@ -63,7 +63,7 @@ impl Me {
         stands
     }
 
-    /// Ends a wait that has left something in its slot.
+    /// Ends a wait that has state in its slot.
     pub(super) fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>) {
         let Slot([first, second, begun_by, _]) = slot;
         match goal {
@@ -78,7 +78,7 @@ impl Me {
         *slot = Slot::default();
     }
 
-    // ----- waits for what others do --------------------------------------------------------------
+    // ----- waits for other ranks -----------------------------------------------------------------
 
     /// Registers a wait. Returns pending, unless the wait can't go on.
     fn watch(&self, core: &mut Core, lane: u32, wait: &mut u64, what: Watched, deps: Deps<'_>) -> Poll<Result<()>> {
@@ -88,7 +88,7 @@ impl Me {
         }
     }
 
-    /// Registers a wait, unless it can't go on; `wait` keeps its lane and its number plus 1.
+    /// Registers a wait, unless it can't continue; `wait` keeps its lane and its number plus 1.
     pub(super) fn go_on(
         &self,
         core: &mut Core,
@@ -112,8 +112,8 @@ impl Me {
         }
         match core.ranks.hopeless(lane, id, deps) {
             None => Ok(()),
-            // What this task's detached futures still owe may end the wait. The task gets another
-            // turn when they have finished.
+            // The task's detached futures may still end the wait. The task gets another turn when
+            // they have finished.
             Some(FabricError::PeersLeft) if self.world.detached.has(lane) => Ok(()),
             Some(error) => Err(error),
         }
@@ -129,7 +129,8 @@ impl Me {
     }
 }
 
-/// Returns the lane that has begun a wait; `None` for a slot that holds no lane's number plus 1.
+/// Returns the lane that has begun a wait; `None` for a slot that does not hold a lane's number
+/// plus 1.
 fn begun(core: &Core, begun_by: u64) -> Option<u32> {
     let lane = u32::try_from(begun_by.checked_sub(1)?).ok()?;
     core.ranks.has_lane(lane).then_some(lane)
@@ -137,8 +138,8 @@ fn begun(core: &Core, begun_by: u64) -> Option<u32> {
 
 // ----- waits for time ------------------------------------------------------------------------
 
-/// Waits until a time; never ends if that is the end of time. `new` says that this lane has not
-/// asked to be woken.
+/// Waits until a time; never ends if that is the end of time. `new` is true if this lane has not
+/// requested to be woken.
 fn sleep(core: &mut Core, lane: u32, new: bool, at: Time) -> Poll<Result<()>> {
     if core.now_of(lane) >= at.as_picos() {
         return Poll::Ready(Ok(()));
@@ -149,8 +150,8 @@ fn sleep(core: &mut Core, lane: u32, new: bool, at: Time) -> Poll<Result<()>> {
     Poll::Pending
 }
 
-/// Keeps the CPU busy for `picos` picoseconds from the first poll; `end` records when that is
-/// over. `new` says that this lane has not asked to be woken then.
+/// Keeps the CPU busy for `picos` picoseconds from the first poll; `end` records the time at which
+/// that ends. `new` is true if this lane has not requested to be woken then.
 fn busy(
     core: &mut Core,
     lane: u32,
@@ -188,8 +189,9 @@ fn busy(
     Poll::Pending
 }
 
-/// Waits until all of a poster's puts to a target, or all, are visible and the poster knows it. `set`
-/// records when the waiting lane will be woken; `new` says that it has not asked to be.
+/// Waits until all of a poster's puts to a target, or all its puts, are visible and the poster
+/// knows it. `set` records the time at which the waiting lane will be woken; `new` is true if it
+/// has not requested that.
 fn flush(
     core: &mut Core,
     [poster, lane]: [u32; 2],

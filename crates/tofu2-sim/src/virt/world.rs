@@ -1,4 +1,4 @@
-//! The simulated machine as ranks and handles see it.
+//! The simulated machine as seen by ranks and handles.
 
 use super::{core::Core, helpers::Helpers, ranks::Status};
 use crate::{JobError, shm::blocked_depth};
@@ -29,7 +29,7 @@ pub(super) struct World {
     pub(super) anchor: Anchor,
     pub(super) detached: Detached,
     pub(super) helpers: Helpers,
-    /// Why no rank is polled any more: one has aborted the job.
+    /// The reason why no rank is polled any more: one has aborted the job.
     aborted: RefCell<Option<JobError>>,
     /// The number of `block_on`s that the simulating thread was inside when the run began.
     blocked: usize,
@@ -89,7 +89,7 @@ impl World {
         }
     }
 
-    /// Ends the run once the rank that is being polled returns. Of several calls, the first counts.
+    /// Ends the run once the rank that is being polled returns. Only the first call has an effect.
     pub(super) fn abort(&self, rank: Rank, text: &str, code: i32) -> FabricError {
         let mut aborted = self.aborted.borrow_mut();
         match aborted.get_or_insert_with(|| JobError::Aborted { rank, text: text.to_owned(), code }) {
@@ -126,7 +126,7 @@ impl World {
         }
     }
 
-    /// Whether anything that a rank or its helpers have detached is not over.
+    /// Returns whether a rank or its helpers have detached futures that have not finished.
     pub(super) fn owes(&self, rank: u32) -> bool {
         let of_helpers = || self.core().ranks.helpers_of(rank).iter().any(|lane| self.detached.has(*lane));
         self.detached.has(rank) || self.detached.any() && of_helpers()
@@ -168,10 +168,10 @@ impl World {
     }
 }
 
-/// The work that a dropped future still owes.
+/// The remaining work of a dropped future.
 pub(super) type Rest = Pin<Box<dyn Future<Output = ()>>>;
 
-/// The work that dropped futures of all ranks still owe: futures without an owner, polled whenever
+/// The remaining work of dropped futures of all ranks: futures without an owner, polled whenever
 /// their rank is resumed. They are not part of a rank's state, so that ranks that never detach any
 /// cost nothing.
 #[derive(Default)]
@@ -179,7 +179,7 @@ pub(super) struct Detached {
     /// The futures of each rank or helper, in the order detached. Not borrowed while one of them runs
     /// or is dropped.
     by_rank: RefCell<BTreeMap<u32, Vec<Rest>>>,
-    /// Whether the run is over, so that nothing is polled any more.
+    /// Whether the run has ended, so that nothing is polled any more.
     closed: Cell<bool>,
 }
 

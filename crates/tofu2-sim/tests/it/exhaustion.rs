@@ -3,8 +3,8 @@
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult};
 use tofu2_sim::shm::Threads;
 
-/// Allocates symmetric regions until no entries are left, then until no memory is left. What all
-/// ranks have dropped is available again at once.
+/// Allocates symmetric regions until no entries are left, then until no memory is left. Regions
+/// that all ranks have dropped are available again at once.
 async fn symmetric(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let mut regions = Vec::new();

@@ -1,5 +1,5 @@
-//! Values that safe code forges, or takes from where they belong to where they don't: each is
-//! refused, or does no more than the same call with a genuine value.
+//! Values that safe code forges, or uses where they do not belong: each is refused, or has the same
+//! effect as the same call with a genuine value.
 
 use crate::virt::start::fx100;
 use rdma_fabric::{
@@ -76,7 +76,7 @@ fn is_refused(fabric: &Fabric, alien: &Place, own: &Place) {
     provider.end_wait(&mut slot, goal(), Ended::GivenUp);
 }
 
-/// Checks places whose parts disagree, all that safe code can still assemble of them.
+/// Checks places whose parts do not match, in all ways that safe code can assemble them.
 async fn assembles(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(BYTES).await?;
     let span = region.span::<u8>(&fabric, 0, BYTES)?;
@@ -91,7 +91,7 @@ async fn assembles(fabric: Fabric) -> ProgramResult<()> {
         assert!(matches!(provider.put(own, Source::Bytes(&bytes), None), Posted::Failed(_)), "put of {len} bytes");
         assert!(matches!(provider.get(own, Sink::Bytes(&mut bytes)), Posted::Failed(_)), "get of {len} bytes");
     }
-    // What is narrowed or hidden stays inside, and an atomic needs a word.
+    // A narrowed or hidden place stays inside, and an atomic needs a word.
     assert!(own.part(BYTES - 7, 8).is_none() && own.part(usize::MAX, 2).is_none());
     for (offset, len) in [(1, 8), (2, 4), (0, 3), (4, 8), (8, 16), (0, 0)] {
         let part = own.part(offset, len).unwrap().hidden();
@@ -166,7 +166,7 @@ async fn forges_tokens(fabric: Fabric) -> ProgramResult<()> {
         provider.forget(Token(number));
         provider.forget(Token(number));
     }
-    // A token that was given up, and one that was polled to its end, name nothing any more.
+    // A token that was given up, or that was polled until it completed, names nothing any more.
     let there = region.word_of::<u64>(&fabric, next, 0)?;
     if let Posted::Pending(token) = provider.atomic(there.place(), Amo::Add(1)) {
         provider.forget(token);

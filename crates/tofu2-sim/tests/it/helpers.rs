@@ -7,7 +7,7 @@ use tofu2_sim::{HelperFailed, JobError, shm::Threads};
 
 /// Soon enough for a test.
 const BOUND: Duration = Duration::from_millis(150);
-/// Long enough to be told by mistake, several times over.
+/// Long enough for several false reports of a deadlock.
 const LONG: Duration = Duration::from_millis(700);
 
 fn threads(ranks: usize) -> Threads {
@@ -31,7 +31,7 @@ async fn ping_pong(fabric: Fabric, rounds: u64) -> ProgramResult<()> {
     fabric.helper("answers", move |fabric| answers(fabric, shared, rounds))?;
     let (asked, answered) = (region.word::<u64>(&fabric, 0)?, region.word::<u64>(&fabric, 64)?);
     for round in 1..=rounds {
-        // Now and then the helper has parked by then.
+        // Every hundredth round, the helper has parked by then.
         if round % 100 == 50 {
             thread::sleep(Duration::from_millis(2));
         }
@@ -80,7 +80,7 @@ fn a_failure_names_the_helper() {
     assert!(foreign.to_string().ends_with("failed: its helper `ordering` failed: on purpose"), "{foreign}");
 }
 
-/// A program that does not heed its helper's failure.
+/// A program that ignores its helper's failure.
 async fn heedless(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc(8)?;
     fabric.helper("ordering", |_| async { Err("on purpose".into()) })?;
@@ -130,7 +130,7 @@ fn a_rank_that_has_ended_has_no_helpers() {
     assert!(matches!(refused, Err(FabricError::Unsupported { .. })), "{refused:?}");
 }
 
-/// Nobody writes what program and helper wait for; the helper is busy for so long before.
+/// Program and helper wait for words that are never written; the helper is busy for `busy` before.
 async fn both_wait(fabric: Fabric, busy: Duration, ends: bool) -> ProgramResult<()> {
     let region = Arc::new(fabric.alloc(128)?);
     let shared = Arc::clone(&region);

@@ -1,5 +1,6 @@
 //! Sizes and offsets at which arithmetic could wrap: all calls that take one, on threads and in
-//! virtual time. Each is refused, by an error that gives what there is, and nothing is kept.
+//! virtual time. Each is refused, with an error that gives the available amount, and nothing is
+//! kept.
 
 use crate::virt::start::fx100;
 use rdma_fabric::{
@@ -27,7 +28,7 @@ fn both(program: &impl Program<Out = ()>) {
     fx100(2).run(program).unwrap();
 }
 
-/// Checks that `got` is an access outside of [`BYTES`] bytes, and says so.
+/// Checks that `got` is an error that reports an access outside of [`BYTES`] bytes.
 fn is_outside<T>(got: Result<T>, what: &str) {
     match got {
         Err(FabricError::OutOfBounds(outside)) => {
@@ -85,7 +86,7 @@ async fn resolves(fabric: Fabric) -> ProgramResult<()> {
         is_outside(fabric.local_span::<u8>(RemoteAddr { offset: many as u64, ..region.at(me, 0) }, 0), "nothing");
         is_outside(fabric.locate(region.at(me, many as u64), many, 1, 1), "a place");
     }
-    // Parts of a span know the span's end.
+    // Parts of a span are checked against the span's end.
     let span = region.span::<u64>(&fabric, 0, BYTES / 8)?;
     for many in TOO_MANY {
         is_outside(span.slice(0..many), "a slice");

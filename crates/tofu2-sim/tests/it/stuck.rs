@@ -1,4 +1,4 @@
-//! Deadlocked jobs over shared memory report which rank waits for what; other jobs are left alone.
+//! Deadlocked jobs over shared memory report the wait of each rank; other jobs are not affected.
 
 use crate::other_executor;
 use rdma_fabric::{Deps, Fabric, FabricError, Program, ProgramResult, Rank, join::join, op::Put};
@@ -20,7 +20,7 @@ fn threads(ranks: usize) -> Threads {
     Threads::new(ranks).segment_bytes(1 << 20).stuck_after(Some(BOUND))
 }
 
-/// Returns what the ranks of a deadlocked job are stuck on.
+/// Returns the waits of a deadlocked job's ranks.
 fn stuck(ended: Result<(), JobError>) -> Vec<Stuck> {
     match ended {
         Err(JobError::Deadlock { waiting, first, stuck, .. }) => {
@@ -133,7 +133,7 @@ fn a_failure_before_is_the_jobs_error() {
     assert!(error.to_string().contains("a reason of its own"), "{error}");
 }
 
-/// How rank 0 keeps the others waiting.
+/// The ways in which rank 0 keeps the others waiting.
 #[derive(Clone, Copy, Debug)]
 enum Busy {
     /// It is in the fabric's sleep.
@@ -142,7 +142,7 @@ enum Busy {
     HasADeadline,
     /// It computes without any call.
     Computes,
-    /// It is in a system call that the library does not know about.
+    /// It is in a system call, which the library cannot observe.
     Blocks,
     /// It is in a future that another thread wakes.
     IsWokenByAThread,
@@ -241,7 +241,7 @@ fn the_bound_can_be_none() {
 fn ranks_with_threads_or_executors_of_their_own_are_left_alone() {
     for foreign in [false, true] {
         let ended = threads(2).run_with(|endpoint: Fabric| {
-            // The rank's second thread writes what its first one waits for.
+            // The rank's second thread writes the word that its first one waits for.
             let region = endpoint.alloc(8)?;
             let word = region.word::<u64>(&endpoint, 0)?;
             let remote = endpoint.remote_word::<u64>(region.at(endpoint.rank(), 0))?;

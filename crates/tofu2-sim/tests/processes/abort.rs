@@ -14,11 +14,11 @@ use tofu2_sim::{
 
 pub(crate) const CASES: &[Case] = &[("an_abort_ends_ranks_that_make_no_call", an_abort_ends_ranks_that_make_no_call)];
 
-/// What the job's ranks are told.
+/// The message to the job's ranks.
 const TEXT: &str = "no more input\nthan this";
 
-/// Plays the launcher. It would wait for hours for ranks that only fail, and never looks for
-/// deadlocks, so nothing but the abort makes it look.
+/// Runs as the launcher. It would wait for hours for ranks that only fail, and never looks for
+/// deadlocks, so only the abort can end the job.
 pub(crate) fn launch(ranks: &str) -> ExitCode {
     let own = std::env::current_exe().expect("own path");
     let launcher = Launcher::new(ranks.parse().expect("a number")).segment_bytes(1 << 20);
@@ -35,8 +35,8 @@ pub(crate) fn launch(ranks: &str) -> ExitCode {
     }
 }
 
-/// Plays a rank: 0 aborts, and then goes on without end; 1 spins and never calls the fabric; 2
-/// sleeps in a system call; the others wait, one of them for ever.
+/// Runs as a rank: 0 aborts, and then continues forever; 1 spins and never calls the fabric; 2
+/// sleeps in a system call; the others wait, one of them forever.
 pub(crate) fn rank() -> ExitCode {
     println!("pid {}", std::process::id());
     let fabric = from_env().expect("a rank").expect("a job");
@@ -77,11 +77,11 @@ fn an_abort_ends_ranks_that_make_no_call() {
     assert_eq!(ended.code, Some(42), "{}", ended.err);
     assert_eq!(ended.err.matches(TEXT).count(), 1, "said once: {}", ended.err);
     assert!(ended.err.contains(&format!("error: rank 0 aborted the job with code 42: {TEXT}\n")), "{}", ended.err);
-    // Those that wait are told, unless they were killed before they could say so.
+    // Waiting ranks receive the error, unless they were killed before they could print it.
     let told: Vec<_> = ended.out.lines().filter(|line| line.starts_with("told")).collect();
     assert!(told.iter().all(|line| *line == "told rank 0 aborted the job with code 42"), "{told:?}");
     assert!(ended.err.contains("killed by signal 9 (SIGKILL), which the launcher sent"), "{}", ended.err);
-    // A guard against hanging, ten times what it takes: start, half a second of grace, end.
+    // A guard against hanging, ten times the usual time: start, half a second of grace, end.
     let took = ended.out.lines().find_map(|line| line.strip_prefix("took ")?.parse().ok());
     assert!(took.is_some_and(|millis: u64| (500..10_000).contains(&millis)), "{}", ended.out);
 }

@@ -1,6 +1,6 @@
-//! When something runs out (registered memory, descriptors, address space, file size), the result
-//! is an error that names it, and nothing is left behind. This program runs itself as a process
-//! whose limits it lowers (`limited <scenario>`).
+//! When a resource is exhausted (registered memory, descriptors, address space, file size), the
+//! result is an error that names it, and nothing is left behind. This program runs itself as a
+//! process whose limits it lowers (`limited <scenario>`).
 
 use crate::harness::{Case, end, open_files, start};
 use rdma_fabric::{Fabric, FabricError, ProgramResult};
@@ -82,7 +82,7 @@ fn refused<T: std::fmt::Debug>(outcome: Result<T, JobError>) -> (&'static str, E
     }
 }
 
-/// Returns what a job was refused for lack of, and the limit.
+/// Returns the resource for lack of which a job was refused, and the limit.
 fn too_many<T: std::fmt::Debug>(outcome: Result<T, JobError>) -> (&'static str, String) {
     match outcome {
         Err(JobError::TooManyRanks { what, needed, available, limit, .. }) => {
@@ -97,7 +97,7 @@ fn too_many<T: std::fmt::Debug>(outcome: Result<T, JobError>) -> (&'static str, 
 /// the limit once.
 fn descriptors() {
     let launcher = Launcher::new(3).segment_bytes(1 << 16).command("true", [""; 0]);
-    // The first job opens what stays open.
+    // The first job opens the files that stay open.
     assert_eq!(launcher.run().expect("a job"), 0);
     let most = getrlimit(Resource::Nofile);
     let before = open_files();
@@ -135,7 +135,7 @@ fn descriptors() {
 
 fn address_space() {
     let before = open_files();
-    // Leaves room in the heap for what threads allocate as they start: if refused that, the C
+    // Leaves room in the heap for allocations of threads as they start: if these are refused, the C
     // library ends the process.
     let pieces: Vec<Box<[u8]>> = (0..4096).map(|_| vec![0; 1024].into_boxed_slice()).collect();
     let _keeps_them_in_the_heap = Box::new([0_u8; 1024]);
@@ -214,7 +214,7 @@ pub(crate) fn large_rank() -> ExitCode {
 }
 
 /// Ranks for which this machine has no room, with and without a program. The address space is
-/// lowered, so that a launcher without the check could not take what it needs.
+/// lowered, so that a launcher without the check could not take the resources it needs.
 fn ranks() {
     let before = open_files();
     lower(Resource::As, address_space_used() + (256 << 20));
@@ -262,8 +262,8 @@ fn group_of_256_mib() {
     removed.expect("an empty group");
 }
 
-/// Runs as a process in a group of 256 MiB: what fits is given, the rest is refused, and no process
-/// is killed.
+/// Runs as a process in a group of 256 MiB: allocations that fit succeed, others are refused, and
+/// no process is killed.
 fn group() {
     let join = std::env::var("ONESIDED_TEST_GROUP").expect("a group");
     std::fs::write(join, std::process::id().to_string()).expect("to join it");

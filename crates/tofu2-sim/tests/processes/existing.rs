@@ -19,7 +19,7 @@ async fn begin(fabric: &Fabric) -> ProgramResult<(Vec<Pid>, Option<Registered<u8
     Ok((pids.into_iter().filter_map(Pid::from_raw).collect(), mine, key))
 }
 
-/// Puts again and again until that fails.
+/// Puts repeatedly until that fails.
 async fn put_on(fabric: &Fabric, key: RegionKey, mut each: impl FnMut(u8)) -> FabricError {
     let mut bytes = vec![0u8; BYTES];
     for round in 2.. {
@@ -62,7 +62,7 @@ pub(crate) async fn killed_inside(fabric: &Fabric) -> ProgramResult<u8> {
 }
 
 /// Using a dead rank's memory is an error, when resolving it and in the middle of copies. The dead
-/// rank's peer, which notices before the launcher can, fails because of it and may end first.
+/// rank's peer, which notices before the launcher can, fails as a result and may end first.
 pub(crate) async fn dead_owner(fabric: &Fabric) -> ProgramResult<u8> {
     let (_, mine, key) = begin(fabric).await?;
     if let Some(mine) = mine {
@@ -105,7 +105,7 @@ pub(crate) async fn stopped_inside(fabric: &Fabric) -> ProgramResult<()> {
         }
     });
     let taken = mine.take().await?;
-    // Anything written from now on would be too late.
+    // Any later write would be too late.
     let at_once = taken.clone();
     goes_on.join().expect("no panic")?;
     let last = Group::world(fabric).await?.allgather(0u8).await?[1];

@@ -1,5 +1,5 @@
-//! Guests: ranks in processes that own their `main`, as C programs do. They keep their fabric for
-//! ever and end by `exit`. Launchers run this program as `guest <part>`: by a script
+//! Guests: ranks in processes that own their `main`, as C programs do. They keep their fabric
+//! forever and end by `exit`. Launchers run this program as `guest <part>`: by a script
 //! (`launch-script <ranks> <script>`), or as a job that is aborted (`aborted-guests`).
 
 mod parts;
@@ -16,7 +16,7 @@ use tofu2_sim::{
     shm::{DEFAULT_SEGMENT_BYTES, JOB_VARIABLE, Launcher, SEGMENT_VARIABLE},
 };
 
-/// The longest that a part which waits for nobody goes on.
+/// The longest time that a part without a wait continues.
 const HOURS: Duration = Duration::from_secs(3600);
 
 pub(crate) const CASES: &[Case] = &[
@@ -48,7 +48,8 @@ fn who_ends_otherwise_is_lost() {
     }
 }
 
-/// The end of the command that was started as the rank counts, whatever becomes of its child.
+/// The end of the command that was started as the rank determines the outcome, whatever happens to
+/// its child.
 fn a_script_answers_for_its_guest() {
     for (part, rest, code, seen) in [
         ("exits", "; exit $?", 0, "left"),
@@ -110,13 +111,13 @@ fn a_damaged_setting_is_no_job_of_one() {
     }
 }
 
-/// How long the whole job goes on after the abort is what matters; the bound only guards against
-/// hanging.
+/// The time for which the whole job continues after the abort is printed; the bound only guards
+/// against hanging.
 fn an_abort_ends_guests_whatever_they_do() {
     let ended = end(start(&["aborted-guests"], &[]));
     assert_eq!(ended.code, Some(7), "{}", ended.err);
     assert!(ended.err.contains("error: rank 0 aborted the job with code 7: no more\n"), "{}", ended.err);
-    // Those that wait are told, unless they were killed before.
+    // Waiting ranks receive the error, unless they were killed before.
     assert!(!ended.err.contains("panicked"), "{}", ended.err);
     let at = |what: &str| ended.out.lines().find_map(|line| line.strip_prefix(what)?.parse::<u64>().ok());
     let [Some(aborted), Some(over)] = ["aborts at ", "over at "].map(at) else { panic!("{}", ended.out) };
@@ -131,8 +132,8 @@ fn clock() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Plays the launcher of a job that is aborted, which never looks for deadlocks, and would wait for
-/// hours for ranks that only fail.
+/// Runs as the launcher of a job that is aborted, which never looks for deadlocks, and would wait
+/// for hours for ranks that only fail.
 pub(crate) fn launch_aborted() -> ExitCode {
     let own = env::current_exe().expect("own path");
     let launcher = Launcher::new(5).segment_bytes(1 << 20).grace(HOURS).stuck_after(None);

@@ -1,5 +1,5 @@
-//! How this test runs itself, as a child with arguments and environment whose end and output are
-//! checked; and as much of the usual test harness as users of `cargo test` expect.
+//! Runs this test as a child with arguments and environment, and checks its end and output;
+//! implements as much of the usual test harness as users of `cargo test` expect.
 
 use rustix::process::{Pid, test_kill_process};
 use std::{
@@ -9,7 +9,7 @@ use std::{
 };
 use tofu2_sim::shm::{JOB_VARIABLE, SEGMENT_VARIABLE};
 
-/// Ten times what the slowest case takes.
+/// Ten times the duration of the slowest case.
 const HANG: Duration = Duration::from_secs(60);
 
 /// The exit code of a process that is refused as a rank.
@@ -56,7 +56,7 @@ pub(crate) fn start(args: &[&str], env: &[(&str, &str)]) -> Child {
     command.spawn().expect("to run myself")
 }
 
-/// What an ended child leaves behind.
+/// The results of an ended child.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,

@@ -1,5 +1,5 @@
 //! Ranks that are processes and have helpers: killed, failing, waiting for each other. This program
-//! is the launcher and plays all ranks (`rank helper-<scenario>`, `waits helpers`).
+//! is the launcher and all ranks (`rank helper-<scenario>`, `waits helpers`).
 
 use crate::harness::{Case, Ended, end, start};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region};
@@ -44,7 +44,7 @@ fn a_helper_that_fails_fails_its_rank() {
     assert!(ended.err.contains(told), "{}", ended.err);
 }
 
-/// Plays a rank.
+/// Runs as a rank.
 pub(crate) async fn rank(fabric: &Fabric, scenario: &str) -> ProgramResult<u8> {
     let (mut world, region) = (Group::world(fabric).await?, Arc::new(fabric.alloc_symmetric(128).await?));
     let (last, shared) = (Rank::new(fabric.ranks() as u32 - 1), Arc::clone(&region));
@@ -84,7 +84,7 @@ pub(crate) async fn rank(fabric: &Fabric, scenario: &str) -> ProgramResult<u8> {
     Ok(5)
 }
 
-/// Answers each round of what is asked at 0 by the same round at 64.
+/// Answers each round written at 0 by the same round at 64.
 async fn answers(fabric: Fabric, region: Arc<Region>, rounds: u64) -> ProgramResult<()> {
     let (asked, answered) = (region.word::<u64>(&fabric, 0)?, region.word::<u64>(&fabric, 64)?);
     for round in 1..=rounds {
@@ -94,7 +94,7 @@ async fn answers(fabric: Fabric, region: Arc<Region>, rounds: u64) -> ProgramRes
     Ok(())
 }
 
-/// Program and helper wait for what nobody writes.
+/// Program and helper wait for words that are never written.
 pub(crate) async fn both_wait(fabric: Fabric) -> ProgramResult<()> {
     let region = Arc::new(fabric.alloc(128)?);
     fabric.helper("waits", {

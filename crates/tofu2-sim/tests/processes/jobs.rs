@@ -1,6 +1,6 @@
-//! What a launcher does with its ranks: it starts them, passes on their output, and ends them when
-//! one fails. This program is the launcher (`launch <ranks> <scenario>`), which runs it as all
-//! ranks (`rank <scenario>`).
+//! The work of a launcher: it starts its ranks, forwards their output, and ends them when one
+//! fails. This program is the launcher (`launch <ranks> <scenario>`), which runs it as all ranks
+//! (`rank <scenario>`).
 
 use crate::harness::{Case, end, nobody_left, open_files, start, wait_for_ranks};
 use rustix::process::{Pid, Signal, kill_process};
@@ -184,7 +184,7 @@ fn signals_to_the_launcher_end_all() {
             assert_eq!(ended.code, Some(128 + signal.as_raw()), "{scenario}, {signal:?}: {}", ended.err);
             let told = format!("the launcher received signal {} (SIG", signal.as_raw());
             assert!(ended.err.contains(&told), "{scenario}: {}", ended.err);
-            // Not at once by SIGKILL.
+            // Not ended at once by SIGKILL.
             let how = "ranks 0 to 2: killed by signal 15 (SIGTERM), which the launcher sent";
             assert!(ended.err.contains(how), "{scenario}, {signal:?}: {}", ended.err);
             assert!(ended.took < Duration::from_secs(3), "{:?}", ended.took);

@@ -1,6 +1,6 @@
-//! Ranks that are processes, deaths, and limits of a process: the tests that need processes of
-//! their own. Without arguments, or with names of cases, this program is the test; it runs itself
-//! with arguments that say which other part it plays.
+//! Ranks that are processes, deaths, and limits of a process: the tests that need separate
+//! processes. Without arguments, or with names of cases, this program is the test; it runs itself
+//! with arguments that select other roles.
 
 #[cfg(not(target_os = "linux"))]
 fn main() {}

@@ -1,6 +1,6 @@
-//! A rank is one process, once; and whatever the environment tells a process about its job, none of
-//! its own files are taken away. This program is the launcher (`launch-script <ranks> <script>`),
-//! which has `sh -c <script>` run as all ranks, and these run `"$0" taken <scenario>`.
+//! A rank is one process, once; and whatever the environment contains about a process's job, none
+//! of its own files are taken away. This program is the launcher (`launch-script <ranks>
+//! <script>`), which has `sh -c <script>` run as all ranks, and these run `"$0" taken <scenario>`.
 
 use crate::harness::{Case, REFUSED, end, open_files, start};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
@@ -73,7 +73,7 @@ fn executed() {
     assert_eq!((code, out.contains(REFUSAL)), (Some(88), true), "{out}");
 }
 
-/// A process comes after the command that was to be the rank has ended.
+/// A process attaches after the command that was to be the rank has ended.
 fn late() {
     let (code, out) = launch("1", r#"(sleep 0.3; "$0" taken hold) & exit 0"#);
     assert_eq!((code, out.contains(REFUSAL), out.contains("held")), (Some(0), true, false), "{out}");
@@ -98,7 +98,7 @@ fn many_ranks() {
     println!("each rank: {two}");
 }
 
-/// Returns what each of `ranks` ranks prints, which must be the same.
+/// Returns the output of each of `ranks` ranks, which must be the same.
 fn told(ranks: &str) -> String {
     let (code, out) = launch(ranks, r#"exec "$0" taken meet"#);
     assert_eq!(code, Some(0), "{out}");
@@ -199,7 +199,7 @@ fn hold(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Rank 1's command ends before its process, which goes on copying into memory of rank 0.
+/// Rank 1's command ends before its process, which continues to copy into memory of rank 0.
 async fn orphan(fabric: &Fabric) -> ProgramResult<()> {
     const BYTES: usize = 32 << 20;
     const OWNER: Rank = Rank::new(0);

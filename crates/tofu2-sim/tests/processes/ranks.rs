@@ -8,7 +8,7 @@ use std::{
 };
 use tofu2_sim::shm::{JOB_VARIABLE, run_rank};
 
-/// Ten times what reporting a loss takes on a busy machine.
+/// Ten times the time that the report of a loss takes on a busy machine.
 const SOON: Duration = Duration::from_secs(10);
 
 pub(crate) fn rank(scenario: &str) -> ExitCode {
@@ -82,7 +82,7 @@ async fn scenes(fabric: Fabric, scenario: String) -> ProgramResult<u8> {
     Ok(0)
 }
 
-/// Waits for the rank that goes wrong, whose loss is reported soon.
+/// Waits for the rank that fails, whose loss is reported soon.
 async fn outlive(fabric: &Fabric, scenario: &str) -> ProgramResult<u8> {
     let region = fabric.alloc(8)?;
     let start = Instant::now();

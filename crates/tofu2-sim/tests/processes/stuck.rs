@@ -1,4 +1,4 @@
-//! Deadlocked jobs of processes report which rank waits for what; other jobs are left alone. The
+//! Deadlocked jobs of processes report the wait of each rank; other jobs are not affected. The
 //! ranks run `waits <scenario>`.
 
 use crate::{
@@ -72,7 +72,7 @@ fn processes_that_wait_for_each_other_are_told() {
     assert_eq!(stuck.iter().map(ToString::to_string).collect::<Vec<_>>(), want);
 }
 
-/// Rank 0 computes before it writes what rank 1 waits for, long enough for a false report.
+/// Rank 0 computes before it writes the word that rank 1 waits for, long enough for a false report.
 async fn computing(fabric: Fabric) -> ProgramResult<()> {
     let words = fabric.alloc_symmetric(16).await?;
     if fabric.rank().number() == 0 {
@@ -85,8 +85,8 @@ async fn computing(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Rank 1 waits and is stopped. Meanwhile rank 0 writes what rank 1 waits for, and then waits for
-/// its answer.
+/// Rank 1 waits and is stopped. Meanwhile rank 0 writes the word that rank 1 waits for, and then
+/// waits for its answer.
 async fn stopped(fabric: Fabric) -> ProgramResult<()> {
     let words = fabric.alloc_symmetric(8).await?;
     let mine = words.word::<u64>(&fabric, 0)?;
@@ -119,7 +119,7 @@ fn a_rank_of_one_thread_can_be_stuck() {
 
 /// Runs as a rank of [`a_rank_of_one_thread_can_be_stuck`].
 pub(crate) fn rank(endpoint: Fabric, helped: &str) -> ExitCode {
-    // It does not run as a program, so what else the rank does can't be known. It is either the
+    // It does not run as a program, so the rank's other activities are unknown. It is either the
     // only thread or has another.
     if helped == "helped" {
         thread::spawn(|| thread::sleep(Duration::from_secs(60)));

@@ -1,4 +1,4 @@
-//! An array's cells, whatever its elements are: what schedules know of an array.
+//! An array's cells, independent of its element type: the interface that schedules use.
 
 use super::{Array, Geometry};
 use crate::{Element, Mapping, Result, Section};
@@ -15,7 +15,7 @@ pub trait Cells {
     fn key(&self) -> Option<RegionKey>;
     /// Returns the bytes of a section.
     fn layout(&self, section: &Section) -> Result<Layout>;
-    /// Makes a point of a section: what is exchanged with `member` under `tag`.
+    /// Makes a point of a section: the data exchanged with `member` under `tag`.
     fn point(&self, member: usize, tag: u32, section: &Section) -> Result<Point>;
     /// Copies the bytes of a section to the start of `into`.
     fn pack(&self, section: &Section, into: &mut [u8]) -> Result<()>;

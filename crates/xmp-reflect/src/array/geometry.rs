@@ -1,4 +1,4 @@
-//! Where the cells of a node are in its memory. Every node can compute it for every other.
+//! The location of a node's cells in its memory. Every node can compute it for every other.
 
 use crate::{Mapping, MappingError, Order, Section};
 use prdma_offload::{Layout, LayoutError};

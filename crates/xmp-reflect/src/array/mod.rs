@@ -65,11 +65,11 @@ pub struct Array<T: Element> {
     pub(crate) kept: Arc<Kept>,
 }
 
-/// Schedules of an array, kept for the next time. They go with the array.
+/// Schedules of an array, kept for reuse. They are dropped with the array.
 #[derive(Default)]
 pub(crate) struct Kept(Mutex<Vec<(Reflect, Slot)>>);
 
-/// Where a schedule is.
+/// The location of a schedule.
 pub(crate) enum Slot {
     Here(Box<Schedule>),
     /// In the table of asynchronous communications, under this id.
@@ -128,7 +128,7 @@ impl<T: Element> Array<T> {
         &self.mapping
     }
 
-    /// Returns what this node has of the array.
+    /// Returns this node's part of the array.
     pub fn part(&self) -> Part<'_> {
         self.mapping.part(self.node).expect("checked when the array was made")
     }
@@ -183,7 +183,7 @@ impl<T: Element> Array<T> {
         Ok(self.offset(&local))
     }
 
-    /// Sets each element that this node owns to what `value` returns for its indices.
+    /// Sets each element that this node owns to the result of `value` for its indices.
     ///
     /// # Errors
     /// [`prdma_offload::PrdmaError::InUse`].
@@ -191,7 +191,7 @@ impl<T: Element> Array<T> {
         self.fill_sections(&self.part().owned_sections(), value)
     }
 
-    /// Sets each cell of the shadow beyond the array's bounds to what `value` returns for its
+    /// Sets each cell of the shadow beyond the array's bounds to the result of `value` for its
     /// indices: a fixed boundary. The layer below index 0 has index −1. A reflect that is not
     /// periodic leaves these cells as they are; they are zero at first. Local.
     ///

@@ -6,7 +6,7 @@ use core::ops::{Deref, DerefMut};
 use prdma_offload::{Rows, RowsMut, View, ViewMut};
 
 /// All cells of a node, shadow included, to be read. Dereferences to the memory, in which
-/// [`Array::offset`] and [`Array::strides`] say where a cell is.
+/// [`Array::offset`] and [`Array::strides`] locate a cell.
 #[derive(Debug)]
 pub struct ArrayView<'a, T: Element> {
     array: &'a Array<T>,
@@ -55,7 +55,7 @@ impl<T: Element> Array<T> {
     }
 
     /// Lends the cells of a section, given in local indices, to be read: the
-    /// [inner](crate::Split::inner) ones, for instance, while a reflect is under way.
+    /// [inner](crate::Split::inner) ones, for instance, while a reflect is in progress.
     ///
     /// # Errors
     /// As [`Array::view`], of these cells; [`crate::XmpError::OutsideCells`].
@@ -78,7 +78,7 @@ impl<T: Element> Array<T> {
     }
 }
 
-/// Where a section is.
+/// The location of a section.
 #[derive(Debug)]
 struct Place<'a, T: Element> {
     array: &'a Array<T>,

@@ -6,7 +6,7 @@ use super::{
 };
 use core::ops::Range;
 
-/// What one dimension of an array is aligned with.
+/// The alignment of one dimension of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Align {
     /// Nothing (`*`): nodes that have any elements have all of this dimension.
@@ -15,7 +15,7 @@ pub enum Align {
     With {
         /// The dimension of the template, counted from 0.
         dim: usize,
-        /// What is added to an index.
+        /// The number added to an index.
         offset: i64,
     },
 }

@@ -3,16 +3,16 @@
 use super::{Dimension, MappingError, Nodes, Order, Part, Shadow};
 use core::ops::Range;
 
-/// Where the elements of an array live: the result of [`Template::align`](super::Template::align)
-/// and [`Mapping::shadow`].
+/// The location of the elements of an array: the result of
+/// [`Template::align`](super::Template::align) and [`Mapping::shadow`].
 ///
-/// It is a value that every node can compute alone. Nodes that compute the same one agree on
+/// It is a value that every node can compute alone. Nodes that compute the same mapping agree on
 /// everything that follows from it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping {
     nodes: Nodes,
     /// 1 to [`MOST_DIMS`](super::MOST_DIMS); no two along one dimension of the node set. The
-    /// largest extents of a node multiply to what `isize` counts.
+    /// product of the largest extents of a node fits into `isize`.
     pub(super) dimensions: Vec<Dimension>,
     order: Order,
 }
@@ -102,7 +102,7 @@ impl Mapping {
         (0..self.nodes.dims()).filter(|along| !used(along)).collect()
     }
 
-    /// Returns what a node has of the array.
+    /// Returns a node's part of the array.
     ///
     /// # Errors
     /// [`MappingError::NoSuchNode`].

@@ -1,5 +1,5 @@
-//! One dimension of a mapped array. What a node has of it depends on one coordinate of the node
-//! only, so all questions about an array are answered for each dimension alone.
+//! One dimension of a mapped array. A node's part of it depends on one coordinate of the node only,
+//! so all queries of an array are answered for each dimension alone.
 
 use super::{Shadow, spread::Spread};
 use core::ops::Range;
@@ -73,7 +73,7 @@ impl Dimension {
         }
     }
 
-    /// Returns how many indices the node at a coordinate owns.
+    /// Returns the number of indices that the node at a coordinate owns.
     pub(crate) fn owned(&self, at: usize) -> usize {
         match self.block(at) {
             Some(block) => (block.end - block.start) as usize,
@@ -92,7 +92,7 @@ impl Dimension {
         }
     }
 
-    /// Returns how many cells the node at a coordinate allocates.
+    /// Returns the number of cells that the node at a coordinate allocates.
     pub(crate) fn allocated(&self, at: usize) -> usize {
         match self.shadow {
             Shadow::Width { lo, hi } => lo + self.owned(at) + hi,

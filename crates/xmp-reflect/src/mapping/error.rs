@@ -1,4 +1,4 @@
-//! Why an array can't be mapped.
+//! The errors of mappings.
 
 use core::ops::Range;
 
@@ -9,9 +9,9 @@ pub enum MappingError {
     /// There must be at least one dimension, and at most [`MOST_DIMS`](super::MOST_DIMS).
     #[error("{of} of {given} dimensions: it must have 1 to {}", super::MOST_DIMS)]
     Dimensions {
-        /// What has these dimensions.
+        /// The object with these dimensions.
         of: &'static str,
-        /// How many it was given.
+        /// The number of dimensions given.
         given: usize,
     },
     /// A dimension of a node set has no nodes.
@@ -45,7 +45,7 @@ pub enum MappingError {
     /// The lower bound of a dimension is above its upper bound.
     #[error("dimension {dim} of the {of} has bounds {}..{}, the wrong way round", .bounds.start, .bounds.end)]
     Reversed {
-        /// What has these bounds.
+        /// The object with these bounds.
         of: &'static str,
         /// The dimension.
         dim: usize,
@@ -55,7 +55,7 @@ pub enum MappingError {
     /// A dimension has more indices than can be counted.
     #[error("dimension {dim} of the {of} has bounds {}..{}, more than can be counted", .bounds.start, .bounds.end)]
     TooLong {
-        /// What has these bounds.
+        /// The object with these bounds.
         of: &'static str,
         /// The dimension.
         dim: usize,
@@ -154,7 +154,7 @@ pub enum MappingError {
         dim: usize,
         /// Its bounds.
         bounds: Range<i64>,
-        /// What is added to its indices.
+        /// The number added to its indices.
         offset: i64,
         /// The dimension of the template.
         with: usize,

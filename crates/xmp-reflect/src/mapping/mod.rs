@@ -1,4 +1,4 @@
-//! Which element of an array lives at which node, and where in that node's memory.
+//! The node that owns each element of an array, and the element's location in that node's memory.
 //!
 //! A mapping is made in XcalableMP's steps:
 //!

@@ -5,7 +5,7 @@ use super::MappingError;
 /// The largest number of dimensions of a node set, a template and an array.
 pub const MOST_DIMS: usize = 7;
 
-/// Which dimension is fastest: in the numbering of nodes, or in an array's memory.
+/// The fastest dimension: in the numbering of nodes, or in an array's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Order {
     /// The first, as in Fortran (column-major).
@@ -15,7 +15,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Returns how far apart neighbours along each dimension are, in elements, if memory of these
+    /// Returns the distances of neighbours along each dimension, in elements, if memory of these
     /// extents has no gaps; `None` if there are more elements than can be addressed.
     pub fn strides(self, extents: &[usize]) -> Option<Vec<usize>> {
         let mut strides = vec![0; extents.len()];
@@ -38,7 +38,7 @@ impl Order {
 pub struct Nodes {
     /// 1 to [`MOST_DIMS`] extents, none of them 0; their product fits.
     extents: Box<[usize]>,
-    /// How far the numbers of neighbours along each dimension are apart.
+    /// The distances of the numbers of neighbours along each dimension.
     strides: Box<[usize]>,
     order: Order,
 }

@@ -1,10 +1,10 @@
-//! What one node has of an array.
+//! One node's part of an array.
 
 use super::{Dimension, Mapping, Section};
 use core::ops::Range;
 
-/// What one node has of an array: the elements that it owns, and the cells that it allocates for
-/// them and for its shadows.
+/// One node's part of an array: the elements that it owns, and the cells that it allocates for them
+/// and for its shadows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
     mapping: &'a Mapping,
@@ -55,7 +55,7 @@ impl<'a> Part<'a> {
         self.dim(dim).runs(self.at(dim))
     }
 
-    /// Returns how many indices of a dimension the node owns.
+    /// Returns the number of indices of a dimension that the node owns.
     ///
     /// # Panics
     /// If there is no such dimension.
@@ -63,22 +63,22 @@ impl<'a> Part<'a> {
         self.dim(dim).owned(self.at(dim))
     }
 
-    /// Returns how many elements the node owns.
+    /// Returns the number of elements that the node owns.
     pub fn elements(&self) -> usize {
         self.dims().map(|(dim, at)| dim.owned(at)).product()
     }
 
-    /// Returns how many cells the node allocates along each dimension, shadow included.
+    /// Returns the number of cells that the node allocates along each dimension, shadow included.
     pub fn extents(&self) -> &[usize] {
         &self.extents
     }
 
-    /// Returns how many cells the node allocates, shadow included.
+    /// Returns the number of cells that the node allocates, shadow included.
     pub fn cells(&self) -> usize {
         self.extents.iter().product()
     }
 
-    /// Returns how far apart neighbours along each dimension are in the node's memory, in elements,
+    /// Returns the distances of neighbours along each dimension in the node's memory, in elements,
     /// if it allocates no more than the [extents](Part::extents).
     pub fn strides(&self) -> Vec<usize> {
         self.mapping.order().strides(&self.extents).expect("checked when the mapping was made")
@@ -90,8 +90,8 @@ impl<'a> Part<'a> {
     }
 
     /// Returns the local indices of a cell, owned or in the shadow; `None` if the node doesn't have
-    /// it. In shadows beyond the array's bounds, indices are counted on: the layer below index 0
-    /// has index −1, whatever a periodic reflect puts there.
+    /// it. In shadows beyond the array's bounds, indices are continued: the layer below index 0 has
+    /// index −1, even if a periodic reflect fills it with other elements.
     pub fn local(&self, index: &[i64]) -> Option<Vec<usize>> {
         if index.len() != self.mapping.dims() {
             return None;

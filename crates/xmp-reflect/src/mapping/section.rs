@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// A box of cells of one node's part of an array, in local indices: where it starts, and how many
-/// cells it has along each dimension. What Fortran calls an array section, and MPI a subarray.
+/// A box of cells of one node's part of an array, in local indices: its start, and its number of
+/// cells along each dimension. Fortran calls this an array section, and MPI a subarray.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Section {
     /// The lowest local index along each dimension.

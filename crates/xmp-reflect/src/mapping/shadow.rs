@@ -5,16 +5,16 @@ use super::{Mapping, MappingError};
 /// The shadow of one dimension of an array: room for copies of elements that the node does not own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shadow {
-    /// So many layers below and above the owned block (`shadow a(lo:hi)`), also at the bounds of
-    /// the array, where a periodic reflect needs them.
+    /// These numbers of layers below and above the owned block (`shadow a(lo:hi)`), also at the
+    /// bounds of the array, where a periodic reflect needs them.
     Width {
         /// Layers below.
         lo: usize,
         /// Layers above.
         hi: usize,
     },
-    /// The whole dimension (`shadow a(*)`): all that the node does not own is shadow, and the local
-    /// index is the distance from the array's lower bound.
+    /// The whole dimension (`shadow a(*)`): all indices that the node does not own are shadow, and
+    /// the local index is the distance from the array's lower bound.
     Full,
 }
 

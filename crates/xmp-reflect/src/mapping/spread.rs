@@ -1,9 +1,9 @@
-//! How the indices of one dimension are spread over the nodes along it.
+//! The distribution of the indices of one dimension over the nodes along it.
 
 use core::ops::Range;
 
-/// Which indices belong to which coordinate. Indices and bounds are the owner's to know; every
-/// index asked about is within them.
+/// The assignment of indices to coordinates. The owner keeps the indices and bounds; every queried
+/// index is within them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Spread {
     /// Every node has all indices.
@@ -30,7 +30,7 @@ impl Spread {
     /// their start.
     pub(super) fn dealt(bounds: &Range<i64>, chunk: usize, nodes: usize) -> Spread {
         let extent = bounds.end - bounds.start;
-        // All indices in one chunk, whatever its length; and one node has all chunks.
+        // All indices in one chunk, of any length; and one node has all chunks.
         let chunk = if nodes == 1 { extent } else { i64::try_from(chunk).unwrap_or(extent).min(extent) };
         let once = i128::from(chunk) * nodes as i128 >= i128::from(extent);
         Spread::Dealt { first: bounds.start, chunk, once: once.then_some(0) }
@@ -96,8 +96,8 @@ impl Spread {
         (mine..=highest).step_by(nodes).map(|number| chunk_at(number, *first, *chunk, bounds)).collect()
     }
 
-    /// Returns how many of a node's indices are below `index`, counted from chunk 0: what precedes
-    /// the bounds is included.
+    /// Returns the number of a node's indices that are below `index`, counted from chunk 0: indices
+    /// before the bounds are included.
     pub(super) fn count_below(&self, index: i64, at: usize, nodes: usize) -> i64 {
         let Spread::Dealt { first, chunk, .. } = self else { return 0 };
         let (below, chunk, round) = (i128::from(index) - i128::from(*first), i128::from(*chunk), nodes as i128);

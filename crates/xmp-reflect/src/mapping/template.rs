@@ -3,7 +3,7 @@
 use super::{Bounds, MappingError, Nodes, nodes::check_dims, spread::Spread};
 use core::ops::Range;
 
-/// How a dimension of a template is distributed over a dimension of a node set.
+/// The distribution of a dimension of a template over a dimension of a node set.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Not at all (`*`): takes no dimension of the node set.
@@ -11,11 +11,11 @@ pub enum Format {
     /// Blocks of equal length, the shortest that suffice (`block`). The last block that isn't empty
     /// may be shorter, and nodes after it have none.
     Block,
-    /// Blocks of so many indices (`block(n)`), enough of them for all.
+    /// Blocks of this many indices (`block(n)`), enough of them for all.
     BlockOf(usize),
     /// Single indices in turn (`cyclic`).
     Cyclic,
-    /// Chunks of so many indices in turn (`cyclic(n)`).
+    /// Chunks of this many indices in turn (`cyclic(n)`).
     CyclicOf(usize),
     /// Blocks of these lengths, one for each node, possibly 0 (`gblock(m)`).
     Gblock(Vec<usize>),
@@ -86,7 +86,7 @@ impl Template {
 }
 
 impl Format {
-    /// Checks the format of a dimension of the template with so many indices over so many nodes.
+    /// Checks the format of a dimension of the template with `extent` indices over `nodes` nodes.
     fn check(&self, dim: usize, extent: usize, nodes: usize) -> Result<(), MappingError> {
         match self {
             Format::None | Format::Block | Format::Cyclic => Ok(()),
@@ -105,7 +105,7 @@ impl Format {
         }
     }
 
-    /// Returns where a dimension's indices go.
+    /// Returns the distribution of a dimension's indices.
     fn spread(&self, bounds: &Range<i64>, extent: usize, nodes: usize) -> Spread {
         if extent == 0 {
             return Spread::Whole;
@@ -126,7 +126,7 @@ impl Format {
     }
 }
 
-/// Checks the bounds of a dimension, and returns how many indices it has.
+/// Checks the bounds of a dimension, and returns its number of indices.
 pub(super) fn check_bounds(of: &'static str, dim: usize, bounds: &Range<i64>) -> Result<usize, MappingError> {
     if bounds.start > bounds.end {
         return Err(MappingError::Reversed { of, dim, bounds: bounds.clone() });

@@ -5,7 +5,7 @@
 use super::*;
 use core::ops::Range;
 
-/// A distribution of one dimension over so many nodes, and an array that is as long.
+/// A distribution of one dimension over this many nodes, and an array of the same length.
 fn line(bounds: Range<i64>, format: Format, nodes: usize) -> Result<Mapping, MappingError> {
     let nodes = Nodes::new(&[nodes], Order::LastFastest)?;
     let bounds = [bounds];

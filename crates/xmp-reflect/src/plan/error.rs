@@ -1,4 +1,4 @@
-//! Why there is no plan.
+//! The errors of plans.
 
 use crate::mapping::MappingError;
 use core::fmt;
@@ -45,7 +45,7 @@ pub enum PlanError {
         side: Side,
         /// Layers to be updated.
         width: usize,
-        /// Layers that there are.
+        /// The number of layers of the shadow.
         shadow: usize,
     },
     /// A full shadow is updated as a whole or not at all.

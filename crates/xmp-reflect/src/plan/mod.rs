@@ -1,16 +1,16 @@
-//! Who exchanges what when the shadows of an array are updated.
+//! The exchange between nodes when the shadows of an array are updated.
 //!
-//! A [`Plan`] is what one node receives and sends in a *reflect*. It is computed by each node
-//! alone, from the mapping and the arguments of the call, and the plans of all nodes fit together:
-//! the k-th piece that `p` sends to `q` is the k-th piece that `q` receives from `p`.
+//! A [`Plan`] is the list of pieces that one node receives and sends in a *reflect*. It is computed
+//! by each node alone, from the mapping and the arguments of the call, and the plans of all nodes
+//! match: the k-th piece that `p` sends to `q` is the k-th piece that `q` receives from `p`.
 //!
-//! Sources are found by ownership, never as the node one further along: a shadow may be wider than
-//! its neighbour's block, blocks may be empty, and a ring may have one node or two.
+//! Sources are found by ownership, never as the next node: a shadow may be wider than its
+//! neighbour's block, blocks may be empty, and a ring may have one node or two.
 //!
-//! The shadow of a dimension is cut into pieces that have one owner each; what a node receives are
-//! products of one piece for each dimension, either of its own cells or of shadow. A piece beyond
-//! the bounds of a dimension exists only where the reflect is periodic in that dimension, whatever
-//! the others are.
+//! The shadow of a dimension is cut into pieces that have one owner each; a node receives products
+//! of one piece for each dimension, either of its own cells or of shadow. A piece beyond the bounds
+//! of a dimension exists only where the reflect is periodic in that dimension, independent of the
+//! other dimensions.
 
 mod error;
 mod pieces;
@@ -32,18 +32,20 @@ use products::products;
 use std::collections::HashMap;
 use widths::resolve;
 
-/// What one node receives and sends to update the shadows of an array (`reflect`).
+/// The pieces that one node receives and sends to update the shadows of an array (`reflect`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// What arrives in cells of the node's shadow, none of them empty, all of them disjoint.
+    /// The pieces that arrive in cells of the node's shadow, none of them empty, all of them
+    /// disjoint.
     pub receives: Vec<Transfer>,
-    /// What leaves the node's own cells, none of them empty. A cell may be sent more than once.
+    /// The pieces that are sent from the node's own cells, none of them empty. A cell may be sent
+    /// more than once.
     pub sends: Vec<Transfer>,
 }
 
 impl Plan {
     /// Makes the plan of one node for an update of shadows of these widths, one for each dimension
-    /// of the array. Nodes that give equal arguments get plans that fit together.
+    /// of the array. Nodes that give equal arguments get plans that match.
     ///
     /// The cost is proportional to the number of nodes along each dimension and to the length of
     /// the plan, not to the number of all nodes.
@@ -65,10 +67,10 @@ impl Plan {
         Ok(Plan { receives: in_order(receives), sends: in_order(sends) })
     }
 
-    /// Returns the plan of the opposite way: each piece of shadow goes back to the cells that it
-    /// came from, to be combined with them (`reduce_shadow`). Plans of all nodes fit together again.
+    /// Returns the plan of the opposite direction: each piece of shadow returns to its source
+    /// cells, to be combined with them (`reduce_shadow`). The plans of all nodes match again.
     ///
-    /// Several pieces may arrive for one cell. To combine them in the order of the list gives the
+    /// Several pieces may arrive for one cell. Combining them in the order of the list gives the
     /// same result each time.
     pub fn reversed(self) -> Plan {
         Plan { receives: self.sends, sends: self.receives }

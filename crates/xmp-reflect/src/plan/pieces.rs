@@ -1,4 +1,4 @@
-//! One dimension of an exchange: which cells of a node's shadow have which owner.
+//! One dimension of an exchange: the owners of the cells of a node's shadow.
 
 use super::widths::{Corners, Update};
 use crate::mapping::Dimension;
@@ -41,7 +41,7 @@ pub(super) fn pieces_given(dim: &Dimension, at: usize, update: &Update, corners:
                 given.extend(shadow(dim, taker, update).into_iter().filter(|piece| piece.owner == at))
             }
             Update::Full if taker == at => {}
-            // Its piece of this owner is a whole run: there is no need to look at all others.
+            // Its piece of this owner is a whole run: the others need not be inspected.
             Update::Full => given.extend(dim.runs(at).into_iter().map(|run| full(dim, taker, at, run))),
         }
     }

@@ -12,7 +12,7 @@ pub(super) fn products(dims: &[Vec<Piece>], corners: Corners, found: &mut impl F
     extend(dims, most, &mut Vec::with_capacity(dims.len()), found);
 }
 
-/// Extends a product by the remaining dimensions, with at most so many pieces of shadow.
+/// Extends a product by the remaining dimensions, with at most `shadows` pieces of shadow.
 fn extend<'a>(dims: &'a [Vec<Piece>], shadows: usize, chosen: &mut Vec<&'a Piece>, found: &mut impl FnMut(&[&Piece])) {
     let Some((first, rest)) = dims.split_first() else {
         if chosen.iter().any(|piece| piece.side != 0) {

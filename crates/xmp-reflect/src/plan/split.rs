@@ -1,4 +1,4 @@
-//! What can be computed while an exchange is under way.
+//! The cells that can be computed while an exchange is in progress.
 
 use super::{
     PlanError, Widths,
@@ -48,7 +48,7 @@ fn cut(owned: &Intervals, update: &Update) -> (Intervals, Intervals) {
     let (lo, hi) = match *update {
         Update::Nothing => (0, 0),
         Update::Layers { lo, hi, .. } => (lo, hi),
-        // Every cell is as far from some shadow as any other: the stencil reads the whole dimension.
+        // Every cell is equally far from the shadow: the stencil reads the whole dimension.
         Update::Full => return (Vec::new(), owned.clone()),
     };
     let (mut inner, mut boundary) = (Vec::new(), Vec::new());

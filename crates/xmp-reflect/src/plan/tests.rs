@@ -1,4 +1,4 @@
-//! What a plan is, refuses and costs. Whether it is right, the integration tests ask.
+//! The contents, errors and cost of plans. The integration tests check their correctness.
 
 use super::*;
 use crate::mapping::{Align, Format, Nodes, Order, Shadow, Template};
@@ -98,7 +98,7 @@ fn a_full_shadow_has_sides_too() {
     let mapping = template.align(&[0..12, 0..1], &[Align::with(0), Align::with(1)]).expect("a mapping");
     let mapping = mapping.shadow(&[Shadow::Full, Shadow::NONE]).expect("a shadow");
     let plan = Plan::new(&mapping, 1, &[Widths::WHOLE; 2], Corners::With).expect("a plan");
-    // Node 1 owns 2, 3, 8 and 9; what lies between its chunks is above the lowest of them.
+    // Node 1 owns 2, 3, 8 and 9; the cells between its chunks are above the lowest of them.
     let pieces: Vec<_> = plan.receives.iter().map(|end| (end.direction[0], end.section.starts[0], end.peer)).collect();
     assert_eq!(pieces, [(-1, 0, 0), (1, 4, 2), (1, 6, 0), (1, 10, 2)]);
 }

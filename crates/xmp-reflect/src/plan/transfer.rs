@@ -21,14 +21,15 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Returns what a node receives in the product of these pieces of it, after its starts.
+    /// Returns the transfer that a node receives in the product of these pieces of it, after its
+    /// starts.
     pub(super) fn receive(part: &Part, of: &[&Piece]) -> (Vec<usize>, Transfer) {
         let transfer = Transfer::new(part, of, |piece| piece.owner, |piece| piece.start);
         (transfer.section.starts.clone(), transfer)
     }
 
-    /// Returns what a node sends to the product of these pieces of another, after the receiver's
-    /// starts.
+    /// Returns the transfer that a node sends to the product of these pieces of another, after the
+    /// receiver's starts.
     pub(super) fn send(part: &Part, of: &[&Piece]) -> (Vec<usize>, Transfer) {
         let starts = of.iter().map(|piece| piece.start).collect();
         (starts, Transfer::new(part, of, |piece| piece.taker, |piece| piece.from))

@@ -1,19 +1,19 @@
-//! What a reflect is asked to update.
+//! The extent of the update of a reflect.
 
 use super::{PlanError, Side};
 use crate::mapping::{Mapping, Shadow};
 
-/// A width that stands for all layers of a shadow.
+/// A width that means all layers of a shadow.
 pub const ALL: usize = usize::MAX;
 
-/// How much of the shadow of one dimension is updated (`width(/periodic/ lo:hi)`).
+/// The part of the shadow of one dimension that is updated (`width(/periodic/ lo:hi)`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Widths {
     /// Layers of the lower shadow, those next to the node's own cells; [`ALL`] of them.
     pub lo: usize,
     /// Layers of the upper shadow; [`ALL`] of them.
     pub hi: usize,
-    /// Whether the array goes on with its other end beyond its bounds.
+    /// Whether the array continues with its other end beyond its bounds.
     pub periodic: bool,
 }
 
@@ -21,7 +21,7 @@ impl Widths {
     /// Nothing of this dimension.
     pub const NONE: Widths = Widths::of(0);
 
-    /// The whole shadow, not periodic: what a reflect without a width clause updates.
+    /// The whole shadow, not periodic: the default of a reflect without a width clause.
     pub const WHOLE: Widths = Widths::of(ALL);
 
     /// Returns as many layers of the lower shadow as of the upper one.
@@ -29,13 +29,13 @@ impl Widths {
         Widths { lo: layers, hi: layers, periodic: false }
     }
 
-    /// Returns these layers, with the array going on beyond its bounds.
+    /// Returns these layers, with the array continuing beyond its bounds.
     pub const fn periodic(self) -> Widths {
         Widths { periodic: true, ..self }
     }
 }
 
-/// Which cells of a shadow are updated.
+/// The cells of a shadow that are updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Corners {
     /// Corners and edges too: a stencil may reach obliquely.
@@ -44,22 +44,22 @@ pub enum Corners {
     /// Only cells that are in the shadow in one dimension, and the node's own in all others
     /// (`orthogonal`).
     Orthogonal,
-    /// Corners and edges too; and in dimensions whose widths are 0, the shadows that are there are
-    /// carried along, whatever the source has in them. Reflects of one dimension each, one after
-    /// another, so fill corners as one of all dimensions does, with two messages for each
-    /// dimension. What the program keeps in shadows at the array's bounds may be overwritten with
-    /// what a neighbour keeps there.
+    /// Corners and edges too; and in dimensions whose widths are 0, the existing shadows are
+    /// carried along, with any values that the source has in them. So reflects of one dimension
+    /// each, one after another, fill corners as one of all dimensions does, with two messages for
+    /// each dimension. Values that the program keeps in shadows at the array's bounds may be
+    /// overwritten with a neighbour's values there.
     Carried,
 }
 
-/// Widths of one dimension as the array has them.
+/// Widths of one dimension, resolved for the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Update {
     /// Nothing.
     Nothing,
-    /// So many layers, at least one, and at most those of the shadow.
+    /// These numbers of layers, at least one, and at most those of the shadow.
     Layers { lo: usize, hi: usize, periodic: bool },
-    /// Everything that the node does not own, of a full shadow.
+    /// All cells of a full shadow that the node does not own.
     Full,
 }
 

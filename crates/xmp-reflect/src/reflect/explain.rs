@@ -1,22 +1,22 @@
-//! What a schedule moves, for people.
+//! A human-readable description of a schedule.
 
 use super::Transport;
 use crate::plan::Transfer;
 use core::fmt;
 
-/// What a reflect moves at one node, and how: see [`crate::NodeSet::explain`]. Printed, it is one
-/// line for each piece.
+/// The pieces that a reflect moves at one node, and its transport: see [`crate::NodeSet::explain`].
+/// Printed, it is one line for each piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The node.
     pub node: usize,
     /// The transport.
     pub transport: Transport,
-    /// Why it is this one.
+    /// The reason for this transport.
     pub why: String,
-    /// What the node sends.
+    /// The pieces that the node sends.
     pub sends: Vec<Line>,
-    /// What the node receives.
+    /// The pieces that the node receives.
     pub receives: Vec<Line>,
 }
 
@@ -29,7 +29,7 @@ pub struct Line {
     pub transfer: Transfer,
     /// Its bytes.
     pub bytes: u64,
-    /// Runs of bytes that lie together in memory.
+    /// The number of contiguous runs of bytes in memory.
     pub blocks: u64,
     /// Whether the CPU packs or unpacks it.
     pub packed: bool,

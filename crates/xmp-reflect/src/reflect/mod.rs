@@ -1,14 +1,15 @@
 //! Reflects: updates of shadows.
 //!
-//! A node may overwrite a neighbour's shadow only when the neighbour no longer reads it. The paper
-//! has all nodes meet for that, before and after; here the neighbour says READY for the cells that it
-//! wants, and END follows the cells ([`prdma_offload`]). Nobody waits for anybody else, and a node
-//! may be one step ahead of another.
+//! A node may overwrite a neighbour's shadow only when the neighbour no longer reads it. In the
+//! paper, all nodes synchronise for that, before and after; here the neighbour sends READY for the
+//! cells that it needs, and END follows the cells ([`prdma_offload`]). No node waits for any other
+//! node, and a node may be one step ahead of another.
 //!
-//! Corners are exchanged directly with the nodes that own them, so nothing has an order, and a
-//! reflect may go on while the inside is computed.
+//! Corners are exchanged directly with the nodes that own them, so no order is needed, and a
+//! reflect may be in progress while the inside is computed.
 //!
-//! A [`Schedule`] is made once, by all nodes together, and kept with its array until the array goes.
+//! A [`Schedule`] is made once, by all nodes together, and kept with its array until the array is
+//! dropped.
 
 mod explain;
 mod request;
@@ -28,12 +29,12 @@ use crate::{
 use std::sync::Arc;
 
 impl NodeSet {
-    /// Updates shadows of an array, and waits for that (`reflect`): what is in them afterwards is
-    /// what their owners had when they called it. Global.
+    /// Updates shadows of an array, and waits for completion (`reflect`): afterwards they hold the
+    /// values that their owners had when they called it. Global.
     ///
-    /// The first call with these arguments makes a schedule, which takes several messages to and from
-    /// all nodes; later ones involve neighbours only. A call that is dropped half-way goes on with
-    /// the next one of the same arguments.
+    /// The first call with these arguments makes a schedule, which takes several messages to and
+    /// from all nodes; later ones involve neighbours only. A call that is dropped half-way is
+    /// continued by the next one with the same arguments.
     ///
     /// # Errors
     /// [`XmpError::Plan`], [`XmpError::OtherNodes`], [`XmpError::Disagreement`],
@@ -47,8 +48,8 @@ impl NodeSet {
     }
 
     /// Starts an update of shadows (`reflect … async(id)`), and leaves it to the table of
-    /// communications under way. Until [`NodeSet::wait_async`] has waited for `id`, the shadows
-    /// concerned can't be seen, and cells that are sent can't be changed:
+    /// communications in progress. Until [`NodeSet::wait_async`] has waited for `id`, the shadows
+    /// concerned can't be read, and cells that are sent can't be changed:
     /// [`prdma_offload::PrdmaError::InUse`]. Several communications may have one id. Global.
     ///
     /// # Errors
@@ -76,7 +77,8 @@ impl NodeSet {
         self.reflect_with(array, reflect, add).await?.run().await
     }
 
-    /// Starts what [`NodeSet::reduce_shadow`] does; [`NodeSet::wait_async`] adds what has arrived.
+    /// Starts a [`NodeSet::reduce_shadow`]; [`NodeSet::wait_async`] adds the cells that have
+    /// arrived.
     ///
     /// # Errors
     /// As [`NodeSet::reflect`].
@@ -94,8 +96,8 @@ impl NodeSet {
         Ok(())
     }
 
-    /// Returns what a reflect of an array with these arguments moves, and how. Makes the schedule if
-    /// there is none yet. Global.
+    /// Returns a description of the pieces that a reflect of an array with these arguments moves.
+    /// Makes the schedule if there is none yet. Global.
     ///
     /// # Errors
     /// As [`NodeSet::reflect`].
@@ -126,7 +128,7 @@ impl NodeSet {
     }
 }
 
-/// A schedule that is taken from its array, and goes back when this is dropped.
+/// A schedule that is taken from its array, and is returned when this is dropped.
 struct Taken {
     kept: Arc<Kept>,
     /// The place among the array's schedules.
@@ -161,7 +163,7 @@ impl Taken {
         Taken { kept: kept.clone(), at: all.len() - 1, schedule: Some(Box::new(schedule)) }
     }
 
-    /// Leaves the schedule to the table of communications under way.
+    /// Leaves the schedule to the table of communications in progress.
     fn in_flight(mut self, id: u64) -> (Arc<Kept>, usize, Box<Schedule>) {
         self.kept.all()[self.at].1 = Slot::InFlight(id);
         (self.kept.clone(), self.at, self.schedule.take().expect("taken once"))

@@ -1,4 +1,4 @@
-//! What a reflect is asked to do.
+//! The arguments of a reflect.
 
 use super::Transport;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 use core::hash::{Hash, Hasher};
 
-/// The clauses of a reflect: which shadows, and how. All nodes give the same.
+/// The clauses of a reflect: the shadows, and the way of updating them. All nodes give the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reflect {
     /// By dimension; `None` for the whole shadow, not periodic.
@@ -78,8 +78,8 @@ impl Reflect {
         self.transport
     }
 
-    /// Returns whether two reflects of one array may move the same cells: the same at all nodes,
-    /// whatever they own.
+    /// Returns whether two reflects of one array may move the same cells: the same result at all
+    /// nodes, independent of the elements that they own.
     pub(super) fn meets(&self, other: &Reflect) -> bool {
         let simple = |reflect: &Reflect| reflect.reduces.is_none() && reflect.corners != Corners::Carried;
         let (Some(mine), Some(theirs)) = (&self.widths, &other.widths) else { return true };

@@ -1,4 +1,4 @@
-//! Schedules: what a reflect of given arrays and arguments does, made once.
+//! Schedules: the work of a reflect of given arrays and arguments, prepared once.
 
 use super::{Explanation, Line, Reflect, Transport, transport::Choice, windows::Windows};
 use crate::{
@@ -8,13 +8,13 @@ use crate::{
 };
 use prdma_offload::{Buffer, Claims, Layout, Point, Request, exchange_init};
 
-/// An array that a schedule can have, whatever its elements are: every [`Array`].
+/// An array that a schedule can have, of any element type: every [`Array`].
 pub trait Reflected: Cells {}
 
 impl<T: Element> Reflected for Array<T> {}
 
-/// What one node exchanges in a reflect, ready to be started again and again. All nodes make it
-/// together; afterwards neighbours only need each other.
+/// One node's exchange in a reflect, ready to be started repeatedly. All nodes make it together;
+/// afterwards neighbours only need each other.
 pub struct Schedule {
     node: usize,
     transport: Transport,
@@ -22,7 +22,7 @@ pub struct Schedule {
     sends: Vec<Line>,
     receives: Vec<Line>,
     carrier: Carrier,
-    /// What follows when everything has arrived.
+    /// The action when everything has arrived.
     finish: Option<Box<dyn Fn() -> Result<()> + Send + Sync>>,
     /// Whether `finish` is due: an iteration has been started.
     due: bool,
@@ -36,13 +36,13 @@ impl core::fmt::Debug for Schedule {
     }
 }
 
-/// What moves the cells.
+/// The mechanism that moves the cells.
 enum Carrier {
     Request(Box<Request>),
     Windows(Box<Windows>),
 }
 
-/// A node's part of a schedule, before the nodes meet.
+/// A node's part of a schedule, before the nodes agree.
 struct Prepared {
     sends: Vec<Line>,
     receives: Vec<Line>,
@@ -96,7 +96,7 @@ impl Schedule {
         let asked = reflect.transport().unwrap_or(set.transport);
         let choice = asked.chosen(set.fabric());
         let prepared = Prepared::new(set, &[array], reflect, Plan::reversed);
-        // What arrives waits beside the array, one piece after the other.
+        // Received pieces are stored beside the array, one after the other.
         let prepared = prepared.and_then(|prepared| {
             let cells = prepared.receives.iter().map(|line| line.transfer.section.cells()).sum();
             let beside = Buffer::<T>::new(set.fabric(), cells)?;
@@ -130,7 +130,7 @@ impl Schedule {
         Ok(Schedule { node: set.me(), transport, why, sends, receives, carrier, finish: None, due: false })
     }
 
-    /// Starts an update. Waits for nobody.
+    /// Starts an update, without waiting for other nodes.
     ///
     /// # Errors
     /// As [`Request::start`].
@@ -143,9 +143,9 @@ impl Schedule {
         Ok(())
     }
 
-    /// Waits until all cells are here, and those that were sent may be changed. May be dropped and
-    /// called again, except between barriers and over windows: there, a call that is dropped half-way
-    /// breaks the schedule.
+    /// Waits until all cells have arrived, and those that were sent may be changed. May be dropped
+    /// and called again, except between barriers and over windows: there, a call that is dropped
+    /// half-way breaks the schedule.
     ///
     /// # Errors
     /// As [`Request::wait`].
@@ -185,7 +185,7 @@ impl Schedule {
         Ok(())
     }
 
-    /// Starts an update, unless one is under way, and waits for it.
+    /// Starts an update, unless one is in progress, and waits for it.
     pub(super) async fn run(&mut self) -> Result<()> {
         let active = match &self.carrier {
             Carrier::Request(request) => request.is_active(),
@@ -197,7 +197,7 @@ impl Schedule {
         self.wait().await
     }
 
-    /// Returns what the schedule moves at this node, and how.
+    /// Returns a description of the pieces that the schedule moves at this node.
     pub fn explain(&self) -> Explanation {
         let Schedule { node, transport, why, sends, receives, .. } = self;
         let (sends, receives) = (sends.clone(), receives.clone());

@@ -1,15 +1,15 @@
-//! How cells get from node to node.
+//! The transports of cells between nodes.
 
 use crate::{Result, XmpError};
 use core::{fmt, str::FromStr};
 use prdma_offload::{Form, Options};
 use rdma_fabric::{Fabric, LockedMemory};
 
-/// How the cells of a reflect get to the shadows.
+/// The transport of the cells of a reflect to the shadows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Transport {
-    /// What is fastest, by thresholds that were measured; [`crate::Explanation`] says what it is and
-    /// why.
+    /// The fastest one, by measured thresholds; [`crate::Explanation`] names the choice and the
+    /// reason.
     #[default]
     Auto,
     /// The owner's CPU puts blocks straight into the neighbour's shadow, after its READY and before
@@ -17,8 +17,8 @@ pub enum Transport {
     Blocks,
     /// As [`Transport::Blocks`], with blocks packed by the owner and unpacked by the neighbour.
     Packed,
-    /// A session queue for each neighbour carries out what [`Transport::Blocks`] does, with no CPU
-    /// between start and wait.
+    /// A session queue for each neighbour carries out [`Transport::Blocks`], with no CPU between
+    /// start and wait.
     Fast,
     /// One session queue for all neighbours.
     Mrc,
@@ -34,8 +34,7 @@ pub enum Transport {
 const FEW: u32 = 12;
 
 /// The bytes of a block from which a command of a session queue takes no longer than packing it, and
-/// from which a message does. `cargo xtask transports` measures all thresholds
-/// (`docs/evidence/transports.md`).
+/// from which a message does. `cargo xtask transports` measures all thresholds.
 const LONG: u32 = 512;
 const LONG_MESSAGE: u32 = 1024;
 
@@ -43,7 +42,7 @@ const LONG_MESSAGE: u32 = 1024;
 pub(super) struct Choice {
     pub(super) transport: Transport,
     pub(super) why: &'static str,
-    /// The options of the persistent exchange that it is; `None` if it isn't one.
+    /// The options of its persistent exchange; `None` if it isn't one.
     pub(super) options: Option<Options>,
 }
 
@@ -60,7 +59,7 @@ impl Transport {
         Transport::Flush,
     ];
 
-    /// The environment variable that names the transport of reflects that name none.
+    /// The environment variable that sets the transport of reflects without an explicit one.
     pub const VARIABLE: &str = "ONESIDED_REFLECT";
 
     /// Returns the transport that the environment names.

@@ -1,9 +1,9 @@
-//! Arrays as a test describes them, and who owns what of them, counted index by index.
+//! Arrays as a test describes them, and the ownership of their elements, counted index by index.
 
 use core::ops::Range;
 use xmp_reflect::{Align, Format, Mapping, MappingError, Nodes, Order, Shadow, Template};
 
-/// All that defines a mapped array.
+/// The definition of a mapped array.
 #[derive(Clone, Debug)]
 pub(crate) struct Array {
     pub(crate) nodes: Vec<usize>,
@@ -26,7 +26,8 @@ pub(crate) struct Dim {
 pub(crate) struct Line {
     pub(crate) bounds: Range<i64>,
     pub(crate) along: Option<usize>,
-    /// What the node at each coordinate owns, ascending; one entry if it isn't distributed.
+    /// The indices that the node at each coordinate owns, ascending; one entry if it isn't
+    /// distributed.
     pub(crate) owned: Vec<Vec<i64>>,
     /// Where each node's own indices begin, or would if it had any.
     pub(crate) first: Vec<i64>,
@@ -49,7 +50,7 @@ impl Array {
         }
     }
 
-    /// What the crate makes of it.
+    /// The mapping that the crate makes for it.
     pub(crate) fn mapping(&self) -> Result<Mapping, MappingError> {
         let nodes = Nodes::new(&self.nodes, self.numbered)?;
         let (bounds, formats): (Vec<_>, Vec<_>) = self.template.iter().cloned().unzip();
@@ -110,7 +111,7 @@ impl Line {
     }
 }
 
-/// Who owns each index of a template's dimension, by the letter of the specification.
+/// The owner of each index of a template's dimension, by the letter of the specification.
 fn deal(len: usize, format: &Format, nodes: usize) -> Vec<usize> {
     let chunk = match format {
         Format::None => len,

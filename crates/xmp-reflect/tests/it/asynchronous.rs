@@ -1,4 +1,4 @@
-//! Communications under ids: which of them a test and a wait are about.
+//! Communications under ids: the communications that a test and a wait cover.
 
 use checks::jobs::threads;
 use core::{
@@ -13,7 +13,7 @@ use xmp_reflect::{
     XmpError,
 };
 
-/// Where a communication stands, and how often it was looked at.
+/// The state of a communication, and the number of polls.
 #[derive(Clone, Default)]
 struct Known {
     end: Option<Result<()>>,
@@ -21,7 +21,7 @@ struct Known {
     waits: usize,
 }
 
-/// A communication that ends when a test says so.
+/// A communication that a test ends.
 #[derive(Clone, Default)]
 struct Controlled(Arc<Mutex<Known>>);
 
@@ -79,7 +79,8 @@ fn failed(which: usize) -> XmpError {
     XmpError::NodeSet { nodes: which, ranks: 0 }
 }
 
-/// Whichever of them are complete: the id is when all are, and each makes progress in a test.
+/// An id is complete when all of its communications are, in any order, and each makes progress in a
+/// test.
 #[test]
 fn an_id_is_complete_when_all_of_its_communications_are() {
     alone(async |set| {
@@ -96,7 +97,7 @@ fn an_id_is_complete_when_all_of_its_communications_are() {
                 assert!(all.iter().all(|one| one.known().tests == tested), "{complete:b}: each is tested");
                 assert!(all.iter().all(|one| one.is_kept() == (complete != 7)), "{complete:b}");
             }
-            // One that comes later under the same id counts, too.
+            // A later one under the same id counts, too.
             let later = pend(set, [7]);
             all.iter().for_each(|one| one.end(Ok(())));
             assert_eq!(set.test_async(7).await, Ok(false), "{complete:b}");
@@ -137,7 +138,8 @@ fn a_failure_is_reported_once_and_loses_no_other() {
     });
 }
 
-/// Whichever of them is late, a wait for several ids is a wait for all that these ids have.
+/// A wait for several ids is a wait for all of their communications, no matter which of them is
+/// late.
 #[test]
 fn a_wait_is_over_when_all_of_its_ids_are() {
     alone(async |set| {
@@ -222,7 +224,7 @@ fn row(set: &NodeSet) -> Result<Array<i32>> {
     set.array(&template.align(&[0..8], &[Align::with(0)])?.shadow(&[Shadow::of(1)])?)
 }
 
-/// What has arrived is added once, however often its id is tested.
+/// Received cells are added once, no matter how often their id is tested.
 #[test]
 fn a_reduce_that_is_tested_again_adds_nothing_again() {
     alone(async |set| {
@@ -241,7 +243,7 @@ fn a_reduce_that_is_tested_again_adds_nothing_again() {
     });
 }
 
-/// Whatever moves the cells, a view stops a reflect, and a reflect that is in flight keeps its cells
+/// With every transport, a view stops a reflect, and a reflect that is in flight keeps its cells
 /// from being lent.
 #[test]
 fn every_transport_claims_its_cells() {

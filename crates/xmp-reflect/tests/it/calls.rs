@@ -1,4 +1,4 @@
-//! Calls: what is refused, what may be under way together, what is said of it.
+//! Calls: refusals, combinations of reflects in progress, and explanations.
 
 use checks::jobs::{threads, virtual_time};
 use prdma_offload::{Holder, PrdmaError};
@@ -72,7 +72,7 @@ fn cells_in_flight_are_not_moved_twice() {
     both(4, async |fabric| {
         let mut set = set(&fabric, &[2, 2]).await?;
         let (array, other) = (filled(&set)?, filled(&set)?);
-        // Schedules exist before: what is refused here is not refused because of that.
+        // Schedules exist before, so that their absence is not the reason for the refusals here.
         for reflect in [widths([1, 0]), widths([0, 1]), widths([1, 1])] {
             set.reflect(&array, &reflect).await?;
         }
@@ -87,7 +87,7 @@ fn cells_in_flight_are_not_moved_twice() {
         set.reflect(&array, &widths([0, 1])).await?;
         set.reflect(&other, &widths([1, 1])).await?;
         set.wait_async(&[9]).await?;
-        // Cells that meet in the last dimension only.
+        // Cells that both move in the last dimension only.
         set.reflect_async(&array, &widths([0, 1]), 9).await?;
         for again in [widths([0, 1]), widths([0, 2]), widths([1, 1])] {
             assert_eq!(set.reflect(&array, &again).await, Err(XmpError::InFlight { id: 9 }));
@@ -113,7 +113,7 @@ fn arguments_that_differ_are_told_everywhere() {
         assert_eq!(set.reflect(&array, &widths([1, 1]).by(transport)).await, differ);
         let corners = if me == 0 { Corners::Orthogonal } else { Corners::With };
         assert_eq!(set.reflect(&array, &widths([1, 1]).corners(corners)).await, differ);
-        // Nothing was moved, and the set goes on.
+        // Nothing was moved, and the set remains usable.
         assert_eq!(array.view()?[0], 0);
         set.reflect(&array, &widths([1, 1])).await?;
         set.barrier().await?;
@@ -130,7 +130,7 @@ fn an_impossible_reflect_moves_nothing() {
         assert_eq!(set.reflect(&array, &widths([1, 3])).await, Err(XmpError::Plan(above)));
         let one = Reflect::widths(&[Widths::of(1)]);
         assert_eq!(set.reflect(&array, &one).await, Err(XmpError::Plan(PlanError::Widths { given: 1, dims: 2 })));
-        // One node is wrong: the others learn of it.
+        // One node's argument is wrong: the others get an error.
         let reflect = widths([1, if set.me() == 1 { 3 } else { 1 }]);
         let refused = set.reflect(&array, &reflect).await.unwrap_err();
         match set.me() {
@@ -191,7 +191,7 @@ fn a_call_that_is_dropped_goes_on_with_the_next() {
         for round in 0..3 {
             array.fill(|index| (round * 1000 + 10 * index[0] + index[1]) as i32)?;
             if set.me() == 0 {
-                // Node 1 has not started yet, so this can't be over.
+                // Node 1 has not started yet, so this can't be complete.
                 let begun = join::now(set.reflect(&array, &widths([2, 2])));
                 assert!(begun.is_none(), "round {round}");
             }
@@ -223,7 +223,7 @@ fn a_node_that_has_left_is_an_error() {
         };
         let left = matches!(error, XmpError::Fabric(FabricError::PeersLeft)) || error.gone() == Some(Rank::new(1));
         assert!(left, "{error}");
-        // And it stays one.
+        // And the schedule remains broken.
         assert!(set.reflect(&array, &widths([1, 1])).await.is_err());
         assert!(matches!(array.view(), Err(XmpError::Exchange(PrdmaError::InUse { holder: Holder::Broken, .. }))));
         Ok(())

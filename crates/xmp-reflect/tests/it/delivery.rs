@@ -1,4 +1,4 @@
-//! Two reflects of one array under way together, against a network that delivers in any order.
+//! Two reflects of one array in progress together, against a network that delivers in any order.
 
 use checks::exchange::{Mistake, Spoiled};
 use core::{ops::Range, pin::Pin};
@@ -7,7 +7,7 @@ use rdma_fabric::{Caps, Fabric, Group, ProgramResult, PutOrder};
 use std::{cell::Cell, rc::Rc};
 use xmp_reflect::{Align, Array, Format, Mapping, NodeSet, Nodes, Order, Reflect, Shadow, Template, Transport, Widths};
 
-/// The first of a row of facts, one for each rank: whether its set-up is over.
+/// The first of a row of facts, one for each rank: whether its set-up has completed.
 const SET_UP: u32 = 0;
 /// The first of a row of facts, one for each rank: reflects that have ended.
 const ENDED: u32 = 100;
@@ -19,7 +19,7 @@ fn mapping() -> ProgramResult<Mapping> {
     Ok(template.align(&template.bounds(), &[Align::with(0)])?.shadow(&[Shadow::of(1)])?)
 }
 
-/// What an element holds in a round: never 0.
+/// The value of an element in a round: never 0.
 fn value(node: usize, round: u64) -> u64 {
     0xF1E1D << 24 | round << 8 | (node as u64 + 1)
 }

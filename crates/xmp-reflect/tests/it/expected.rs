@@ -1,12 +1,12 @@
-//! What every cell holds after a reflect: the reference algorithm, cell by cell.
+//! The value of every cell after a reflect: the reference algorithm, cell by cell.
 
 use crate::arrays::{Array, Line};
 use xmp_reflect::{Corners, Shadow, Widths, plan::ALL};
 
-/// What a cell holds that nothing was written to.
+/// The value of a cell that was never written.
 pub(crate) const UNTOUCHED: i64 = -1;
 
-/// What a cell of one dimension is to the node that has it.
+/// The role of a cell of one dimension at its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
     /// Its own element of this index.
@@ -17,7 +17,8 @@ enum Cell {
     Kept,
 }
 
-/// An array, what a reflect of it is asked to do, and so what its cells hold before and after.
+/// An array, the arguments of a reflect of it, and the resulting values of its cells before and
+/// after.
 #[derive(Debug)]
 pub(crate) struct Expected {
     pub(crate) lines: Vec<Line>,
@@ -40,7 +41,8 @@ impl Expected {
         self.lines.iter().map(|line| line.cells(at(line, coordinates))).collect()
     }
 
-    /// What a cell of its own holds, different for every element and replica; `None` in the shadow.
+    /// The value of a cell of its own, different for every element and replica; `None` in the
+    /// shadow.
     pub(crate) fn own(&self, coordinates: &[usize], local: &[usize]) -> Option<i64> {
         let index = self.own_index(coordinates, local)?;
         Some(self.value(coordinates, &index))
@@ -52,7 +54,7 @@ impl Expected {
         each.map(|(line, local)| line.own(at(line, coordinates), *local)).collect()
     }
 
-    /// What a cell of the shadow is filled with; `None` for all others.
+    /// The value that a cell of the shadow is filled with; `None` for all others.
     pub(crate) fn filled(&self, coordinates: &[usize], local: &[usize]) -> Option<i64> {
         let (mut index, mut shadows) = (Vec::new(), 0);
         for ((line, local), widths) in self.lines.iter().zip(local).zip(&self.widths) {

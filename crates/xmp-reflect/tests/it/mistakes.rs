@@ -1,5 +1,5 @@
-//! What the oracle must find: plans with a mistake in them. Each mistake is also run where it does
-//! not matter, so that it is this mistake and nothing else that is found.
+//! Plans with mistakes, which the oracle must find. Each mistake is also run where it does not
+//! matter, which shows that the finding is due to this mistake and nothing else.
 
 use crate::{
     arrays::Array,
@@ -8,7 +8,7 @@ use crate::{
 };
 use xmp_reflect::{Corners, Format, Mapping, Part, Plan, Section, Shadow, Transfer, Widths};
 
-/// What decides whether an oblique piece of shadow is there.
+/// The condition for the existence of an oblique piece of shadow.
 #[derive(Clone, Copy)]
 enum Border {
     /// Each dimension that the direction has a part in.
@@ -17,7 +17,7 @@ enum Border {
     ProductOfFlags,
 }
 
-/// Plans by coordinates: the node one further along in each dimension has what is wanted.
+/// Plans by coordinates: the next node in each dimension is assumed to own the source cells.
 fn by_neighbours(mapping: &Mapping, widths: &[Widths], border: Border) -> Vec<Plan> {
     (0..mapping.nodes().size()).map(|node| of_node(&mapping.part(node).expect("a node"), widths, border)).collect()
 }

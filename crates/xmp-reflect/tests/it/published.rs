@@ -1,4 +1,4 @@
-//! What the public tests of the first XcalableMP compiler define, with smaller arrays.
+//! The definitions of the public tests of the first XcalableMP compiler, with smaller arrays.
 
 use crate::{
     arrays::{Array, Dim},
@@ -9,7 +9,7 @@ use xmp_reflect::{Align, Corners, Format, Order, Plan, Shadow, Widths};
 
 const ONE: Widths = Widths::of(1);
 
-/// A job after a reflect, whose cells have been compared with what the specification says.
+/// A job after a reflect, whose cells have been compared with the specification.
 fn after(array: &Array, widths: &[Widths], corners: Corners, look: impl FnOnce(&Job)) {
     check(array, widths, corners).expect("as the specification says");
     let (mapping, expected) = (array.mapping().expect("a mapping"), Expected::new(array, widths, corners));

@@ -21,11 +21,11 @@ use xmp_reflect::{Align, Corners, Format, MappingError, Order, Shadow, Widths, p
 struct Random {
     start: i64,
     len: usize,
-    /// Which format, how long its chunks are, and where gblock cuts, of 60.
+    /// The format, the length of its chunks, and the cuts of gblock, of 60.
     format: (u8, usize, Vec<usize>),
     nodes: usize,
     use_of: Use,
-    /// How much of the template the array leaves out below and above, of 60.
+    /// The parts of the template that the array leaves out below and above, of 60.
     left: (usize, usize),
     offset: i64,
     /// Layers, or everything for [`ALL`].
@@ -34,7 +34,7 @@ struct Random {
     periodic: bool,
 }
 
-/// What the array has to do with a dimension of the template.
+/// The relation of the array to a dimension of the template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     Aligned,
@@ -117,8 +117,7 @@ fn order() -> impl Strategy<Value = Order> {
     prop_oneof![Just(Order::FirstFastest), Just(Order::LastFastest)]
 }
 
-/// An array and the widths of a reflect. There is at least one dimension of each kind that there
-/// must be.
+/// An array and the widths of a reflect. There is at least one dimension of each required kind.
 pub(crate) fn arrays() -> impl Strategy<Value = (Array, Vec<Widths>)> {
     let lists = (1..=4usize).prop_flat_map(|dims| {
         let order_of_dims = Just((0..dims).collect::<Vec<_>>()).prop_shuffle();
@@ -200,7 +199,7 @@ fn reflects_of_one_dimension_after_another_fill_corners() {
     });
 }
 
-/// What the random arrays are to try, so that none of it goes missing.
+/// The kinds of random arrays, so that none of them goes missing.
 #[test]
 fn random_arrays_are_of_every_kind() {
     let kinds = RefCell::new(BTreeMap::new());

@@ -13,7 +13,8 @@ use std::collections::HashMap;
 use tofu2_sim::virt::Platform;
 use xmp_reflect::{Array as Distributed, Corners, Mapping, NodeSet, Reflect, Transport, Widths};
 
-/// How many copies each element has in shadows that the reflect fills, by the value of the element.
+/// The number of copies of each element in shadows that the reflect fills, by the value of the
+/// element.
 fn copies(mapping: &Mapping, expected: &Expected) -> HashMap<i64, i64> {
     let mut copies = HashMap::new();
     for node in 0..mapping.nodes().size() {

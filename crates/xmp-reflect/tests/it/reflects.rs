@@ -23,7 +23,7 @@ pub(crate) const TRANSPORTS: [Transport; 8] = [
     Transport::Flush,
 ];
 
-/// One reflect of a random array, by one of the calls that there are.
+/// One reflect of a random array, by one of the existing calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Call {
     Reflect,
@@ -57,7 +57,7 @@ pub(crate) async fn program(
                 view[field.offset(&cell)] = expected.own(&me, &cell).map_or(UNTOUCHED, |value| value * round);
             }
         }
-        // Nobody fills while another still reflects what was filled before.
+        // No node fills while another still reflects the earlier values.
         match call {
             Call::Reflect => set.reflect(&field, &reflect).await?,
             Call::Async => {

@@ -12,7 +12,7 @@ struct Memory<'a> {
     part: Part<'a>,
     strides: Vec<usize>,
     cells: Vec<i64>,
-    /// What has been received in the current exchange.
+    /// The cells that have been received in the current exchange.
     written: Vec<bool>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Job<'a> {
     expected: &'a Expected,
 }
 
-/// What has left a node, and the values of its cells.
+/// A transfer that has left a node, and the values of its cells.
 type Sent<'a> = (&'a Transfer, Vec<i64>);
 
 /// Checks the plans that the crate makes for a reflect of an array, and those of the opposite way.
@@ -41,7 +41,7 @@ pub(crate) fn plans(mapping: &Mapping, widths: &[Widths], corners: Corners) -> R
     (0..mapping.nodes().size()).map(plan).collect()
 }
 
-/// Runs a reflect, and compares all cells with what is expected.
+/// Runs a reflect, and compares all cells with the expected values.
 pub(crate) fn reflects(mapping: &Mapping, expected: &Expected, plans: &[Plan]) -> Result<(), String> {
     let mut job = Job::new(mapping, expected)?;
     job.reflect(plans)?;
@@ -78,7 +78,7 @@ fn reduces(mapping: &Mapping, expected: &Expected, plans: &[Plan]) -> Result<(),
 
 impl<'a> Job<'a> {
     /// Nodes that have the elements that they own, after comparing the shape of their memory and
-    /// who owns what.
+    /// the owners.
     pub(crate) fn new(mapping: &'a Mapping, expected: &'a Expected) -> Result<Job<'a>, String> {
         let own = |part: &Part, local: &[usize]| expected.own(part.coordinates(), local).unwrap_or(UNTOUCHED);
         Job::filled(mapping, expected, own)
@@ -124,7 +124,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Compares all cells with what they hold after a reflect.
+    /// Compares all cells with their expected values after a reflect.
     pub(crate) fn compare(&self) -> Result<(), String> {
         for memory in &self.memories {
             for local in all(memory.part.extents()).iter() {
@@ -136,14 +136,14 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// What a node has in a cell.
+    /// The value of a node's cell.
     pub(crate) fn value(&self, node: usize, local: &[usize]) -> i64 {
         self.memories[node].cells[self.memories[node].offset(local)]
     }
 
-    /// Copies what is sent to where it is received, the k-th to the k-th of each two nodes. `write`
-    /// is given the cell, what arrives, and whether something had arrived; it returns whether it
-    /// may.
+    /// Copies the sent pieces to the received ones, the k-th to the k-th of each two nodes. `write`
+    /// gets the cell, the new value, and whether a value had arrived before; it returns whether
+    /// that is allowed.
     fn exchange(&mut self, plans: &[Plan], write: impl Fn(&mut i64, i64, bool) -> bool) -> Result<(), String> {
         let mut under_way: HashMap<(usize, usize), Vec<Sent>> = HashMap::new();
         for (memory, plan) in self.memories.iter().zip(plans) {
@@ -190,7 +190,7 @@ impl Memory<'_> {
         if found == wanted { Ok(()) } else { Err(format!("node {node} has {found} at {local:?}, not {wanted}")) }
     }
 
-    /// Compares what the mapping says of a cell with what is expected.
+    /// Compares the mapping's data about a cell with the expected data.
     fn agrees(&self, local: &[usize], expected: &Expected) -> Result<(), String> {
         let part = &self.part;
         let wrong = |what: &str| Err(format!("{what} of {local:?} at node {}", part.node()));

@@ -1,9 +1,9 @@
 //! Memory outside the fabric that every rank maps, and on which bare forms of the cases work
 //! without any check.
 //!
-//! All `unsafe` of the harness is here. The mapping starts with *lines*, whose words are atomics
-//! and nothing else; after them come the *windows*, plain bytes that are copied. The cases fix
-//! which rank may touch which window, and between two of them all ranks meet.
+//! All `unsafe` of the harness is here. The mapping starts with *lines*, whose words are accessed
+//! as atomics only; the *windows* after them are plain bytes that are copied. Each case determines
+//! the rank that may touch each window, and all ranks synchronise between two cases.
 
 #![allow(unsafe_code)]
 
@@ -39,7 +39,7 @@ pub(super) struct Face {
     pub(super) stride: usize,
 }
 
-/// How bytes are copied.
+/// The method of copying bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     /// By the C library.
@@ -62,9 +62,9 @@ impl How {
 /// A rank's part of the windows.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Window {
-    /// Where the peer puts to and gets from.
+    /// Destination of the peer's puts and source of its gets.
     Target = 0,
-    /// Where the rank itself puts from and gets to.
+    /// Source of the rank's own puts and destination of its gets.
     Own = 1,
 }
 
@@ -123,8 +123,8 @@ impl Bare {
     pub(super) const CELL_BYTES: usize = 4 * WINDOW;
 
     /// Returns the word at an offset that is a multiple of 8 and less than [`Bare::CELL_BYTES`];
-    /// some other one at any other. No check, no branch: cells stand for a program's pointers. They
-    /// are where the windows are, which nobody uses in a job with cells.
+    /// for any other offset, some word. No check, no branch: cells stand for a program's pointers.
+    /// They overlap the windows, which a job with cells does not use.
     #[inline(always)]
     pub(super) fn cell(&self, offset: usize) -> &AtomicU64 {
         const { assert!(Bare::CELL_BYTES.is_power_of_two() && LINES * LINE + Bare::CELL_BYTES <= BYTES) };
@@ -134,18 +134,18 @@ impl Bare {
         unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().add(offset).cast()) }
     }
 
-    /// Returns the start of a window. Each way of copying has windows of its own, so that none
-    /// finds in the cache what another has just used.
+    /// Returns the start of a window. Each copy method has windows of its own, so that none finds
+    /// data in the cache that another has just used.
     fn window(&self, rank: usize, window: Window, how: How, len: usize) -> *mut u8 {
         assert!(rank < 2 && len <= WINDOW);
         self.at(LINES * LINE + (4 * how as usize + 2 * rank + window as usize) * WINDOW).as_ptr()
     }
 
-    /// Touches every page of a rank's windows, so that no copy meets a page for the first time.
+    /// Touches every page of a rank's windows, so that no copy is the first access to a page.
     pub(super) fn touch(&self, rank: usize) {
         for how in How::ALL {
             for window in [Window::Target, Window::Own] {
-                // SAFETY: the window's bytes; ranks touch their own ones, before they meet.
+                // SAFETY: the window's bytes; ranks touch their own ones, before they synchronise.
                 unsafe { self.window(rank, window, how, WINDOW).write_bytes(1, WINDOW) };
             }
         }
@@ -163,8 +163,8 @@ impl Bare {
         for block in 0..face.count {
             let skip = block * face.stride;
             let (to, from) = (self.block(to.0, to.1 + skip, face.len), self.block(from.0, from.1 + skip, face.len));
-            // SAFETY: `len` bytes each, which don't overlap in this shape; the flags say whose they
-            // are.
+            // SAFETY: `len` bytes each, which don't overlap in this shape; the flags determine
+            // their owner.
             unsafe { copy(to, from, face.len, How::Memcpy) };
         }
     }
@@ -173,7 +173,7 @@ impl Bare {
     pub(super) fn fill_face(&self, me: usize, offset: usize, face: Face, value: u8) {
         for block in 0..face.count {
             let start = self.block(me, offset + block * face.stride, face.len);
-            // SAFETY: `len` bytes; the flags say that they are this rank's.
+            // SAFETY: `len` bytes; by the flags, they are this rank's.
             unsafe { start.write_bytes(value, face.len) };
         }
     }
@@ -182,8 +182,8 @@ impl Bare {
     pub(super) fn sum_face(&self, me: usize, offset: usize, face: Face) -> u64 {
         let block = |block: usize| {
             let start = self.block(me, offset + block * face.stride, face.len).cast::<u64>();
-            // SAFETY: aligned, as faces are made of words, and `len` bytes; the flags say that they
-            // are this rank's.
+            // SAFETY: aligned, as faces are made of words, and `len` bytes; by the flags, they are
+            // this rank's.
             let words = unsafe { core::slice::from_raw_parts(start, face.len / 8) };
             words.iter().fold(0u64, |sum, word| sum.wrapping_add(*word))
         };
@@ -205,7 +205,7 @@ impl Bare {
         let len = size_of_val(into);
         let from = self.window(peer, Window::Target, how, len);
         for _ in 0..n {
-            // SAFETY: `len` bytes each; nobody writes a target in this shape.
+            // SAFETY: `len` bytes each; no rank writes a target in this shape.
             unsafe { copy(into.as_mut_ptr().cast(), from, len, how) };
         }
     }
@@ -231,7 +231,7 @@ impl Bare {
         }
     }
 
-    /// Does the same where the compiler knows the length, if it is that of a short block.
+    /// As `put_blocks`, with a length known to the compiler, if it is that of a short block.
     pub(super) fn put_blocks_of_known_length(&self, me: usize, peer: usize, len: usize, n: u64) {
         const SHORT: usize = 16;
         if len != SHORT {
@@ -252,8 +252,8 @@ impl Bare {
     pub(super) fn get_window(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
         let (to, from) = (self.window(me, Window::Own, how, len), self.window(peer, Window::Target, how, len));
         for _ in 0..n {
-            // SAFETY: `len` bytes each of two windows; nobody writes a target, nobody else touches
-            // the own window.
+            // SAFETY: `len` bytes each of two windows; no rank writes a target, and no other rank
+            // touches the own window.
             unsafe { copy(to, from, len, how) };
         }
     }
@@ -262,7 +262,7 @@ impl Bare {
     pub(super) fn copy_target(&self, rank: usize, len: usize, how: How, n: u64) {
         let (to, from) = (self.window(rank, Window::Own, how, len), self.window(rank, Window::Target, how, len));
         for _ in 0..n {
-            // SAFETY: `len` bytes each of two windows; nobody else touches either in this shape.
+            // SAFETY: `len` bytes each of two windows; no other rank touches either in this shape.
             unsafe { copy(to, from, len, how) };
         }
     }
@@ -302,8 +302,8 @@ impl Bare {
 }
 
 /// # Safety
-/// Both sides are valid for `len` bytes and do not overlap, and nobody writes the source or touches
-/// the destination meanwhile.
+/// Both sides are valid for `len` bytes and do not overlap; no other code writes the source or
+/// touches the destination during the copy.
 #[inline(always)]
 unsafe fn copy(to: *mut u8, from: *const u8, len: usize, how: How) {
     match how {
@@ -329,7 +329,7 @@ const PAGE: usize = 4096;
 
 /// Words that start at a page boundary. Where a copy's destination lies a few bytes after its
 /// source, modulo the page, string moves of some processors take five times as long; a limit must
-/// not depend on what the allocator happened to return.
+/// not depend on the address that the allocator happened to return.
 #[derive(Debug)]
 pub(super) struct Buffer {
     memory: Vec<u64>,

@@ -1,7 +1,8 @@
-//! The hash table of `acp::Map` over bare memory: what its layout, its hash and its locks allow.
+//! The hash table of `acp::Map` over bare memory: the limit set by its layout, its hash and its
+//! locks.
 //!
 //! Slots, elements, heaps and their marks are as `acp` has them, for keys and values of 8 bytes.
-//! What is read is believed, and nobody dies.
+//! Values read from memory are not checked, and no rank dies.
 
 use super::bare::Bare;
 use acp::TableRef;
@@ -14,15 +15,15 @@ const SLOT_BYTES: usize = 32;
 /// The first block of a heap: before it are the lock, the first and the last free block, and a
 /// fence.
 const FIRST: usize = 32;
-/// Bytes of an element: next, previous, size of what follows, key size, key, value.
+/// Bytes of an element: next, previous, size of the rest, key size, key, value.
 const ELEMENT_BYTES: usize = 48;
-/// Looks at a lock before a rank yields its core.
+/// The number of polls of a lock before a rank yields its core.
 const LOOKS: u32 = 100;
 
 /// A table over up to four ranks, as one of them uses it. Addresses are offsets of cells.
 pub(super) struct BareTable<'a> {
     bare: &'a Bare,
-    /// What a rank's locks hold when they are its own.
+    /// The value of locks that this rank holds.
     holding: u64,
     /// The numbers of ranks and slots.
     at: TableRef,
@@ -36,7 +37,7 @@ impl<'a> BareTable<'a> {
         table
     }
 
-    /// Empties a rank's part, which nobody uses meanwhile.
+    /// Empties a rank's part, which no rank uses meanwhile.
     pub(super) fn clear(&self, rank: usize) {
         let heap = self.heap(rank);
         for slot in (rank * PART_BYTES..heap).step_by(8) {
@@ -52,7 +53,7 @@ impl<'a> BareTable<'a> {
         }
     }
 
-    /// Returns the number of elements, while nobody changes it.
+    /// Returns the number of elements, while no rank changes it.
     pub(super) fn len(&self) -> u64 {
         let slots =
             (0..self.at.ranks as usize).flat_map(|rank| (rank * PART_BYTES..self.heap(rank)).step_by(SLOT_BYTES));

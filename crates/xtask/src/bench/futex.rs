@@ -19,7 +19,7 @@ impl FutexMutex<'_> {
         // Acquire: pairs with the release in `unlock`; so does the swap below.
         if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             while self.0.swap(2, Acquire) != 0 {
-                // Woken, changed or interrupted: look again.
+                // Woken, changed or interrupted: check again.
                 let _ = futex::wait(self.0, futex::Flags::empty(), 2, None);
             }
         }
@@ -89,7 +89,7 @@ impl<'a> FutexQueue<'a> {
                     core::hint::spin_loop();
                     continue;
                 }
-                // Woken, changed or interrupted: look again.
+                // Woken, changed or interrupted: check again.
                 let _ = futex::wait(self.waits(self.me), futex::Flags::empty(), 1, None);
             }
         }
@@ -102,7 +102,7 @@ impl<'a> FutexQueue<'a> {
             if self.tail().compare_exchange(me, 0, AcqRel, Relaxed).is_ok() {
                 return;
             }
-            // The next rank has come and is about to link itself.
+            // The next rank has arrived and is about to link itself.
             while next == 0 {
                 if self.parks {
                     std::thread::yield_now();

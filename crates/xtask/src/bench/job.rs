@@ -18,7 +18,7 @@ use std::{
 };
 use tofu2_sim::shm::{self, DEFAULT_SEGMENT_BYTES, Launcher, Threads};
 
-/// What the ranks run on.
+/// The fabric of the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Provider {
     /// Processes.
@@ -36,7 +36,7 @@ impl Provider {
     }
 }
 
-/// Which job.
+/// The kind of job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Ranks {
     /// Two, each on its own core.
@@ -60,7 +60,7 @@ impl Ranks {
     }
 
     /// Returns the memory that each rank can register. The long cases of two ranks take more than
-    /// the default; only what is used is taken from the system.
+    /// the default; the system provides only the pages that are used.
     fn segment_bytes(self) -> usize {
         match self {
             Ranks::Pair => 1 << 30,
@@ -77,7 +77,7 @@ impl Ranks {
     }
 }
 
-/// What is to be measured by one job of ranks.
+/// The measurements of one job of ranks.
 #[derive(Clone, Debug)]
 pub(super) struct Measurement {
     pub(super) ranks: Ranks,
@@ -88,8 +88,8 @@ pub(super) struct Measurement {
     pub(super) cores: Vec<usize>,
 }
 
-/// Runs a job whose cases come after `before` others in the whole run, and returns what rank 0
-/// measured.
+/// Runs a job whose cases come after `before` others in the whole run, and returns the results of
+/// rank 0.
 pub(super) fn run(
     measurement: &Measurement,
     before: usize,
@@ -146,7 +146,7 @@ pub(super) fn be_rank(ranks: Ranks, plan: &str) -> Result<ExitCode, Box<dyn Erro
     Ok(ExitCode::SUCCESS)
 }
 
-/// Creates a nameless file in memory that is gone with this process.
+/// Creates a nameless file in memory that is removed with this process.
 pub(super) fn memory_file(name: &str) -> Result<File, Box<dyn Error>> {
     Ok(memfd_create(name, MemfdFlags::CLOEXEC)?.into())
 }

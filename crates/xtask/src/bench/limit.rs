@@ -1,4 +1,4 @@
-//! What the machine itself allows: the shapes of the cases over bare memory.
+//! The limits of the machine: the shapes of the cases over bare memory.
 
 use super::{
     bare::{Bare, Face, How},
@@ -62,14 +62,14 @@ pub(super) fn queue_lock(tail: &AtomicU64, next: &AtomicU64, n: u64) {
     for _ in 0..n {
         next.store(0, Relaxed);
         let before = tail.swap(1, AcqRel);
-        // Nobody else is there in this shape, so neither branch of a real lock is taken.
+        // No other rank contends in this shape, so neither branch of a real lock is taken.
         assert!(black_box(before) == 0 && next.load(Acquire) == 0);
         assert!(tail.compare_exchange(1, 0, AcqRel, Relaxed).is_ok());
     }
 }
 
 /// Sends a flag there and back `n` times: rank 0 raises `there`, rank 1 answers on `back`. Both may
-/// be one word. `turn` counts over all calls. If `PAUSE`, pauses between two looks.
+/// be one word. `turn` counts over all calls. If `PAUSE`, pauses between two polls.
 pub(super) fn flags<const PAUSE: bool>(
     me: usize,
     there: &AtomicU64,
@@ -125,13 +125,13 @@ pub(super) fn exchange(
     Ok(())
 }
 
-/// What a bare update of a border does.
+/// The parameters of a bare update of a border.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Border<'a> {
     /// Faces that go from one rank's field to another's: to the peer, or to the rank itself; from
     /// this offset to that.
     pub(super) faces: &'a [(bool, usize, usize, Face)],
-    /// Whether what is sent is rewritten before, and what is received is read after.
+    /// Whether the sent data is rewritten before, and the received data is read after.
     pub(super) rewritten: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What each line of the bare memory is for.
+//! The use of each line of the bare memory.
 
 /// Not 0 once a rank gave up.
 pub(super) const ABANDONED: usize = 0;
@@ -8,15 +8,15 @@ pub(super) const PROGRESS: usize = 1;
 pub(super) const MET: usize = 2;
 /// The turn that rank 1 is asleep for.
 pub(super) const ASLEEP: usize = 4;
-/// The turn that is over; 4-byte word.
+/// The number of the last completed turn; 4-byte word.
 pub(super) const TURN: usize = 5;
-/// The number of ranks that have come to the assembly.
+/// The number of ranks that have arrived at the assembly.
 pub(super) const COME: usize = 6;
-/// The number of assemblies that are over; 4-byte word.
+/// The number of completed assemblies; 4-byte word.
 pub(super) const ASSEMBLED: usize = 7;
 /// The ping-pong that classes samples, a line each way.
 pub(super) const PING_PONG: usize = 8;
-/// What rank 0 has decided: repetitions, or whether to go on.
+/// The decision of rank 0: repetitions, or whether to continue.
 pub(super) const DECISION: usize = 10;
 /// Involuntary switches of each of up to 16 ranks in the last sample.
 pub(super) const SWITCHED: usize = 16;
@@ -31,7 +31,7 @@ pub(super) const ZERO: usize = 49;
 pub(super) const QUEUE: usize = 50;
 /// The futex mutex; 4-byte word.
 pub(super) const MUTEX: usize = 51;
-/// Not 0 when a sample of many ranks on few cores is over.
+/// Not 0 when a sample of many ranks on few cores has ended.
 pub(super) const STOP: usize = 52;
 /// Flags there and back, to compare with the fabric's cases.
 pub(super) const FLAG: usize = 53;
@@ -56,14 +56,14 @@ pub(super) const PARKING_NODES: usize = 144;
 pub(super) const SLOT_TAIL: usize = 168;
 /// The slots of those rings, a burst each.
 pub(super) const SLOTS: [usize; 2] = [176, 184];
-/// Words of the bare exchange: which rank is ready, and whose data is there; a line for each of two
-/// ranks.
+/// Words of the bare exchange: flags of ready ranks, and flags of delivered data; a line for each
+/// of two ranks.
 pub(super) const EXCHANGE: [usize; 2] = [200, 204];
 /// Words of the bare update of a field's border, as those of the bare exchange.
 pub(super) const FIELD: [usize; 2] = [208, 212];
 /// The same for 2 × 2 ranks: a line for each of four ranks and each dimension.
 pub(super) const FOUR_FIELDS: [usize; 2] = [216, 224];
-/// Slots of bare messages, and what says that they are free; 64 lines each.
+/// Slots of bare messages, and the words that mark them as free; 64 lines each.
 pub(super) const MESSAGES: [usize; 2] = [256, 320];
 /// Flags there and back, to compare with messages.
 pub(super) const MESSAGE_FLAG: usize = 384;
@@ -73,6 +73,6 @@ pub(super) const LONG_FLAG: usize = 386;
 pub(super) const PARTS_FLAG: usize = 390;
 /// Flags there and back between postings.
 pub(super) const POSTED: [usize; 2] = [388, 389];
-/// Flags there and back, to compare with collectives; who has come to a bare barrier, and how many
-/// are over.
+/// Flags there and back, to compare with collectives; the number of arrivals at a bare barrier, and
+/// the number of completed barriers.
 pub(super) const COLLECTIVE: usize = 400;

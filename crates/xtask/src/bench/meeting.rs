@@ -1,5 +1,5 @@
-//! How the ranks of a measurement wait for each other: over bare memory, so that the fabric under
-//! test has no part in it.
+//! Waits of the ranks of a measurement for each other: over bare memory, so that they do not
+//! involve the fabric under test.
 
 use super::{bare::Bare, lines};
 use core::{
@@ -24,21 +24,21 @@ impl fmt::Display for Abandoned {
 
 impl std::error::Error for Abandoned {}
 
-/// The number of looks at a word between two thoughts of giving up or yielding.
+/// The number of polls of a word between two checks whether to give up or yield.
 const LOOKS: u32 = 1000;
-/// The number of such thoughts before the first yield where every rank has a core: a millisecond or
-/// so. A yield may hand the core to an unrelated process, and what is waited for is a matter of
+/// The number of such checks before the first yield where every rank has a core: a millisecond or
+/// so. A yield may hand the core to an unrelated process, and the awaited event is a matter of
 /// microseconds.
 const PATIENCE: u32 = 1000;
 /// Set where ranks share a core, so that they yield at once.
 static SHARED_CORE: AtomicBool = AtomicBool::new(false);
 
-/// Tells this process that its rank shares its core with the one it waits for.
+/// Declares that the rank of this process shares its core with the one it waits for.
 pub(super) fn share_core() {
     SHARED_CORE.store(true, Relaxed);
 }
 
-/// How long a sleeper sleeps without checking whether another rank gave up.
+/// The time that a sleeper sleeps without checking whether another rank gave up.
 const NAP: Duration = Duration::from_millis(100);
 
 /// Spins until `word` is at least `value`.
@@ -47,7 +47,7 @@ pub(super) fn until(word: &AtomicU64, value: u64, abandoned: &AtomicU64) -> Resu
     spin_until::<false>(word, value, abandoned)
 }
 
-/// Spins until `word` is at least `value`, with a pause between two looks if `PAUSE`.
+/// Spins until `word` is at least `value`, with a pause between two polls if `PAUSE`.
 #[inline(always)]
 pub(super) fn spin_until<const PAUSE: bool>(
     word: &AtomicU64,
@@ -111,11 +111,11 @@ impl<'a> Meeting<'a> {
         self.bare.word(lines::ABANDONED)
     }
 
-    /// Lets ranks 0 and 1 meet, spinning.
+    /// Synchronises ranks 0 and 1, spinning.
     pub(super) fn meet(&mut self) -> Result<(), Abandoned> {
         self.met += 1;
         let (mine, other) = (self.bare.word(lines::MET + self.me), self.bare.word(lines::MET + 1 - self.me));
-        // Release: what this rank did before is visible to the rank that leaves the meeting.
+        // Release: earlier writes of this rank are visible to the rank that leaves the meeting.
         mine.store(self.met, Release);
         until(other, self.met, self.abandoned())
     }
@@ -148,12 +148,12 @@ impl<'a> Meeting<'a> {
         wake_all(over);
     }
 
-    /// Lets all ranks meet, sleeping; there may be any number of them.
+    /// Synchronises all ranks, sleeping; there may be any number of them.
     pub(super) fn assemble(&mut self) -> Result<(), Abandoned> {
         let generation = self.bare.half(lines::ASSEMBLED);
         let seen = generation.load(Acquire);
-        // Acquire and release: the last to come has seen what all others did, and passes it on
-        // below.
+        // Acquire and release: the last to arrive has seen the writes of all others, and passes
+        // them on below.
         if self.bare.word(lines::COME).fetch_add(1, AcqRel) + 1 == self.ranks as u64 {
             self.bare.word(lines::COME).store(0, Release);
             generation.fetch_add(1, AcqRel);
@@ -169,7 +169,7 @@ impl<'a> Meeting<'a> {
 
 fn sleep(word: &AtomicU32, seen: u32, abandoned: &AtomicU64) -> Result<(), Abandoned> {
     let nap = futex::Timespec { tv_sec: 0, tv_nsec: NAP.subsec_nanos().into() };
-    // Woken, changed, interrupted or timed out: look again.
+    // Woken, changed, interrupted or timed out: check again.
     let _ = futex::wait(word, futex::Flags::empty(), seen, Some(&nap));
     if abandoned.load(Acquire) == 0 { Ok(()) } else { Err(Abandoned) }
 }

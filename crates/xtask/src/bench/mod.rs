@@ -1,7 +1,7 @@
-//! `cargo xtask bench`: what operations of the shared-memory fabric cost between two pinned ranks,
-//! compared with what the machine itself allows, measured in the same run.
+//! `cargo xtask bench`: the cost of operations of the shared-memory fabric between two pinned
+//! ranks, compared with the limits of the machine itself, measured in the same run.
 //!
-//! `docs/evidence/performance.md` says how a figure is made and how to read it.
+//! `docs/evidence/performance.md` describes how a figure is made and how to read it.
 
 mod bare;
 mod bare_table;
@@ -41,22 +41,22 @@ pub(crate) struct Options {
     /// Write the run as JSON; `-` is standard output, without the table.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Rewrite the part of this page between `<!-- bench:begin -->` and `<!-- bench:end -->`.
+    /// Write the table into this file, in place of an earlier one.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
-    /// Measure only these cases; a name that ends with `*` stands for all that begin so.
+    /// Measure only these cases; a name that ends with `*` selects all cases that begin so.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     only: Vec<String>,
-    /// A few seconds that show that the harness works; the figures say little.
+    /// Run for a few seconds as a smoke test of the harness; the figures are not significant.
     #[arg(long)]
     quick: bool,
-    /// What the ranks run on.
+    /// Fabric of the ranks.
     #[arg(long, value_enum, default_value = "shm")]
     fabric: Provider,
-    /// Jobs in a row; their samples are put together. More of them see more of the machine's moods.
+    /// Jobs in a row; their samples are merged. More jobs cover more of the machine's variation.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
-    /// What a sample should take, in ms (default 0.25): long ones for a profiler.
+    /// Length of a sample, in ms (default 0.25): long ones for a profiler.
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     sample: Option<u32>,
     /// Cores to bind ranks 0 and 1 to (default: the first two that are allowed).
@@ -93,15 +93,11 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    // Checked before the minute that a run takes, not after it.
-    let page =
-        options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?))).transpose()?;
-    if let Some((_, page)) = &page {
-        page::rewritten(page, page::measured("bench"), "")?;
-    }
+    // Checked before the run, which takes a minute, not after it.
+    let part = options.markdown.as_ref().map(|path| page::Part::of(path, "bench")).transpose()?;
     let report = measure(options, &chosen)?;
-    if let Some((path, page)) = page {
-        fs::write(path, page::rewritten(&page, page::measured("bench"), &table::markdown(&report))?)?;
+    if let Some(part) = part {
+        part.write(&table::markdown(&report))?;
     }
     match &options.json {
         Some(path) if path.as_os_str() == "-" => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,

@@ -42,15 +42,14 @@ pub(crate) struct Options {
     /// Acquisitions of all clients together (default: 16384); each has two at least.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     acquisitions: Option<u32>,
-    /// How long a job may take for each of its clients, in µs of virtual time (default: 100), but
-    /// at least 50 ms; those who can give up then.
+    /// Time limit of a job for each of its clients, in µs of virtual time (default: 100), but at
+    /// least 50 ms; locks that can give up do so then.
     #[arg(long, value_name = "US")]
     within_each: Option<u32>,
-    /// 16 clients, one share of writers and 256 acquisitions unless others are given: shows that
-    /// everything works.
+    /// 16 clients, one share of writers and 256 acquisitions unless others are given: a smoke test.
     #[arg(long, conflicts_with = "markdown")]
     quick: bool,
-    /// Of everything that is drawn.
+    /// Seed of all random choices.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Write the rows as JSON.
@@ -59,8 +58,8 @@ pub(crate) struct Options {
     /// Draw throughput against clients.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Rewrite the part of this page between `<!-- NAME:begin -->` and `<!-- NAME:end -->`, and, if
-    /// NAME is `peers`, the ratios between `<!-- ratios:begin -->` and `<!-- ratios:end -->`.
+    /// Write the rows into this file, as the part NAME, and, if NAME is `peers`, the ratios as the part
+    /// `ratios`; earlier ones are replaced.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
     /// That part's name.
@@ -78,7 +77,7 @@ fn locks(text: &str) -> Result<Locks, String> {
     Ok(Locks { number, skew })
 }
 
-/// What `--json` writes.
+/// The contents of `--json`.
 #[derive(Serialize)]
 struct Report<'a> {
     schema: u32,
@@ -90,8 +89,8 @@ struct Report<'a> {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     if let Some(path) = &options.markdown {
-        // Checked before the minutes that a run takes, not after them.
-        page::rewritten(&fs::read_to_string(path)?, page::measured(&options.part), "")?;
+        // Checked before the run, which takes minutes, not after it.
+        page::Part::of(path, &options.part)?;
     }
     let begun = (Instant::now(), report::date(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs()));
     let (mut rows, mut progress, plans) = (Vec::new(), Progress::stderr(), plans(options));
@@ -108,13 +107,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         report::simulated(options.seed, rows.iter().map(|row| row.trace_hash))
     );
     if let Some(path) = &options.markdown {
-        // Read again: others may have changed it meanwhile.
-        let mut page = fs::read_to_string(path)?;
         if options.part == USUAL {
-            page = page::rewritten(&page, page::measured("ratios"), &ratios(&rows))?;
+            page::Part::of(path, "ratios")?.write(&ratios(&rows))?;
         }
-        let text = format!("{made}\n{}", markdown(&rows));
-        fs::write(path, page::rewritten(&page, page::measured(&options.part), &text)?)?;
+        page::Part::of(path, &options.part)?.write(&format!("{made}\n{}", markdown(&rows)))?;
     }
     if let Some(path) = &options.svg {
         fs::write(path, repro::report::peers(&rows)?)?;
@@ -132,8 +128,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// The largest number of clients that have many locks by default: each has a side of every lock.
-/// Beyond it, locks that retry are left out by default, too: most of what is simulated would be
-/// attempts that fail.
+/// Beyond it, locks that retry are left out by default, too: most of the simulated operations would
+/// be attempts that fail.
 const MANY: u32 = 4096;
 
 fn retries(lock: Competitor) -> bool {

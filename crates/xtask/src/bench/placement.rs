@@ -1,4 +1,4 @@
-//! Where the ranks run, and how far apart their cores are at the moment.
+//! The placement of the ranks, and the current distance between their cores.
 
 use super::{bare::Bare, limit, lines, meeting::Abandoned};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -13,7 +13,7 @@ const NEAR_NS: f64 = 110.0;
 const ROUND_TRIPS: u64 = 100;
 const WARM_UP: u64 = 20;
 
-/// How far apart the two ranks' cores were right before a sample.
+/// The distance between the two ranks' cores right before a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Class {
@@ -24,7 +24,7 @@ pub(super) enum Class {
     Near,
     /// A raw flag takes longer.
     Far,
-    /// All samples, whatever happened in them: too few were clean, or more ranks than cores.
+    /// All samples, because too few were clean, or there are more ranks than cores.
     Any,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn pin(core: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// A counter of how often the calling thread was switched out involuntarily.
+/// A counter of the involuntary context switches of the calling thread.
 #[derive(Debug)]
 pub(super) struct Switches {
     status: File,

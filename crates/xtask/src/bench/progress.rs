@@ -12,10 +12,10 @@ use core::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{io::IsTerminal, thread};
 
-/// How often the bar changes.
+/// The interval between two updates of the bar.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Shows how far a measurement is.
+/// Shows the progress of a measurement.
 #[derive(Debug)]
 pub(super) struct Progress {
     /// `None`: plain lines.
@@ -43,8 +43,8 @@ impl Progress {
         }
     }
 
-    /// Runs `job`, and meanwhile shows what `at` makes of the word that says which case is under
-    /// way: how many cases come before it, and its name.
+    /// Runs `job`, and meanwhile shows the current case: `at` converts the word that identifies it
+    /// to the number of earlier cases and its name.
     pub(super) fn watch<T>(
         &self,
         bare: &Bare,

@@ -1,5 +1,5 @@
-//! A run as a whole: on which machine, how, and its rows. This is what `--json` writes and
-//! `--compare` reads.
+//! A run as a whole: its machine, its parameters, and its rows. `--json` writes it and `--compare`
+//! reads it.
 
 use super::rows::Row;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub(crate) struct Machine {
     pub(super) load_after: String,
 }
 
-/// How a run was made.
+/// The parameters of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Run {
     /// The command line.
@@ -42,7 +42,7 @@ pub(super) struct Run {
     pub(super) commit: String,
     /// When it began, UTC.
     pub(super) date: String,
-    /// How long it took.
+    /// Its duration.
     pub(super) seconds: f64,
 }
 

@@ -16,24 +16,24 @@ const FEWEST: usize = 7;
 pub(super) struct Row {
     /// The case's name.
     pub(super) name: String,
-    /// What it measures, for people.
+    /// A description of the measured operation.
     pub(super) what: String,
     /// Bytes of a transfer; 0 where there is none.
     pub(super) bytes: usize,
-    /// How far apart the ranks' cores were.
+    /// The distance between the ranks' cores.
     pub(super) class: Class,
     /// Median of the ping-pongs before the samples: ns one way.
     pub(super) ping_pong_ns: f64,
     /// The figure.
     pub(super) figure: Figure,
-    /// What the machine allows, as measured between the figure's samples.
+    /// The limit of the machine, as measured between the figure's samples.
     pub(super) limit: Option<Limit>,
     /// The figure divided by the limit, as medians.
     pub(super) ratio: Option<f64>,
     /// The goal, if there is one.
     pub(super) goal: Option<Goal>,
-    /// Whether the median meets the goal. Absent where there is no goal, no limit was measured, or
-    /// too few samples were clean.
+    /// Whether the median meets the goal. Absent if there is no goal, no limit was measured, or too
+    /// few samples were clean.
     pub(super) met: Option<bool>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Limit {
     pub(super) figure: Figure,
 }
 
-/// Returns the rows of what several rounds measured.
+/// Returns the rows of the results of several rounds.
 pub(super) fn rows(rounds: Vec<Vec<Measured>>) -> Vec<Row> {
     merged(rounds).iter().flat_map(of_case).collect()
 }

@@ -1,5 +1,5 @@
-//! How samples are taken: every form of a case in turn, each sample preceded by a raw ping-pong and
-//! thrown out if a rank was switched out during it.
+//! Sampling: every form of a case in turn, each sample preceded by a raw ping-pong and discarded if
+//! a rank was switched out during it.
 //!
 //! The forms of a case (over the fabric, and bare) alternate, so that a change in the machine's
 //! speed affects both. Each timed run follows a shorter one that is not timed.
@@ -48,7 +48,7 @@ pub(super) struct Measured {
     pub(super) forms: Vec<Form>,
 }
 
-/// How long and how often to try.
+/// The length and number of samples to take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
     /// The time that a sample should take.
@@ -94,7 +94,7 @@ pub(super) enum Took {
     Part(Duration),
 }
 
-/// What is repeated: runs a number of times, on each rank that takes part.
+/// The code that is repeated: runs a number of times, on each rank that takes part.
 pub(super) trait Shape {
     fn run(&mut self, times: u64) -> Pin<Box<dyn Future<Output = ProgramResult<Took>> + '_>>;
 }
@@ -113,8 +113,8 @@ pub(super) fn form<'a>(name: &'static str, shape: impl AsyncFnMut(u64) -> Progra
     (name, Box::new(shape))
 }
 
-/// A form that does one thing again and again: `repeat!("put", i => …)` is the loop around it, and
-/// nothing else.
+/// A form that repeats one operation: `repeat!("put", i => …)` is the loop around it, and nothing
+/// else.
 macro_rules! repeat {
     ($name:literal, $i:pat => $body:expr) => {
         $crate::bench::sampling::form($name, async |times| {
@@ -190,7 +190,7 @@ impl<'a> Sampler<'a> {
         Ok(())
     }
 
-    /// Returns how often a shape must be repeated for a sample, by the fastest of three.
+    /// Returns the number of repetitions of a shape for a sample, by the fastest of three.
     async fn calibrate(&mut self, takes: Takes, shape: &mut dyn Shape) -> ProgramResult<u64> {
         const MOST: u64 = 1 << 40;
         let mut times = 1;
@@ -233,7 +233,7 @@ impl<'a> Sampler<'a> {
             self.meeting.sleep_a_turn()?;
             return Ok(Duration::ZERO);
         }
-        // The forms of a case use different memory and push each other's out of the caches; this
+        // The forms of a case use different memory and evict each other's from the caches; this
         // brings it back.
         let warm_up = (times / 8).max(1);
         match takes {
@@ -270,7 +270,7 @@ impl<'a> Sampler<'a> {
         Ok(word.load(Acquire))
     }
 
-    /// Announces which case is under way, for the progress display.
+    /// Announces the current case, for the progress display.
     pub(super) fn announce(&self, number: usize) {
         self.bare.word(lines::PROGRESS).store(number as u64 + 1, Release);
     }

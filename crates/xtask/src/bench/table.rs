@@ -1,5 +1,5 @@
-//! Rows for people: on a terminal, as Markdown, and (`bench --compare BEFORE AFTER`) next to those
-//! of another run.
+//! Human-readable tables of rows: on a terminal, as Markdown, and (`bench --compare BEFORE AFTER`)
+//! next to those of another run.
 
 use super::{
     placement::Class,
@@ -70,7 +70,7 @@ fn verdict(row: &Row) -> &'static str {
     }
 }
 
-/// Returns what was measured, where, and how many goals are met.
+/// Returns the measured command, the machine, and the number of goals met.
 fn summary(report: &Report) -> String {
     let (run, machine) = (&report.run, &report.machine);
     let mut out = String::new();

@@ -8,7 +8,7 @@ use super::{
 use serde::Deserialize;
 use std::{error::Error, path::Path, process::Command};
 
-/// What the program prints of an operation: ns.
+/// The program's output for an operation: ns.
 #[derive(Debug, Deserialize)]
 struct Measured {
     operation: String,
@@ -31,7 +31,7 @@ pub(super) fn measure(bare: &Path, quick: bool, found: &mut Found) -> Result<(),
         };
         for (line, _) in lines {
             let Measured { operation, fabric, bare } = serde_json::from_str(&line)?;
-            // Messages are none of a fabric's operations.
+            // Messages are not operations of a fabric.
             let (Some(fabric), Some(bare)) = (fabric, bare) else { continue };
             let is_long = operation.contains("MiB");
             if by_nic && is_long {

@@ -18,10 +18,10 @@ use std::{
 
 /// Ranks of a job: two that are measured, and one that waits, in the job on two nodes on the other one.
 const RANKS: usize = 3;
-/// How long ranks may take to start.
+/// The time that ranks may take to start.
 const STARTING: Duration = Duration::from_secs(60);
 
-/// An operation, how often it is done in a turn, and the goal.
+/// An operation, the number of its repetitions in a turn, and the goal.
 const OPERATIONS: [(&str, &str, u32, Goal); 4] = [
     ("put", "put 8 B", 200_000, Goal::More(2.0)),
     ("fetch-add", "fetch-add 8 B", 200_000, Goal::Times(1.15)),
@@ -29,7 +29,7 @@ const OPERATIONS: [(&str, &str, u32, Goal); 4] = [
     ("lock", "shared lock, taken and given back", 50_000, Goal::Times(1.15)),
 ];
 
-/// One job, as it is told what to do.
+/// One job, with the connection over which it receives its commands.
 struct Job {
     to: UnixStream,
     from: BufReader<UnixStream>,
@@ -65,7 +65,7 @@ pub(super) fn measure(program: &Path, quick: bool, found: &mut Found) -> Result<
         ranks.push(running);
     }
     let measured = turns(&mut jobs, if quick { 10 } else { 100 });
-    // The ranks end when nothing more comes.
+    // The ranks end at the end of their input.
     drop(jobs);
     for running in ranks {
         running.join().map_err(|_| "a job was not waited for")??;
@@ -110,7 +110,7 @@ fn turns(jobs: &mut [Job], rounds: usize) -> Result<Vec<[Vec<f64>; 2]>, Box<dyn 
             for turn in 0..jobs.len() {
                 let index = (round + turn) % jobs.len();
                 let ns = jobs[index].turn(operation, *count)?;
-                // The first round is for memory that nobody has touched.
+                // The first round accesses memory that no rank has touched.
                 if round > 0 {
                     figures[index].push(ns);
                 }

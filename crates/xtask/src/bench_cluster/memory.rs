@@ -1,4 +1,4 @@
-//! Memory for each peer with which a rank has worked, its own and not libfabric's: what Rust code has
+//! Memory for each peer with which a rank has worked, its own and not libfabric's: the memory that Rust code has
 //! allocated at that moment, and the rank's share in its node's control block.
 
 use super::{

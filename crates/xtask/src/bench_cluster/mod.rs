@@ -1,8 +1,8 @@
-//! `cargo xtask bench-cluster`: what a job on several nodes costs, beside what it is compared with in
-//! the same run, and whether that meets its goal. All nodes are this machine.
+//! `cargo xtask bench-cluster`: the cost of a job on several nodes, beside a reference measured in the same run, and
+//! whether it meets its goal. All nodes are this machine.
 //!
-//! What is measured is in two programs: the example `bare` of `fabric-ofi` (operations between nodes,
-//! beside bare calls of libfabric) and `in_cluster` (everything else).
+//! The measured code is in two programs: the example `bare` of `fabric-ofi` (operations between nodes, beside bare
+//! calls of libfabric) and `in_cluster` (everything else).
 
 mod far;
 mod here;
@@ -18,7 +18,6 @@ use row::Row;
 use serde::Serialize;
 use std::{
     error::Error,
-    fs,
     io::{self, Write},
     path::PathBuf,
     process::ExitCode,
@@ -27,13 +26,13 @@ use std::{
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Less of everything, in half a minute; the figures say little.
+    /// Fewer measurements, in half a minute; the figures are not significant.
     #[arg(long)]
     quick: bool,
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
-    /// Rewrite the part of this page that the table stands in.
+    /// Write the table into this file, in place of an earlier one.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
     /// Measure only these parts.
@@ -41,7 +40,7 @@ pub(crate) struct Options {
     only: Vec<Part>,
 }
 
-/// What is measured, in order.
+/// The measurements, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Part {
     /// Operations between nodes.
@@ -61,11 +60,11 @@ pub(crate) enum Part {
 /// The providers of libfabric that work between processes of one machine, and their interface.
 const PROVIDERS: [(&str, Option<&str>); 2] = [("tcp;ofi_rxm", Some("lo")), ("shm", None)];
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Default, Serialize)]
 struct Found {
     rows: Vec<Row>,
-    /// What was not measured, and why.
+    /// The measurements that were skipped, with the reasons.
     skipped: Vec<String>,
 }
 
@@ -74,11 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         println!("bench-cluster: SKIPPED: {why}");
         return Ok(ExitCode::SUCCESS);
     }
-    let page = options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?)));
-    let page = page.transpose()?;
-    if let Some((_, page)) = &page {
-        page::rewritten(page, page::measured("bench-cluster"), "")?;
-    }
+    let part = options.markdown.as_ref().map(|path| page::Part::of(path, "bench-cluster")).transpose()?;
     let bare = build::for_release("fabric-ofi", "ofi", &["bare"])?.join("bare");
     let program = build::for_release("onesided-examples", "onesided/ofi", &["in_cluster"])?.join("in_cluster");
     let (begun, load) = (Instant::now(), report::load());
@@ -111,9 +106,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         report::load(),
         found.in_short(),
     );
-    if let Some((path, page)) = page {
-        let text = format!("{said}\n{}\n", page::markdown(row::table(&found.rows)));
-        fs::write(path, page::rewritten(&page, page::measured("bench-cluster"), &text)?)?;
+    if let Some(part) = part {
+        part.write(&format!("{said}\n{}\n", page::markdown(row::table(&found.rows))))?;
     }
     let mut out = io::stdout().lock();
     if options.json {
@@ -125,7 +119,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 impl Found {
-    /// Notes aloud that something is not measured.
+    /// Prints that a measurement is skipped.
     fn skip(&mut self, what: &str, why: impl core::fmt::Display) {
         let line = format!("SKIPPED: {what}: {why}");
         eprintln!("{line}");

@@ -1,21 +1,21 @@
-//! One row: what was measured, beside what, against which goal.
+//! One row: a measured figure, its reference, and its goal.
 
 use comfy_table::{Cell, CellAlignment, Table};
 use core::time::Duration;
 use serde::Serialize;
 
-/// What a figure has to keep to.
+/// The bound of a figure.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) enum Goal {
-    /// So many times the other.
+    /// At most this multiple of the reference.
     Times(f64),
-    /// So much more than the other.
+    /// At most this much more than the reference.
     More(f64),
-    /// So much.
+    /// At most this much.
     Most(f64),
 }
 
-/// What figures are.
+/// The unit of figures.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) enum Unit {
     Nanoseconds,
@@ -36,12 +36,12 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Makes a row of a figure that is compared.
+    /// Makes a row of a figure with a reference.
     pub(super) fn beside(what: impl Into<String>, unit: Unit, ours: f64, other: f64, goal: Goal) -> Self {
         Self::new(what.into(), unit, ours, Some(other), goal)
     }
 
-    /// Makes a row of a figure that stands alone.
+    /// Makes a row of a figure without a reference.
     pub(super) fn alone(what: impl Into<String>, unit: Unit, ours: f64, most: f64) -> Self {
         Self::new(what.into(), unit, ours, None, Goal::Most(most))
     }

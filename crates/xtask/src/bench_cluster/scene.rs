@@ -1,4 +1,4 @@
-//! Commands that print what they have measured, each with a bound on its time.
+//! Commands that print their measurements, each with a bound on its time.
 
 use core::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -13,10 +13,10 @@ use std::{
     time::Instant,
 };
 
-/// How long a command may take before it is taken to hang.
+/// The time after which a command counts as hung.
 const BOUND: Duration = Duration::from_secs(90);
 
-/// A line of standard output, and when it came.
+/// A line of standard output, and the time of its arrival.
 pub(super) type Line = (String, Duration);
 
 /// Returns a scene of `in_cluster`, without its options.
@@ -35,7 +35,7 @@ pub(super) fn on_nodes(command: &mut Command, ranks: usize, per_node: usize, pro
 /// Runs a command to its end. Returns the lines of its standard output.
 ///
 /// # Errors
-/// What it has written to standard error, if it fails or takes too long.
+/// Its standard error, if it fails or takes too long.
 pub(super) fn lines_of(mut command: Command) -> Result<Vec<Line>, Box<dyn Error>> {
     command.env("HFI_NO_BACKTRACE", "1").env("IPATH_NO_BACKTRACE", "1").process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -46,7 +46,7 @@ pub(super) fn lines_of(mut command: Command) -> Result<Vec<Line>, Box<dyn Error>
     let watchdog = thread::spawn(move || {
         let late = is_done.recv_timeout(BOUND) == Err(mpsc::RecvTimeoutError::Timeout);
         if late {
-            // Nobody has waited for it yet, so the number is its own.
+            // The process has not been waited for yet, so its number has not been reused.
             let _ = kill_process_group(group, Signal::KILL);
         }
         late

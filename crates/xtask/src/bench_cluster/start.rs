@@ -1,4 +1,4 @@
-//! From the launch of a job until its first barrier is passed, beside Open MPI's.
+//! From the launch of a job until its first barrier completes, beside Open MPI's.
 
 use super::{
     Found, PROVIDERS,
@@ -16,7 +16,7 @@ use std::{
 const RANKS: usize = 64;
 /// The numbers of nodes. Open MPI's ranks are on one.
 const NODES: [usize; 3] = [1, 2, 8];
-/// What it is compared with.
+/// The program of the reference.
 const BARRIER: &str = include_str!("barrier.c");
 
 pub(super) fn measure(program: &Path, quick: bool, found: &mut Found) -> Result<(), Box<dyn Error>> {
@@ -54,7 +54,7 @@ pub(super) fn measure(program: &Path, quick: bool, found: &mut Found) -> Result<
     Ok(())
 }
 
-/// Compiles the program that is compared with.
+/// Compiles the program of the reference.
 fn compiled(folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let (source, program) = (folder.join("barrier.c"), folder.join("barrier"));
     fs::write(&source, BARRIER)?;
@@ -64,7 +64,7 @@ fn compiled(folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
     if status.success() { Ok(program) } else { Err("mpicc.openmpi can't compile it".into()) }
 }
 
-/// Returns how long it took until rank 0 had passed the barrier, in ns.
+/// Returns the time until rank 0 had passed the barrier, in ns.
 fn passed(command: Command) -> Result<f64, Box<dyn Error>> {
     let lines = lines_of(command)?;
     let passed = lines.iter().find(|(line, _)| line == "passed").ok_or("no rank has passed the barrier")?;

@@ -1,4 +1,4 @@
-//! Ranks that sleep or wait: how soon they are served, and what that takes.
+//! Ranks that sleep or wait: the latency of serving them, and its CPU cost.
 
 use super::{
     Found, PROVIDERS,

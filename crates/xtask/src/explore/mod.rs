@@ -1,8 +1,8 @@
-//! `cargo xtask explore`: the locks, persistent exchanges without queues, and global addresses, under
-//! every delivery order, correct and with each of their steps done wrong.
+//! `cargo xtask explore`: the locks, persistent exchanges without queues, and global addresses,
+//! under every delivery order, correct and with each of their steps done wrong.
 //!
 //! Programs, bounds and mutations are those of `onesided-checks`, the smallest of which are tests.
-//! `docs/evidence/verification.md` says what is proven.
+//! `docs/evidence/verification.md` lists the proven properties.
 
 pub(crate) mod output;
 mod row;
@@ -25,16 +25,16 @@ use std::{error::Error, process::ExitCode, rc::Rc, thread, time::Instant};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Only what takes less than some seconds each.
+    /// Only explorations that take less than some seconds each.
     #[arg(long)]
     quick: bool,
-    /// Leave out what `cargo test` explores, at random a tenth as often.
+    /// Leave out the explorations that `cargo test` runs (with a tenth of the random runs).
     #[arg(long)]
     untested: bool,
-    /// Stop a case at so many states; each takes 16 to 40 bytes.
+    /// Stop a case at this number of states; each takes 16 to 40 bytes.
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     states: u64,
-    /// Explore so many cases at a time; as many as there are CPUs if 0.
+    /// Number of cases to explore at a time; the number of CPUs if 0.
     #[arg(long, value_name = "N", default_value_t = 0)]
     jobs: usize,
     /// Only cases and mutations with one of these in their names.
@@ -47,7 +47,7 @@ pub(crate) struct Options {
     output: Output,
 }
 
-/// Returns everything there is to explore.
+/// Returns all explorations.
 fn explorations() -> Vec<Exploration> {
     let locks = lock::explorations().into_iter().flat_map(|(_, explorations)| explorations);
     let exchanges = exchange::CASES.iter().map(|case| {
@@ -73,7 +73,7 @@ fn explore(exploration: &Exploration, states: u64, bars: &MultiProgress) -> Row 
     Row::new(exploration, &explored, start.elapsed())
 }
 
-/// Returns what the options ask for.
+/// Returns the explorations that the options select.
 fn wanted(options: &Options) -> Vec<Exploration> {
     let wanted = |exploration: &Exploration| {
         let named = options.only.iter().any(|part| exploration.name().contains(part));

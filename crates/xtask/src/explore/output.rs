@@ -1,30 +1,26 @@
 //! Where the rows of a search go: a terminal, JSON, a page.
 
+use crate::page;
 use clap::Args;
 use comfy_table::Table;
 use serde::Serialize;
-use std::{
-    error::Error,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{error::Error, fs, path::PathBuf};
 
 #[derive(Debug, Args)]
 pub(crate) struct Output {
     /// Write the result as JSON; `-` is standard output, without the table.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
-    /// Rewrite the part of this page that shows such a table.
+    /// Write the table into this file, in place of an earlier one.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
-    /// List what would be searched.
+    /// List the names without searching.
     #[arg(long)]
     list: bool,
 }
 
 impl Output {
-    /// Lists the names of what would be searched, if that is all that is wanted, and returns
-    /// whether it is.
+    /// Lists the names of the searches, if only the list is requested, and returns whether it is.
     ///
     /// # Errors
     /// If there are no names: no `what` has such a name. If the page has no `part` to rewrite, which
@@ -34,7 +30,7 @@ impl Output {
             return Err(format!("no {what} has such a name; --list shows them").into());
         }
         if let Some(path) = &self.markdown {
-            page_with(path, part, "")?;
+            page::Part::of(path, part)?;
         }
         if self.list {
             names.iter().for_each(|name| println!("{name}"));
@@ -59,17 +55,11 @@ impl Output {
             if self.is_json() { println!("{json}") } else { fs::write(path, json)? }
         }
         if !self.is_json() {
-            println!("{}", crate::page::terminal(table()));
+            println!("{}", page::terminal(table()));
         }
         if let Some(path) = &self.markdown {
-            fs::write(path, page_with(path, part, &crate::page::markdown(table()))?)?;
+            page::Part::of(path, part)?.write(&page::markdown(table()))?;
         }
         Ok(())
     }
-}
-
-/// Returns the page with `text` in place of one of its parts.
-fn page_with(path: &Path, part: &str, text: &str) -> Result<String, Box<dyn Error>> {
-    let page = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(crate::page::rewritten(&page, crate::page::named(part), text)?)
 }

@@ -1,4 +1,4 @@
-//! The result of exploring one case, for programs and for people.
+//! The result of exploring one case, for programs and for human readers.
 
 use checks::exploration::{Expected, Exploration, Explored};
 use comfy_table::{Cell, CellAlignment, Table};
@@ -16,7 +16,8 @@ pub(super) struct Row {
     pub(super) longest_path: usize,
     /// Atomics that read their word at one moment and wrote it at a later one.
     pub(super) parted: u64,
-    /// States of single ranks, and runs of their programs to learn them; or random runs.
+    /// The number of states of single ranks, and of runs of their programs to compute them; or of
+    /// random runs.
     pub(super) local_states: u64,
     pub(super) runs: u64,
     /// Continuations after declared ends of steps that were compared.
@@ -26,14 +27,14 @@ pub(super) struct Row {
     pub(super) verdict: &'static str,
     /// The bound that stopped the exploration.
     pub(super) stopped_at: Option<u64>,
-    /// What is violated, or else wrong.
+    /// The violated condition, or another error.
     pub(super) what: Option<String>,
     /// The counter-example: its moves, its schedule and its timeline.
     pub(super) moves: Option<usize>,
     pub(super) schedule: Option<String>,
     pub(super) timeline: Vec<String>,
-    /// Whether a mutation was caught; for all else, whether nothing is wrong and no less was
-    /// exhausted than was recorded.
+    /// Whether a mutation was caught; for all other cases, whether nothing is wrong and at least
+    /// the recorded extent was exhausted.
     pub(super) as_expected: bool,
 }
 
@@ -136,7 +137,7 @@ pub(super) fn filled(rows: &[Row]) -> Table {
     table
 }
 
-/// Returns how many rows are as expected, in words.
+/// Returns the number of rows that are as expected, in words.
 pub(super) fn summary(rows: &[Row]) -> String {
     let unexpected = rows.iter().filter(|row| !row.as_expected).count();
     let parted = |mutation: bool| rows.iter().filter(|row| row.parted > 0 && row.mutation == mutation).count();

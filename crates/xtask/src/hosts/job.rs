@@ -13,7 +13,7 @@ use std::{
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// The running launcher, and what it has printed. It is killed when this is dropped.
+/// The running launcher, and its output. It is killed when this is dropped.
 pub(super) struct Job<'a> {
     bed: &'a Bed,
     launcher: Child,
@@ -36,10 +36,10 @@ impl<'a> Job<'a> {
         Ok(Job { bed, launcher, lines })
     }
 
-    /// Waits until it has ended, which has to be with this code.
+    /// Waits until it has ended, and checks its exit code.
     pub(super) fn end(&mut self, code: i32, within: Duration) -> Result<()> {
         let status = self.wait(within, "its end", |job| job.launcher.try_wait().ok().flatten())?;
-        // The last lines come right after.
+        // The last lines arrive right after.
         thread::sleep(Duration::from_millis(50));
         if status.code() == Some(code) {
             return Ok(());
@@ -66,8 +66,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Returns what follows `start` in the lines that rank by rank begin with `rank R` and it, in the
-    /// order in which they came.
+    /// Returns the text after `start` in the lines that begin with `rank R` and `start`, with the
+    /// ranks, in the order of arrival.
     pub(super) fn told(&self, start: &str) -> Vec<(u32, String)> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         told_in(lines.iter().map(String::as_str), start)
@@ -82,14 +82,14 @@ impl<'a> Job<'a> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|line| line.contains(part))
     }
 
-    /// Returns what it has printed, in one line.
+    /// Returns the end of its output, in one line.
     pub(super) fn text(&self) -> String {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let from = lines.len().saturating_sub(12);
         lines[from..].join(" | ")
     }
 
-    /// Cuts off or joins a host.
+    /// Disconnects or reconnects a host.
     pub(super) fn cut(&self, host: usize, off: bool) -> Result<()> {
         let network: &Network = &self.bed.network;
         network.cut(host, off)
@@ -109,7 +109,7 @@ impl Drop for Job<'_> {
     }
 }
 
-/// Returns what follows `start` in lines that begin with `rank R` and it, with the ranks.
+/// Returns the text after `start` in lines that begin with `rank R` and `start`, with the ranks.
 pub(super) fn told_in<'a>(lines: impl Iterator<Item = &'a str>, start: &str) -> Vec<(u32, String)> {
     let found = lines.filter_map(|line| {
         let (rank, rest) = line.strip_prefix("rank ")?.split_once(' ')?;

@@ -1,4 +1,4 @@
-//! Runs in which the launcher is cut off or killed, and with it the coordinator of the job.
+//! Runs in which the launcher, and with it the coordinator of the job, is disconnected or killed.
 
 use super::{
     Bed, Good, Outcome,
@@ -13,8 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The launcher's host is cut off for good: the ranks of the others find a coordinator among themselves,
-/// are told, and go on, though nobody takes what they print. Those of the host end by themselves.
+/// The launcher's host is disconnected for good: the ranks of the others elect a coordinator among themselves, receive
+/// the loss, and continue, though their output has no reader. Those of the host end by themselves.
 pub(super) fn cut(bed: &Bed) -> Outcome {
     let log = tempfile::Builder::new().prefix("log-").tempdir_in(bed.network.directory())?;
     let (victims, path) = (SLOTS.to_string(), log.path().display().to_string());
@@ -44,7 +44,7 @@ fn cut_off(job: &mut Job<'_>, log: &Path, processes: &[Pid], at: Duration, begun
     if told_after > 3 * bed.lease {
         return Err(format!("the loss was told after {told_after:?}, more than 3 leases").into());
     }
-    // The agents are no rank's process, and must not stay either.
+    // The agents are not processes of a rank, and must not stay either.
     job.wait(LONG, "the end of the agents", |_| (!bed.network.runs(&bed.programs.join("loss_delay"))).then_some(()))?;
     let note = format!(
         "{survivors} ranks went on; those of the launcher's host ended by themselves within {:.1} s",
@@ -53,7 +53,7 @@ fn cut_off(job: &mut Job<'_>, log: &Path, processes: &[Pid], at: Duration, begun
     Ok(Good { told_after: Some(told_after), note })
 }
 
-/// The launcher is killed: nobody is left.
+/// The launcher is killed: no process is left.
 pub(super) fn killed(bed: &Bed) -> Outcome {
     let mut job = Job::start(bed, SLOTS, "loss_delay", &[])?;
     let processes = processes(&mut job)?;

@@ -1,5 +1,5 @@
 //! `cargo xtask hosts`: programs on three hosts, over ssh and libfabric. The hosts are network
-//! namespaces of this machine. In some runs a rank is killed, or a host cut off.
+//! namespaces of this machine. In some runs a rank is killed, or a host disconnected.
 
 mod job;
 mod launcher;
@@ -21,11 +21,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How many hosts there are.
+/// The number of hosts.
 const HOSTS: usize = 3;
 
-/// The programs that run to their end: how many ranks each host has, the name, its arguments, and what
-/// it has to print.
+/// The programs that run to their end: the number of ranks of each host, the name, its arguments,
+/// and the expected output.
 const PROGRAMS: [(usize, &str, &[&str], &str); 8] = [
     (2, "shared_counter", &[], "samples counted by copies, none lost"),
     (2, "heat_2d", &[], ""),
@@ -39,7 +39,7 @@ const PROGRAMS: [(usize, &str, &[&str], &str); 8] = [
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// For how many seconds a rank may be silent before it counts as lost.
+    /// Seconds of silence after which a rank counts as lost.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     lease: u32,
     /// Do only the runs whose names contain this.
@@ -56,9 +56,9 @@ struct Row {
     run: String,
     ranks: usize,
     seconds: f64,
-    /// Milliseconds until the last survivor was told of a loss.
+    /// Milliseconds until the last survivor received a loss.
     told_after_ms: Option<f64>,
-    /// Why it failed.
+    /// The reason for a failure.
     problem: Option<String>,
     note: String,
 }
@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         return Ok(ExitCode::SUCCESS);
     }
     let programs = build()?;
-    // An interrupt ends the run that is under way, and then everything is removed.
+    // An interrupt ends the current run, and then everything is removed.
     let stop: Arc<AtomicBool> = Arc::default();
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, stop.clone())?;
@@ -109,7 +109,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What runs need.
+/// The environment of runs.
 struct Bed {
     network: Network,
     programs: PathBuf,
@@ -125,7 +125,7 @@ impl Bed {
 
 type Outcome = Result<Good, Box<dyn Error>>;
 
-/// What a run that went well has to tell.
+/// The result of a successful run.
 #[derive(Default)]
 struct Good {
     told_after: Option<Duration>,
@@ -142,7 +142,7 @@ fn whole(bed: &Bed, slots: usize, name: &str, arguments: &[&str], prints: &str) 
     Ok(Good::default())
 }
 
-/// Builds the programs; returns where they are.
+/// Builds the programs; returns their directory.
 fn build() -> Result<PathBuf, Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
     let mut cargo = Command::new("cargo");

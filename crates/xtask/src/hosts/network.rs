@@ -19,7 +19,7 @@ pub(super) struct Network {
     directory: TempDir,
 }
 
-/// Returns why this machine can't have such hosts, if it can't.
+/// Returns the reason why this machine can't have such hosts, if it can't.
 pub(super) fn obstacle() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("network namespaces need root".to_owned());
@@ -36,7 +36,7 @@ pub(super) fn obstacle() -> Option<String> {
 impl Network {
     pub(super) fn of(hosts: usize) -> Result<Self> {
         let directory = tempfile::Builder::new().prefix("onesided-hosts-").tempdir()?;
-        // Dropped if something below fails, which removes what is there by then.
+        // Dropped if a later step fails, which removes everything created by then.
         let network = Network { hosts, directory };
         network.add_bridge()?;
         network.make_keys()?;
@@ -48,7 +48,7 @@ impl Network {
         self.directory.path()
     }
 
-    /// Returns the command that takes the place of ssh.
+    /// Returns the command that replaces ssh.
     pub(super) fn ssh(&self) -> String {
         format!("ssh -F {}", self.directory().join("ssh_config").display())
     }
@@ -73,13 +73,13 @@ impl Network {
         command
     }
 
-    /// Cuts a host off, or joins it again.
+    /// Disconnects a host, or reconnects it.
     pub(super) fn cut(&self, host: usize, off: bool) -> Result<()> {
         let state = if off { "down" } else { "up" };
         run(&format!("ip -n {} link set port{host} {state}", self.bridge()))
     }
 
-    /// Tells whether a program runs on any host.
+    /// Returns whether a program runs on any host.
     pub(super) fn runs(&self, program: &Path) -> bool {
         let mut pids =
             (0..self.hosts).map(|host| Command::new("ip").args(["netns", "pids", &self.namespace(host)]).output());
@@ -110,7 +110,7 @@ impl Network {
             run(&format!("ssh-keygen -q -t ed25519 -N '' -f {}", path(key).display()))?;
         }
         fs::copy(path("user_key.pub"), path("authorized_keys"))?;
-        // Where sshd separates its privileges; it does not start without.
+        // The directory of sshd's privilege separation, without which it does not start.
         fs::create_dir_all("/run/sshd")?;
         let directory = self.directory().display();
         let mut config = String::new();
@@ -167,7 +167,8 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        // What still runs in a namespace would keep it: sshd, its sessions, and ranks if there are any.
+        // Processes that still run in a namespace would keep it: sshd, its sessions, and ranks if
+        // there are any.
         for name in (0..self.hosts).map(|host| self.namespace(host)).chain([self.bridge()]) {
             let _ = run(&format!(
                 "ip netns pids {name} 2>/dev/null | while read -r number; do kill -9 \"$number\"; done; \

@@ -1,4 +1,4 @@
-//! A command that is given so much time, and no more.
+//! A command with a time limit.
 
 use super::interrupt::Interrupt;
 use crate::leftover;
@@ -15,24 +15,24 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a command that was asked to end may take for it.
+/// The time that a command may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// How a command has ended.
+/// The end of a command.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// Nothing if it was killed, since its time was over or the user wants an end.
+    /// `None` if it was killed, because its time limit expired or the user interrupted it.
     pub(crate) status: Option<ExitStatus>,
-    /// What it has written to standard output.
+    /// Its standard output.
     pub(crate) out: String,
-    /// What it has written to standard error.
+    /// Its standard error.
     pub(crate) err: String,
     pub(crate) took: Duration,
-    /// Processes that were still there when it had ended by itself.
+    /// The number of its processes that still ran after it had ended by itself.
     pub(crate) left: usize,
 }
 
-/// Runs `command` in `folder`, and ends it and all that it has started when the time is over.
+/// Runs `command` in `folder`, and ends it and all its processes when the time limit expires.
 pub(crate) fn run_within(
     mut command: Command,
     folder: &Path,
@@ -41,7 +41,7 @@ pub(crate) fn run_within(
 ) -> Result<Ended, Box<dyn Error>> {
     static RUNS: AtomicUsize = AtomicUsize::new(0);
     let mark = leftover::mark(RUNS.fetch_add(1, Relaxed));
-    // Files and not pipes: whoever is left over would keep those open.
+    // Files and not pipes: a remaining process would keep those open.
     let [out, err] = ["out", "err"].map(|name| folder.join(name));
     command.env(leftover::VARIABLE, &mark).current_dir(folder).process_group(0);
     command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
@@ -65,7 +65,7 @@ pub(crate) fn run_within(
 /// by force.
 pub(crate) fn end(child: &mut Child) -> io::Result<()> {
     let group = Pid::from_child(child);
-    // There may be nobody left.
+    // The group may have no processes left.
     let _ = kill_process_group(group, Signal::TERM);
     let begun = Instant::now();
     while begun.elapsed() < GRACE {

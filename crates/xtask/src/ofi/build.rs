@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Says why nothing can be built over libfabric here, if that is so.
+/// Returns the reason why nothing can be built over libfabric here, if so.
 pub(crate) fn missing() -> Option<&'static str> {
     let mut pkg_config = Command::new("pkg-config");
     pkg_config.args(["--atleast-version=1.17", "libfabric"]).stderr(Stdio::null());

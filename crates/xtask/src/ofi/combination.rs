@@ -1,4 +1,4 @@
-//! What an example is run over: a provider of libfabric, nodes, a launcher.
+//! The environment of an example: a provider of libfabric, nodes, a launcher.
 
 use super::launcher::{LAUNCHERS, Launcher};
 use core::fmt;
@@ -7,7 +7,7 @@ use core::fmt;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Provider {
     pub(crate) name: &'static str,
-    /// The interface that nodes reach each other by, where it has interfaces.
+    /// The interface that connects the nodes, if the provider has interfaces.
     pub(crate) interface: Option<&'static str>,
 }
 
@@ -15,7 +15,7 @@ const fn over_loopback(name: &'static str) -> Provider {
     Provider { name, interface: Some("lo") }
 }
 
-/// Those that work between processes of one machine without hardware.
+/// The providers that work between processes of one machine without hardware.
 pub(crate) const PROVIDERS: [Provider; 4] = [
     over_loopback("tcp;ofi_rxm"),
     Provider { name: "shm", interface: None },
@@ -31,7 +31,7 @@ pub(crate) struct Combination {
     pub(crate) launcher: Launcher,
 }
 
-/// Returns all of them, in the order of the table.
+/// Returns all combinations, in the order of the table.
 pub(crate) fn all() -> Vec<Combination> {
     let mut all = Vec::new();
     for provider in PROVIDERS {

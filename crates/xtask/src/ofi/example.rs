@@ -1,4 +1,4 @@
-//! The examples, and how each has to end.
+//! The examples, and their expected ends.
 
 use super::{bounded::Ended, launcher::Launcher, report::Outcome};
 use core::time::Duration;
@@ -15,7 +15,7 @@ pub(crate) struct Example {
 
 #[derive(Clone, Copy, Debug)]
 enum End {
-    /// All ranks end well, and this is printed.
+    /// All ranks succeed, and this is printed.
     Well(&'static str),
     /// A rank kills itself, and the others print this.
     Survived(&'static str),
@@ -26,10 +26,10 @@ const fn of_four(name: &'static str, end: End) -> Example {
     Example { name, ranks: 4, words: &[], end }
 }
 
-/// The one that stands for all of them.
+/// The example that represents all of them.
 pub(crate) const QUICK: &str = "shared_counter";
 
-/// All that start ranks as their options say.
+/// All examples that start ranks as their options say.
 pub(crate) const EXAMPLES: [Example; 22] = [
     of_four("counter", Well("sees 4")),
     of_four("shared_counter", Well("none lost")),
@@ -60,13 +60,13 @@ impl Example {
         matches!(self.end, Survived(_))
     }
 
-    /// Says why this example means nothing under a launcher, if that is so.
+    /// Returns the reason why this example is meaningless under a launcher, if it is.
     pub(crate) fn unfit_for(&self, launcher: Launcher) -> Option<&'static str> {
         let kills = launcher == Launcher::Mpich && self.loses_a_rank();
         kills.then_some("mpirun.mpich kills all ranks when one was killed")
     }
 
-    /// Tells from how a run has ended what that means, and why.
+    /// Returns the outcome of a run that has ended, and the reason.
     pub(crate) fn judge(&self, ended: &Ended, within: Duration) -> (Outcome, String) {
         let Some(status) = ended.status else {
             return (Outcome::Failed, format!("did not end within {} s", within.as_secs()));

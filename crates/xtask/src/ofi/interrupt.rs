@@ -1,4 +1,4 @@
-//! What a user's Ctrl-C does: the command ends by itself, and leaves nothing behind.
+//! Handling of the user's Ctrl-C: the command ends by itself, and leaves nothing behind.
 
 use signal_hook::{consts::TERM_SIGNALS, flag};
 use std::{
@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-/// Whether this process was told to end.
+/// Whether this process was asked to end.
 #[derive(Debug)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 

@@ -1,4 +1,4 @@
-//! How each launcher starts the ranks of an example.
+//! The launchers, and how each starts the ranks of an example.
 
 use super::{combination::Combination, example::Example, slurm::Slurm};
 use std::{
@@ -9,7 +9,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// What starts ranks.
+/// A launcher of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Launcher {
     /// The program itself.
@@ -41,7 +41,7 @@ impl Launcher {
         }
     }
 
-    /// The variable by which a rank knows its number before it is a rank.
+    /// The variable by which a process knows its rank before it joins the job.
     fn rank_variable(self) -> &'static str {
         match self {
             Launcher::Own => "",
@@ -52,13 +52,13 @@ impl Launcher {
     }
 }
 
-/// What there is on this machine to start ranks with.
+/// The launchers of this machine.
 #[derive(Debug)]
 pub(crate) struct Site {
     folder: PathBuf,
     programs: PathBuf,
     secret: PathBuf,
-    /// Started when it is first needed; or why it can't be.
+    /// Started when it is first needed; or the reason why it can't be.
     slurm: Option<Result<Slurm, String>>,
 }
 
@@ -81,7 +81,7 @@ impl Site {
     /// Returns the command that runs an example.
     ///
     /// # Errors
-    /// Why its launcher can't be used here.
+    /// If its launcher can't be used here; the error names the reason.
     pub(crate) fn command(&mut self, combination: &Combination, example: &Example) -> Result<Command, String> {
         let mut command = self.start(combination, example)?;
         command.args(["--fabric", "cluster", "--provider", combination.provider.name]);
@@ -131,8 +131,8 @@ impl Site {
                 command
             }
         };
-        // The number of ranks is not among the options: a program that does not find its launcher is
-        // a job of one rank, which its output tells.
+        // The number of ranks is not among the options: a program that does not find its launcher
+        // is a job of one rank, which is visible in its output.
         let rank = launcher.rank_variable();
         let wrapped = format!("export ONESIDED_NODE=$(({rank} / {ranks_per_node})); exec \"$@\"");
         command.args(["sh", "-c", &wrapped, "sh"]).arg(program);
@@ -143,7 +143,7 @@ impl Site {
 /// Returns the command of this name.
 ///
 /// # Errors
-/// That there is none.
+/// If there is none.
 pub(crate) fn installed(name: &str) -> Result<Command, String> {
     let asked =
         Command::new(name).arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();

@@ -1,8 +1,8 @@
 //! `cargo xtask ofi`: the examples as programs of several nodes, over each provider of libfabric that
 //! works between processes of one machine, started by each launcher that is installed here.
 //!
-//! All nodes are this machine: ranks take different names of it for nodes (`ONESIDED_NODE`), and
-//! reach each other over its loopback. What runs here is not proven for a network.
+//! All nodes are this machine: ranks use different names of it as nodes (`ONESIDED_NODE`), and
+//! reach each other over its loopback. A success here proves nothing about a network.
 
 mod bounded;
 pub(crate) mod build;
@@ -24,7 +24,7 @@ use example::{EXAMPLES, Example, QUICK};
 use interrupt::Interrupt;
 use launcher::{LAUNCHERS, Launcher, Site};
 use report::{Outcome, Run};
-use std::{error::Error, fs, io::Write, path::PathBuf, process::ExitCode};
+use std::{error::Error, io::Write, path::PathBuf, process::ExitCode};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -40,13 +40,13 @@ pub(crate) struct Options {
     /// Only these launchers: onesided, openmpi, mpich, srun, srun-pmi2, srun-pmix.
     #[arg(long, value_name = "NAME")]
     launcher: Vec<String>,
-    /// How long each run may take, in seconds.
+    /// Time limit of each run, in seconds.
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..))]
     within: u64,
     /// Print all runs as JSON instead of tables.
     #[arg(long)]
     json: bool,
-    /// Rewrite the part of this page that the tables stand in.
+    /// Write the tables into this file, in place of earlier ones.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
 }
@@ -63,14 +63,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let folder = tempfile::Builder::new().prefix("onesided-ofi-").tempdir()?;
     let mut site = Site::new(folder.path(), programs)?;
     let runs = all(options, &chosen, &mut site, &interrupt);
-    // Daemons end before their folder goes.
+    // Daemons end before their folder is removed.
     drop(site);
     folder.close()?;
     let runs = runs?;
     match (&options.markdown, options.json) {
         (Some(path), _) => {
-            let text = fs::read_to_string(path)?;
-            fs::write(path, page::rewritten(&text, page::named("ofi"), &report::markdown(&runs))?)?;
+            page::Part::of(path, "ofi")?.write(&report::markdown(&runs))?;
         }
         (None, true) => serde_json::to_writer_pretty(std::io::stdout(), &runs)?,
         (None, false) => write!(std::io::stdout(), "{}", report::terminal(&runs))?,
@@ -80,7 +79,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     Ok(if failed == 0 && !interrupt.came() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What the options leave of each list.
+/// The entries of each list that the options select.
 struct Chosen {
     examples: Vec<&'static Example>,
     combinations: Vec<Combination>,

@@ -1,4 +1,4 @@
-//! What the runs came to, as tables.
+//! The results of the runs, as tables.
 
 use super::{combination::Combination, example::Example};
 use crate::page;
@@ -6,11 +6,11 @@ use comfy_table::Table;
 use core::{fmt::Write as _, time::Duration};
 use serde::Serialize;
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Outcome {
-    /// As it had to.
+    /// As expected.
     Ran,
     Failed,
     /// It was not run.
@@ -25,7 +25,7 @@ pub(crate) struct Run {
     launcher: &'static str,
     example: &'static str,
     pub(crate) outcome: Outcome,
-    /// Why it did not run well; empty if it did.
+    /// The reason for a failure or a skip; empty for a success.
     pub(crate) why: String,
     seconds: f64,
 }

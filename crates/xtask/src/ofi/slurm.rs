@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long the daemons may take to be ready.
+/// The time that the daemons may take to be ready.
 const READY: Duration = Duration::from_secs(20);
 
 /// The daemons. Dropping it ends them.
@@ -34,7 +34,7 @@ impl Slurm {
     /// Starts the daemons, with their files in a new folder.
     ///
     /// # Errors
-    /// Why there is none here.
+    /// The reason why it cannot be started here.
     pub(crate) fn start(folder: &Path) -> Result<Self, String> {
         installed("srun")?;
         for daemon in ["munged", "slurmctld", "slurmd"] {
@@ -128,7 +128,7 @@ impl Slurm {
 
 impl Drop for Slurm {
     fn drop(&mut self) {
-        // Steps first: they are no children of the daemons.
+        // Steps first: they are not children of the daemons.
         let mut cancel = Command::new("scancel");
         cancel.args(["--quiet", "--state=RUNNING", "--partition=all"]).env("SLURM_CONF", &self.configuration);
         let _ = cancel.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -138,7 +138,7 @@ impl Drop for Slurm {
     }
 }
 
-/// Returns the command of this name, which may be where only administrators look.
+/// Returns the command of this name, which may be in a directory that only administrators search.
 fn in_system_folders(name: &str) -> Command {
     let path = env::var("PATH").unwrap_or_default();
     let mut command = Command::new(name);
@@ -146,8 +146,8 @@ fn in_system_folders(name: &str) -> Command {
     command
 }
 
-/// Returns which plugin for control groups to name: none are made here, but versions before 23.02
-/// want one all the same.
+/// Returns the plugin for control groups to name: no groups are made here, but versions before
+/// 23.02 require one all the same.
 fn cgroup_plugin() -> &'static str {
     let told = in_system_folders("slurmd").arg("-V").output().map(|told| told.stdout).unwrap_or_default();
     let text = String::from_utf8_lossy(&told).into_owned();
@@ -155,7 +155,7 @@ fn cgroup_plugin() -> &'static str {
     if year.is_some_and(|year| year < 23) { "cgroup/v1" } else { "disabled" }
 }
 
-/// Returns a port that nobody listens at.
+/// Returns a port that is not in use.
 fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }

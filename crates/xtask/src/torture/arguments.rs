@@ -16,22 +16,22 @@ use std::{
     time::Duration,
 };
 
-/// What an option's value is.
+/// The kind of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A number, or a number with a unit: no other text is right.
+    /// A number, or a number with a unit: any other text is an error.
     Number,
     /// One of a few names.
     Name,
-    /// A file that has to be there.
+    /// A file that must exist.
     File,
-    /// Any text: a file that is made, or the name of something that may exist.
+    /// Any text: a file that is created, or the name of something that may exist.
     Text,
 }
 
 const CLUSTER: &[&str] = &["--fabric", "cluster", "--ranks", "2"];
 
-/// Options of every program, `torture_rank` among them, with what makes them count.
+/// Options of every program, including `torture_rank`, with the other options that they require.
 const LAUNCH: [(&str, Kind, &[&str]); 17] = [
     ("--ranks", Kind::Number, &[]),
     ("--fabric", Kind::Name, &[]),
@@ -52,7 +52,7 @@ const LAUNCH: [(&str, Kind, &[&str]); 17] = [
     ("--timeline", Kind::Text, &["--fabric", "virt"]),
 ];
 
-/// Environment variables of programs, and the option that they stand for.
+/// Environment variables of programs, and the option that they correspond to.
 const VARIABLES: [(&str, Kind); 6] = [
     ("ONESIDED_RANKS", Kind::Number),
     ("ONESIDED_FABRIC", Kind::Name),
@@ -79,7 +79,7 @@ const SUBCOMMANDS: [(&str, &str, Kind); 13] = [
     ("no-such-command", "--ranks", Kind::Number),
 ];
 
-/// What is given instead of a right value.
+/// The wrong values that replace a right one.
 const VALUES: [(&str, Option<&[u8]>); 6] = [
     ("no value", None),
     ("an empty value", Some(b"")),
@@ -137,7 +137,7 @@ const CLOSED: [(&str, &[i32]); 6] = [
     ("\"$0\" --version", &[0, 1, 2]),
     ("\"$0\" info", &[0, 1, 2]),
 ];
-/// Which descriptors are closed.
+/// The descriptors to close.
 const DESCRIPTORS: [&str; 4] = ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"];
 
 /// A guard.
@@ -151,7 +151,7 @@ pub(super) fn all() -> usize {
 }
 
 pub(super) fn case(bed: &Bed, number: usize) -> Result<Outcome, Box<dyn Error>> {
-    // Tables take turns, so that any few cases are of all of them.
+    // Tables alternate, so that any few cases cover all of them.
     let values = VALUES.len();
     let tables = [
         LAUNCH.len() * values,
@@ -176,7 +176,7 @@ pub(super) fn case(bed: &Bed, number: usize) -> Result<Outcome, Box<dyn Error>> 
     }
 }
 
-/// Returns the table and the place in it of a case, if tables of these lengths take turns.
+/// Returns the table of a case and its position in the table, if tables of these lengths alternate.
 fn turn(tables: &[usize], number: usize) -> Option<(usize, usize)> {
     let longest = tables.iter().copied().max()?;
     let turns = (0..longest)
@@ -189,7 +189,7 @@ fn shown(words: &[&OsStr]) -> String {
 }
 
 /// Returns the codes for a value of an option of this kind: a usage error, unless the value may be
-/// right, or it takes the system to find out.
+/// right, or only the system can decide.
 fn codes(kind: Kind, value: Option<&[u8]>) -> &'static [i32] {
     match kind {
         _ if value.is_none_or(|value| value.is_empty()) => &[2],
@@ -246,7 +246,7 @@ fn subcommand(
     }
     let words: Vec<&OsStr> = command.get_args().collect();
     let what = format!("{what}: onesided {}", shown(&words));
-    // Clap takes a negative number for an option, and does not name what is not UTF-8.
+    // Clap takes a negative number for an option, and does not name a value that is not UTF-8.
     let named = match value {
         _ if name == "no-such-command" => name,
         Some(b"-1") => "-1",
@@ -284,10 +284,10 @@ fn closed(bed: &Bed, (line, codes): (&str, &[i32]), which: &str) -> Result<Outco
     tried(bed, format!("{line} {which}"), shell(bed, &format!("{line} {which}")), codes, &[])
 }
 
-/// Runs a command that has to end with one of these codes, and if that is not 0, with a message that
-/// has all these words.
+/// Runs a command that has to end with one of these codes, and for a non-zero code, with a message
+/// that has all these words.
 fn tried(bed: &Bed, what: String, command: Command, codes: &[i32], names: &[&str]) -> Result<Outcome, Box<dyn Error>> {
-    // Whatever a value is taken for, it must not take the machine.
+    // No interpretation of a value may exhaust the machine.
     let groups = Groups::new(ROOM.0, ROOM.1).ok();
     let paths = groups.as_ref().map_or_else(Vec::new, |groups| groups.paths().to_vec());
     let limits = Limits { address_space: Some(16 << 30), groups: paths, ..Limits::default() };

@@ -1,4 +1,4 @@
-//! The programs under test, and what this machine allows.
+//! The programs under test, and the capabilities of this machine.
 
 use crate::ofi;
 use std::{
@@ -11,7 +11,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// How ranks are started.
+/// The way in which ranks are started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// By the program itself, as processes over shared memory.
@@ -20,7 +20,7 @@ pub(super) enum Way {
     Run,
     /// As several nodes on this machine, over libfabric.
     Cluster,
-    /// As several hosts, which a script takes the place of ssh for.
+    /// As several hosts, with a script in place of ssh.
     Hosts,
 }
 
@@ -34,7 +34,7 @@ impl Way {
         }
     }
 
-    /// How long a job may take to end after a blow: guards, some ten times what is usual.
+    /// The time that a job may take to end after a fault: guards, some ten times the usual time.
     pub(super) fn bound(self) -> Duration {
         Duration::from_secs(match self {
             Way::Shm | Way::Run => 15,
@@ -49,10 +49,10 @@ pub(super) const SYSTEMS: [&str; 8] = ["words", "lock", "recoverable", "prdma", 
 /// Ranks of each job.
 pub(super) const RANKS: u32 = 4;
 
-/// Stands in for ssh: options, `--`, the host and a line for its shell.
+/// Replaces ssh: options, `--`, the host and a line for its shell.
 const SSH: &str = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\ncd /\nexec /bin/sh -c \"$3\"\n";
 
-/// What cases need.
+/// The environment of cases.
 pub(super) struct Bed {
     /// `torture_rank`.
     pub(super) program: PathBuf,
@@ -60,7 +60,7 @@ pub(super) struct Bed {
     pub(super) onesided: PathBuf,
     /// This program.
     pub(super) xtask: PathBuf,
-    /// Why there are no clusters.
+    /// The reason why there are no clusters, if so.
     pub(super) no_cluster: Option<String>,
     pub(super) seed: u64,
     folder: TempDir,
@@ -93,7 +93,7 @@ impl Bed {
         self.folder.path()
     }
 
-    /// Says why jobs of this way can't be tried here.
+    /// Returns the reason why jobs of this kind can't be tried here, if so.
     pub(super) fn obstacle(&self, way: Way) -> Option<&str> {
         match way {
             Way::Shm | Way::Run => None,

@@ -1,4 +1,4 @@
-//! Control groups, version 1 or 2, below the own one: so that what a case takes has an end.
+//! Control groups, version 1 or 2, below the own one: they bound the resources of a case.
 
 use std::{
     fs,
@@ -13,10 +13,11 @@ use std::{
 pub(super) struct Groups(Vec<PathBuf>);
 
 impl Groups {
-    /// Makes groups whose processes together have so many bytes of memory, and are so many.
+    /// Makes groups that limit the memory of their processes together to `bytes`, and their number
+    /// to `processes`.
     ///
     /// # Errors
-    /// Why that can't be done here.
+    /// The reason why that can't be done here.
     pub(super) fn new(bytes: u64, processes: u64) -> Result<Self, String> {
         let own = fs::read_to_string("/proc/self/cgroup").map_err(|error| format!("/proc/self/cgroup: {error}"))?;
         let mut groups = Groups(Vec::new());
@@ -49,7 +50,7 @@ impl Groups {
 impl Drop for Groups {
     fn drop(&mut self) {
         for group in &self.0 {
-            // Its processes have been waited for; the kernel may need some time more.
+            // Its processes have been waited for; the kernel may need more time.
             for _ in 0..100 {
                 if fs::remove_dir(group).is_ok() {
                     break;

@@ -1,14 +1,14 @@
-//! What a case may show, and the sums of a campaign.
+//! The possible faults of a case, and the sums of a campaign.
 
 use serde::Serialize;
 
-/// Something that must not be.
+/// A defect that a case has found.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 #[serde(tag = "kind", content = "what", rename_all = "kebab-case")]
 pub(super) enum Fault {
     /// It did not end within its bound.
     Hang(String),
-    /// Processes, files or names are left over.
+    /// Remaining processes, files or names.
     Leak(String),
     /// The exit code is not the documented one.
     Code(String),
@@ -30,16 +30,16 @@ impl Fault {
     }
 }
 
-/// How a case ended.
+/// The outcome of a case.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
-    /// What was tried, in a few words.
+    /// A short description of the case.
     pub(super) what: String,
-    /// Why it was not tried.
+    /// The reason why it was skipped.
     pub(super) skipped: Option<String>,
-    /// Survivors with the result or the error that they must have.
+    /// The number of survivors with the result or the error that they must have.
     pub(super) survivors: usize,
-    /// Milliseconds from the blow to the end of the job.
+    /// Milliseconds from the fault to the end of the job.
     pub(super) took_ms: Option<u64>,
     pub(super) faults: Vec<Fault>,
 }
@@ -79,7 +79,7 @@ pub(super) struct Sums {
     pub(super) wrong_results: usize,
     pub(super) longest_ms: u64,
     pub(super) failures: Vec<Failure>,
-    /// Reasons for which cases were skipped, and how many.
+    /// The reasons for skipping cases, with the number of cases.
     pub(super) skipped: std::collections::BTreeMap<String, usize>,
 }
 

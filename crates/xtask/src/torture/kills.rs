@@ -1,4 +1,4 @@
-//! SIGKILL at a random moment: of a rank, or of what started the ranks.
+//! SIGKILL at a random moment: of a rank, or of the process that started the ranks.
 
 use super::{
     bed::{Bed, RANKS, SYSTEMS, Way},
@@ -15,18 +15,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a job runs unless something ends it. Kills come before.
+/// The time for which a job runs unless something ends it. Kills come before.
 const TIME_MS: &str = "1500";
 /// The latest kill after the start of the launcher, in microseconds.
 const EARLY: usize = 150_000;
 /// The latest kill after all ranks have begun, in microseconds.
 const LATE: usize = 400_000;
-/// How long ranks may take to begin.
+/// The time that ranks may take to begin.
 const BEGIN: Duration = Duration::from_secs(20);
 /// Processes that use a lock by name.
 const NAMED: u32 = 3;
 
-/// Who is killed.
+/// The process that is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Victim {
     Rank(u32),
@@ -96,11 +96,11 @@ fn strike(run: &mut Run, victim: Victim) -> bool {
     process.is_some_and(|process: Pid| kill_process(process, Signal::KILL).is_ok())
 }
 
-/// What messages say of a rank that is gone: it was lost, or it failed because of the victim and has
+/// The phrases for a rank that is gone: it was lost, or it failed because of the victim and has
 /// given back its memory before its own loss is known.
 const GONE: [&str; 3] = [" was lost", " was deregistered", " has no such region"];
 
-/// Returns the ranks that a message calls gone.
+/// Returns the ranks that a message reports as gone.
 fn gone_in(message: &str) -> BTreeSet<u32> {
     let before = |mark| message.match_indices(mark).map(|(at, _)| &message[..at]).collect::<Vec<_>>();
     let rank = |part: &str| part.rsplit_once("rank ")?.1.parse().ok();
@@ -120,7 +120,7 @@ fn judged(mut outcome: Outcome, system: &str, victim: Victim, killed: bool, ende
     let expected: &[i32] = match victim {
         _ if !killed => &[0],
         Victim::Launcher => &[137],
-        // It may have come to its end before.
+        // It may have ended before.
         Victim::Rank(rank) if victim_ended(rank) => &[137, 0],
         Victim::Rank(_) => &[137],
         Victim::Agent if all_well => &[0, 1, 137],
@@ -136,7 +136,7 @@ fn judged(mut outcome: Outcome, system: &str, victim: Victim, killed: bool, ende
     {
         outcome.faults.push(Fault::Nameless(format!("rank {rank} and SIGKILL are not named: {}", tail(&err))));
     }
-    // Those that ended with an error are lost to others in their turn.
+    // Ranks that ended with an error are lost to the others in turn.
     let failed: BTreeSet<u32> = reports
         .iter()
         .filter(|(_, report)| !report.ended.as_deref().is_some_and(is_well))
@@ -177,7 +177,7 @@ fn names(text: &str, rank: u32) -> bool {
     text.lines().filter(of_rank).any(|line| line.contains("SIGKILL"))
 }
 
-/// Processes that nothing but a name connects, one of which is killed.
+/// Processes that share only a lock by name, one of which is killed.
 fn named(bed: &Bed, mut draw: Draw) -> Result<Outcome, Box<dyn Error>> {
     let (victim, is_early) = (draw.below(NAMED as usize) as u32, draw.below(3) == 0);
     let delay = Duration::from_micros(draw.below(if is_early { 30_000 } else { LATE }) as u64);
@@ -199,7 +199,7 @@ fn named(bed: &Bed, mut draw: Draw) -> Result<Outcome, Box<dyn Error>> {
     processes.sort_by_key(|process| process.as_raw_nonzero());
     let killed = processes.get(victim as usize).is_some_and(|process| kill_process(*process, Signal::KILL).is_ok());
     let at = Instant::now();
-    // Its patience with a lock, and more.
+    // More than its timeout for a lock.
     let ended = run.end(NAMED, Duration::from_secs(30), Duration::from_secs(5))?;
     outcome.took_ms = Some(at.elapsed().as_millis() as u64);
     outcome.faults = ended.faults;

@@ -1,5 +1,5 @@
 //! `cargo xtask torture`: kills, signals, exhausted resources and wrong arguments, as one seeded
-//! command. `docs/evidence/torture.md` says what each campaign tries and expects.
+//! command. `docs/evidence/verification.md` describes the cases and expectations of each campaign.
 
 mod arguments;
 mod bed;
@@ -41,7 +41,7 @@ pub(crate) struct Options {
     /// Draws victims, moments and limits; by the clock unless given.
     #[arg(long)]
     seed: Option<u64>,
-    /// A few cases of each campaign, with the programs that are built: within 40 s.
+    /// A few cases of each campaign, with the existing programs: within 40 s.
     #[arg(long)]
     quick: bool,
     /// Only these campaigns.
@@ -53,10 +53,10 @@ pub(crate) struct Options {
     /// Only the case of this number.
     #[arg(long, value_name = "N", conflicts_with_all = ["cases", "quick"])]
     case: Option<usize>,
-    /// Take the programs that are built.
+    /// Use the existing programs without building them.
     #[arg(long)]
     built: bool,
-    /// Try so many cases at a time; as many as there are CPUs if 0.
+    /// Number of cases to try at a time; the number of CPUs if 0.
     #[arg(long, value_name = "N", default_value_t = 0)]
     jobs: usize,
     /// Print each case.
@@ -65,12 +65,12 @@ pub(crate) struct Options {
     /// Print JSON instead of tables.
     #[arg(long)]
     json: bool,
-    /// Rewrite the tables of this page.
+    /// Write the tables into this file, in place of earlier ones.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
 }
 
-/// What is tried.
+/// The kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Campaign {
     Kills,
@@ -279,8 +279,6 @@ fn shown(report: &Report, options: &Options) -> Result<(), Box<dyn Error>> {
 }
 
 fn write_page(path: &Path, report: &Report) -> Result<(), Box<dyn Error>> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let part = format!("Seed {}, {:.0} s.\n\n{}", report.seed, report.seconds, page::markdown(table(report)));
-    std::fs::write(path, page::rewritten(&text, page::named("torture"), &part)?)?;
-    Ok(())
+    page::Part::of(path, "torture")?.write(&part)
 }

@@ -1,5 +1,5 @@
-//! Limits of the system, in steps from "nothing works" to "everything works". Each run ends well or
-//! with an error that names the resource.
+//! Limits of the system, in steps from "nothing works" to "everything works". Each run succeeds or
+//! ends with an error that names the resource.
 
 use super::{
     bed::{Bed, SYSTEMS, Way},
@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What there is little of.
+/// The scarce resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scarce {
     /// Memory that each rank can register, in KiB.
@@ -81,7 +81,7 @@ const SWEEPS: [Sweep; 6] = [
     },
 ];
 
-/// How long a run may take. A guard.
+/// The time limit of a run. A guard.
 const BOUND: Duration = Duration::from_secs(40);
 /// Ranks of each job.
 const RANKS: u32 = 4;
@@ -159,7 +159,7 @@ pub(super) fn case(bed: &Bed, mut number: usize, mut draw: Draw) -> Result<Outco
     let Some(status) = ended.status else { return Ok(outcome) };
     let (code, said) = (shell_code(status), tail(&ended.err));
     let lower = ended.err.to_lowercase();
-    // What the kernel has killed for its memory says nothing any more.
+    // A process that the kernel killed for its memory cannot report an error.
     let is_gone = sweep.scarce == Scarce::Memory && status.signal() == Some(9);
     if code == 0 || is_gone || could_not_begin(&lower) {
         return Ok(outcome);
@@ -174,14 +174,14 @@ pub(super) fn case(bed: &Bed, mut number: usize, mut draw: Draw) -> Result<Outco
     Ok(outcome)
 }
 
-/// Returns whether the system did not get as far as the program's own code.
+/// Returns whether the process did not reach the program's own code.
 fn could_not_begin(err: &str) -> bool {
     ["error while loading shared libraries", "cannot open shared object", "setpriv: failed", "error: /"]
         .iter()
         .any(|mark| err.contains(mark))
 }
 
-/// Returns the job as that of a user without rights, or why that can't be.
+/// Returns the job as that of a user without rights, or the reason why that can't be.
 fn as_user(bed: &Bed, way: Way, words: &[&str]) -> Result<Result<Command, String>, Box<dyn Error>> {
     if !geteuid().is_root() {
         return Ok(Err("the limit of processes is tried as root, by another user".to_owned()));
@@ -189,7 +189,7 @@ fn as_user(bed: &Bed, way: Way, words: &[&str]) -> Result<Result<Command, String
     if !Command::new("setpriv").arg("--version").stdout(Stdio::null()).status().is_ok_and(|ended| ended.success()) {
         return Ok(Err("there is no setpriv".to_owned()));
     }
-    // Where others may not read what was built.
+    // Other users may not be able to read the build directory.
     let copies = Bed::copied(bed)?;
     let job = copies.job(way, RANKS, words);
     let mut command = Command::new("setpriv");
@@ -202,7 +202,7 @@ fn as_user(bed: &Bed, way: Way, words: &[&str]) -> Result<Result<Command, String
     Ok(Ok(command))
 }
 
-/// Says why nothing can be mounted here.
+/// Returns the reason why nothing can be mounted here, if so.
 fn no_mounts() -> Option<String> {
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", "mount -t tmpfs -o size=4k none /mnt"]);
@@ -210,7 +210,7 @@ fn no_mounts() -> Option<String> {
     (!tried.is_ok_and(|ended| ended.success())).then(|| "no file system can be mounted here".to_owned())
 }
 
-/// Returns a command that writes to a file system of so many KiB: a lock by name, or counters and
+/// Returns a command that writes to a file system of `kib` KiB: a lock by name, or counters and
 /// traces of ranks.
 fn full(bed: &Bed, way: Way, kib: u64) -> Command {
     let mut command = Command::new("unshare");
@@ -235,7 +235,7 @@ fn full(bed: &Bed, way: Way, kib: u64) -> Command {
 }
 
 impl Bed {
-    /// Returns the same programs where every user can execute them.
+    /// Returns copies of the programs that every user can execute.
     fn copied(&self) -> Result<Copies<'_>, Box<dyn Error>> {
         for (from, name) in [(&self.program, "torture_rank"), (&self.onesided, "onesided")] {
             let to = self.folder().join(name);

@@ -26,20 +26,20 @@ pub(super) struct Run {
     place: TempDir,
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug)]
 pub(super) struct Ended {
-    /// `None` if it was killed, since it had not ended within its bound.
+    /// `None` if it was killed, because it had not ended within its bound.
     pub(super) status: Option<ExitStatus>,
     pub(super) out: String,
     pub(super) err: String,
-    /// Hangs, and what is left over.
+    /// Hangs, and leaks.
     pub(super) faults: Vec<Fault>,
-    /// By rank: what `torture_rank` has reported.
+    /// The reports of `torture_rank`, by rank.
     pub(super) reports: Vec<(u32, Report)>,
 }
 
-/// What one `torture_rank` reported.
+/// The report of one `torture_rank`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Report {
     pub(super) has_begun: bool,
@@ -104,7 +104,8 @@ impl Run {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
-    /// Waits until so many ranks have begun; returns whether they have, before the job ended.
+    /// Waits until this number of ranks have begun; returns whether they have, before the job
+    /// ended.
     pub(super) fn wait_begun(&mut self, ranks: u32, within: Duration) -> bool {
         let until = Instant::now() + within;
         loop {
@@ -119,7 +120,7 @@ impl Run {
     }
 
     /// Waits for its end, at most for `within`, and then for that of all its processes, at most for
-    /// `grace`. Looks for everything that it left behind.
+    /// `grace`. Searches for everything that it left behind.
     pub(super) fn end(mut self, ranks: u32, within: Duration, grace: Duration) -> Result<Ended, Box<dyn Error>> {
         let (mut status, until, mut faults) = (self.child.try_wait()?, Instant::now() + within, Vec::new());
         while status.is_none() && Instant::now() < until {
@@ -151,13 +152,13 @@ impl Run {
 fn dress(command: &mut Command, place: &Path, mark: &str) -> Result<(), Box<dyn Error>> {
     command.env(leftover::VARIABLE, mark).env("RUST_BACKTRACE", "0").current_dir(place.join(REPORTS));
     command.env("TMPDIR", place.join(TEMPORARY)).env("XDG_RUNTIME_DIR", place.join(RUNTIME));
-    // A signal to this command is none to the cases that it waits for.
+    // A signal to this command does not reach the cases that it waits for.
     command.stdin(Stdio::null()).process_group(0);
     command.stdout(File::create(place.join("out"))?).stderr(File::create(place.join("err"))?);
     Ok(())
 }
 
-/// Returns what is in the directories that have to be empty.
+/// Returns the contents of the directories that have to be empty.
 fn left_in(place: &Path) -> Vec<String> {
     let names = |name: &str| {
         let entries = fs::read_dir(place.join(name)).into_iter().flatten().flatten();
@@ -180,7 +181,7 @@ pub(super) fn shared_memory_names() -> BTreeSet<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// Returns the code that a shell shows for this end.
+/// Returns the code that a shell shows for this status.
 pub(super) fn shell_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask twin`: the explicit-state models of the locks with queues, searched to the last
 //! state.
 //!
-//! `docs/evidence/verification.md` says what a model is, and how the locks' tests check it against
-//! the code.
+//! `docs/evidence/verification.md` describes the models, and how the locks' tests check them
+//! against the code.
 
 use crate::{explore::output::Output, progress::Progress};
 use clap::Args;
@@ -23,12 +23,12 @@ pub(crate) struct Options {
     /// Only jobs with one of these in their names, as R2W2x2: two readers, two writers, two rounds.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     case: Vec<String>,
-    /// Search each job twice: the second time nothing happens at once, every move is one of its
-    /// own, and there are some five times as many states.
+    /// Search each job twice: the second time without the reduction, every move is one of its own,
+    /// and there are some five times as many states.
     #[arg(long)]
     apart: bool,
-    /// Stop at so many states; each takes 17 to 34 bytes, and half as much again while there is not
-    /// enough room.
+    /// Stop at this number of states; each takes 17 to 34 bytes, and half as much again while the
+    /// table grows.
     #[arg(long, value_name = "N", default_value_t = 100_000_000)]
     states: u64,
     #[command(flatten)]
@@ -49,7 +49,7 @@ struct Row {
     /// `exhausted`, `stopped` or `broken`.
     verdict: &'static str,
     what: Option<String>,
-    /// The path to what is wrong.
+    /// The path to the violation.
     path: Vec<String>,
 }
 

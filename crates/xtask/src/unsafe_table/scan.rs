@@ -3,7 +3,7 @@
 use core::fmt;
 use proc_macro2::{Delimiter, LexError, TokenStream, TokenTree};
 
-/// What the keyword introduces.
+/// The construct that the keyword introduces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum UseKind {
     Block,
@@ -36,7 +36,7 @@ pub(super) struct Use {
     pub(super) line: usize,
     /// The items it is in, outermost first; a function or an impl is itself the last of them.
     pub(super) item: Vec<String>,
-    /// Why a block is sound, or what a function's callers promise.
+    /// The reason why a block is sound, or the conditions on a function's callers.
     pub(super) reason: Option<String>,
 }
 
@@ -71,14 +71,14 @@ impl Source {
         Ok(Source { name: name.to_owned(), invariant: invariant(&lines), uses, level })
     }
 
-    /// Returns whether the file is part of no library or program.
+    /// Returns whether the file is not part of a library or program.
     pub(super) fn of_tests(&self) -> bool {
         let folders = ["tests/", "benches/", "examples/"];
         folders.iter().any(|folder| self.name.starts_with(folder) || self.name.contains(&format!("/{folder}")))
             || self.name.ends_with("/tests.rs")
     }
 
-    /// Returns the uses that nothing justifies. Functions of tests, and those that implement a
+    /// Returns the uses without a justification. Functions of tests, and those that implement a
     /// trait's, need no section of their own.
     pub(super) fn without_reason(&self) -> impl Iterator<Item = &Use> {
         self.uses.iter().filter(|use_| {
@@ -144,7 +144,8 @@ fn walk(tokens: TokenStream, lines: &[&str], item: &mut Vec<String>, uses: &mut 
     }
 }
 
-/// Returns what `unsafe` introduces, by what comes next; `None` for the type of a function pointer.
+/// Returns the construct that `unsafe` introduces, by the tokens that follow; `None` for the type
+/// of a function pointer.
 fn kind(next: &[TokenTree]) -> Option<UseKind> {
     match next.first()? {
         TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(UseKind::Block),
@@ -188,7 +189,7 @@ fn name_after(next: &[TokenTree]) -> Option<String> {
     None
 }
 
-/// Returns what an item is called: `fn name`, or the text from `impl` to its brace.
+/// Returns the label of an item: `fn name`, or the text from `impl` to its brace.
 fn label(tokens: &[TokenTree], lines: &[&str]) -> Option<String> {
     let words = tokens.iter().filter_map(|token| match token {
         TokenTree::Ident(word) => Some(word.to_string()),

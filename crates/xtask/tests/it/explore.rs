@@ -1,4 +1,4 @@
-//! `explore` finds nothing in the lock, finds a mutation, and says so.
+//! `explore` finds nothing in the lock, finds a mutation, and reports both.
 
 use super::{json, text, xtask};
 

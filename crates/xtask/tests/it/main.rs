@@ -1,4 +1,4 @@
-//! `cargo xtask`, as its callers see it.
+//! `cargo xtask`, as seen by its callers.
 
 #[cfg(target_os = "linux")]
 mod bench;
@@ -15,7 +15,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Returns what a successful run prints, which must be nothing but JSON.
+/// Returns the output of a successful run, which must be nothing but JSON.
 #[track_caller]
 fn json(out: &Output) -> serde_json::Value {
     assert!(out.status.success(), "{}", text(&out.stderr));

@@ -1,4 +1,4 @@
-//! `twin` searches a job, in both ways, and says so.
+//! `twin` searches a job, in both ways, and reports the result.
 
 use super::{json, text, xtask};
 

@@ -1,4 +1,4 @@
-//! What a rank knows of a segmented buffer that it takes from.
+//! The destination of a segmented buffer.
 
 use super::Buffer;
 use crate::{
@@ -17,7 +17,7 @@ use rdma_fabric::RemoteAddr;
 pub(in crate::channel) struct Destination {
     pub(in crate::channel) near: Near,
     pub(in crate::channel) buffer: Buffer,
-    /// The source's request to connect, and whether the program has asked for it.
+    /// The source's connection request, and whether the program has requested the connection.
     pub(in crate::channel) ask: Option<Ask>,
     connecting: bool,
     asked: Watch,
@@ -101,7 +101,7 @@ impl Destination {
                 if self.closing {
                     self.closed[0] = telling.poll(turn, head | CLOSED)?;
                 } else if !self.closing && telling.poll(turn, head)? && !self.linked {
-                    // The source has been told, and so finds the same.
+                    // The source has received the answer, and makes the same check.
                     let (bytes, segments) = self.ask.map_or((0, 0), |ask| (ask.slot_bytes, ask.slots));
                     self.buffer.check(&self.near, bytes, segments)?;
                     self.linked = true;
@@ -119,7 +119,7 @@ impl Destination {
         }
     }
 
-    /// Answers the source's request, if there is one; returns whether it has.
+    /// Answers the source's request, if there is one; returns whether it did.
     fn answer(&mut self, turn: &mut Turn<'_, '_>) -> Result<bool> {
         let Some(ask) = self.ask else {
             let (bell, rung) = (turn.bell, turn.rung);
@@ -132,7 +132,7 @@ impl Destination {
         let (slots, slot_bytes) = (self.buffer.segments, self.buffer.segment_bytes as u64);
         let answer = Answer { tail, data, data_at, slots, slot_bytes };
         let block = RemoteAddr { rank: self.near.place, region: ask.block, offset: 0 };
-        // The source learns of segments that differ from the answer.
+        // From the answer, the source detects segments that differ.
         self.telling = Some(Telling::new(turn.fabric, answer, block)?);
         turn.changed = true;
         Ok(true)

@@ -1,8 +1,8 @@
 //! Segmented buffers: slots that the program fills and takes itself.
 //!
-//! The counters never go back, and `head <= sent <= tail <= head + segments`: the tail counts the
-//! segments that the source has filled; *sent* counts those that are known to be visible at the
-//! destination, and the head those that the destination has given back.
+//! The counters never decrease, and `head <= sent <= tail <= head + segments`: the tail counts the
+//! segments that the source has filled, *sent* those known to be visible at the destination, and
+//! the head those that the destination has given back.
 
 mod creation;
 mod destination;
@@ -30,7 +30,7 @@ impl Buffer {
         self.segment_bytes * self.segments as usize
     }
 
-    /// Compares with the other side.
+    /// Checks that the other side has the same segments.
     fn check(&self, near: &Near, bytes: u64, segments: u64) -> Result<()> {
         let (here, there) = ((self.segment_bytes as u64, self.segments), (bytes, segments));
         if here == there {

@@ -32,8 +32,8 @@ macro_rules! side {
                 self.peer
             }
 
-            /// Looks at the counters after making what progress can be made. What this side has
-            /// failed of is an error only if `needed`.
+            /// Makes progress without waiting, and then looks at the counters. Reports the error
+            /// with which this side has failed only if `needed`.
             fn look<Out>(&self, needed: bool, look: impl FnOnce(&mut $kind) -> Result<Out>) -> Result<Out> {
                 self.acp.channels(|channels| {
                     channels.step()?;
@@ -47,7 +47,7 @@ macro_rules! side {
                 })?
             }
 
-            /// Waits until a look finds something.
+            /// Waits until a look yields a result.
             async fn until<Out>(&self, mut look: impl FnMut(&mut $kind) -> Option<Out>) -> Result<Out> {
                 let number = self.number;
                 Until::new(&self.acp, move |channels: &mut Channels| {
@@ -60,7 +60,7 @@ macro_rules! side {
                 .await
             }
 
-            /// Connects with the other side, and waits until that has been asked for there, too.
+            /// Connects with the other side, and waits until its program has requested that, too.
             ///
             /// # Errors
             /// [`AcpError::SegmentsDiffer`]; [`AcpError::Disconnected`] if the peer has left;
@@ -70,15 +70,15 @@ macro_rules! side {
                 Box::pin(self.until(|side| side.is_connected().then_some(()))).await
             }
 
-            /// Returns whether it is connected; after either side has disconnected it is not.
+            /// Returns whether it is connected; false after either side has disconnected.
             ///
             /// # Errors
-            /// What this side has failed of.
+            /// The error with which this side has failed.
             pub fn is_connected(&self) -> Result<bool> {
                 self.look(true, |side| Ok(side.is_connected()))
             }
 
-            /// Returns how many segments were given back, as far as this side knows.
+            /// Returns the number of segments given back, as far as this side knows.
             ///
             /// # Errors
             /// [`AcpError::NoSuchChannel`] after a reset.
@@ -86,7 +86,7 @@ macro_rules! side {
                 self.look(false, |side| Ok(side.head))
             }
 
-            /// Returns how many segments were handed over, as far as this side knows.
+            /// Returns the number of segments handed over, as far as this side knows.
             ///
             /// # Errors
             /// [`AcpError::NoSuchChannel`] after a reset.
@@ -94,8 +94,9 @@ macro_rules! side {
                 self.look(false, |side| Ok(side.tail))
             }
 
-            /// Disconnects, and waits until both sides have. What was handed over before is at the
-            /// destination then. A side that never asked to connect is over at once.
+            /// Disconnects, and waits until both sides have. Segments handed over before have then
+            /// arrived at the destination. On a side that never requested a connection, it
+            /// completes immediately.
             ///
             /// # Errors
             /// As [`connect`](Self::connect).
@@ -104,7 +105,7 @@ macro_rules! side {
                 Box::pin(self.until(|side| side.is_over().then_some(()))).await
             }
 
-            /// Frees it. What it failed of no longer matters.
+            /// Frees it, whether or not it has failed.
             ///
             /// # Errors
             /// [`AcpError::StillConnected`], with the side unchanged, unless it has disconnected or
@@ -154,13 +155,13 @@ macro_rules! side {
 }
 
 side! {
-    /// The side of a segmented buffer that fills segments: [`SegmentSource::next`] says which,
-    /// [`SegmentSource::ack`] hands it over.
+    /// The side of a segmented buffer that fills segments: [`SegmentSource::next`] returns the next
+    /// one, [`SegmentSource::ack`] hands it over.
     SegmentSource, Source
 }
 side! {
-    /// The side of a segmented buffer that takes segments: [`SegmentDestination::next`] says which,
-    /// [`SegmentDestination::ready`] gives it back.
+    /// The side of a segmented buffer that takes segments: [`SegmentDestination::next`] returns the
+    /// next one, [`SegmentDestination::ready`] gives it back.
     SegmentDestination, Destination
 }
 
@@ -176,7 +177,7 @@ impl SegmentSource {
     /// Returns whether a segment is free.
     ///
     /// # Errors
-    /// What this side has failed of.
+    /// The error with which this side has failed.
     pub fn is_ready(&self) -> Result<bool> {
         self.look(true, |side| Ok(side.is_connected() && side.tail - side.head < side.buffer.segments))
     }
@@ -194,13 +195,13 @@ impl SegmentSource {
         self.segment(Box::pin(tail).await??)
     }
 
-    /// Hands the next segment over: puts it, and adds it to the tail. What can't be done at once is
-    /// done by later calls to this rank's channels and segmented buffers. The segment must not be
+    /// Hands the next segment over: puts it, and adds it to the tail. Later calls to this rank's
+    /// channels and segmented buffers do what cannot be done immediately. The segment must not be
     /// changed before it is [sent](SegmentSource::sent).
     ///
     /// # Errors
-    /// [`AcpError::NoSegment`] if none is free; [`AcpError::NotConnected`]; what this side has
-    /// failed of. Nothing has changed then.
+    /// [`AcpError::NoSegment`] if none is free; [`AcpError::NotConnected`]; the error with which
+    /// this side has failed. Nothing has changed then.
     pub fn ack(&self) -> Result<()> {
         self.look(true, Source::ack)
     }
@@ -213,7 +214,7 @@ impl SegmentSource {
         Box::pin(self.until(|side| (side.sent == side.tail).then_some(()))).await
     }
 
-    /// Returns how many segments have been sent: they are visible at the destination.
+    /// Returns the number of segments sent, which are visible at the destination.
     ///
     /// # Errors
     /// [`AcpError::NoSuchChannel`] after a reset.
@@ -231,16 +232,16 @@ impl SegmentDestination {
         self.segment(self.head()?)
     }
 
-    /// Returns whether there is a segment to take.
+    /// Returns whether a segment is available.
     ///
     /// # Errors
-    /// What this side has failed of, if there is none.
+    /// The error with which this side has failed, if no segment is available.
     pub fn is_acked(&self) -> Result<bool> {
         let acked = self.look(false, |side| Ok(side.head < side.tail))?;
         if acked { Ok(true) } else { self.look(true, |side| Ok(side.head < side.tail)) }
     }
 
-    /// Waits until there is a segment to take, and returns its address.
+    /// Waits until a segment is available, and returns its address.
     ///
     /// # Errors
     /// [`AcpError::NotConnected`] if there is none, and either side has disconnected; as
@@ -257,8 +258,8 @@ impl SegmentDestination {
     /// Gives the oldest segment back.
     ///
     /// # Errors
-    /// [`AcpError::NoSegment`] if there is none; [`AcpError::NotConnected`]; what this side has
-    /// failed of. Nothing has changed then.
+    /// [`AcpError::NoSegment`] if there is none; [`AcpError::NotConnected`]; the error with which
+    /// this side has failed. Nothing has changed then.
     pub fn ready(&self) -> Result<()> {
         self.look(true, Destination::ready)
     }

@@ -1,4 +1,4 @@
-//! What a rank knows of a segmented buffer that it fills.
+//! The source of a segmented buffer.
 
 use super::Buffer;
 use crate::{
@@ -13,7 +13,7 @@ use core::{ops::Range, task::Poll};
 use rdma_fabric::{Fabric, LocalSpan, op::Put, provider::Boxed};
 
 enum Link {
-    /// Not asked for by the program.
+    /// The program has not requested the connection.
     Idle(Boxed<'static, Result<()>>),
     Asking(Boxed<'static, Result<()>>),
     Asked,
@@ -29,10 +29,10 @@ pub(in crate::channel) struct Source {
     pub(in crate::channel) head: u64,
     pub(in crate::channel) tail: u64,
     pub(in crate::channel) sent: u64,
-    /// What puts segments, and how many will have been sent then.
+    /// The puts in flight, and the number of segments sent once they complete.
     flight: Option<(Boxed<'static, Result<()>>, u64)>,
     closing: bool,
-    /// Whether each side has told the other that it changes nothing there any more.
+    /// Whether each side has announced that it no longer writes to the other.
     closed: [bool; 2],
     pub(in crate::channel) freed: Option<u64>,
 }
@@ -125,7 +125,7 @@ impl Source {
         }
     }
 
-    /// Looks at what the destination has written.
+    /// Loads the word that the destination writes.
     fn look(&mut self, turn: &mut Turn<'_, '_>) -> Result<()> {
         let word = self.near.load(turn.fabric)?;
         if word == 0 {
@@ -142,13 +142,13 @@ impl Source {
             return Err(self.near.corrupt(&"the head of a segmented buffer"));
         }
         (self.head, self.closed[1]) = (head, word & CLOSED != 0);
-        // Whoever gives a segment back has it.
+        // Segments that were given back have been sent.
         self.sent = self.sent.max(head);
         Ok(())
     }
 }
 
-/// Puts the segments of a stretch, and adds them to the tail.
+/// Puts a range of segments, and adds their number to the tail.
 async fn put_segments(fabric: Fabric, far: Far, data: LocalSpan<u8>, stretch: Range<u64>, closed: u64) -> Result<()> {
     let (mut puts, more) = (Vec::new(), stretch.end - stretch.start);
     for segment in stretch {
@@ -157,7 +157,7 @@ async fn put_segments(fabric: Fabric, far: Far, data: LocalSpan<u8>, stretch: Ra
         let put = Put { to: &far.data.slice(range.clone())?, from: data.slice(range)?, notice: None };
         puts.push(fabric.post(put).await?);
     }
-    // Where order allows it, all is posted in one step, and nobody need come back to it.
+    // Where puts are ordered before atomics, this posts all of it without waiting in between.
     far.add(&fabric, more | closed).await?;
     for put in puts {
         put.await?;

@@ -1,7 +1,7 @@
-//! Taking and giving blocks, by a rank that holds the heap's lock word.
+//! Allocating and freeing blocks, by the rank that holds the heap's lock word.
 //!
-//! Each call reads first, then checks, and then writes words that do not overlap; so a call that
-//! fails for what it has read has changed nothing, and nothing need be flushed before the end.
+//! Each call reads first, then checks, and then writes words that do not overlap. So a call whose
+//! checks fail has changed nothing, and no flush is needed before the end.
 
 use super::mark::{Block, GRAIN};
 use crate::{Acp, AcpError, GlobalAddress, Result, container::near::Memory};
@@ -17,9 +17,9 @@ const FENCE: Block = Block { start: 24, size: GRAIN, used: true };
 const FIRST: u64 = 32;
 /// Two marks, two links.
 const SMALLEST: u64 = 32;
-/// Bytes of a cache line, where that matters.
+/// The size of a cache line.
 const LINE: u64 = 64;
-/// Bytes of a block that is so large that it may as well start at a line.
+/// The size from which a block starts at a cache line.
 const LARGE: u64 = 16 * LINE;
 const MARKS: u64 = 2 * size_of::<u64>() as u64;
 
@@ -90,7 +90,7 @@ impl Heap {
         Ok(None)
     }
 
-    /// Frees what this rank allocated here for futures that were dropped.
+    /// Frees blocks that this rank allocated here for futures that were dropped.
     pub(super) async fn give_unclaimed(&self, acp: &Acp) -> Result<()> {
         let rank = self.base.rank();
         loop {
@@ -105,7 +105,7 @@ impl Heap {
         }
     }
 
-    /// Frees the block whose bytes start at `address`, and makes it one with free neighbours.
+    /// Frees the block whose bytes start at `address`, and merges it with free neighbours.
     pub(super) async fn give<M: Memory>(&self, memory: &M, address: GlobalAddress) -> Result<(), M::Error> {
         let [first, _, fence] = self.words(memory, LIST + NEXT).await?;
         let first = if fence == FENCE.mark() { first } else { self.first_use(memory, fence).await? };
@@ -121,7 +121,7 @@ impl Heap {
             return Err(damaged.into());
         };
         let end = if after.used { block.end() } else { after.end() };
-        // Where the next block's links lead, if it is to leave the list.
+        // The links of the next block, if it leaves the list.
         let after_links = match after.used {
             true => None,
             false => Some(self.words::<_, 2>(memory, after.start + NEXT).await?),
@@ -136,27 +136,28 @@ impl Heap {
                     self.link(memory, previous, next).await?;
                 }
                 self.put(memory, whole.start, [whole.mark()]).await?;
-                // Inside a free block now, where it must not pass for a mark any more.
+                // The mark is inside a free block now, where it must not be mistaken for a valid
+                // one.
                 self.put(memory, block.start, [0]).await?;
             }
         }
         self.put(memory, whole.foot(), [whole.mark()]).await
     }
 
-    /// Writes the first words of a free block, and has its neighbours in the list lead to it.
+    /// Writes the first words of a free block, and links its neighbours in the list to it.
     async fn insert<M: Memory>(&self, memory: &M, block: Block, next: u64, previous: u64) -> Result<(), M::Error> {
         self.put(memory, block.start, [block.mark(), next, previous]).await?;
         self.put(memory, previous + NEXT, [block.start]).await?;
         self.put(memory, next + PREVIOUS, [block.start]).await
     }
 
-    /// Has two blocks of the list follow each other.
+    /// Links two blocks of the list to each other.
     async fn link<M: Memory>(&self, memory: &M, previous: u64, next: u64) -> Result<(), M::Error> {
         self.put(memory, previous + NEXT, [next]).await?;
         self.put(memory, next + PREVIOUS, [previous]).await
     }
 
-    /// Makes all of the heap one free block; returns where it starts.
+    /// Turns the whole heap into one free block; returns its start.
     async fn first_use<M: Memory>(&self, memory: &M, fence: u64) -> Result<u64, M::Error> {
         if fence != 0 {
             return Err(AcpError::Damaged { address: self.address(FENCE.start)? }.into());
@@ -193,8 +194,7 @@ impl Heap {
     }
 }
 
-/// Returns by how many bytes a large block is to be larger, so that its bytes start at a cache
-/// line.
+/// Returns the number of bytes added to a large block so that its bytes start at a cache line.
 fn surplus(rest: Block, need: u64) -> u64 {
     let surplus = (rest.end() + GRAIN) % LINE;
     if need >= LARGE && rest.size >= SMALLEST + surplus { surplus } else { 0 }

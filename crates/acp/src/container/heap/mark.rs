@@ -1,12 +1,12 @@
 //! The word at both ends of a block of a heap.
 
-/// Offsets, sizes and addresses are multiples of it.
+/// Offsets, sizes and addresses are multiples of this number of bytes.
 pub(super) const GRAIN: u64 = 8;
 
-/// A block of a heap: where it starts, how long it is with both marks, and whether it is used.
+/// A block of a heap: its start, its size including both marks, and whether it is used.
 ///
-/// Its mark has in the low half the size in grains times two, plus one if it is used, and in the
-/// high half a hash of the start, by which what is no mark of that block is told from one that is.
+/// The low half of a mark is the size in grains times two, plus one if the block is used. The high
+/// half is a hash of the start, which distinguishes a mark of this block from other words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
     pub(super) start: u64,
@@ -27,7 +27,7 @@ impl Block {
         self.start + self.size
     }
 
-    /// Returns where the second mark is.
+    /// Returns the offset of the second mark.
     pub(super) fn foot(&self) -> u64 {
         self.end() - GRAIN
     }

@@ -10,17 +10,18 @@
 //!  32  blocks, each with its mark at both ends
 //! end  fence
 //! ```
-//! A free block has its links, next and previous, behind its first mark; a used one the caller's
-//! bytes. Two free blocks never touch: what is freed grows together with its neighbours.
+//! A free block has its links, next and previous, behind its first mark; a used block has the
+//! caller's bytes there. Two free blocks are never adjacent: a freed block is merged with its free
+//! neighbours.
 //!
 //! # Concurrent use
-//! Any rank may call at any time. Each call holds the lock word of the heap that it changes, so the
-//! calls on one heap come one after another, and those on different heaps at the same time.
+//! Any rank may call at any time. Each call holds the lock word of the heap that it changes, so
+//! calls on one heap run one after another, and calls on different heaps concurrently.
 //!
 //! # Deaths
 //! If a rank is lost inside a call, the list may be half changed: from then on every call on that
-//! heap is [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) of that rank. What has been
-//! allocated in it stays as it is and can be used.
+//! heap returns [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) of that rank.
+//! Existing allocations in it are unchanged and can be used.
 
 mod blocks;
 mod mark;
@@ -33,16 +34,16 @@ use rdma_fabric::{Rank, provider::Boxed};
 
 impl Acp {
     /// Allocates `bytes` bytes in a rank's heap, which need not be this rank's. They are aligned to
-    /// 8 bytes and not cleared; each allocation, also one of no bytes, has an address of its own.
-    /// Whoever knows the address may [free](Acp::free) them. Their neighbours in the heap are 16
-    /// bytes away.
+    /// 8 bytes and not cleared; each allocation, also one of no bytes, has its own address. Any
+    /// rank that knows the address may [free](Acp::free) it. Neighbouring allocations in the heap
+    /// are 16 bytes away.
     ///
-    /// If the future is dropped, what it has allocated is freed by the next call of this rank on that
+    /// If the future is dropped, its allocation is freed by the next call of this rank on that
     /// heap.
     ///
     /// # Errors
-    /// [`AcpError::HeapExhausted`]; [`AcpError::NoSuchRank`]; [`AcpError::Damaged`] if somebody has
-    /// written beyond an allocation; [`AcpError::Fabric`] with
+    /// [`AcpError::HeapExhausted`]; [`AcpError::NoSuchRank`]; [`AcpError::Damaged`] if a write
+    /// beyond an allocation has damaged the heap; [`AcpError::Fabric`] with
     /// [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) of the rank itself, or of one
     /// that was lost while it changed the heap.
     pub async fn malloc(&self, bytes: usize, rank: Rank) -> Result<GlobalAddress> {
@@ -76,8 +77,8 @@ impl Acp {
         })
     }
 
-    /// Frees what [`Acp::malloc`] has allocated, at whichever rank. If the future is dropped, the
-    /// bytes are freed, or nothing has changed.
+    /// Frees an allocation of [`Acp::malloc`], in the heap of any rank. If the future is dropped,
+    /// either the bytes are freed, or nothing has changed.
     ///
     /// # Errors
     /// [`AcpError::NotAllocated`], and nothing has changed; otherwise as [`Acp::malloc`].
@@ -118,8 +119,8 @@ impl Acp {
 }
 
 impl Heap {
-    /// Allocates at once; returns `None`, with nothing done, where only [`Acp::malloc`] can, or
-    /// says why not.
+    /// Allocates without waiting. Returns `None`, with no effect, where only [`Acp::malloc`] can
+    /// allocate or report the error.
     pub(super) fn malloc_now(&self, near: Near<'_>, bytes: usize) -> Option<Result<GlobalAddress>> {
         let need = self.block_for(bytes).filter(|_| near.unclaimed == 0)?;
         near.locked(self.lock_word(), pin!(self.take(&near, need)))?.transpose()

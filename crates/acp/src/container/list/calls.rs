@@ -1,4 +1,4 @@
-//! Calls that concern one element or a range of a list.
+//! Calls on one element or a range of a list.
 
 use super::{List, ListIter, ListPosition, boxed, node::RawList, value_of};
 use crate::{GlobalAddress, Result, container::Stored};
@@ -15,7 +15,7 @@ impl<T: Stored + ?Sized> List<T> {
         Ok(self.iter_from(self.begin().await?))
     }
 
-    /// Returns an iterator that begins at a position of this list.
+    /// Returns an iterator that starts at a position of this list.
     pub fn iter_from(&self, position: ListPosition) -> ListIter<T> {
         ListIter::new(&self.raw, position)
     }
@@ -46,7 +46,7 @@ impl<T: Stored + ?Sized> List<T> {
         boxed(self.raw.previous(position))
     }
 
-    /// Returns the position so many steps after one; before it, if they are negative.
+    /// Returns the position `steps` steps after one, or before it if `steps` is negative.
     ///
     /// # Errors
     /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement), beyond both ends.
@@ -54,7 +54,7 @@ impl<T: Stored + ?Sized> List<T> {
         boxed(self.raw.advance(position, steps))
     }
 
-    /// Returns how many steps it takes from one position to a later one.
+    /// Returns the number of steps from one position to a later one.
     ///
     /// # Errors
     /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement) if it is not a later one.
@@ -62,7 +62,7 @@ impl<T: Stored + ?Sized> List<T> {
         boxed(self.raw.distance(first, last))
     }
 
-    /// Returns address and bytes of the value at a position, which anybody may access there.
+    /// Returns the address and size of the value at a position, which any rank may access there.
     ///
     /// # Errors
     /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement).
@@ -74,7 +74,8 @@ impl<T: Stored + ?Sized> List<T> {
     /// Returns the value at a position.
     ///
     /// # Errors
-    /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement); [`AcpError::OtherType`](crate::AcpError::OtherType).
+    /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement);
+    /// [`AcpError::OtherType`](crate::AcpError::OtherType).
     pub async fn get(&self, position: ListPosition) -> Result<T::Owned> {
         value_of::<T>(&boxed(self.raw.node(self.raw.element(position)?)).await?)
     }
@@ -100,11 +101,12 @@ impl<T: Stored + ?Sized> List<T> {
 
 /// Changes.
 impl<T: Stored + ?Sized> List<T> {
-    /// Inserts a value before a position, in the heap of `rank`; returns where it is.
+    /// Inserts a value before a position, in the heap of `rank`; returns its position.
     ///
     /// # Errors
-    /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted), [`AcpError::NoSuchRank`](crate::AcpError::NoSuchRank) and [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement), and
-    /// nothing has changed.
+    /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted),
+    /// [`AcpError::NoSuchRank`](crate::AcpError::NoSuchRank) and
+    /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement), and nothing has changed.
     pub fn insert<'a>(
         &'a self,
         before: ListPosition,
@@ -114,11 +116,12 @@ impl<T: Stored + ?Sized> List<T> {
         boxed(self.raw.insert(before, value.stored(), rank))
     }
 
-    /// Inserts copies of `from`'s elements from `start` to before `end`, each at the rank where the
-    /// original is; returns where the first of them is, or `before`.
+    /// Inserts copies of `from`'s elements from `start` to before `end`, each at the rank of the
+    /// original; returns the position of the first of them, or `before`.
     ///
     /// # Errors
-    /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted) and [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement), and nothing has changed.
+    /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted) and
+    /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement), and nothing has changed.
     pub fn insert_range<'a>(
         &'a self,
         before: ListPosition,

@@ -15,8 +15,8 @@ impl RawList {
         self.insert_made(before, made).await
     }
 
-    /// Inserts copies of `from`'s elements from `start` to before `end`, each at the rank where the
-    /// original is. Returns the position of the first of them, or `before` if there are none.
+    /// Inserts copies of `from`'s elements from `start` to before `end`, each at the rank of the
+    /// original. Returns the position of the first of them, or `before` if there are none.
     pub(super) async fn insert_range(
         &self,
         before: ListPosition,
@@ -83,8 +83,8 @@ impl RawList {
         self.free(nodes.into_iter().map(|node| node.address)).await
     }
 
-    /// Moves `from`'s elements from `start` to before `end` here, before a position. They keep their
-    /// addresses. A position among them is where they are already.
+    /// Moves `from`'s elements from `start` to before `end` here, before a position. They keep
+    /// their addresses. A position among them changes nothing.
     pub(super) async fn splice_range(
         &self,
         before: ListPosition,
@@ -118,7 +118,7 @@ impl RawList {
         .await
     }
 
-    /// Replaces everything by copies of `from`'s elements from `start` to before `end`.
+    /// Replaces all elements by copies of `from`'s elements from `start` to before `end`.
     pub(super) async fn assign_range(&self, from: &RawList, start: ListPosition, end: ListPosition) -> Result<()> {
         let nodes = from.nodes(from.any(start)?, from.any(end)?).await?;
         let old = self.load().await?;

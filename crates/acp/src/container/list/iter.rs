@@ -28,7 +28,7 @@ impl<T: Stored + ?Sized> ListIter<T> {
         ListIter { list: list.clone(), next, types: PhantomData }
     }
 
-    /// Returns the position of what [`ListIter::next`] will yield.
+    /// Returns the position of the next value that [`ListIter::next`] will yield.
     pub fn position(&self) -> ListPosition {
         self.next
     }
@@ -36,7 +36,7 @@ impl<T: Stored + ?Sized> ListIter<T> {
     /// Returns the next value; `None` at the end.
     ///
     /// # Errors
-    /// [`AcpError::OtherType`](crate::AcpError::OtherType), after which it goes on;
+    /// [`AcpError::OtherType`](crate::AcpError::OtherType), after which iteration can continue;
     /// [`AcpError::Damaged`](crate::AcpError::Damaged); [`AcpError::Fabric`](crate::AcpError::Fabric).
     pub async fn next(&mut self) -> Result<Option<T::Owned>> {
         if self.next.is_end() {
@@ -47,7 +47,7 @@ impl<T: Stored + ?Sized> ListIter<T> {
         value_of::<T>(&node).map(Some)
     }
 
-    /// Returns all that is left.
+    /// Returns all remaining values.
     ///
     /// # Errors
     /// As [`ListIter::next`].

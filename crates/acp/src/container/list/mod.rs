@@ -14,8 +14,8 @@ use core::{cmp::Ordering, fmt, future::Future, marker::PhantomData};
 use node::{Node, RawList};
 use rdma_fabric::{Rank, provider::Boxed};
 
-/// A place in a list: an element, or the end. Plain data, valid at all ranks until the element is
-/// erased.
+/// A position in a list: an element, or the end. Plain data, valid at all ranks until the element
+/// is erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListPosition {
     /// The address of the list.
@@ -35,19 +35,22 @@ impl ListPosition {
 /// the heap of the rank that its insertion names, and keeps its address until it is erased.
 ///
 /// # Layout
-/// The list is three words: the addresses of head and tail, and the count. An element is next,
-/// previous, size in bytes, value. The list itself follows the tail and precedes the head.
+/// The list consists of three words: the addresses of head and tail, and the count. An element
+/// consists of next, previous, size in bytes, and value. The list itself follows the tail and
+/// precedes the head.
 ///
 /// # Concurrent use
-/// Any rank may use the list, one at a time: there is no lock, and calls that change a list while
-/// others use it are to be ordered by their callers. When a call ends, its effect is visible to all.
+/// Any rank may use the list, one at a time: there is no lock, so callers have to order calls that
+/// change a list with all other calls on it. When a call returns, its effect is visible to all
+/// ranks.
 ///
 /// # Errors
-/// Besides what each method lists: [`AcpError::Fabric`], where a rank is lost; and
-/// [`AcpError::Damaged`], where memory that was written otherwise doesn't hold a list.
+/// Besides the errors that each method lists: [`AcpError::Fabric`], where a rank is lost; and
+/// [`AcpError::Damaged`], where the memory does not hold a list because other code has written to
+/// it.
 ///
 /// # Dropped futures
-/// A change that has begun is carried through; memory may stay allocated.
+/// A change that has started is completed; memory may stay allocated.
 pub struct List<T: ?Sized> {
     raw: RawList,
     types: PhantomData<fn(&T)>,
@@ -84,7 +87,7 @@ impl<T: Stored + ?Sized> List<T> {
         Ok(List { raw: boxed(RawList::create(acp, rank)).await?, types: PhantomData })
     }
 
-    /// Opens a list that exists, by its [address](List::address).
+    /// Opens an existing list by its [address](List::address).
     pub fn from_address(acp: &Acp, address: GlobalAddress) -> Self {
         List { raw: RawList { acp: acp.clone(), at: address }, types: PhantomData }
     }
@@ -114,12 +117,12 @@ impl<T: Stored + ?Sized> List<T> {
         boxed(self.raw.clear())
     }
 
-    /// Exchanges the elements with those of another list; none moves.
+    /// Exchanges the elements with those of another list, without moving any in memory.
     pub fn swap<'a>(&'a self, other: &'a Self) -> impl Future<Output = Result<()>> + 'a {
         boxed(self.raw.swap(&other.raw))
     }
 
-    /// Replaces the elements by copies of another list's, each at the rank where the original is.
+    /// Replaces the elements by copies of another list's, each at the rank of the original.
     ///
     /// # Errors
     /// [`AcpError::HeapExhausted`], and nothing has changed.
@@ -127,7 +130,7 @@ impl<T: Stored + ?Sized> List<T> {
         self.assign_range(from, from.begin().await?, from.end()).await
     }
 
-    /// Replaces the elements by copies of `from`'s from `start` to before `end`.
+    /// Replaces the elements by copies of `from`'s elements from `start` to before `end`.
     ///
     /// # Errors
     /// [`AcpError::HeapExhausted`] and [`AcpError::NoSuchElement`], and nothing has changed.
@@ -140,12 +143,12 @@ impl<T: Stored + ?Sized> List<T> {
         boxed(self.raw.assign_range(&from.raw, start, end))
     }
 
-    /// Puts the elements into the opposite order.
+    /// Reverses the order of the elements.
     pub fn reverse(&self) -> impl Future<Output = Result<()>> {
         boxed(self.raw.reverse())
     }
 
-    /// Sorts the elements. Equal ones stay in order; all stay where they are in memory.
+    /// Sorts the elements. The sort is stable; no element moves in memory.
     ///
     /// # Errors
     /// [`AcpError::OtherType`].
@@ -190,7 +193,7 @@ impl<T: Stored + ?Sized> List<T> {
         boxed(self.raw.reorder_with(&other.raw, order)).await
     }
 
-    /// Moves the elements of another list here; both are sorted.
+    /// Moves the elements of another list here; both have to be sorted.
     ///
     /// # Errors
     /// [`AcpError::OtherType`].
@@ -201,14 +204,14 @@ impl<T: Stored + ?Sized> List<T> {
         self.merge_by(other, Ord::cmp).await
     }
 
-    /// Erases each element that equals the one before it, byte by byte; returns how many. It is
-    /// `unique` in ACP and C++.
+    /// Erases each element that equals the one before it, byte by byte; returns the number of
+    /// erased elements. It is `unique` in ACP and C++.
     #[doc(alias = "unique")]
     pub fn dedup(&self) -> impl Future<Output = Result<usize>> {
         boxed(self.raw.dedup())
     }
 
-    /// Erases all elements of a value; returns how many.
+    /// Erases all elements with a value; returns the number of erased elements.
     pub fn remove<'a>(&'a self, value: &'a T) -> impl Future<Output = Result<usize>> + 'a {
         boxed(self.raw.remove(value.stored()))
     }

@@ -1,7 +1,8 @@
 //! Elements of lists in memory, and chains of them.
 //!
-//! An element is next, previous and size of the value, then the value. The list itself is head, tail
-//! and count: at the same offsets, so that it is the element before the first and after the last.
+//! An element consists of next, previous and size of the value, then the value. The list itself
+//! consists of head, tail and count at the same offsets, so it is both the element before the first
+//! and the element after the last.
 
 use super::ListPosition;
 use crate::{Acp, AcpError, GlobalAddress, Result, address::MAX_REGION_BYTES, container::finish::finish};
@@ -10,7 +11,7 @@ use rdma_fabric::{Rank, provider::SHORT};
 
 pub(super) const NEXT: u64 = 0;
 pub(super) const PREVIOUS: u64 = 8;
-/// Where a list has its count, and an element its size.
+/// The offset of a list's count, and of an element's size.
 pub(super) const COUNT: u64 = 16;
 const HEAD_BYTES: usize = 24;
 
@@ -30,7 +31,7 @@ pub(super) struct Links {
     pub(super) count: u64,
 }
 
-/// An element read whole.
+/// An element that was read completely.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) address: GlobalAddress,
@@ -140,7 +141,7 @@ impl RawList {
         Ok(())
     }
 
-    /// Carries a change through, and ends when it is visible.
+    /// Runs a change to its end, even if the future is dropped; returns once the change is visible.
     pub(super) async fn changed<Change>(&self, change: impl FnOnce(Self) -> Change) -> Result<()>
     where
         Change: Future<Output = Result<()>> + Send + 'static,
@@ -156,9 +157,9 @@ impl RawList {
     }
 }
 
-/// What a change puts; no two puts of one change are to the same word.
+/// The puts of a change; no two puts of one change write the same word.
 impl RawList {
-    /// Has two elements follow each other.
+    /// Links two elements to each other.
     pub(super) async fn link(&self, first: GlobalAddress, second: GlobalAddress) -> Result<()> {
         self.set_next(first, second).await?;
         self.set_previous(second, first).await
@@ -176,7 +177,7 @@ impl RawList {
         self.acp.put(self.at.offset_by(COUNT)?, &[count]).await
     }
 
-    /// Writes elements, as they come between two others; these are not changed.
+    /// Writes elements with links to their neighbours `previous` and `next`, which are not changed.
     pub(super) async fn write(&self, made: Unwritten, previous: GlobalAddress, next: GlobalAddress) -> Result<()> {
         let addresses: Vec<_> = made.iter().map(|(address, _)| *address).collect();
         let mut previous = previous;
@@ -191,7 +192,7 @@ impl RawList {
         Ok(())
     }
 
-    /// Gives the list these elements in this order, all of them written.
+    /// Makes the list consist of these elements in this order, all of which have been written.
     pub(super) async fn put_order(&self, order: &[GlobalAddress]) -> Result<()> {
         let around = |n: usize| order.get(n).copied().unwrap_or(self.at).to_bits();
         for (n, element) in order.iter().enumerate() {

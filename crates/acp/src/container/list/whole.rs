@@ -1,4 +1,4 @@
-//! Calls that concern all elements of a list, and steps along it.
+//! Calls on all elements of a list, and steps along it.
 
 use super::{
     ListPosition,
@@ -11,12 +11,12 @@ impl RawList {
         Ok(self.links(self.at).await?.count as usize)
     }
 
-    /// Gives the list these elements, which are its own or another's, in this order.
+    /// Makes the list consist of these elements, its own or another list's, in this order.
     pub(super) async fn reorder(&self, order: Vec<GlobalAddress>) -> Result<()> {
         self.changed(|list| async move { list.put_order(&order).await }).await
     }
 
-    /// Gives the list these elements in this order, and takes all from another one.
+    /// Makes the list consist of these elements in this order, and empties another list.
     pub(super) async fn reorder_with(&self, other: &RawList, order: Vec<GlobalAddress>) -> Result<()> {
         let other = other.clone();
         self.changed(|list| async move {
@@ -47,8 +47,8 @@ impl RawList {
         self.keep(|_, node| node.value != value).await
     }
 
-    /// Removes all elements that `stays`, given the last one that stays before it, says no of;
-    /// returns how many.
+    /// Removes all elements for which `stays` returns false, given the last kept element before it;
+    /// returns the number of removed elements.
     async fn keep(&self, stays: impl Fn(Option<&Node>, &Node) -> bool) -> Result<usize> {
         let (mut kept, mut gone) = (Vec::<Node>::new(), vec![]);
         for node in self.load().await? {
@@ -75,7 +75,7 @@ impl RawList {
         self.changed(|list| async move {
             for (list, links, before) in [(&list, theirs, other.at), (&other, mine, list.at)] {
                 list.set_count(links.count).await?;
-                // Where a list is empty, it leads to itself.
+                // The links of an empty list refer to the list itself.
                 let [first, last] = [links.next, links.previous].map(|end| if end == before { list.at } else { end });
                 list.link(list.at, first).await?;
                 if last != list.at {

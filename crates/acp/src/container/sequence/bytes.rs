@@ -1,4 +1,4 @@
-//! Moving the bytes of a sequence, which may go on at the beginning of the body.
+//! Moving the bytes of a sequence, which may wrap around to the start of the body.
 
 use super::{
     raw::Raw,
@@ -6,11 +6,11 @@ use super::{
 };
 use crate::{Result, container::finish::finish};
 
-/// Where new bytes come from.
+/// The origin of new bytes.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     Given(Vec<u8>),
-    /// Global memory, of which nothing is in the body that is to be changed.
+    /// Global memory that does not overlap the body to be changed.
     Global(Vec<Piece>),
 }
 
@@ -24,14 +24,14 @@ impl Source {
 }
 
 impl Raw {
-    /// Reads a source beforehand, if `always`, or if it is in the body itself, which may move.
+    /// Reads a source beforehand, if `always`, or if it overlaps the body itself, which may move.
     pub(super) async fn aside(&self, words: &Words, source: Source, always: bool) -> Result<Source> {
         let moves = |(at, bytes): &Piece| words.may_hold(*at, *bytes as u64);
         match source {
             Source::Global(pieces) if always || pieces.iter().any(moves) => {
                 let mut all = Vec::new();
                 for (at, bytes) in pieces {
-                    // Before memory is taken for it: does it exist?
+                    // Check that the source exists before memory is allocated for it.
                     self.acp.span(at, bytes).await?;
                     let start = all.len();
                     all.resize(start + bytes, 0u8);
@@ -43,7 +43,8 @@ impl Raw {
         }
     }
 
-    /// Moves what is behind position `at` on, or what is before it back; returns the words for it.
+    /// Makes a gap at position `at`, by moving the bytes after it forward, or those before it back;
+    /// returns the new words.
     pub(super) async fn part(&self, words: Words, at: u64, bytes: u64) -> Result<Words> {
         let behind = words.size - at;
         let mut parted = Words { size: words.size + bytes, ..words };
@@ -56,7 +57,8 @@ impl Raw {
         Ok(parted)
     }
 
-    /// Moves what is behind a gap back, or what is before it on, and stores the words for it.
+    /// Closes a gap, by moving the bytes after it back, or those before it forward, and stores the
+    /// new words.
     pub(super) async fn close(&self, words: Words, at: u64, bytes: u64) -> Result<()> {
         let raw = self.clone();
         let behind = words.size - at - bytes;
@@ -86,7 +88,7 @@ impl Raw {
         }
     }
 
-    /// Writes what comes from a source to position `at` on.
+    /// Writes the bytes of a source, starting at position `at`.
     pub(super) async fn fill(&self, words: &Words, mut at: u64, source: Source) -> Result<()> {
         match source {
             Source::Given(bytes) => self.put(words, at, &bytes).await,

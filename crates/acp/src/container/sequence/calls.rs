@@ -11,7 +11,7 @@ impl<T: Pod, A: Arrangement> Sequence<T, A> {
         size_of::<T>()
     };
 
-    /// Makes an empty sequence in a rank's heap, with room for `capacity` elements.
+    /// Creates an empty sequence in a rank's heap, with room for `capacity` elements.
     ///
     /// # Errors
     /// As [`Acp::malloc`].
@@ -20,13 +20,13 @@ impl<T: Pod, A: Arrangement> Sequence<T, A> {
         async move { Ok(Sequence { raw: made.await?, of: PhantomData }) }
     }
 
-    /// Returns the sequence whose [address](Sequence::address) this is. Nothing is checked: each
-    /// call reads the words there.
+    /// Returns the sequence at an [address](Sequence::address). Nothing is checked: each call reads
+    /// the words there.
     pub fn from_address(acp: &Acp, address: GlobalAddress) -> Self {
         Sequence { raw: Raw::new(acp, address, A::FORM, Self::UNIT), of: PhantomData }
     }
 
-    /// Returns where the sequence's words are: all that another rank needs to know.
+    /// Returns the address of the sequence's words: all that another rank needs to open it.
     pub fn address(&self) -> GlobalAddress {
         self.raw.object
     }
@@ -48,31 +48,31 @@ impl<T: Pod, A: Arrangement> Sequence<T, A> {
         async move { Ok(lengths.await?.0 == 0) }
     }
 
-    /// Returns how many elements there is room for.
+    /// Returns the number of elements that fit without reallocation.
     pub fn capacity(&self) -> impl Future<Output = Result<usize>> {
         let lengths = self.raw.lengths();
         async move { Ok(lengths.await?.1) }
     }
 
-    /// Sees to it that there is room for `capacity` elements in all. May move the elements.
+    /// Reserves room for `capacity` elements in total. May move the elements.
     pub fn reserve(&self, capacity: usize) -> impl Future<Output = Result<()>> {
         self.raw.reserve(capacity)
     }
 
-    /// Removes all elements; the room stays.
+    /// Removes all elements; the capacity is unchanged.
     pub fn clear(&self) -> impl Future<Output = Result<()>> {
         self.raw.clear()
     }
 
-    /// Returns where the element at a position is. It stays there until an element is inserted or
-    /// removed, or room reserved.
+    /// Returns the address of the element at a position, which is valid until an element is
+    /// inserted or removed, or room is reserved.
     pub fn at(&self, at: usize) -> impl Future<Output = Result<GlobalAddress>> {
         let pieces = self.raw.pieces(at..at.saturating_add(1));
         async move { Ok(pieces.await?[0].0) }
     }
 
-    /// Returns where elements are: pairs of an address and a number of bytes, none, one, or in a
-    /// deque two.
+    /// Returns the locations of elements: no, one, or in a deque two pairs of an address and a
+    /// number of bytes.
     pub fn pieces(&self, range: Range<usize>) -> impl Future<Output = Result<Vec<(GlobalAddress, usize)>>> {
         self.raw.pieces(range)
     }
@@ -84,7 +84,7 @@ impl<T: Pod, A: Arrangement> Sequence<T, A> {
         Ok(element)
     }
 
-    /// Reads elements from a position on, as many as `into` has.
+    /// Reads `into.len()` elements, starting at a position.
     pub fn read<'a>(&'a self, at: usize, into: &'a mut [T]) -> impl Future<Output = Result<()>> + 'a {
         self.raw.read(at, bytemuck::cast_slice_mut(into))
     }
@@ -101,7 +101,7 @@ impl<T: Pod, A: Arrangement> Sequence<T, A> {
         self.raw.write(at, bytemuck::bytes_of(element))
     }
 
-    /// Overwrites elements from a position on.
+    /// Overwrites elements, starting at a position.
     pub fn write<'a>(&'a self, at: usize, elements: &'a [T]) -> impl Future<Output = Result<()>> + 'a {
         self.raw.write(at, bytemuck::cast_slice(elements))
     }
@@ -116,7 +116,7 @@ impl<T: Pod, A: Arrangement> Sequence<T, A> {
         self.raw.insert(None, given(elements))
     }
 
-    /// Appends `count` elements that are in global memory of any rank.
+    /// Appends `count` elements from the global memory of any rank.
     pub fn extend_from(&self, from: GlobalAddress, count: usize) -> impl Future<Output = Result<()>> {
         self.raw.insert(None, Source::Global(vec![(from, count.saturating_mul(Self::UNIT))]))
     }
@@ -136,7 +136,7 @@ impl<T: Pod, A: Arrangement> Sequence<T, A> {
         self.raw.insert(Some(at), given(elements))
     }
 
-    /// Inserts `count` elements that are in global memory of any rank, before a position.
+    /// Inserts `count` elements from the global memory of any rank, before a position.
     pub fn insert_from(&self, at: usize, from: GlobalAddress, count: usize) -> impl Future<Output = Result<()>> {
         self.raw.insert(Some(at), Source::Global(vec![(from, count.saturating_mul(Self::UNIT))]))
     }
@@ -173,7 +173,7 @@ impl<T: Pod, A: Arrangement> Sequence<T, A> {
         }
     }
 
-    /// Replaces all elements by some of a sequence, which may be this one.
+    /// Replaces all elements by a range of a sequence, which may be this one.
     pub fn assign_range<B: Arrangement>(
         &self,
         from: &Sequence<T, B>,

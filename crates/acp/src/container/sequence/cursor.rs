@@ -7,7 +7,7 @@ use rdma_fabric::Pod;
 
 /// A position in a sequence, between two elements or at an end.
 ///
-/// It is a number: inserting and removing elsewhere changes what is behind it.
+/// It is an index, so insertions and removals elsewhere change which element follows it.
 pub struct Cursor<T, A> {
     sequence: Sequence<T, A>,
     position: usize,
@@ -35,10 +35,10 @@ impl<T: Pod, A: Arrangement> Cursor<T, A> {
         self.position
     }
 
-    /// Reads the element behind the position and goes behind it; `None` at the end.
+    /// Reads the element after the position and moves past it; `None` at the end.
     ///
     /// # Errors
-    /// What [`Sequence::get`] meets.
+    /// The errors of [`Sequence::get`].
     pub async fn next(&mut self) -> Result<Option<T>> {
         match self.sequence.get(self.position).await {
             Ok(element) => {
@@ -50,11 +50,11 @@ impl<T: Pod, A: Arrangement> Cursor<T, A> {
         }
     }
 
-    /// Goes so many elements on, or back. Whether there are as many is seen when the position is
-    /// used; before the first there is none.
+    /// Moves by `by` elements, forward or back. A position beyond the last element is detected when
+    /// it is used; one before the first element is an error.
     ///
     /// # Errors
-    /// [`AcpError::OutOfRange`], and the position stays.
+    /// [`AcpError::OutOfRange`], with the position unchanged.
     pub fn advance(&mut self, by: isize) -> Result<()> {
         let moved = self.position.checked_add_signed(by);
         let outside = AcpError::OutOfRange { position: by.unsigned_abs() as u64, len: self.position as u64 };
@@ -62,16 +62,16 @@ impl<T: Pod, A: Arrangement> Cursor<T, A> {
         Ok(())
     }
 
-    /// Returns where the element behind the position is.
+    /// Returns the address of the element after the position.
     ///
     /// # Errors
-    /// What [`Sequence::at`] meets.
+    /// The errors of [`Sequence::at`].
     pub async fn address(&self) -> Result<GlobalAddress> {
         self.sequence.at(self.position).await
     }
 
-    /// Returns how many elements are between this position and a later one of the sequence; negative
-    /// if it is an earlier one.
+    /// Returns the number of elements between this position and a later one of the sequence;
+    /// negative if it is an earlier one.
     pub fn distance(&self, later: &Self) -> isize {
         later.position as isize - self.position as isize
     }

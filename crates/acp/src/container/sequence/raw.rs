@@ -1,4 +1,4 @@
-//! A vector or deque of elements of any size, which are bytes here.
+//! A vector or deque of elements of any size, handled as bytes.
 
 use super::{
     bytes::Source,
@@ -8,7 +8,7 @@ use crate::{Acp, AcpError, GlobalAddress, Result, container::finish::finish};
 use core::ops::Range;
 use rdma_fabric::{Rank, provider::Boxed};
 
-/// One rank's way to a sequence.
+/// One rank's access to a sequence.
 #[derive(Clone)]
 pub(super) struct Raw {
     pub(super) acp: Acp,
@@ -44,7 +44,7 @@ impl Raw {
         })
     }
 
-    /// Returns the words as they are now.
+    /// Returns the current words.
     pub(super) async fn words(&self) -> Result<Words> {
         let mut words = [0u64; 4];
         let words = &mut words[..self.form.words()];
@@ -64,7 +64,7 @@ impl Raw {
         })
     }
 
-    /// Returns where elements start, in bytes, and how many bytes they are; they must exist.
+    /// Returns the start and the size of a range of elements in bytes; they must exist.
     fn existing(&self, words: &Words, range: Range<usize>) -> Result<(u64, u64)> {
         let len = words.size / self.unit;
         let (start, end) = (range.start as u64, range.end as u64);
@@ -74,7 +74,7 @@ impl Raw {
         }
     }
 
-    /// Returns where elements are.
+    /// Returns the locations of elements.
     pub(super) fn pieces(&self, range: Range<usize>) -> Boxed<'_, Result<Vec<Piece>>> {
         Box::pin(async move {
             let words = self.words().await?;
@@ -83,7 +83,7 @@ impl Raw {
         })
     }
 
-    /// Reads the elements from position `at` on, as many as there is room for.
+    /// Reads elements into `into`, starting at position `at`.
     pub(super) fn read<'a>(&'a self, at: usize, into: &'a mut [u8]) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             let words = self.words().await?;
@@ -93,7 +93,7 @@ impl Raw {
         })
     }
 
-    /// Overwrites elements from position `at` on.
+    /// Overwrites elements, starting at position `at`.
     pub(super) fn write<'a>(&'a self, at: usize, from: &'a [u8]) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             let words = self.words().await?;
@@ -103,7 +103,7 @@ impl Raw {
         })
     }
 
-    /// Inserts before position `at`; at the end if there is none.
+    /// Inserts before position `at`, or at the end if it is `None`.
     pub(super) fn insert(&self, at: Option<usize>, source: Source) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
             let words = self.words().await?;
@@ -112,7 +112,7 @@ impl Raw {
                 None => words.size / self.unit * self.unit,
             };
             let added = source.bytes();
-            // What stays in its place while a source turns out to be unreadable is not lost.
+            // Bytes that are not moved cannot be lost if the source turns out to be unreadable.
             let stay = at == words.size || (at == 0 && self.form == Form::Deque);
             let source = self.aside(&words, source, !stay).await?;
             let words = self.grown(words, words.size.saturating_add(added)).await?;
@@ -135,7 +135,7 @@ impl Raw {
         })
     }
 
-    /// Takes the first or last element, if there is one; returns whether there was.
+    /// Takes the first or last element; returns whether there was one.
     pub(super) fn pop<'a>(&'a self, first: bool, into: &'a mut [u8]) -> Boxed<'a, Result<bool>> {
         Box::pin(async move {
             let words = self.words().await?;
@@ -163,7 +163,7 @@ impl Raw {
         })
     }
 
-    /// Sees to it that so many elements fit.
+    /// Reserves room for `capacity` elements.
     pub(super) fn reserve(&self, capacity: usize) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
             let (words, capacity) = (self.words().await?, (capacity as u64).saturating_mul(self.unit));
@@ -187,12 +187,12 @@ impl Raw {
         })
     }
 
-    /// Allocates a body of so many bytes, if any.
+    /// Allocates a body of `capacity` bytes; `None` for 0 bytes.
     async fn body(&self, capacity: u64) -> Result<Option<GlobalAddress>> {
         if capacity == 0 { Ok(None) } else { self.acp.malloc(capacity as usize, self.object.rank()).await.map(Some) }
     }
 
-    /// Sees to it that `size` bytes fit, with as much again in reserve if the heap has it.
+    /// Ensures that `size` bytes fit, with as much again in reserve if the heap has it.
     async fn grown(&self, words: Words, size: u64) -> Result<Words> {
         if size <= words.capacity {
             return Ok(words);

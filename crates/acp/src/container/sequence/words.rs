@@ -1,8 +1,8 @@
-//! The words of a sequence, and where its bytes are.
+//! The words of a sequence, and the locations of its bytes.
 
 use crate::{AcpError, GlobalAddress, Result};
 
-/// Some bytes, one after another.
+/// The address and the number of consecutive bytes.
 pub(super) type Piece = (GlobalAddress, usize);
 
 /// The words of a vector or deque, all in bytes.
@@ -10,13 +10,13 @@ pub(super) type Piece = (GlobalAddress, usize);
 pub(super) struct Words {
     /// `None` as long as the capacity is 0.
     pub(super) body: Option<GlobalAddress>,
-    /// Where in the body the first byte is; always 0 in a vector.
+    /// The offset of the first byte in the body; always 0 in a vector.
     pub(super) offset: u64,
     pub(super) size: u64,
     pub(super) capacity: u64,
 }
 
-/// Whether the bytes of a sequence may go on at the beginning of the body.
+/// Whether the bytes of a sequence may wrap around to the start of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Body, size, capacity.
@@ -61,7 +61,7 @@ impl Words {
         if good { Ok(read) } else { Err(AcpError::Damaged { address: object }) }
     }
 
-    /// Returns where `bytes` bytes of the capacity are, from position `at` of the sequence on.
+    /// Returns the locations of `bytes` bytes of the capacity, starting at position `at`.
     pub(super) fn pieces(&self, at: u64, bytes: u64) -> Result<Vec<Piece>> {
         let Some(body) = self.body.filter(|_| bytes > 0) else { return Ok(Vec::new()) };
         let start = (self.offset + at) % self.capacity;
@@ -73,7 +73,7 @@ impl Words {
         Ok(pieces)
     }
 
-    /// Returns whether some of `bytes` bytes at `address` are in the body.
+    /// Returns whether some of `bytes` bytes at `address` may be in the body.
     pub(super) fn may_hold(&self, address: GlobalAddress, bytes: u64) -> bool {
         let Some(body) = self.body.filter(|body| body.id() == address.id()) else { return false };
         let (at, start) = (address.offset(), body.offset());

@@ -1,7 +1,7 @@
-//! Elements of hash tables: how they lie in memory, and how they are read.
+//! Elements of hash tables: their layout in memory, and reading them.
 //!
-//! An element is next, previous and the words of its [`Kind`], then the key, then the value. `next`
-//! and `previous` are null at the ends of a slot's list.
+//! An element consists of next, previous and the words of its [`Kind`], then the key, then the
+//! value. `next` and `previous` are null at the ends of a slot's list.
 
 use crate::{
     Acp, AcpError, GlobalAddress, Result,
@@ -9,27 +9,27 @@ use crate::{
 };
 use rdma_fabric::provider::SHORT;
 
-/// What a table's elements are.
+/// The kind of a table's elements: their words after the links, with key and value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Key size, key.
     Set,
     /// Count, key size, key.
     Multiset,
-    /// Size of what follows, key size, key, value.
+    /// Size of the rest, key size, key, value.
     Map,
     /// As in a map; several elements may have one key.
     Multimap,
 }
 
-/// Where an element's links are, from its start.
+/// The offsets of an element's links.
 pub(super) const NEXT: u64 = 0;
 pub(super) const PREVIOUS: u64 = 8;
-/// Where a multiset's element has its count.
+/// The offset of the count of a multiset's element.
 pub(super) const COUNT: u64 = 16;
 
 impl Kind {
-    /// Returns the bytes before the key.
+    /// Returns the number of bytes before the key.
     pub(super) const fn head_bytes(self) -> usize {
         match self {
             Kind::Set => 24,
@@ -37,12 +37,12 @@ impl Kind {
         }
     }
 
-    /// Returns the bytes of an element.
+    /// Returns the size of an element in bytes.
     pub(super) const fn element_bytes(self, key: &[u8], value: &[u8]) -> usize {
         self.head_bytes() + key.len() + value.len()
     }
 
-    /// Returns the words between links and key; of a set, only the first.
+    /// Returns the words between links and key; a set uses only the first.
     #[inline]
     pub(super) fn words(self, count: u64, key: &[u8], value: &[u8]) -> [u64; 2] {
         let bytes = key.len() as u64;
@@ -53,7 +53,7 @@ impl Kind {
         }
     }
 
-    /// Writes an element without links to `into`, which has the length it needs.
+    /// Writes an element without links to `into`, which has the required length.
     pub(super) fn encode(self, count: u64, key: &[u8], value: &[u8], into: &mut [u8]) {
         let (head, body) = into.split_at_mut(self.head_bytes());
         let [first, second] = self.words(count, key, value);
@@ -64,7 +64,7 @@ impl Kind {
         body[key.len()..].copy_from_slice(value);
     }
 
-    /// Reads the words of an element; `None` if they can't be such words.
+    /// Reads the words of an element; `None` if they are invalid.
     #[inline]
     fn decode(self, head: &[u8]) -> Option<Head> {
         let words: [u64; 4] = core::array::from_fn(|n| match head.get(8 * n..8 * n + 8) {
@@ -87,12 +87,12 @@ impl Kind {
     }
 }
 
-/// Returns the word of an address or of none.
+/// Returns the word for an address, or for none.
 pub(super) fn to_word(address: Option<GlobalAddress>) -> u64 {
     address.map_or(0, GlobalAddress::to_bits)
 }
 
-/// Returns the address that a word is; `None` if it is neither an address nor null.
+/// Returns the address in a word; `None` if it is neither an address nor null.
 pub(super) fn from_word(word: u64) -> Option<Option<GlobalAddress>> {
     let address = GlobalAddress::from_bits(word);
     (address.is_some() || word == 0).then_some(address)
@@ -103,7 +103,7 @@ pub(super) fn from_word(word: u64) -> Option<Option<GlobalAddress>> {
 pub(super) struct Head {
     pub(super) next: Option<GlobalAddress>,
     pub(super) previous: Option<GlobalAddress>,
-    /// How often a multiset has the key; 1 elsewhere.
+    /// The count of the key in a multiset; 1 elsewhere.
     pub(super) count: u64,
     /// Bytes of the key.
     pub(super) key: usize,
@@ -111,7 +111,7 @@ pub(super) struct Head {
     pub(super) value: usize,
 }
 
-/// An element as far as the first look at it showed it.
+/// An element as read by the first, short read.
 pub(super) struct Probe {
     pub(super) address: GlobalAddress,
     pub(super) head: Head,
@@ -120,13 +120,13 @@ pub(super) struct Probe {
     read: usize,
 }
 
-/// An element read whole.
+/// An element that was read completely.
 #[derive(Clone, Debug)]
 pub(crate) struct Element {
     pub(super) address: GlobalAddress,
-    /// How often a multiset has the key; 1 elsewhere.
+    /// The count of the key in a multiset; 1 elsewhere.
     pub(crate) count: u64,
-    /// Key and value, in a row.
+    /// Key and value, one after the other.
     pub(super) body: Vec<u8>,
     pub(super) key_bytes: usize,
 }
@@ -146,7 +146,7 @@ impl Element {
 }
 
 impl Probe {
-    /// Returns a probe of an element that is to be read.
+    /// Returns a probe of an element to be read.
     #[inline]
     pub(super) fn new(acp: &Acp, kind: Kind, address: GlobalAddress) -> Self {
         let read = acp.within_heap(address, SHORT).max(kind.head_bytes());
@@ -154,13 +154,13 @@ impl Probe {
         Probe { address, head, kind, first: [0; SHORT], read }
     }
 
-    /// Returns where the element's first bytes are to go.
+    /// Returns the buffer for the element's first bytes.
     #[inline]
     pub(super) fn room(&mut self) -> &mut [u8] {
         &mut self.first[..self.read]
     }
 
-    /// Looks at what has been read.
+    /// Decodes the bytes read.
     #[inline]
     pub(super) fn look(&mut self) -> Result<()> {
         match self.kind.decode(&self.first) {
@@ -189,7 +189,7 @@ impl Probe {
         self.key_at()?.offset_by(self.head.key as u64)
     }
 
-    /// Returns what has been read of key and value.
+    /// Returns the bytes of key and value read so far.
     #[inline]
     pub(super) fn begun(&self) -> &[u8] {
         let begun = &self.first[self.kind.head_bytes()..self.read];
@@ -198,7 +198,8 @@ impl Probe {
 }
 
 impl Acp {
-    /// Returns how many of `bytes` bytes from an address on are in the same heap; 0 elsewhere.
+    /// Returns the number of bytes, at most `bytes`, from an address to the end of its heap; 0 for
+    /// other regions.
     pub(in crate::container) fn within_heap(&self, address: GlobalAddress, bytes: usize) -> usize {
         let after = (self.options().heap_bytes as u64).saturating_sub(address.offset());
         if address.tag() == Tag::HEAP { bytes.min(after as usize) } else { 0 }
@@ -247,7 +248,7 @@ mod tests {
     fn garbage_is_no_element() {
         let decode = |words: [u64; 4]| Kind::Map.decode(bytemuck::bytes_of(&words));
         assert!(decode([0, 0, 8, 0]).is_some());
-        // No address, a size below that of the key, a key beyond any region.
+        // An invalid address, a size below that of the key, a key beyond any region.
         assert_eq!([decode([7, 0, 8, 0]), decode([0, 0, 10, 3]), decode([0, 0, u64::MAX, u64::MAX - 8])], [None; 3]);
     }
 }

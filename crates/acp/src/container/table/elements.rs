@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{AcpError, GlobalAddress, Result, container::near::Memory};
 
-/// The elements of a table, in memory that is reached one way or the other.
+/// The elements of a table, generic over the access to their memory.
 #[derive(Clone, Copy)]
 pub(super) struct Elements<M> {
     pub(super) memory: M,
@@ -14,7 +14,7 @@ pub(super) struct Elements<M> {
 }
 
 impl<M: Memory> Elements<M> {
-    /// Looks at an element: its words, and as much more as comes with one short read.
+    /// Reads the words of an element, and as much of the rest as one short read yields.
     pub(super) async fn probe(&self, address: GlobalAddress) -> Result<Probe, M::Error> {
         let mut probe = Probe::new(self.memory.acp(), self.kind, address);
         self.memory.read(address, 0, probe.room()).await?;
@@ -41,7 +41,7 @@ impl<M: Memory> Elements<M> {
         self.memory.put(address, key_at + key.len() as u64, value).await
     }
 
-    /// Looks at elements from `next` on, at most `left` of them, for one with this key.
+    /// Searches at most `left` elements, starting at `next`, for one with this key.
     pub(super) async fn seek(
         &self,
         mut next: Option<GlobalAddress>,
@@ -67,7 +67,7 @@ impl<M: Memory> Elements<M> {
         Ok(probe.may_have(key) && (key.len() <= probe.begun().len() || self.has_rest(probe, key).await?))
     }
 
-    /// Returns whether an element has the rest of a key that it may have.
+    /// Returns whether an element that may have the key has its remaining bytes.
     async fn has_rest(&self, probe: &Probe, key: &[u8]) -> Result<bool, M::Error> {
         let known = probe.begun().len();
         let mut rest = vec![0; key.len() - known];
@@ -75,7 +75,7 @@ impl<M: Memory> Elements<M> {
         Ok(rest == key[known..])
     }
 
-    /// Reads an element's value, or as much of it as there is room for.
+    /// Reads an element's value, truncated to the length of `into`.
     pub(super) async fn read_value(&self, probe: &Probe, into: &mut [u8]) -> Result<(), M::Error> {
         let into = match into.len() {
             room if room > probe.head.value => &mut into[..probe.head.value],
@@ -90,7 +90,7 @@ impl<M: Memory> Elements<M> {
         }
     }
 
-    /// Reads the whole of an element.
+    /// Reads an element completely.
     pub(super) async fn read(&self, probe: &Probe) -> Result<Element, M::Error> {
         let mut body = vec![0; probe.head.key + probe.head.value];
         let begun = probe.begun();

@@ -1,9 +1,9 @@
-//! How a call gets a slot, and leaves it.
+//! Locking and unlocking a slot.
 //!
-//! Where the slot is mapped and free, a whole call is done [at once](Table::at_once). Otherwise
-//! whoever holds it looks at its elements as it likes: if its future is dropped, the slot is
-//! unlocked as it was. Changes are made and the slot is unlocked in one piece of [`finish`]ed work,
-//! which can't allocate or free, because that waits for others.
+//! Where the slot is mapped and free, a whole call is done [at once](Table::at_once). Otherwise,
+//! the holder reads the elements in any number of steps: if its future is dropped, the slot is
+//! unlocked unchanged. Changes are made and the slot is unlocked in one piece of [`finish`]ed work,
+//! which cannot allocate or free, because that waits for other ranks.
 
 use super::{
     Place, SLOT_BYTES, Table,
@@ -20,7 +20,7 @@ use crate::{
 };
 use core::{future::Future, pin::pin};
 
-/// A slot that is unlocked in the background if nobody does it before.
+/// A slot that is unlocked in the background when it is dropped.
 pub(super) struct Locked {
     pub(super) slot: Slot<Acp>,
     held: Held,
@@ -47,9 +47,9 @@ impl Table {
         }
     }
 
-    /// Does `body` with a slot, locked, if that is over at once; `expected` is a word in the same
-    /// heap that it may write. Returns `None` if it is not, or if `body` fails: then it must be
-    /// done with the slot [locked](Table::lock).
+    /// Does `body` with a slot under its lock, if that is possible without waiting; `expected` is a
+    /// word in the same heap that it may write. Returns `None` if it is not possible, or if `body`
+    /// fails: then it must be done with the slot [locked](Table::lock).
     #[inline(always)]
     pub(super) fn at_once<Out>(
         &self,
@@ -77,14 +77,14 @@ impl Table {
 }
 
 impl Locked {
-    /// Unlocks the slot, which has not changed; returns what was found, or the error.
+    /// Unlocks the slot, which has not changed; returns `found`, or the error of unlocking.
     pub(super) async fn unlock<Out>(self, found: Result<Out>) -> Result<Out> {
         let unlocked = self.held.unlock().await;
         found.and_then(|found| unlocked.map(|()| found))
     }
 
-    /// Changes the slot, writes its list back and unlocks it. Once begun, that is carried through.
-    /// If `change` fails, the slot has the list that `change` left.
+    /// Changes the slot, writes its list back and unlocks it. Once started, this runs to its end.
+    /// If `change` fails, the slot gets the list that `change` left.
     pub(super) async fn changed<Out, Change>(self, change: impl FnOnce(Slot<Acp>) -> Change) -> Result<Out>
     where
         Out: Send + 'static,

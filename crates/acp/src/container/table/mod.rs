@@ -1,11 +1,10 @@
-//! The hash table below sets, multisets, maps and multimaps.
+//! The hash table under sets, multisets, maps and multimaps.
 //!
-//! Its object is a directory: for each rank that it is spread over, the address of that rank's
-//! slots. A slot is four words: lock, head, tail and count of a doubly linked list of elements,
-//! which are in the same rank's heap. A key's hash says which slot it belongs to, so an element
-//! never changes its slot.
+//! Its object is a directory: for each rank of the table, the address of that rank's slots. A slot
+//! consists of four words: lock, and head, tail and count of a doubly linked list of elements in
+//! the same rank's heap. A key's hash selects its slot, so an element never changes its slot.
 //!
-//! Every call locks the slots that it looks at, one at a time.
+//! Every call locks the slots that it accesses, one at a time.
 
 mod element;
 mod elements;
@@ -29,8 +28,8 @@ use core::{
 use rdma_fabric::{Rank, provider::Boxed};
 use std::sync::Arc;
 
-/// Where a [`Set`](crate::Set), [`Multiset`](crate::Multiset), [`Map`](crate::Map) or
-/// [`Multimap`](crate::Multimap) is: plain data, which any rank opens it by.
+/// The location of a [`Set`](crate::Set), [`Multiset`](crate::Multiset), [`Map`](crate::Map) or
+/// [`Multimap`](crate::Multimap): plain data, with which any rank opens it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TableRef {
     /// The address of its directory.
@@ -47,7 +46,7 @@ impl TableRef {
         [self.address.to_bits(), self.ranks, self.slots]
     }
 
-    /// Restores what [`TableRef::to_words`] returned; `None` for words that can't be that.
+    /// Restores the result of [`TableRef::to_words`]; `None` for invalid words.
     pub const fn from_words([address, ranks, slots]: [u64; 3]) -> Option<Self> {
         match GlobalAddress::from_bits(address) {
             Some(address) if ranks > 0 && slots > 0 => Some(TableRef { address, ranks, slots }),
@@ -55,8 +54,8 @@ impl TableRef {
         }
     }
 
-    /// Returns where a key of these bytes is: the number of its rank in the directory, and its slot
-    /// there.
+    /// Returns the location of a key of these bytes: the number of its rank in the directory, and
+    /// its slot there.
     ///
     /// # Panics
     /// If there are no ranks or no slots.
@@ -68,15 +67,15 @@ impl TableRef {
 /// Bytes of a slot.
 const SLOT_BYTES: u64 = 32;
 
-/// Which of the ranks' parts of a table.
+/// A selection of the parts of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Whole,
-    /// What is at the calling rank.
+    /// The part at the calling rank.
     Local,
 }
 
-/// A table that this rank has opened. Clones are the same one.
+/// A table that this rank has opened. Clones refer to the same table.
 #[derive(Clone)]
 pub(crate) struct Table(Arc<Opened>);
 
@@ -84,7 +83,7 @@ pub(crate) struct Opened {
     acp: Acp,
     kind: Kind,
     at: TableRef,
-    /// Where each rank's slots are.
+    /// The address of each rank's slots.
     directory: Box<[GlobalAddress]>,
 }
 
@@ -134,7 +133,7 @@ impl Table {
             for rank in ranks {
                 let part = acp.malloc(bytes, *rank).await?;
                 parts.push(part);
-                // Not before a heap has had room: any number of slots may be asked for.
+                // Only after a heap has had room: the number of slots is not limited otherwise.
                 zeros.resize(bytes, 0u8);
                 acp.write(part, &zeros).await?;
             }
@@ -178,7 +177,7 @@ impl Table {
         self.at
     }
 
-    /// Returns where a key belongs.
+    /// Returns the slot of a key.
     fn place(&self, key: &[u8]) -> Place {
         let (part, slot) = self.at.place_of(key);
         Place { part, slot }
@@ -189,23 +188,23 @@ impl Table {
         self.directory[part].rank()
     }
 
-    /// Returns whether a part belongs to what is asked for.
+    /// Returns whether a part is selected.
     fn is_in(&self, part: usize, asked: Part) -> bool {
         asked == Part::Whole || self.rank_of(part) == self.acp.rank()
     }
 
-    /// Returns the numbers of the parts asked for.
+    /// Returns the numbers of the selected parts.
     fn parts(&self, asked: Part) -> impl Iterator<Item = usize> + '_ {
         let all: Range<usize> = 0..self.directory.len();
         all.filter(move |part| self.is_in(*part, asked))
     }
 
-    /// Returns the slots asked for, in order.
+    /// Returns the selected slots, in order.
     fn places(&self, asked: Part) -> impl Iterator<Item = Place> + '_ {
         self.parts(asked).flat_map(|part| (0..self.at.slots).map(move |slot| Place { part, slot }))
     }
 
-    /// Returns whether both are one table.
+    /// Returns whether both are the same table.
     fn is(&self, other: &Table) -> bool {
         self.at.address == other.at.address
     }

@@ -1,26 +1,26 @@
-//! Calls that concern one key.
+//! Calls on one key.
 
 use super::{Element, Entry, Place, Position, Table, element::Probe, slot::Adding};
 use crate::{GlobalAddress, Result, container::near::Missed};
 use rdma_fabric::provider::Boxed;
 
-/// How much of a key is removed.
+/// Whether one element or count of a key is removed, or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Amount {
     One,
     All,
 }
 
-/// What was removed.
+/// The result of a removal.
 #[derive(Debug, Default)]
 pub(crate) struct Removed {
-    /// How many elements, or of a multiset how often it had the key, as far as that is gone.
+    /// The number of elements removed, or by how much a multiset's count was lowered.
     pub(crate) count: u64,
     /// The first element.
     pub(crate) first: Option<Element>,
 }
 
-/// Boxed, so that they are compiled in this crate.
+/// Boxed, so that the futures are compiled in this crate.
 impl Table {
     pub(crate) fn remove_boxed<'a>(&'a self, key: &'a [u8], amount: Amount) -> Boxed<'a, Result<Removed>> {
         Box::pin(self.remove(key, amount))
@@ -50,7 +50,7 @@ impl Table {
         }
     }
 
-    /// Returns where the first element of a key is, and how often a multiset has it.
+    /// Returns the location of the first element of a key, and its count in a multiset.
     #[inline]
     pub(crate) async fn find(&self, key: &[u8]) -> Result<Option<Entry>> {
         match self.find_now(key) {
@@ -63,7 +63,8 @@ impl Table {
     fn insert_now(&self, key: &[u8], value: &[u8]) -> Option<Result<bool>> {
         let place = self.place(key);
         let heap = self.acp.heap(self.rank_of(place.part)).ok()?;
-        // Other ranks have written both this and the last element, so they take a while to come.
+        // Other ranks have written both this and the last element, so their cache lines take time
+        // to arrive.
         self.at_once(place, Some(heap.lock_word()), async |slot| {
             slot.list.last().inspect(|last| slot.elements.memory.expect(*last));
             match slot.adding(key, 1).await? {
@@ -126,8 +127,7 @@ impl Table {
         Ok(Removed { count, first: Some(first) })
     }
 
-    /// Removes a key; returns the elements to be freed, how much was removed, and the first
-    /// element.
+    /// Removes a key; returns the elements to be freed, the number removed, and the first element.
     async fn remove_later(&self, key: &[u8], amount: Amount) -> Result<Option<(Vec<GlobalAddress>, u64, Element)>> {
         let locked = self.lock(self.place(key)).await?;
         match locked.slot.element(key).await {
@@ -173,7 +173,7 @@ impl Table {
         locked.unlock(found).await
     }
 
-    /// Copies the value of a key out, as much as there is room for; returns its whole length.
+    /// Copies the value of a key into `into`, truncated to its length; returns the whole length.
     pub(crate) async fn retrieve(&self, key: &[u8], into: &mut [u8]) -> Result<Option<usize>> {
         let place = self.place(key);
         if let Some(found) = self.at_once(place, None, async |slot| slot.retrieve(key, into).await) {

@@ -1,4 +1,4 @@
-//! Going over a table, and places in it.
+//! Iterating over a table, and positions in it.
 
 use super::{Element, Part, Place, Table, element::Probe};
 use crate::{AcpError, GlobalAddress, Result};
@@ -26,23 +26,23 @@ impl Position {
     }
 }
 
-/// An element of a table: where it is, and where its key and value are.
+/// An element of a table, with the locations of its key and its value.
 ///
-/// The addresses are those of global memory that anybody may access, for example to change a value
-/// by an atomic. They are valid until the element is removed.
+/// Any rank may access the global memory at these addresses, for example to change a value by an
+/// atomic. They are valid until the element is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Where the element is in the table.
+    /// The position of the element in the table.
     pub position: Position,
     /// The address of the key.
     pub key: GlobalAddress,
     /// Bytes of the key.
     pub key_bytes: usize,
-    /// The address of the value; of no bytes in sets and multisets.
+    /// The address of the value; it has no bytes in sets and multisets.
     pub value: GlobalAddress,
     /// Bytes of the value.
     pub value_bytes: usize,
-    /// How often a multiset has the key; 1 elsewhere.
+    /// The count of the key in a multiset; 1 elsewhere.
     pub count: u64,
 }
 
@@ -108,14 +108,14 @@ impl Table {
     }
 }
 
-/// A way over a table, slot by slot: each slot's elements are copied at one moment.
+/// An iteration over a table, slot by slot: each slot's elements are copied atomically.
 #[derive(Debug)]
 pub(crate) struct Scan {
     table: Table,
     asked: Part,
     /// The next slot, if there is one.
     next: Option<Place>,
-    /// What is left of the last slot that was read.
+    /// The remaining elements of the last slot that was read.
     read: VecDeque<Element>,
 }
 
@@ -124,12 +124,12 @@ impl Scan {
         Scan { table: table.clone(), asked, next: table.places(asked).next(), read: VecDeque::new() }
     }
 
-    /// Returns the next element, as long as one is at hand.
+    /// Returns the next element that has been read; `None` if there is none.
     pub(crate) fn take(&mut self) -> Option<Element> {
         self.read.pop_front()
     }
 
-    /// Reads slots until elements are at hand; returns whether there are any.
+    /// Reads slots until one has elements; returns whether there are any.
     pub(crate) async fn fill(&mut self) -> Result<bool> {
         while self.read.is_empty() {
             let Some(place) = self.next else { return Ok(false) };

@@ -1,4 +1,4 @@
-//! A slot while its lock is held: what is found in it, and how it is changed.
+//! A slot while its lock is held: finding and changing its elements.
 
 use super::{
     Amount, Element, Kind,
@@ -9,7 +9,7 @@ use crate::{AcpError, GlobalAddress, Result, container::near::Memory};
 use core::future::Future;
 use rdma_fabric::provider::SHORT;
 
-/// Where a slot's list is, from the lock on.
+/// The offset of a slot's list from the lock.
 pub(super) const LIST: u64 = 8;
 
 /// A slot whose lock this rank holds, and its list, which is written back with the unlock.
@@ -51,7 +51,7 @@ impl Unwritten {
         Unwritten { address, bytes, short, long }
     }
 
-    /// Returns the bytes of the element, whose previous one is `previous`.
+    /// Returns the bytes of the element, with a link to its predecessor `previous`.
     pub(super) fn bytes(&mut self, previous: Option<GlobalAddress>) -> &[u8] {
         let bytes = match self.bytes {
             0..=SHORT => &mut self.short[..self.bytes],
@@ -68,11 +68,11 @@ pub(super) enum Joining {
     Unwritten(Unwritten),
 }
 
-/// What inserting a key does to its slot.
+/// The effect of inserting a key on its slot.
 pub(super) enum Adding {
-    /// The key is there, and stays as it is.
+    /// The key is present, and is unchanged.
     Nothing,
-    /// The element there gets this count.
+    /// The element at the address gets this count.
     Count(GlobalAddress, u64),
     /// An element is appended.
     Append,
@@ -95,7 +95,7 @@ impl<M: Memory> Slot<M> {
         self.elements.seek(self.list.head, self.list.count, key)
     }
 
-    /// Returns the first element with a key, read whole.
+    /// Returns the first element with a key, read completely.
     pub(super) async fn element(&self, key: &[u8]) -> Result<Option<(Probe, Element)>, M::Error> {
         match self.seek(key).await? {
             Some(probe) => self.elements.read(&probe).await.map(|element| Some((probe, element))),
@@ -103,7 +103,7 @@ impl<M: Memory> Slot<M> {
         }
     }
 
-    /// Copies the value of a key out, as much as there is room for; returns its whole length.
+    /// Copies the value of a key into `into`, truncated to its length; returns the whole length.
     pub(super) async fn retrieve(&self, key: &[u8], into: &mut [u8]) -> Result<Option<usize>, M::Error> {
         match self.seek(key).await? {
             Some(probe) => self.elements.read_value(&probe, into).await.map(|()| Some(probe.head.value)),
@@ -121,8 +121,8 @@ impl<M: Memory> Slot<M> {
         Ok(all)
     }
 
-    /// Returns what inserting a key does: a multimap always adds an element, a multiset counts a
-    /// key that it has, the others leave one that they have as it is.
+    /// Returns the effect of inserting a key: a multimap always adds an element, a multiset counts
+    /// a key that it has, the others leave an existing key unchanged.
     pub(super) async fn adding(&self, key: &[u8], count: u64) -> Result<Adding, M::Error> {
         let found = match self.elements.kind {
             Kind::Multimap => None,
@@ -158,13 +158,13 @@ impl<M: Memory> Slot<M> {
         self.link(address).await
     }
 
-    /// Appends an element that is written and in no list.
+    /// Appends an element that has been written and is in no list.
     async fn push(&mut self, address: GlobalAddress) -> Result<(), M::Error> {
         self.memory().put_words(address, 0, [0, to_word(self.list.tail)]).await?;
         self.link(address).await
     }
 
-    /// Has the last element lead to one whose own links say so.
+    /// Links the last element to one whose own links are already correct.
     pub(super) async fn link(&mut self, address: GlobalAddress) -> Result<(), M::Error> {
         match self.list.tail {
             Some(tail) => self.memory().put_words(tail, NEXT, [address.to_bits()]).await?,
@@ -175,7 +175,7 @@ impl<M: Memory> Slot<M> {
         Ok(())
     }
 
-    /// Takes an element out of the list; its memory stays. What has been put is visible.
+    /// Takes an element out of the list, without freeing it. Previous puts must be visible.
     pub(super) async fn unlink(&mut self, probe: &Probe) -> Result<(), M::Error> {
         let head = &probe.head;
         match head.previous {
@@ -190,13 +190,14 @@ impl<M: Memory> Slot<M> {
         Ok(())
     }
 
-    /// Changes how often a multiset has the key of an element.
+    /// Sets a multiset's count of the key of an element.
     pub(super) async fn set_count(&self, element: GlobalAddress, count: u64) -> Result<(), M::Error> {
         self.memory().put_words(element, COUNT, [count]).await
     }
 
-    /// Appends an element, unless the table has its key and keeps one of each: then the element is
-    /// not needed, and a multiset adds its count to what it has. Returns whether it was appended.
+    /// Appends an element, unless the table has its key and keeps one element per key: then the
+    /// element is not needed, and a multiset adds its count to that of the key. Returns whether the
+    /// element was appended.
     pub(super) async fn admit(&mut self, element: Joining, key: &[u8], count: u64) -> Result<bool, M::Error> {
         let adding = self.adding(key, count).await?;
         match (&adding, element) {
@@ -205,13 +206,13 @@ impl<M: Memory> Slot<M> {
             (Adding::Append, Joining::Unwritten(mut element)) => self.push_new(&mut element).await?,
             (Adding::Append, Joining::Written(address)) => self.push(address).await?,
         }
-        // Whatever is put next may be where something has just been put.
+        // The next put may be to a word that has just been put.
         self.memory().settle().await?;
         Ok(matches!(adding, Adding::Append))
     }
 
-    /// Takes an element out of its list, and those of the same key if all are to go, or lowers its
-    /// count; returns the elements taken out, and how much was removed.
+    /// Takes an element out of its list, and those of the same key if all are to be removed, or
+    /// lowers its count; returns the elements taken out, and the number removed.
     pub(super) async fn remove(
         &mut self,
         probe: Probe,
@@ -229,7 +230,7 @@ impl<M: Memory> Slot<M> {
         if amount == Amount::One || self.elements.kind != Kind::Multimap {
             return Ok((gone, count));
         }
-        // The links that come next have been put.
+        // The links read next have been put.
         self.memory().settle().await?;
         while let Some(probe) = walk.next(&self.elements).await? {
             if self.elements.has_key(&probe, first.key()).await? {
@@ -258,15 +259,15 @@ impl List {
     }
 }
 
-/// A walk over the elements of a list, which nobody changes meanwhile except at what was passed.
+/// A walk over the elements of a list, which must not change meanwhile except where it has passed.
 pub(super) struct Walk {
     next: Option<GlobalAddress>,
-    /// Elements that there still can be.
+    /// The maximum number of remaining elements.
     left: u64,
 }
 
 impl Walk {
-    /// Looks at the next element.
+    /// Probes the next element.
     pub(super) async fn next<M: Memory>(&mut self, elements: &Elements<M>) -> Result<Option<Probe>, M::Error> {
         let Some(address) = self.next else { return Ok(None) };
         self.left = self.left.checked_sub(1).ok_or(AcpError::Damaged { address })?;

@@ -1,6 +1,6 @@
-//! Calls that concern all of a table, or the calling rank's part of it.
+//! Calls on a whole table, or on the calling rank's part of it.
 //!
-//! They lock one slot after the other, so others' calls may fall in between.
+//! They lock one slot after the other, so calls of other ranks may run in between.
 
 use super::{
     Element, Part, Place, SLOT_BYTES, Table,
@@ -10,13 +10,13 @@ use super::{
 use crate::{Acp, GlobalAddress, Result};
 use std::collections::BTreeMap;
 
-/// The most slots that are read at a time.
+/// The maximum number of slots read at a time.
 const SLOTS_AT_ONCE: u64 = 128;
 
-/// An element that has left its table on the way to another one.
+/// An element that has left its table to be moved to another one.
 struct Moving {
     old: GlobalAddress,
-    /// Where it will be: a copy, if it goes to another rank.
+    /// Its new address: that of a copy, if it moves to another rank.
     new: GlobalAddress,
     element: Element,
 }
@@ -56,7 +56,7 @@ impl Table {
         Ok(all)
     }
 
-    /// Removes everything.
+    /// Removes all selected elements.
     pub(crate) async fn clear(&self, asked: Part) -> Result<()> {
         for place in self.places(asked) {
             let emptied = self.at_once(place, None, async |slot| {
@@ -78,7 +78,7 @@ impl Table {
         Ok(())
     }
 
-    /// Frees the elements of a list that no slot has any more.
+    /// Frees the elements of a list that no slot refers to any more.
     async fn free_list(&self, list: List) -> Result<()> {
         let (mut walk, elements) = (list.walk(), Elements { memory: self.acp.clone(), kind: self.kind });
         while let Some(probe) = walk.next(&elements).await? {
@@ -87,13 +87,13 @@ impl Table {
         Ok(())
     }
 
-    /// Inserts what is in another table.
+    /// Inserts the selected elements of another table.
     pub(crate) async fn merge(&self, from: &Table, asked: Part) -> Result<()> {
         let elements = from.collect(asked).await?;
         self.insert_all(elements, None).await
     }
 
-    /// Replaces what is there by what is in another table.
+    /// Replaces the selected elements by those of another table.
     pub(crate) async fn assign(&self, from: &Table, asked: Part) -> Result<()> {
         if self.is(from) {
             return Ok(());
@@ -102,8 +102,8 @@ impl Table {
         self.insert_all(elements, Some(asked)).await
     }
 
-    /// Inserts elements; empties the slots of `emptied` first. Memory for all is allocated before
-    /// anything is changed.
+    /// Inserts elements; empties the slots of `emptied` first. Memory for all elements is allocated
+    /// before anything is changed.
     async fn insert_all(&self, elements: Vec<Element>, emptied: Option<Part>) -> Result<()> {
         let mut copies = BTreeMap::<Place, Vec<(Unwritten, Element)>>::new();
         for place in emptied.into_iter().flat_map(|part| self.places(part)) {
@@ -139,7 +139,7 @@ impl Table {
         Ok(())
     }
 
-    /// Moves what is in another table here.
+    /// Moves the selected elements of another table here.
     pub(crate) async fn append(&self, from: &Table, asked: Part) -> Result<()> {
         if self.is(from) {
             return Ok(());
@@ -175,7 +175,7 @@ impl Table {
 
     /// Exchanges the lists of all pairs of slots.
     async fn swap_slots(&self, other: &Table) -> Result<()> {
-        // Everybody locks the table with the lower address first.
+        // All ranks lock the table with the lower address first.
         let (first, second) = if self.at.address < other.at.address { (self, other) } else { (other, self) };
         for place in self.places(Part::Whole) {
             let first = first.lock(place).await?;
@@ -195,7 +195,7 @@ impl Table {
         Ok(())
     }
 
-    /// Takes all elements out of a slot, with memory for them where they belong in `to`.
+    /// Takes all elements out of a slot, with memory allocated for them where `to` places them.
     async fn detach(&self, place: Place, to: &Table) -> Result<Vec<Moving>> {
         let slot = self.lock(place).await?;
         let mut moving = vec![];
@@ -248,13 +248,13 @@ impl Table {
         Ok(all)
     }
 
-    /// Takes elements back that this table had.
+    /// Takes elements of this table back.
     async fn take_back(&self, moving: Vec<Moving>) -> Result<()> {
         let back = |Moving { old, new, element }| Moving { old: new, new: old, element };
         self.admit_all(moving.into_iter().map(back).collect()).await
     }
 
-    /// Admits elements, and frees what is not needed of them.
+    /// Admits elements, and frees those that are not needed.
     async fn admit_all(&self, moving: Vec<Moving>) -> Result<()> {
         for Moving { old, new, element } in moving {
             let slot = self.lock(self.place(element.key())).await?;

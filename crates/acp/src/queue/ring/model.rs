@@ -1,7 +1,6 @@
 //! The ring under loom: every interleaving, within a bound on preemptions, of a producer that laps
-//! two entries and a consumer. The words of a command count as plain memory, so that loom finds
-//! whatever is written while it may be read, also by a store that it would never show to an earlier
-//! load.
+//! two entries and a consumer. The words of a command count as plain memory, so loom finds every
+//! write concurrent with a read, even by a store that it would never show to an earlier load.
 
 use super::*;
 use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -20,7 +19,7 @@ enum Mistake {
     RelaxedFree,
     /// `offer` does not acquire it.
     RelaxedOffer,
-    /// `offer` does not look at all.
+    /// `offer` does not check the state at all.
     BlindOffer,
     /// `offer` writes the words after the state.
     WordsLast,
@@ -29,11 +28,11 @@ enum Mistake {
 loom::thread_local! {
     static IS_PRODUCER: core::cell::Cell<bool> = core::cell::Cell::new(false);
     static MISTAKE: core::cell::Cell<Mistake> = core::cell::Cell::new(Mistake::Nothing);
-    /// What [`Mistake::WordsLast`] has not written yet.
+    /// The words that [`Mistake::WordsLast`] has not written yet.
     static LATE: RefCell<Vec<(Rc<Both>, u64)>> = RefCell::new(Vec::new());
 }
 
-/// Says what the calling thread is.
+/// Sets the role and the mistake of the calling thread.
 fn play(is_producer: bool, mistake: Mistake) {
     IS_PRODUCER.with(|is| is.set(is_producer));
     MISTAKE.with(|is| is.set(mistake));
@@ -91,14 +90,14 @@ impl Word for Watched {
 }
 
 const PREEMPTIONS: usize = 3;
-/// One more than there are entries.
+/// One more than the number of entries.
 const COMMANDS: i64 = 3;
 
 fn command(number: i64) -> [u64; WORDS] {
     core::array::from_fn(|at| number as u64 * 10 + at as u64)
 }
 
-/// Explores a lap and more; returns the number of executions.
+/// Explores more than one lap; returns the number of executions.
 fn explore(mistake: Mistake) -> usize {
     let executions = Arc::new(AtomicUsize::new(0));
     let count = executions.clone();
@@ -108,7 +107,7 @@ fn explore(mistake: Mistake) -> usize {
     // Loom explores its main thread badly, so it only waits for the others.
     builder.check(move || {
         count.fetch_add(1, SeqCst);
-        // Loom's threads take turns on one.
+        // Loom's threads take turns on one system thread.
         let ring = Rc::new(Ring::<Watched>::new(2));
         let theirs = ring.clone();
         let producer = thread::spawn(move || {
@@ -117,7 +116,7 @@ fn explore(mistake: Mistake) -> usize {
                 while !theirs.offer(number, command(number)) {
                     thread::yield_now();
                 }
-                // Whatever has become of it meanwhile.
+                // Whatever state it has reached meanwhile.
                 assert!(theirs.state(number).is_some(), "an entry has no state");
             }
         });

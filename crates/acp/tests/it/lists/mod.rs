@@ -99,13 +99,13 @@ fn misuse_and_lack_of_memory_change_nothing() {
             for list in [&list, &other] {
                 assert_eq!(list.iter().await?.collect::<Vec<_>>().await?, ["a", "b", "c"]);
             }
-            // Moving needs no memory.
+            // Merging needs no memory.
             list.merge(&other).await?;
             assert_eq!(list.iter().await?.collect::<String>().await?, "aabbcc");
             let numbers = List::<u64>::from_address(&acp, list.address());
             assert_eq!(numbers.front().await, Err(AcpError::OtherType { address: list.begin().await?.element }));
             assert_eq!(numbers.sort().await, Err(AcpError::OtherType { address: list.begin().await?.element }));
-            // A list whose first element leads back to itself.
+            // A list whose first element is linked to itself.
             acp.store(first.element, first.element.to_bits()).await?;
             assert!(matches!(list.sort().await, Err(AcpError::Damaged { .. })));
             let nothing = List::<u64>::from_address(&acp, acp.starter(home)?);

@@ -5,14 +5,14 @@ use crate::{bed::everywhere, heap::Dice};
 use acp::{AcpError, List, ListPosition, Result};
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 
-/// A list and what it should be.
+/// A list and its expected content.
 struct Pair {
     list: List<[u8]>,
     model: Vec<Vec<u8>>,
 }
 
 impl Pair {
-    /// Forwards, backwards, and by position.
+    /// Checks the content forwards, backwards, and by position.
     async fn check(&self) -> Result<()> {
         let Pair { list, model } = self;
         let seen: Vec<Vec<u8>> = list.iter().await?.collect().await?;
@@ -34,7 +34,7 @@ impl Pair {
         self.list.advance(self.list.begin().await?, index as i64).await
     }
 
-    /// Two indices in order, and their positions.
+    /// Returns two indices in order, and their positions.
     async fn range(&self, dice: &mut Dice) -> Result<(core::ops::Range<usize>, ListPosition, ListPosition)> {
         let (one, other) = (dice.below(self.model.len() + 1), dice.below(self.model.len() + 1));
         let range = one.min(other)..one.max(other);

@@ -6,7 +6,7 @@ use acp::{Acp, Map, Multimap, Multiset, Result, Set, TableRef};
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rank 0 makes a table; all learn where it is.
+/// Rank 0 makes a table; all ranks receive its location.
 pub(super) async fn shared(acp: &Acp, made: impl AsyncFnOnce(&[Rank]) -> Result<TableRef>) -> Result<TableRef> {
     let words = acp.starter(Rank::new(0))?;
     if acp.rank().number() == 0 {
@@ -45,7 +45,7 @@ fn every_key_has_one_first_and_one_last() {
         };
         let mut won = 0;
         for n in 0..KEYS {
-            // From another end at each rank.
+            // Each rank starts at a different key.
             let key = (n + me * KEYS / 4) % KEYS;
             won += u64::from(map.insert(&key, &me).await?);
             assert!(map.insert(&(1000 * (me + 1) + key), &me).await?);
@@ -157,7 +157,7 @@ fn tables_exchanged_by_all_lose_nothing() {
         for key in 0..15 {
             tables[me as usize].insert(&key).await?;
         }
-        // Opposite ways.
+        // In opposite directions.
         for _ in 0..8 {
             let [a, b] = [me as usize % 2, (me as usize + 1) % 2].map(|n| &tables[n]);
             a.swap(b).await?;

@@ -1,4 +1,4 @@
-//! Ranks that are lost, and calls that are given up.
+//! Lost ranks, and cancelled calls.
 
 use super::{begin, concurrent::shared};
 use crate::bed::{everywhere, meet, survivors};
@@ -16,7 +16,7 @@ fn a_lost_holder_is_an_error_for_its_slot_alone() {
         let at =
             shared(&acp, async |ranks| Ok(Map::<u64, u64>::create(&acp, &ranks[..2], 1, home).await?.at())).await?;
         let map = Map::<u64, u64>::from_address(&acp, at).await?;
-        // Which key is in the only slot of each rank.
+        // Finds the key in the only slot of each rank.
         let mut keys = [0; 2];
         for key in 1..20 {
             map.insert(&key, &key).await?;
@@ -46,7 +46,7 @@ fn a_lost_holder_is_an_error_for_its_slot_alone() {
     assert_eq!(ended, [Some(true), Some(true), None]);
 }
 
-/// Calls are given up after all kinds of times, while another rank uses the table.
+/// Calls are cancelled after various times, while another rank uses the table.
 #[test]
 fn dropped_calls_leave_the_table_whole() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {

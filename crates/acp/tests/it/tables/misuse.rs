@@ -1,4 +1,4 @@
-//! Lack of memory, and what is no table.
+//! Lack of memory, and addresses that are not tables.
 
 use super::{
     HEAP, assert_freed, begin,
@@ -33,7 +33,7 @@ fn without_memory_nothing_changes() {
                     to.insert(&[n, 2], &[n; 30]).await?;
                     models[1].insert(&[n, 2], &[n; 30]);
                 }
-                // Room for one more element, and no second one.
+                // Room for one more element, but not for a second.
                 let least = acp.malloc(70, full).await?;
                 let mut taken = vec![];
                 for bytes in [1 << 16, 1 << 12, 1 << 8, 16] {
@@ -53,7 +53,7 @@ fn without_memory_nothing_changes() {
                 for (table, model) in [&from, &to].into_iter().zip(&models) {
                     assert_eq!(table.content().await?, model.content, "{kind:?}");
                 }
-                // What fits has been moved, slot by slot; nothing is lost.
+                // Elements that fit have been moved, slot by slot; nothing is lost.
                 exhausted(to.append(&from).await);
                 let mut all = to.content().await?;
                 for (key, mut values) in from.content().await? {
@@ -85,7 +85,7 @@ fn types_and_positions_are_checked() {
         let map = Map::<str, u64>::create(&acp, &[me], 4, me).await?;
         assert!(map.insert("one", &1).await? && map.insert("", &0).await?);
         assert_eq!((map.get("one").await?, map.get("").await?, map.get("two").await?), (Some(1), Some(0), None));
-        // A value is changed where it is.
+        // Changes a value in place.
         let entry = map.find("one").await?.expect("it is there");
         acp.fetch(entry.value.offset_by(5)?, Amo::Add(1u64)).await?;
         assert_eq!(map.get("one").await?, Some(1 + (1 << 40)));
@@ -101,7 +101,7 @@ fn types_and_positions_are_checked() {
         let starter = acp.starter(me)?;
         let none = TableRef { address: starter, ranks: 1, slots: 1 };
         assert!(matches!(Set::<u64>::from_address(&acp, none).await, Err(AcpError::Damaged { .. })));
-        // A slot whose words are no list.
+        // A slot whose words are not a list.
         acp.write(starter, &[starter.offset_by(64)?.to_bits()]).await?;
         acp.write(starter.offset_by(72)?, &[7u64, 7, 7]).await?;
         let damaged = Set::<u64>::from_address(&acp, none).await?;

@@ -15,10 +15,10 @@ async fn begin(fabric: &Fabric) -> Result<Acp> {
     Acp::init_with(fabric, Options::default().heap_bytes(HEAP)).await
 }
 
-/// Nothing is allocated at any rank.
+/// Checks that nothing is allocated at any rank.
 async fn assert_freed(acp: &Acp) -> Result<()> {
     for rank in 0..acp.ranks() as u32 {
-        // What the heap's own words and the marks of a block leave.
+        // The heap without its own words and the marks of a block.
         let all = acp.malloc(HEAP - 56, Rank::new(rank)).await?;
         acp.free(all).await?;
     }

@@ -1,4 +1,4 @@
-//! What a table does, on a map of this rank's own.
+//! The behaviour of a table, modelled by a local map.
 
 use acp::{Acp, Entry, Map, Multimap, Multiset, Position, Result, Set};
 use rdma_fabric::Rank;
@@ -153,7 +153,7 @@ impl Table {
         }
     }
 
-    /// Returns everything, by iterator, with the values of each key in order.
+    /// Returns all elements, by iterator, with the values of each key in order.
     pub(super) async fn content(&self) -> Result<Content> {
         let mut content = Content::new();
         let one = |key| (key, 1, vec![]);

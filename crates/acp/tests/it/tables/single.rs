@@ -12,7 +12,7 @@ fn ranks(numbers: &[u32]) -> Vec<Rank> {
     numbers.iter().copied().map(Rank::new).collect()
 }
 
-/// Short ones, and some that differ at their end only, which is read later.
+/// Short keys, and some that differ only at their end, which is read later.
 fn bytes(dice: &mut Dice, most: usize) -> Vec<u8> {
     match dice.below(most) {
         short @ 0..4 => (0..short).map(|_| dice.below(3) as u8).collect(),
@@ -20,7 +20,7 @@ fn bytes(dice: &mut Dice, most: usize) -> Vec<u8> {
     }
 }
 
-/// What the positions lead to, one after the other.
+/// Returns the elements at all positions, one after the other.
 async fn by_positions(acp: &Acp, table: &Table) -> Result<Content> {
     let (mut content, mut next) = (Content::new(), table.first().await?);
     while let Some(entry) = next {
@@ -46,7 +46,7 @@ async fn random_step(acp: &Acp, dice: &mut Dice, tables: &[Table; 3], models: &m
     let most = if dice.below(4) == 0 { 90 } else { 4 };
     let (key, value) = (bytes(dice, most), bytes(dice, most));
     let at = dice.below(3);
-    // Sometimes the same.
+    // Sometimes the same table.
     let other = dice.below(3);
     let table = &tables[at];
     match dice.below(40) {
@@ -131,7 +131,7 @@ fn tables_do_what_maps_do() {
     });
 }
 
-/// The local forms, called by all ranks, together do what the others do.
+/// The local forms, called by all ranks, together have the effect of the others.
 #[test]
 fn local_forms_add_up() {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {

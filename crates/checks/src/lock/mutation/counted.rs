@@ -26,7 +26,7 @@ fn at_count(addr: RemoteAddr, amo: Amo<u64>) -> Option<Move> {
     if word(addr, COUNT) { Move::of(amo) } else { None }
 }
 
-/// What an atomic does to the count word.
+/// The effect of an atomic on the count word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Move {
     /// U1.
@@ -71,24 +71,24 @@ pub(super) struct Counted {
     mistake: QueuedMistake,
     /// The id that this rank last put to the head.
     registered: Cell<Option<u64>>,
-    /// X2, if it is still to come.
+    /// X2, if it is still pending.
     active: Cell<Option<Amo<u64>>>,
-    /// Whether the next subtraction takes back what was refused.
+    /// Whether the next subtraction takes back a refused addition.
     refused: Cell<bool>,
     /// Whether a reader of this rank is counted.
     reads: Cell<bool>,
-    /// The progress of an X3 that comes too late.
+    /// The progress of a late X3.
     sweep: Cell<Sweep>,
 }
 
-/// An X3 that comes too late.
+/// A late X3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Sweep {
     #[default]
     Nothing,
     /// X2 is done, and X3 has not begun.
     Left,
-    /// X3 is still to come.
+    /// X3 is still pending.
     Owed,
     /// X3 is being done; the reader on top of the stack is still to be woken.
     Begun,
@@ -145,7 +145,7 @@ impl Counted {
                 self.sweep.set(Sweep::Nothing);
             }
         }
-        // Or(0) reads and leaves what is there.
+        // Or(0) reads and leaves the value unchanged.
         match (self.mistake, at_count(addr, amo), amo) {
             (QueuedMistake::LeaveMergedWithInterest, Some(Move::Leave), _) => {
                 self.active.set(Some(amo));

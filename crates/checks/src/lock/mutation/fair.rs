@@ -43,7 +43,7 @@ impl Fair {
         if let Some(Move::Uncount { .. }) = at_state(addr, amo) {
             self.reads.set(false);
         }
-        // Or(0) reads and leaves what is there.
+        // Or(0) reads and leaves the value unchanged.
         match (self.mistake, at_state(addr, amo), amo) {
             (QueuedMistake::NotCounted, Some(Move::Count), _) => Amo::Or(0),
             (QueuedMistake::NotSaid, Some(Move::Uncount { .. }), _) => Amo::Add(READER.wrapping_neg()),

@@ -30,7 +30,7 @@ pub enum QueuedMistake {
     HeadNotFlushed,
     /// X1 as printed (the head is cleared on leaving), but not flushed.
     HeadClearedUnflushed,
-    /// X2 comes only with X6, after X3; without a successor, before X4's swap.
+    /// X2 happens only with X6, after X3; without a successor, before X4's swap.
     LeaveMergedWithInterest,
     /// U2, W5 and X7 treat the comparison as successful.
     ComparisonIgnored,
@@ -54,11 +54,11 @@ pub enum QueuedMistake {
     ReadersIgnored,
     /// A reader that is inside, or let in, is not counted.
     NotCounted,
-    /// A reader that leaves does not say which writer comes next.
+    /// A reader that leaves does not name the writer that comes next.
     NotSaid,
     /// G4 is left out.
     NotTakenBack,
-    /// The last reader to leave, finding nobody registered, looks again later and lets in the
+    /// The last reader to leave, finding no registered writer, checks again later and lets in the
     /// writer that it finds: the lock as printed.
     LateLook,
     /// A reader that is inside does not mark its node.
@@ -71,7 +71,7 @@ pub enum QueuedMistake {
     DataNotFlushed,
     /// A reader's release begins its flush but does not await it.
     FlushNotAwaited,
-    /// U1 stores what a lone reader would leave instead of subtracting.
+    /// U1 stores the value that a lone reader would leave instead of subtracting.
     StoreForSubtract,
     /// X3 never takes the stack of waiting readers.
     NoSweep,
@@ -81,25 +81,25 @@ pub enum QueuedMistake {
     RememberedNext,
     /// X4 assumes that the tail is still its own.
     TailIgnored,
-    /// W6 does not see the mark of a writer that has gone.
+    /// W6 does not see the mark of a writer that has left.
     MarkIgnored,
     /// X4 leaves no mark for a successor on its way.
     NoMark,
-    /// A node with the mark is used again before the successor has come.
+    /// A node with the mark is used again before the successor has arrived.
     MarkNotAwaited,
     /// A waker treats a waiter that gave up as woken, and does not act on its behalf.
     AbandonedTakenForWoken,
     /// A rank that acts on behalf of a waiter that gave up readies the node before it has read the
     /// successor.
     ReadyTooEarly,
-    /// The work that a dropped future still owes is not done: its reader stays counted, and its
-    /// node blocked.
+    /// The remaining work of a dropped future is not done: its reader stays counted, and its node
+    /// blocked.
     DroppedAndForgotten,
-    /// W4, X6 and X2 as printed: an `or` and an `and`. This is no mistake but the same lock with
+    /// W4, X6 and X2 as printed: an `or` and an `and`. This is not a mistake but the same lock with
     /// other operations.
     FlagsAsPrinted,
-    /// X3 as printed: the stack is taken although no reader is counted. This is no mistake but the
-    /// same lock with one more operation.
+    /// X3 as printed: the stack is taken although no reader is counted. This is not a mistake but
+    /// the same lock with one more operation.
     SweepAsPrinted,
 }
 
@@ -194,7 +194,7 @@ impl Mutation for QueuedMutation {
             Protocol::Fair(fair) => fair.atomic(addr, amo),
         };
         match amo {
-            // Or(0) reads and leaves what is there.
+            // Or(0) reads and leaves the value unchanged.
             Amo::CompareSwap { new: PASSED, .. } if self.is(QueuedMistake::NoMark) && next_word(addr) => Amo::Or(0),
             _ => done,
         }

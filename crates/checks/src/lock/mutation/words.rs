@@ -12,7 +12,7 @@ const ABANDONED: u64 = 2;
 /// way.
 pub(super) const PASSED: u64 = u64::MAX;
 
-/// The number of a node's turns, after which the first comes again.
+/// The number of a node's turns, after which they repeat.
 const TURNS: u64 = 16;
 
 /// The offsets of the queue nodes, in which wake and next words alternate.
@@ -21,8 +21,8 @@ const NODES: [Range<u64>; 2] = [48..64, 80..128];
 /// The offsets of the words at the home; any holder or waiter shows in one of them.
 const AT_HOME: Range<u64> = 0..24;
 
-/// The offsets of what a rank publishes: two words, whose sum is zero when it does nothing. (Here
-/// one thread uses both, so each is zero.)
+/// The offsets of the two words that a rank publishes, whose sum is zero when it is idle. (Here one
+/// thread uses both, so each is zero.)
 const PUBLISHED: Range<u64> = 64..80;
 
 /// The bit that the simulators set in the keys of symmetric regions; the explorer and loom count
@@ -89,7 +89,7 @@ pub(super) fn ready(addr: RemoteAddr, old: u64) -> Option<(RemoteAddr, Amo<u64>)
 /// and its words start at cell 0.
 ///
 /// # Panics
-/// If a word says that anybody holds the lock or waits.
+/// If a word shows a holder or a waiter of the lock.
 pub fn assert_idle(words: impl IntoIterator<Item = (usize, usize, u64)>) {
     for (rank, cell, value) in words {
         let offset = cell as u64 * 8;

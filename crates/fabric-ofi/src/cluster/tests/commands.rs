@@ -1,5 +1,5 @@
-//! Commands of control queues between nodes: long ones, their order, and what happens to them when
-//! regions are dropped and ranks are lost.
+//! Commands of control queues between nodes: long ones, their order, and their outcome when regions
+//! are dropped and ranks are lost.
 
 use super::{drain::reopened, *};
 use crate::cluster::mistake::Mistake;
@@ -11,7 +11,7 @@ use rdma_fabric::{
 const NORMAL: QueueSpec = QueueSpec::new(QueueMode::Normal);
 const LEN: usize = 256 << 10;
 
-/// A rank's region, and a queue that it is registered on.
+/// A rank's region, and a queue on which it is registered.
 struct Desk {
     queue: ControlQueue,
     region: Region,
@@ -46,7 +46,8 @@ impl Desk {
     }
 }
 
-/// Returns how many flags under strong order came before the long puts that were posted first.
+/// Returns the number of flags under strong order that arrived before the long puts posted before
+/// them.
 fn early_flags(mistake: Option<Mistake>) -> usize {
     let ranks = Ranks::over(2, || domain().limited(4096));
     let (from, to) = (Desk::at(&ranks, 0, NORMAL), Desk::at(&ranks, 1, NORMAL));
@@ -106,7 +107,7 @@ fn a_session_queue_is_filled_with_more_than_may_be_under_way() {
         let bytes = Inline::word(round);
         here.post(Command::PutInline { to: there.queue.id(), bytes, at: there.at + 8 * round });
     }
-    // Rank 1 releases them all, while rank 0 computes.
+    // Rank 1 releases them all while rank 0 computes.
     for _ in 0..50 {
         there.post(Posting::new(Command::put(here.queue.id(), there.at, here.at, 0)).sps(10));
     }
@@ -130,7 +131,7 @@ fn a_region_stays_while_its_bytes_are_moved() {
         here.post(Posting::new(Command::put(there.queue.id(), here.at, there.at, LEN as u32)).remote(round));
         let Desk { queue, region, fabric, .. } = here;
         drop(region);
-        // It may be at the same place.
+        // It may have the same address.
         let next = fabric.alloc(LEN + 64).unwrap();
         fabric.write(&next.span::<u8>(&fabric, 0, LEN).unwrap(), &[0xee; LEN]).unwrap();
         assert_eq!(there.notice().edata, round);
@@ -169,7 +170,7 @@ fn errors_at_the_target_come_home() {
             assert!(becomes(|| here.queue.poll_tcq() == Err(unknown.into())), "kept for the next poll");
         }
     }
-    // Here, before anything is sent.
+    // Detected locally, before anything is sent.
     here.post(Posting::new(Command::put(to, nowhere, there.at, LEN as u32)).tcq(1));
     let completion = block_on(here.queue.next_completion(Deps::All)).unwrap();
     assert_eq!(completion.status, Err(QueueError::NoSuchTag { queue: here.queue.id(), stadd: nowhere }));
@@ -186,7 +187,7 @@ fn commands_for_a_lost_rank_end() {
     let ranks = Ranks::new(3);
     let (here, there) = (Desk::at(&ranks, 0, NORMAL), Desk::at(&ranks, 1, NORMAL));
     let to = there.queue.id();
-    // Nobody serves at rank 1 any more.
+    // Rank 1 no longer serves requests.
     let _kept = ranks.members[1].net.keep_attended();
     for len in [8, LEN as u32] {
         here.post(Posting::new(Command::put(to, here.at, there.at, len)).local(1).tcq(1));
@@ -200,7 +201,7 @@ fn commands_for_a_lost_rank_end() {
         assert_eq!(here.notice().status, Err(QueueError::PeerLost(to)));
         assert_eq!(block_on(here.queue.next_completion(Deps::Ranks(&[]))).unwrap().status, Ok(()));
     }
-    // And what comes later.
+    // Later commands fail, too.
     here.post(Posting::new(Command::put(to, here.at, there.at, 8)).local(2));
     assert_eq!(here.notice().status, Err(QueueError::PeerLost(to)));
     ranks.kill(1);
@@ -214,7 +215,7 @@ fn commands_go_on_after_an_epoch() {
     let put = Posting::new(Command::put(there.queue.id(), here.at, there.at, LEN as u32)).local(1).remote(2);
     here.post(put);
     ranks.members[0].drain(1, &[Rank::new(2)]);
-    // Not before all know each other again.
+    // Starts only after all ranks have the new contact data.
     here.post(put);
     let contacts = reopened(&ranks, 2, &[2]);
     for rank in [0, 1] {

@@ -1,9 +1,9 @@
-//! Losses: what is under way then, and what ranks do that hear of them at different times.
+//! Losses: the operations in flight, and ranks to which a loss is reported at different times.
 
 use super::*;
 use crate::cluster::{core::Phase, mistake::Mistake};
 
-/// Lets all drain and reopen, because of these losses. Returns the new contacts.
+/// Lets all surviving ranks drain and reopen after these losses. Returns the new contact data.
 pub(super) fn reopened(ranks: &Ranks, epoch: u64, lost: &[u32]) -> Vec<Option<Vec<u8>>> {
     let gone: Vec<Rank> = lost.iter().copied().map(Rank::new).collect();
     let here = |rank: &usize| !lost.contains(&(*rank as u32));
@@ -13,7 +13,7 @@ pub(super) fn reopened(ranks: &Ranks, epoch: u64, lost: &[u32]) -> Vec<Option<Ve
     ranks.members.iter().enumerate().map(contact).collect()
 }
 
-/// Rank 0 goes on a while before rank 1 knows the others. Returns whether rank 1 has answered it.
+/// Rank 0 continues before rank 1 has the contact data. Returns whether rank 1 has answered it.
 fn asks_early(mistake: Option<Mistake>) -> bool {
     let ranks = Ranks::new(2);
     let region = ranks.region(1, 64);
@@ -33,7 +33,7 @@ fn asks_early(mistake: Option<Mistake>) -> bool {
     } else {
         becomes(|| adds.is_finished())
     };
-    // Whoever waits for ever is told that the job is over.
+    // Ends a wait that would otherwise last forever.
     ranks.members[0].aborted(Rank::new(1), "the test is over", 1);
     let _ = adds.join().unwrap();
     answered
@@ -72,7 +72,7 @@ fn a_second_loss_begins_another_drain() {
     let _id = ranks.under_way(0, (2, &region), None);
     ranks.members[0].drain(1, &[Rank::new(1)]);
     assert!(ranks.told[0].all().is_empty());
-    // What is under way with rank 2 will not come to its end any more.
+    // The operations with rank 2 will not complete any more.
     ranks.members[0].drain(2, &[Rank::new(1), Rank::new(2)]);
     assert_eq!(ranks.told[0].all(), [2]);
     ranks.members[0].reopen().unwrap();

@@ -1,5 +1,5 @@
-//! Gates between nodes: when setting returns, what is told while a rank is lost, and what is left of
-//! a lost rank's gates.
+//! Gates between nodes: when setting returns, updates during the loss of a rank, and the gates of a
+//! lost rank.
 
 use super::*;
 use crate::cluster::mistake::Mistake;
@@ -12,7 +12,7 @@ fn sum(value: u64) -> Values {
     Values::new(ReduceOp::Sum, &[value]).unwrap()
 }
 
-/// Returns the wires of a member that exchanges with another.
+/// Returns the wiring of a member that exchanges values with another.
 fn exchange(mine: &Gates, theirs: &Gates) -> [Wiring; 2] {
     let ([start, relay], [their_start, their_relay]) =
         ([mine.ids()[0], mine.ids()[1]], [theirs.ids()[0], theirs.ids()[1]]);
@@ -31,7 +31,7 @@ fn exchange(mine: &Gates, theirs: &Gates) -> [Wiring; 2] {
     [start, relay]
 }
 
-/// Ranks 0 and 1, with gates that exchange.
+/// Ranks 0 and 1, with gates that exchange values.
 fn pair(ranks: &Ranks) -> ([Fabric; 2], [Gates; 2]) {
     let fabrics = [0, 1].map(|rank: usize| ranks.members[rank].fabric());
     let gates = fabrics.each_ref().map(|fabric| fabric.alloc_gates(2).unwrap());
@@ -41,7 +41,7 @@ fn pair(ranks: &Ranks) -> ([Fabric; 2], [Gates; 2]) {
     (fabrics, gates)
 }
 
-/// Starts a round at both, and returns how it ended.
+/// Starts a round on both ranks, and returns its results.
 fn round(fabrics: &[Fabric; 2], gates: &[Gates; 2], value: u64) -> [rdma_fabric::Result<Option<Values>>; 2] {
     for me in [0, 1] {
         fabrics[me].start_gate(gates[me].start(), sum(value + me as u64)).unwrap();
@@ -49,7 +49,7 @@ fn round(fabrics: &[Fabric; 2], gates: &[Gates; 2], value: u64) -> [rdma_fabric:
     [0, 1].map(|me: usize| block_on(fabrics[me].await_gate(gates[me].start(), Deps::All)))
 }
 
-/// Returns whether rank 0 has set its gates while nobody at rank 1 has heard of it.
+/// Returns whether rank 0 has set its gates although rank 1 has not processed the updates.
 fn sets_early(mistake: Option<Mistake>) -> bool {
     let ranks = Ranks::new(2);
     let (fabrics, gates) = pair(&ranks);
@@ -111,7 +111,7 @@ fn gates_of_the_lost_are_told_as_a_loss_and_keep_nobody() {
     ranks.members[0].reopen().unwrap();
     ranks.members[0].resume(&[peer]);
     assert_eq!(block_on(fabrics[0].await_gate(gates[0].start(), Deps::All)), lost);
-    // Setting, freeing and allocating don't wait for it.
+    // Setting, freeing and allocating do not wait for the lost rank.
     gates[0] = fabrics[0].alloc_gates(2).unwrap();
     assert_eq!(fabrics[0].set_gates(&exchange(&gates[0], &gates[1])), Ok(()));
     fabrics[0].start_gate(gates[0].start(), sum(1)).unwrap();

@@ -1,4 +1,4 @@
-//! Memory: revoked, dropped, and used by operations that last longer than what they belong to.
+//! Memory: revoked, dropped, and accessed by operations that outlive their flights or regions.
 
 use super::*;
 use crate::cluster::{
@@ -13,7 +13,8 @@ use core::task::{Context, Waker};
 use rdma_fabric::provider::{Slot, Token};
 use std::{num::NonZeroU64, sync::atomic::AtomicBool, task::Wake};
 
-/// Drops a region of rank 1 while rank 0 has an operation in it; returns whether that waited.
+/// Drops a region of rank 1 while rank 0 has an operation in flight in it; returns whether the drop
+/// waited.
 fn drop_waits(mistake: Option<Mistake>) -> bool {
     let ranks = Ranks::new(2);
     let region = ranks.region(1, 64);
@@ -40,7 +41,8 @@ fn memory_of_an_operation_that_outlives_its_peer_is_kept() {
     let ranks = Ranks::new(2);
     let (there, own) = (ranks.region(1, 64), ranks.region(0, 64));
     let id = ranks.under_way(0, (1, &there), Some(&own));
-    // Rank 1 has said its loss of itself: the endpoint stays open, and the get may still land.
+    // Rank 1 announced its loss itself: the endpoint stays open, and the get may still write
+    // memory.
     ranks.members[0].lost(Rank::new(1));
     ranks.kill(1);
     assert_eq!(ranks.with(0, |state| state.core.flights.under_way()), 0, "the program is told at once");
@@ -95,7 +97,7 @@ fn answers_that_fit_no_request_change_nothing() {
         let head = Head { door: core.door, id, ..Head::ask(Kind::Done, 1, region.key()) };
         core.receive(&head.to_bytes());
         assert_eq!(core.flights.under_way(), 1, "a put is not over by an answer");
-        // Where a region is must be inside of what a rank can have.
+        // The location of a region must be within a rank's heap.
         let asked = core.flights.add(Flight { wanted: true, ..Flight::new(1, Job::Locate(region.key())) });
         let head = Head { id: asked, a: u64::MAX - 7, b: 64, ..head };
         core.directory = Directory::default();
@@ -127,7 +129,7 @@ fn notices_whose_numbers_are_wrong_are_refused() {
     assert_ne!(answer_tag(1), 0);
 }
 
-/// A waker that looks, when it is dropped or called, whether the lock is free.
+/// A waker that checks, when it is dropped or called, that the lock is free.
 struct Looks(Arc<Member>, Arc<AtomicBool>);
 
 impl Looks {
@@ -154,7 +156,7 @@ impl Drop for Looks {
 fn wakers_are_called_and_dropped_without_the_lock() {
     let ranks = Ranks::new(2);
     let (member, locked) = (ranks.members[0].clone(), Arc::new(AtomicBool::new(false)));
-    // So that nobody else has the lock.
+    // No other thread holds the lock then.
     let kept = member.net.keep_attended();
     let region = ranks.region(1, 64);
     let waker = || Waker::from(Arc::new(Looks(member.clone(), locked.clone())));
@@ -226,7 +228,7 @@ fn a_rank_is_lost_when_what_it_posted_is_over() {
     assert!(ended.join().unwrap() && fate() == tofu2_sim::shm::part::Fate::Lost);
 }
 
-/// Returns whether a post was refused as one of a place that another job has resolved.
+/// Returns whether a post was refused because its place was resolved in another job.
 fn is_foreign(posted: rdma_fabric::provider::Posted) -> bool {
     use rdma_fabric::provider::Posted;
     match posted {

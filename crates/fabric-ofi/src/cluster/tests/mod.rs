@@ -1,4 +1,4 @@
-//! Members in one process: what can go wrong between their threads, and mistakes that must be found.
+//! Members in one process: races between their threads, and injected faults that must be detected.
 
 mod commands;
 mod drain;
@@ -32,10 +32,10 @@ use tofu2_sim::shm::{
 const SEGMENT: usize = 4 << 20;
 /// A hang guard.
 const LONG: Duration = Duration::from_secs(20);
-/// What does not happen within this time is taken not to happen.
+/// An event that does not happen within this time is assumed never to happen.
 const SHORT: Duration = Duration::from_millis(150);
 
-/// Epochs for which a rank has said that all is over.
+/// The epochs for which a rank has reported its drain.
 #[derive(Clone, Debug, Default)]
 struct Told(Arc<Mutex<Vec<u64>>>);
 
@@ -105,7 +105,7 @@ impl Ranks {
         self.members[rank].net.with(work)
     }
 
-    /// Allocates at one rank, and lets all others look it up.
+    /// Allocates a region on one rank, and lets all others look it up.
     fn region(&self, rank: usize, bytes: usize) -> Region {
         let region = self.members[rank].fabric().alloc(bytes).unwrap();
         let others = self.members.iter().enumerate().filter(|(other, _)| *other != rank);
@@ -113,7 +113,7 @@ impl Ranks {
         region
     }
 
-    /// Ends what a rank waits for that the others take for lost: nobody answers it.
+    /// Ends the waits of a rank that the others consider lost: no rank will answer it.
     fn kill(&self, rank: usize) {
         self.members[rank].aborted(Rank::new(rank as u32), "it is lost", 1);
     }
@@ -122,8 +122,8 @@ impl Ranks {
         region.at(Rank::new(rank as u32), 0)
     }
 
-    /// Lets a rank have an operation in a region of another one, from a region of its own, that is
-    /// over when [`Ranks::over_now`] says so. Returns its id.
+    /// Starts an operation of one rank in a region of another rank, from a region of its own. It
+    /// completes in [`Ranks::over_now`]. Returns its id.
     fn under_way(&self, rank: usize, to: (usize, &Region), own: Option<&Region>) -> u64 {
         let net = &self.members[rank].net;
         let (far, _) = net.region(Rank::new(to.0 as u32), to.1.key()).unwrap();
@@ -143,7 +143,7 @@ impl Ranks {
     }
 }
 
-/// Waits until something is so; returns whether it came to be within [`LONG`].
+/// Waits until a condition holds; returns whether it did within [`LONG`].
 fn becomes(so: impl Fn() -> bool) -> bool {
     let begun = Instant::now();
     while !so() {
@@ -155,8 +155,8 @@ fn becomes(so: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Does something that may block on a thread of its own; returns whether it was done within `time`,
-/// and what to join later.
+/// Runs work that may block on a thread of its own; returns whether it finished within `time`, and
+/// the handle to join later.
 fn done_within<T: Send + 'static>(
     time: Duration,
     work: impl FnOnce() -> T + Send + 'static,

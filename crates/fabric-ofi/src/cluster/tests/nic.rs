@@ -1,4 +1,4 @@
-//! Words by libfabric's atomics: who may use them, what goes that way, and what ends waits.
+//! Words by libfabric's atomics: when they may be used, for which operations, and how waits end.
 
 use super::*;
 use crate::{
@@ -75,7 +75,7 @@ fn a_region_outlives_the_own_atomics_on_it() {
     assert!(!early);
 }
 
-/// What a look has seen is no news; all else is, as long as somebody waits.
+/// A value that a check has seen is not news; any other value is, as long as there is a wait.
 #[test]
 fn news_is_what_no_look_has_seen() {
     let ranks = ranks(2);
@@ -108,7 +108,7 @@ fn news_is_what_no_look_has_seen() {
     assert!(!watched.has_news(&below));
 }
 
-/// A wait that has parked ends by an atomic of a peer, by whatever executor it is polled.
+/// An atomic of a peer ends a parked wait, on any executor.
 #[test]
 fn a_parked_wait_ends_by_an_atomic() {
     let ranks = ranks(2);

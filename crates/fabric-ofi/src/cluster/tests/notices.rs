@@ -80,7 +80,7 @@ fn short_and_long_ones_arrive_in_posting_order() {
         let notice = block_on(there.next_notice(Deps::All)).unwrap();
         assert_eq!(notice.data, number);
         if number % 50 == 0 {
-            // Lets some wait for room.
+            // Lets some notices wait for room.
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -88,7 +88,7 @@ fn short_and_long_ones_arrive_in_posting_order() {
     assert!(ranks.members[0].settle(LONG));
 }
 
-/// Returns how many of some notices came before their bytes.
+/// Returns the number of notices that arrived before their bytes.
 fn early(mistake: Option<Mistake>) -> usize {
     const LEN: usize = 256 << 10;
     let ranks = Ranks::over(2, || domain().limited(4096));

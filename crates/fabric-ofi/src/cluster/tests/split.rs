@@ -1,9 +1,9 @@
-//! Transfers that are longer than what the network moves at a time.
+//! Transfers that exceed the network's limit.
 
 use super::*;
 use rdma_fabric::Deps;
 
-/// No multiple of the limit, or of a word.
+/// Not a multiple of the limit, or of a word.
 const LEN: usize = 10 * 4096 + 13;
 
 fn bytes(seed: u8) -> Vec<u8> {
@@ -57,7 +57,7 @@ fn a_region_is_not_given_up_between_two_parts() {
         let to = fabric.remote_span::<u8>(ranks.at(1, &region), 256 << 10).unwrap();
         drop(fabric.try_put(&to, vec![0xee_u8; 256 << 10], None));
         drop(region);
-        // It has the same bytes.
+        // It has the same memory.
         let next = ranks.members[1].fabric().alloc(256 << 10).unwrap();
         thread::sleep(Duration::from_millis(2));
         let here = ranks.members[1].fabric();

@@ -1,11 +1,11 @@
-//! Which plans are tried, right ones and wrong ones.
+//! The plans that are tried, correct ones and wrong ones.
 //!
 //! Small collectives are tried in all orders, exhaustively within the members and iterations of
 //! each case. Those of five members, the fewest that have SELFs, and more start their slots as soon
-//! as they may ([`Model::prompt`](crate::session_model::Model::prompt)): what leaves of an
-//! allreduce is examined at that moment, and no area is written to before it is free, so leaving
-//! later amounts to arriving later. Collectives of up to 20 members are tried in random orders,
-//! which their seeds reproduce.
+//! as they may ([`Model::prompt`](crate::session_model::Model::prompt)): the data that leave an
+//! allreduce are checked at that moment, and no area is written to before it is free, so leaving
+//! later is equivalent to arriving later. Collectives of up to 20 members are tried in random
+//! orders, which are reproducible by their seeds.
 
 use super::{
     super::{
@@ -82,7 +82,7 @@ fn every_wrong_number_in_an_allreduce_is_found() {
 }
 
 /// From six members on, the last step passes on blocks of others, so SELF must be waited for. Tries
-/// all orders of what happens at two members, while the others are quick.
+/// all orders of events at two members, while the others are fast.
 #[test]
 fn two_slow_members_break_no_allreduce_but_one_without_self() {
     for (members, other) in (6..=8).flat_map(|members| (1..=members / 2).map(move |other| (members, other))) {
@@ -95,7 +95,7 @@ fn two_slow_members_break_no_allreduce_but_one_without_self() {
     }
 }
 
-/// A member that is ahead writes what another still folds or sends.
+/// A member that is ahead overwrites data that another one still folds or sends.
 #[test]
 fn one_area_is_too_few() {
     for members in 2..=4 {

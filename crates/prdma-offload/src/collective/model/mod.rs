@@ -1,9 +1,9 @@
-//! Plans carried out by [session queues](crate::session_model): what members have in memory, and
-//! what must hold.
+//! Plans executed by [session queues](crate::session_model): the memory of the members, and the
+//! invariants.
 //!
-//! Nobody leaves a barrier before all have begun it; a member that has waited has the right data,
-//! and keeps them until it starts again; nothing is written at a member that has not begun, nor
-//! over what is still to be folded; nobody is stuck; credit is not created.
+//! No member leaves a barrier before all have started it; a member that has waited has the correct
+//! data, and keeps them until it starts again; nothing is written at a member that has not started,
+//! nor over data that have yet to be folded; no member blocks forever; credit is not created.
 //!
 //! [`cases`] tries many plans in random orders and small ones in all orders. Both ways try wrong
 //! plans, each of which must be found.
@@ -26,9 +26,9 @@ struct World {
     plans: Vec<Plan>,
     iterations: u8,
     prompt: bool,
-    /// Members that may be late; all if there are none.
+    /// Members that may be late; all if it is empty.
     slow: Vec<usize>,
-    /// Whether all iterations of an alternating plan have the first area: wrong.
+    /// Whether all iterations of an alternating plan use the first area, which is wrong.
     single: bool,
     queues: Vec<Queue>,
     /// The member of each queue, and the queue's number there.
@@ -37,7 +37,7 @@ struct World {
     areas: [usize; 2],
 }
 
-/// Returns what a member's block holds in an iteration, element by element.
+/// Returns the value of one element of a member's block in an iteration.
 fn value(member: usize, k: u8, at: usize) -> u16 {
     (u16::from(k) * 24 + member as u16) * 24 + at as u16
 }
@@ -56,7 +56,7 @@ impl World {
                     member,
                     slots: queue.slots.iter().map(slot).collect(),
                     ahead: Some(queue.ahead),
-                    // More would accumulate to a whole ring.
+                    // Without the limit, credit would accumulate to a whole ring.
                     left: queue.ahead.min(1),
                     depth: queue.depth() as u32,
                     notices: queue.notices as usize,
@@ -72,17 +72,17 @@ impl World {
         World { operation, plans, iterations, prompt: false, slow: Vec::new(), single: false, queues, places, areas }
     }
 
-    /// Returns where an area of a member is.
+    /// Returns the index of an area of a member.
     fn at(&self, member: usize, area: Area) -> usize {
         member * (self.areas[0] + self.areas[1]) + if area == Area::Gather { 0 } else { self.areas[0] }
     }
 
-    /// Returns where an iteration of an alternating plan is.
+    /// Returns the area of an iteration of an alternating plan.
     fn area(&self, k: u8) -> Area {
         Area::alternating(if self.single { 1 } else { k.into() })
     }
 
-    /// Returns the bytes of a block, where areas alternate.
+    /// Returns the bytes of a block, if areas alternate.
     fn alternating(&self) -> Option<usize> {
         match self.operation {
             Operation::Tree { load, .. } if self.plans[0].alternating => Some(load.up as usize),
@@ -90,7 +90,7 @@ impl World {
         }
     }
 
-    /// Returns what a put of iteration `k` carries.
+    /// Returns the data of a put in iteration `k`.
     fn span(&self, of: (usize, usize), k: u8) -> Option<(Put, Span)> {
         let (member, number) = self.places[of.0];
         let put = self.plans[member].queues[number].slots[of.1]?;
@@ -174,7 +174,7 @@ impl Model for World {
         let Some((_, span)) = self.span(of, k) else { return Ok(Vec::new()) };
         let me = self.places[of.0].0;
         if let Some(block) = self.alternating() {
-            // It is known then.
+            // The data are known then.
             self.check(memory, me, k, span.bytes as usize / block)?;
             return Ok(Vec::new());
         }

@@ -1,12 +1,12 @@
-//! Who is charged for SELFs: `software.prdma.chain` once for each queue that has some, whichever
-//! own queue they release.
+//! Charges for SELFs: `software.prdma.chain` once for each queue that has any, whichever of the
+//! member's queues they release.
 
 use checks::jobs::virtual_time;
 use prdma_offload::{Buffer, Cartesian, Collectives, Form, Neighbourhood, Options, Pipeline};
 use rdma_fabric::{Group, ProgramResult};
 use tofu2_sim::virt::Platform;
 
-/// What is started.
+/// The operation that is started.
 #[derive(Clone, Copy, Debug)]
 enum What {
     Barrier,
@@ -48,7 +48,7 @@ async fn started(fabric: Fabric, what: What, form: Form) -> ProgramResult<u64> {
     Ok(took)
 }
 
-/// Of each member, how often a start is charged.
+/// Returns the number of charges of a start at each member.
 fn charges(members: usize, what: What, form: Form) -> Vec<u64> {
     const ONE: u64 = 1_000_000_000;
     let starts = |chain| {
@@ -64,7 +64,7 @@ fn charges(members: usize, what: What, form: Form) -> Vec<u64> {
 
 #[test]
 fn each_queue_with_selfs_is_charged_once() {
-    // Steps but the first and the last.
+    // All steps except the first and the last.
     for what in [Barrier, Allreduce] {
         for (members, selfs) in [(2, 0), (4, 0), (8, 1), (32, 3)] {
             assert_eq!(charges(members, what, Form::Fast), vec![selfs; members], "{what:?} of {members}");
@@ -73,7 +73,7 @@ fn each_queue_with_selfs_is_charged_once() {
         assert_eq!(charges(8, what, Form::Mrc), [1, 0, 0, 0, 0, 0, 0, 0], "{what:?}");
         assert_eq!(charges(8, what, Form::Cpu), [0; 8], "{what:?}");
     }
-    // Who passes it on.
+    // The members that forward it.
     assert_eq!(charges(8, Broadcast, Form::Fast), [0, 0, 1, 0, 1, 0, 1, 0]);
     assert_eq!(charges(8, Broadcast, Form::Mrc), [1, 0, 0, 0, 0, 0, 0, 0]);
     let (line, plane) = (Exchange(&[4]), Exchange(&[2, 2]));

@@ -1,5 +1,4 @@
-//! How often a call looks at words of its own rank: a test of exchanges without queues once at
-//! each.
+//! The number of reads of own words in a call: a test of exchanges without queues reads each once.
 
 use crate::fx100;
 use explore::mutant::{Mutation, mutant};
@@ -7,7 +6,7 @@ use prdma_offload::{Buffer, Cartesian, Form, Layout, Neighbourhood, Options};
 use rdma_fabric::{Fabric, Group, ProgramResult, RemoteAddr};
 use std::{cell::Cell, rc::Rc, time::Duration};
 
-/// Counts looks.
+/// Counts reads of own words.
 #[derive(Clone, Debug, Default)]
 struct Looks(Rc<Cell<u64>>);
 
@@ -20,8 +19,8 @@ impl Mutation for Looks {
 
 const PARTITIONS: usize = 3;
 
-/// Looks of one test of an exchange with two edges each way while nobody is ready, another such one
-/// under way beside it. In partitions, if `parts`.
+/// Returns the reads of one test of an exchange with two edges each way, while no member is ready
+/// and another such exchange is in flight. In partitions, if `parts`.
 async fn tested(fabric: Fabric, parts: bool) -> ProgramResult<u64> {
     let looks = Looks::default();
     let count = || looks.0.take();
@@ -67,16 +66,16 @@ async fn tested(fabric: Fabric, parts: bool) -> ProgramResult<u64> {
     Ok(looked)
 }
 
-/// At the READY of each neighbour, or of each partition, and at that of the exchange beside it.
-/// `advance`, and a look at the own puts behind it, were 6 and 14.
+/// One for the READY of each neighbour, or of each partition, and one for that of the other
+/// exchange. `advance`, followed by a check of this rank's puts, took 6 and 14.
 #[test]
 fn a_test_looks_once_at_each_put() {
     let looks = |parts| fx100(2).run(&async |fabric| tested(fabric, parts).await).expect("nothing goes wrong").outs[0];
     assert_eq!((looks(false), looks(true)), (1 + 1, 2 * PARTITIONS as u64 + 1));
 }
 
-/// Rank 0 looks for nothing but the end of an exchange that rank 1 starts when another one, by
-/// CPUs, has ended there.
+/// Rank 0 waits only for the end of an exchange that rank 1 starts after another one, by CPUs, has
+/// ended there.
 async fn carried_on(fabric: Fabric, form: Form, parts: bool) -> ProgramResult<()> {
     let group = Group::world(&fabric).await?;
     let (me, topology) = (group.me(), Cartesian::new(&[2], &[true])?.topology(group.me()));

@@ -1,10 +1,10 @@
-//! What making an exchange costs its members, counted in virtual time: rounds over the group that
-//! nobody asked for would show.
+//! The cost of making an exchange for its members, counted in virtual time, which reveals
+//! superfluous rounds over the group.
 //!
 //! An agreement of 8 members takes three steps, of two puts each; a barrier three, of one. Making
 //! an exchange takes
 //! * an agreement that the blocks are right, and on [aggregation](Aggregation);
-//! * a table of what each edge carries (two barriers), and an agreement that both ends expect the
+//! * a table of the block of each edge (two barriers), and an agreement that both ends expect the
 //!   same;
 //! * one on the form, one on the most neighbours, one that queues are open everywhere;
 //! * a table of addresses (two barriers), and an agreement that all have found theirs.
@@ -18,7 +18,7 @@ const MEMBERS: usize = 8;
 const AGREEMENT: u64 = 3 * 2;
 const BARRIER: u64 = 3;
 
-/// A ring, or everybody with everybody, blocks of one word.
+/// A ring, or all-to-all, with blocks of one word.
 struct Maker {
     hood: Neighbourhood,
     send: Buffer<u64>,
@@ -35,7 +35,7 @@ impl Maker {
         Ok(Maker { hood: Neighbourhood::new(group, topology).await?, send, receive })
     }
 
-    /// What is sent begins at element `at`.
+    /// The sent blocks start at element `at`.
     async fn make(&mut self, at: usize, options: &Options) -> prdma_offload::Result<Aggregation> {
         let (send, receive) = (&self.send, &self.receive);
         let blocks = |at| (0..send.len()).map(|slot| (slot + at, 1)).collect::<Vec<_>>();
@@ -44,7 +44,7 @@ impl Maker {
     }
 }
 
-/// Makes a request so often, and returns how many nanoseconds that took.
+/// Makes a request `times` times, and returns the duration in nanoseconds.
 async fn making(fabric: Fabric, options: Options, times: u64) -> ProgramResult<u64> {
     let ring = |me| vec![(me + MEMBERS - 1) % MEMBERS, (me + 1) % MEMBERS];
     let mut maker = Maker::new(&fabric, ring).await?;
@@ -78,8 +78,8 @@ fn who_wishes_no_aggregation_pays_no_round_for_it() {
     }
 }
 
-/// Makes an exchange for which members ask for different aggregations, with a block of member 1
-/// that leaves its buffer, then a sound one; returns what came out.
+/// Makes an exchange for which members request different aggregations, with a block of member 1
+/// outside its buffer, then a valid one; returns the result.
 async fn disagreeing(fabric: Fabric, wishes: [Aggregation; 4]) -> ProgramResult<Aggregation> {
     let others = |me| (0..4).filter(|other| *other != me).collect();
     let mut maker = Maker::new(&fabric, others).await?;
@@ -91,8 +91,8 @@ async fn disagreeing(fabric: Fabric, wishes: [Aggregation; 4]) -> ProgramResult<
     Ok(maker.make(0, &options).await?)
 }
 
-/// By node only if all ask for it, with the least of all numbers; an error of one member is one of
-/// all, whatever they ask for.
+/// By node only if all request it, with the least of all numbers; an error of one member is one of
+/// all, whatever they request.
 #[test]
 fn wishes_and_errors_are_agreed_on_in_one_round() {
     let by = |longest, gap| Aggregation::ByNode { longest, gap };

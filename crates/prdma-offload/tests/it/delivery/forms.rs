@@ -1,4 +1,4 @@
-//! A fabric without control queues: a form that was asked for and can't be had says why.
+//! A fabric without control queues: the reason for a requested form that is not available.
 
 use explore::Explorer;
 use prdma_offload::{
@@ -6,7 +6,7 @@ use prdma_offload::{
 };
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult};
 
-/// What each call that makes a request came to.
+/// Returns the form and the obstacle of each call that makes a request.
 async fn requests(fabric: Fabric, mine: Options) -> ProgramResult<Vec<(Form, Option<PrdmaError>)>> {
     let group = Group::world(&fabric).await?;
     let (me, other) = (group.me(), 1 - group.me());
@@ -27,7 +27,8 @@ async fn requests(fabric: Fabric, mine: Options) -> ProgramResult<Vec<(Form, Opt
     Ok(made)
 }
 
-/// Rank 0 asks for `mine`, rank 1 for `theirs`; all that is made says so at rank 0, and at rank 1.
+/// Rank 0 requests `mine`, rank 1 `theirs`; all requests report the obstacles `why` at rank 0 and
+/// rank 1.
 fn made(mine: Options, theirs: Options, why: [Option<PrdmaError>; 2]) {
     let sample = Explorer::new(2).leave_together().sample(1, 20, move |fabric| {
         let me = fabric.rank().index();

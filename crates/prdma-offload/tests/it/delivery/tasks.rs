@@ -9,7 +9,7 @@ use prdma_offload::{Buffer, Collectives, Form, Layout, Neighbourhood, Options, T
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, join};
 use std::{cell::Cell, rc::Rc};
 
-/// Orders in which nothing may be wrong, and after which a mutation counts as missed.
+/// The number of orders without an error, and the number after which a mutation counts as missed.
 const SOME: u64 = 20;
 const MOST: u64 = 400;
 const STEPS: u64 = 3;
@@ -26,7 +26,7 @@ enum What {
 
 const ALL: [What; 3] = [What::Blocks, What::Partitions, What::Sum];
 
-/// What is told to have come is not flushed before, while steps are made.
+/// While steps are made, data are not flushed before their arrival is reported.
 #[derive(Debug)]
 struct NotFlushed(Rc<Cell<bool>>);
 
@@ -51,13 +51,13 @@ async fn run(fabric: &Fabric, what: What, stepping: &Cell<bool>) -> ProgramResul
     }
 }
 
-/// With both neighbours.
+/// An exchange with both neighbours.
 async fn ring(fabric: &Fabric, what: What, stepping: &Cell<bool>) -> ProgramResult<()> {
     let group = Group::world(fabric).await?;
     let (me, n) = (group.me(), group.len());
     let around = [(me + n - 1) % n, (me + 1) % n];
-    // The first block goes to the left, and comes there from the right; with two members they are
-    // one.
+    // The first block goes to the left, and arrives there from the right; with two members, these
+    // are the same.
     let sources = if n == 2 { around } else { [around[1], around[0]] };
     let mut hood = Neighbourhood::new(group, Topology::graph(n, me, &sources, &around)?).await?;
     let (send, receive) = (Buffer::<u64>::new(fabric, 2 * BLOCK)?, Buffer::<u64>::new(fabric, 2 * BLOCK)?);

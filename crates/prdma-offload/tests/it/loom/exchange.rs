@@ -14,10 +14,10 @@ use std::{
     },
 };
 
-/// For the control block of a group, and what an exchange has.
+/// Cells for the control block of a group, and for the memory of an exchange.
 pub(super) const CELLS: usize = 1024;
 
-/// What some execution has shown.
+/// Observations of some execution.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// A sender had ended an iteration that its receiver had not.
@@ -30,13 +30,13 @@ pub(super) fn config(ranks: usize, delivery: Delivery, order: PutOrder) -> Confi
     config
 }
 
-/// So many words of which loom sees every race.
+/// `words` words for which loom detects every race.
 pub(super) fn buffer(loom: &Fabric, words: usize) -> prdma_offload::Result<Buffer<u64>> {
     Seat::of(loom).watched(|| Buffer::new(loom, words))
 }
 
-/// All members of `case`, each on what `wrap` makes of its fabric, but for the blocks; the cell is
-/// set when the set-up is over.
+/// All members of `case`, each on its fabric wrapped by `wrap`, except for the blocks; the cell is
+/// set after set-up.
 fn execution(
     config: Config,
     case: Case,
@@ -68,7 +68,7 @@ fn execution(
     });
 }
 
-/// A sender is no more than one iteration ahead.
+/// Checks that a sender is no more than one iteration ahead.
 fn in_step(case: &Case, ended: &[AtomicU64], seen: &Seen) {
     for (from, to) in case.edges.iter().enumerate().flat_map(|(from, to)| to.iter().map(move |to| (from, *to))) {
         let (sender, receiver) = (ended[from].load(Relaxed), ended[to].load(Relaxed));
@@ -79,12 +79,12 @@ fn in_step(case: &Case, ended: &[AtomicU64], seen: &Seen) {
     }
 }
 
-/// The right exchange.
+/// The correct exchange.
 pub(super) fn right(config: Config, case: Case, seen: Arc<Seen>) -> impl Fn() + Send + Sync + 'static {
     move || execution(config, case, |loom, _| loom, seen.clone())
 }
 
-/// With one step done wrong.
+/// The exchange with one step done wrong.
 pub(super) fn spoiled(config: Config, case: Case, mistake: Mistake) -> impl Fn() + Send + Sync + 'static {
     move || execution(config, case, move |loom, begun| mutant(loom, Spoiled { mistake, begun }), Arc::default())
 }

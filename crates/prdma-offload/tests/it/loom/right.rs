@@ -1,4 +1,5 @@
-//! The exchange itself: no race, no wrong data, nobody stuck, nobody more than an iteration ahead.
+//! The correct exchange: no race, no wrong data, no deadlock, no member more than an iteration
+//! ahead.
 
 use super::exchange::{CELLS, Seen, buffer, config, right};
 use checks::exchange::{
@@ -17,7 +18,7 @@ use std::sync::{Arc, atomic::Ordering::Relaxed};
 const WEAK: PutOrder = PutOrder::None;
 const STRONG: PutOrder = PutOrder::SameTarget;
 
-/// All executions with at most `bound` preemptions; at least so many.
+/// All executions with at most `bound` preemptions; there must be at least `at_least`.
 fn all(bound: Option<usize>, delivery: Delivery, at_least: usize, case: Case) -> Arc<Seen> {
     let config = Config { late_results: case.slow, ..config(case.ranks(), delivery, case.order) };
     let seen = Arc::new(Seen::default());
@@ -26,7 +27,7 @@ fn all(bound: Option<usize>, delivery: Delivery, at_least: usize, case: Case) ->
     seen
 }
 
-/// A pair, in which each is a neighbour of who is an iteration ahead.
+/// A pair, in some executions of which a sender is an iteration ahead of its receiver.
 fn pair(bound: Option<usize>, delivery: Delivery, at_least: usize, case: Case) {
     let seen = all(bound, delivery, at_least, case);
     assert!(seen.ahead.load(Relaxed), "nobody was ever ahead");
@@ -87,7 +88,7 @@ fn a_pair_by_network_threads() {
     pair(Some(1), Nic, 6_192, case("a pair x1", PAIR, 1, WEAK));
 }
 
-/// Alone there is nothing to choose, but when the network interface comes to it.
+/// A single member has no choices except the timing of the network interface.
 #[test]
 fn a_loop() {
     for (order, at_least, slowly_at_least) in [(WEAK, 3_449, 2_648), (STRONG, 1_830, 985)] {
@@ -130,7 +131,7 @@ fn partitions() {
 
 // Two requests between the same members, waited for in different orders.
 
-/// From rank 0 to rank 1, so many times.
+/// From rank 0 to rank 1, `iterations` times.
 const fn there(iterations: u64) -> Case {
     case("there", ONE_WAY, iterations, WEAK)
 }
@@ -144,9 +145,9 @@ async fn member(fabric: &Fabric, case: Case) -> Member {
     Member::new(fabric, case, |words| buffer(fabric, words)).await.expect("the set-up is right")
 }
 
-/// Rank 0 starts both requests and waits for what comes first. Rank 1 sends that only when it has
-/// received: what rank 0 sends must leave while it waits for the other request. With the requests
-/// `apart` it does not.
+/// Rank 0 starts both requests and waits first for the data from rank 1. Rank 1 sends them only
+/// after it has received: rank 0's data must leave while it waits for the other request. With the
+/// requests `apart`, they do not.
 fn crossing(delivery: Delivery, iterations: u64, apart: bool) -> impl Fn() + Send + Sync + 'static {
     move || {
         let set_up = move |loom: Fabric| async move {

@@ -27,7 +27,7 @@ const TWICE: Case = case("a pair x2", PAIR, 2, WEAK);
 const PARTS: Case = Case { words: 2, ..called(case("parts: one way x2", ONE_WAY, 2, WEAK), Partitions(2)) };
 
 fn job(delivery: Delivery, case: Case) -> Config {
-    // What is spoiled takes another poll anyway.
+    // The mutant needs another poll anyway.
     config(case.ranks(), delivery, case.order)
 }
 
@@ -40,7 +40,7 @@ fn caught(mistake: Mistake, case: Case, expected: &[&str]) {
 
 #[test]
 fn the_wrapper_alone_changes_nothing() {
-    // Nobody puts END again before the first iteration is over.
+    // No END is repeated before the first iteration ends.
     check(Some(2), 664, spoiled(job(AtPost, ONCE), ONCE, EndRepeated));
 }
 
@@ -89,7 +89,7 @@ fn content_with_the_last_end() {
     caught(WaitsForTheLast, TWICE, &[RACE, WRONG_DATA]);
 }
 
-/// READYs stand in one line of so many bytes, ENDs in the next.
+/// The size of the line of READYs in bytes; the next line contains the ENDs.
 const LINE: u64 = 128;
 
 fn is_end(word: RemoteAddr) -> bool {
@@ -105,7 +105,7 @@ fn raced(relaxed: fn(Access) -> bool) {
     check_fails(Some(2), &[RACE], model(relaxed));
 }
 
-/// The receiver's look at its buffer, and the data.
+/// The receiver's read of its buffer, and the data.
 #[test]
 fn ready_releases() {
     raced(|access| matches!(access, Put(word) if !is_end(word)));
@@ -116,7 +116,7 @@ fn ready_is_acquired() {
     raced(|access| matches!(access, Load(word) if !is_end(word)));
 }
 
-/// The data, and the receiver's look.
+/// The data, and the receiver's read.
 #[test]
 fn the_flush_or_end_releases() {
     raced(|access| matches!(access, Flush) || matches!(access, Put(word) if is_end(word)));
@@ -128,7 +128,8 @@ fn end_is_acquired() {
     raced(|access| matches!(access, Wait(word) if is_end(word)));
 }
 
-/// Either of two releases does, and the wait for READY only wakes: who looks afterwards acquires.
+/// One of two releases is sufficient, and the wait for READY only wakes: the load after it
+/// acquires.
 #[test]
 fn what_is_not_needed() {
     check(Some(2), 664, model(|access| matches!(access, Flush)));

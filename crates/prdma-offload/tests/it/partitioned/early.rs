@@ -28,7 +28,7 @@ async fn early(fabric: Fabric, form: Form) -> ProgramResult<Form> {
             let mut got = [0];
             receive.read(3 * slot + 1, &mut got)?;
             assert_eq!(got, [k << 8 | from]);
-            // Nobody has marked these: the neighbours wait here, too.
+            // These are not marked at any member, since the neighbours wait here, too.
             for partition in [0, 2] {
                 assert!(!parts.arrived(slot, partition).await?, "{form}: {partition} of {slot} in {k}");
                 let there = receive.read(3 * slot + partition, &mut got);
@@ -36,7 +36,7 @@ async fn early(fabric: Fabric, form: Form) -> ProgramResult<Form> {
             }
         }
         assert!(parts.arrived(1, 0).await?, "nobody is there");
-        // Until all have seen it.
+        // Wait until all have checked that.
         hood.group_mut().barrier().await?;
         for slot in 0..3 {
             send.write(3 * slot, &[k << 8 | me])?;
@@ -70,7 +70,7 @@ fn a_partition_is_read_before_the_others_are_marked() {
     }
 }
 
-/// How long the wait takes after all have computed, with one partition marked before.
+/// Returns the duration of the wait after all have computed, with one partition marked before.
 async fn offloaded(fabric: Fabric, form: Form) -> ProgramResult<u64> {
     let mut hood = neighbours(&fabric).await?;
     let (_, receive, mut parts) = threes(&mut hood, form).await?;
@@ -79,7 +79,7 @@ async fn offloaded(fabric: Fabric, form: Form) -> ProgramResult<u64> {
         parts.ready(slot, 2).await?;
     }
     fabric.compute(Duration::from_millis(1)).await;
-    // It came while all computed; only the others were not marked.
+    // It arrived while all computed; only the others were not marked.
     let came = parts.arrived(0, 2).await? && parts.arrived(2, 2).await?;
     if came {
         receive.read(2, &mut [0])?;
@@ -101,7 +101,7 @@ fn queues_send_partitions_while_all_compute() {
     }
 }
 
-/// Polls a future until it is over, on whatever thread.
+/// Polls a future until it completes, on any thread.
 fn drive<T>(future: impl core::future::Future<Output = T>) -> T {
     let mut future = core::pin::pin!(future);
     let mut cx = core::task::Context::from_waker(core::task::Waker::noop());

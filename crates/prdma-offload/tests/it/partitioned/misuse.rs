@@ -13,10 +13,10 @@ use prdma_offload::{Buffer, Form, Layout, Options, PrdmaError, Result, Side};
 use rdma_fabric::{Fabric, ProgramResult};
 use std::time::Duration;
 
-/// More polls than any of these futures needs to get somewhere.
+/// More polls than any of these futures needs to make progress.
 const MOST: usize = 8;
 
-/// Polls a future so often, then drops it; returns its output if it was over by then.
+/// Polls a future `polls` times, then drops it; returns its output if it has completed by then.
 async fn polled<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
     let (mut future, mut left) = (pin!(future), polls);
     poll_fn(|cx| {
@@ -33,8 +33,8 @@ async fn polled<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
-/// A start that was polled and dropped breaks the request; one that was not is as if it had not
-/// been. Yields whether it was dropped half-way.
+/// A start that was polled and dropped breaks the request; one that was never polled has no effect.
+/// Yields whether it was dropped half-way.
 async fn starts(fabric: Fabric, form: Form, polls: usize) -> ProgramResult<bool> {
     let mut hood = neighbours(&fabric).await?;
     let (send, receive, mut parts) = threes(&mut hood, form).await?;
@@ -64,7 +64,7 @@ async fn starts(fabric: Fabric, form: Form, polls: usize) -> ProgramResult<bool>
     Ok(half)
 }
 
-/// All members alike: who breaks a request has left its neighbours alone in it.
+/// At all members alike: a member that breaks a request leaves its neighbours without a peer.
 #[test]
 fn a_start_that_is_dropped_half_way_breaks_the_request() {
     for form in FORMS {
@@ -86,7 +86,7 @@ async fn marks(fabric: Fabric, form: Form, polls: usize) -> ProgramResult<bool> 
     for k in 1..=3 {
         send.write(0, &[k; 9])?;
         parts.start().await?;
-        // Its own READY comes: what is marked leaves at once.
+        // The member's own READY arrives: a marked partition leaves at once.
         fabric.compute(Duration::from_micros(20)).await;
         match polled(polls, parts.ready(0, 0)).await {
             Some(marked) => marked?,
@@ -103,7 +103,7 @@ async fn marks(fabric: Fabric, form: Form, polls: usize) -> ProgramResult<bool> 
     Ok(half)
 }
 
-/// Queues have room, so there a call is over when it has been polled.
+/// Queues have room, so with them a call completes at its first poll.
 #[test]
 fn a_mark_that_is_dropped_half_way_is_made() {
     for form in FORMS {
@@ -112,7 +112,7 @@ fn a_mark_that_is_dropped_half_way_is_made() {
     }
 }
 
-/// Each wait is begun, dropped, and begun again. Yields how often it was dropped half-way.
+/// Each wait is started, dropped, and started again. Yields the number of drops half-way.
 async fn waits(fabric: Fabric, form: Form, polls: usize) -> ProgramResult<usize> {
     let mut hood = neighbours(&fabric).await?;
     let (me, n) = (hood.group().me() as u64, hood.group().len() as u64);
@@ -183,7 +183,7 @@ async fn misuse(fabric: Fabric, form: Form) -> ProgramResult<()> {
         parts.ready_range(2, 0..3).await?;
         assert_eq!(parts.test().await, Err(idle(0, 2)));
         parts.ready(0, 2).await?;
-        // Those of the slot without a neighbour need not be.
+        // Partitions of the slot without a neighbour need not be marked.
         parts.wait().await?;
         assert!(!parts.is_active() && parts.iterations() == iteration);
     }
@@ -195,7 +195,7 @@ async fn misuse(fabric: Fabric, form: Form) -> ProgramResult<()> {
     assert_eq!(told, Err(PrdmaError::Uneven { side: Side::Destination, slot: 0, partitions: 3, of: 4 }));
     let told = hood.partitioned_init(&buffer, &send, &buffer, &receives, 0, &options).await.map(drop);
     assert!(matches!(told, Err(PrdmaError::Uneven { partitions: 0, .. })), "{told:?}");
-    // One member sends columns that don't go evenly.
+    // One member sends columns that cannot be divided evenly.
     let column = |at| Layout::vector::<u64>(at, 2, 2, 4).unwrap();
     let columns = [column(0), Layout::nothing(), column(2)];
     let mine = if me == 0 { &columns[..] } else { &send[..] };
@@ -210,7 +210,7 @@ async fn misuse(fabric: Fabric, form: Form) -> ProgramResult<()> {
     let many = if me == 0 { 2 } else { 4 };
     let told = hood.partitioned_init(&buffer, &send, &buffer, &receives, many, &options).await.map(drop);
     assert_eq!(told, Err(PrdmaError::Disagreement { what: "numbers of partitions", least: 2, most: 4 }));
-    // Sizes are told of whole blocks.
+    // Sizes are reported for whole blocks.
     let long = [Layout::contiguous::<u64>(0, 8).unwrap(), Layout::nothing(), Layout::contiguous::<u64>(8, 4).unwrap()];
     let mine = if me == 1 { &long[..] } else { &send[..] };
     let told = hood.partitioned_init(&buffer, mine, &buffer, &receives, 4, &options).await.map(drop);

@@ -31,7 +31,7 @@ async fn threes(
     Ok((send, receive, parts))
 }
 
-/// All orders of three.
+/// All orders of three partitions.
 const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 /// Writes partition `partition` of block `slot` of `data`, of three of `len` elements each.
@@ -72,7 +72,7 @@ async fn alike(fabric: Fabric, form: Form, len: usize, columns: (bool, bool), ti
         parts.start().await?;
         let order = ORDERS[(k as usize * 5 + me as usize) % 6];
         for (step, partition) in order.into_iter().enumerate() {
-            // What is not marked yet may be written.
+            // Partitions that are not marked yet may be written.
             for slot in 0..3 {
                 write(&send, columns.0, len, slot, partition, &data)?;
             }

@@ -1,4 +1,4 @@
-//! What [`Topology::check`] finds, and that all members are told it.
+//! The errors that [`Topology::check`] finds, which all members must receive.
 
 use crate::{both, fx100, simulated};
 use checks::jobs::threads;
@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 /// Sources and destinations of each member.
 type Lists = Vec<(Vec<usize>, Vec<usize>)>;
 
-/// The destinations of each member, and the sources that belong to them.
+/// The destinations of each member, and the matching sources.
 fn consistent(destinations: &[&[usize]]) -> Lists {
     let sources = |me: usize| {
         let named = |(member, list): (usize, &&[usize])| list.iter().filter(|to| **to == me).map(|_| member).collect();
@@ -19,13 +19,13 @@ fn consistent(destinations: &[&[usize]]) -> Lists {
     destinations.iter().enumerate().map(|(me, to)| (sources(me), to.to_vec())).collect()
 }
 
-/// What one member has of it.
+/// Returns one member's part of it.
 fn graph(lists: &Lists, me: usize) -> Result<Topology, TopologyError> {
     Topology::graph(lists.len(), me, &lists[me].0, &lists[me].1)
 }
 
-/// Twice, as the first answer must leave the group as it was; then in groups that are numbered the
-/// other way round.
+/// Twice, as the first answer must leave the group unchanged; then in groups that are numbered in
+/// reverse order.
 async fn checks(fabric: Fabric, lists: Arc<Lists>) -> ProgramResult<Result<(), TopologyError>> {
     let mut world = Group::world(&fabric).await?;
     let me = world.me();
@@ -62,7 +62,7 @@ fn consistent_graphs_pass() {
         &[&[0, 0]],
         &[&[1], &[0]],
         &[&[1, 2], &[2, 0], &[0, 1]],
-        // One way only, a member alone, edges that are given again, self loops.
+        // In one direction only, a member alone, edges that are given again, self loops.
         &[&[1], &[2], &[], &[]],
         &[&[1, 1, 2, 1], &[1, 0, 1], &[0, 2], &[]],
         &[&star, &[], &[], &[], &[], &[], &[]],
@@ -86,11 +86,11 @@ fn grids_pass() {
 #[test]
 fn each_kind_of_inconsistency_is_found() {
     let ring = || consistent(&[&[1], &[2], &[3], &[0]]);
-    // A destination that does not know.
+    // A destination that lacks the edge.
     let mut lists = ring();
     lists[3].0.clear();
     assert_eq!(told(&lists), unmatched(2, Side::Destination, 0, 0, 3));
-    // A source that does not know.
+    // A source that lacks the edge.
     let mut lists = ring();
     lists[2].1.clear();
     assert_eq!(told(&lists), unmatched(3, Side::Source, 0, 0, 2));
@@ -101,11 +101,11 @@ fn each_kind_of_inconsistency_is_found() {
     let mut lists = ring();
     lists[2].0.push(1);
     assert_eq!(told(&lists), unmatched(2, Side::Source, 1, 1, 1));
-    // To itself, at one end.
+    // A self loop at one end only.
     let mut lists = ring();
     lists[3].1.push(3);
     assert_eq!(told(&lists), unmatched(3, Side::Destination, 1, 0, 3));
-    // Of several the one of the least member, destinations first.
+    // Of several errors, the one of the least member, destinations first.
     let mut lists = ring();
     lists[3].1.push(3);
     lists[2].0.insert(0, 0);
@@ -168,7 +168,7 @@ proptest! {
     }
 }
 
-/// Member 1 has a topology of another group, then one that is too long to be told.
+/// Member 1 has a topology of another group, then one that is too long to be published.
 async fn failing(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let me = world.me();
@@ -194,14 +194,14 @@ fn one_who_fails_leaves_nobody_waiting() {
     threads(3).segment_bytes(1 << 18).run(&failing).expect("nobody waits");
 }
 
-/// Member 2 never comes.
+/// Member 2 never calls.
 async fn deserted(fabric: Fabric) -> ProgramResult<TopologyError> {
     let mut world = Group::world(&fabric).await?;
     if fabric.rank() == Rank::new(2) {
         return Err("gone".into());
     }
     let error = Topology::graph(3, world.me(), &[], &[])?.check(&mut world).await.expect_err("one is missing");
-    // Who ends takes its part of the group away.
+    // A member that ends frees its part of the group's memory.
     fabric.sleep(Duration::from_millis(1)).await;
     Ok(error)
 }

@@ -1,4 +1,4 @@
-//! Graphs of which anybody gives edges.
+//! Graphs whose edges any member may give.
 
 use crate::{both, simulated};
 use prdma_offload::topology::{Topology, TopologyError};
@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::sync::Arc;
 
-/// What each member gives.
+/// The edges that each member gives.
 type Given = Vec<Vec<(usize, Vec<usize>)>>;
 
-/// In the world, and in a group that is numbered the other way round; checked.
+/// In the world, and in a group that is numbered in reverse order; checked.
 async fn gathers(fabric: Fabric, given: Arc<Given>) -> ProgramResult<Topology> {
     let mut world = Group::world(&fabric).await?;
     let me = world.me();
@@ -18,14 +18,14 @@ async fn gathers(fabric: Fabric, given: Arc<Given>) -> ProgramResult<Topology> {
     let last = world.len() - 1 - me;
     let mut back = world.split(Some(0), last as u64).await?.ok_or("in the group")?;
     let other = Topology::from_edges(&mut back, &given[last]).await?;
-    // The numbers and who gives what are the same there, so this member has what its counterpart
-    // has here.
+    // The numbers and the given edges are the same there, so this member's result is that of its
+    // counterpart here.
     let sizes = world.allgather([topology.sources().len() as u64, topology.destinations().len() as u64]).await?;
     assert_eq!(sizes[last], [other.sources().len() as u64, other.destinations().len() as u64]);
     Ok(topology)
 }
 
-/// All edges in the order of who gives them.
+/// All edges in the order of their contributors.
 fn oracle(given: &Given) -> Vec<Topology> {
     let members = given.len();
     let edges = || given.iter().flatten().flat_map(|(from, to)| to.iter().map(|to| (*from, *to)));
@@ -39,7 +39,7 @@ fn oracle(given: &Given) -> Vec<Topology> {
 
 #[test]
 fn one_gives_all_or_each_its_own() {
-    // A ring that member 2 gives; a star that everybody gives a part of; edges between others,
+    // A ring that member 2 gives; a star of which each member gives a part; edges between others,
     // given again; nothing.
     let ring = vec![vec![], vec![], vec![(0, vec![1, 2]), (1, vec![2, 0]), (2, vec![0, 1])]];
     let star = (0..5).map(|me| vec![(me, vec![0, 0]), (0, vec![me])]).collect();

@@ -1,4 +1,4 @@
-//! Grids, and what is local of graphs.
+//! Grids, and local properties of graphs.
 
 use prdma_offload::topology::{Cartesian, Edge, Side, Topology, TopologyError, dims_create};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ fn grid(dims: &[usize], periodic: bool) -> Cartesian {
     Cartesian::new(dims, &vec![periodic; dims.len()]).expect("a grid")
 }
 
-/// Every block arrives in the slot `opposite` says, and every slot that has a source gets one.
+/// Every block arrives in the slot that `opposite` returns, and every slot with a source gets one.
 fn paired(members: usize, of: impl Fn(usize) -> Topology, opposite: impl Fn(usize) -> usize) {
     let (mut sent, mut awaited) = (0, 0);
     for me in 0..members {
@@ -16,7 +16,7 @@ fn paired(members: usize, of: impl Fn(usize) -> Topology, opposite: impl Fn(usiz
             let Some(Edge { member, label }) = *edge else { continue };
             let theirs = of(member);
             assert_eq!(theirs.sources()[opposite(slot)], Some(Edge { member: me, label }), "slot {slot} of {me}");
-            // Of several edges between the two only that one.
+            // Of several edges between the two, only that one.
             let same = theirs.sources().iter().filter(|edge| **edge == Some(Edge { member: me, label })).count();
             assert_eq!(same, 1, "slot {slot} of {me}");
             sent += 1;

@@ -6,7 +6,7 @@ use prdma_offload::topology::{Cartesian, Topology, TopologyError};
 use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::{sync::Arc, time::Duration};
 
-/// How many destinations are on other nodes; the new number.
+/// The number of destinations on other nodes; the new number.
 type Outcome = (usize, usize);
 
 async fn look(mut group: Group, topology: &Topology) -> ProgramResult<Outcome> {
@@ -27,8 +27,8 @@ async fn grid(fabric: Fabric, grid: Cartesian) -> ProgramResult<Outcome> {
     look(group, &topology).await
 }
 
-/// Each member exchanges with those of the same remainder, with weights that tell them from all
-/// others.
+/// Each member exchanges with those of the same remainder, with weights that distinguish them from
+/// all others.
 async fn classes(fabric: Fabric, classes: usize, weighted: bool) -> ProgramResult<Outcome> {
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len(), world.me());
@@ -49,7 +49,7 @@ async fn classes(fabric: Fabric, classes: usize, weighted: bool) -> ProgramResul
 
 fn on_nodes<P: rdma_fabric::Program<Out = Outcome>>(ranks: usize, per_node: usize, program: &P) -> (usize, Vec<usize>) {
     let real = threads(ranks).ranks_per_node(per_node).run(program).expect("threads");
-    // Operations take up to 100 µs longer than they need, so that none comes in time by chance.
+    // Operations take up to 100 µs longer than necessary, so that none is in time by chance.
     for seed in 0..10 {
         let job = fx100(ranks).ranks_per_node(per_node as u32);
         let job = job.seed(seed).jitter(Duration::from_micros(100)).shuffle_ties(true);
@@ -73,7 +73,7 @@ fn nodes_take_blocks_of_a_grid() {
     assert_eq!((away, &numbers[..8]), (16, &[0, 1, 4, 5, 2, 3, 6, 7][..]));
     // Columns: half of a row each.
     assert_eq!(on_nodes(8, 2, &torus(&[2, 4])).0, 16);
-    // No block of 3 divides it: as it was.
+    // No block of 3 divides it: unchanged.
     assert_eq!(on_nodes(6, 4, &torus(&[2, 3])).1, [0, 1, 2, 3, 4, 5]);
 }
 
@@ -84,7 +84,7 @@ fn who_exchanges_much_shares_a_node() {
         assert_eq!(numbers, [0, 2, 4, 1, 3, 5]);
         assert_eq!(away, if weighted { 18 } else { 0 });
     }
-    // Already so.
+    // Already optimal.
     assert_eq!(on_nodes(4, 2, &async |fabric| classes(fabric, 1, false).await).1, [0, 1, 2, 3]);
 }
 

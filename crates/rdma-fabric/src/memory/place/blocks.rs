@@ -1,22 +1,22 @@
 //! Direct copies of short blocks at equal distances.
 //!
 //! # Safety
-//! What a [`Place::mapped`] promises. Both places are as long as all blocks extend, and each look at
-//! the generations admits copies of at most [`SHORT`] bytes together, as a single direct access
-//! would.
+//! The promises of a [`Place::mapped`]. Both places are as long as the extent of all blocks, and
+//! each check of the generations admits copies of at most [`SHORT`] bytes together, as a single
+//! direct access would.
 
 use super::{Place, SHORT};
 use crate::{Blocks, access};
 use core::sync::atomic::{AtomicU64, Ordering::Acquire};
 
-/// Two mapped places that lie alike, from which and to which blocks are copied.
+/// Two mapped places of the same layout, between which blocks are copied.
 struct Cursor<'a> {
     to: *mut u8,
     from: *const u8,
     /// Bytes from one block to the next.
     stride: usize,
-    /// Whether both places may be accessed is said by these words, which must hold these
-    /// generations.
+    /// The words that decide whether both places may be accessed, and the generations that they
+    /// must hold.
     lives: [(&'a AtomicU64, u64); 2],
 }
 
@@ -34,7 +34,7 @@ impl Cursor<'_> {
             return None;
         }
         for _ in 0..count {
-            // SAFETY: inside, by the caller's promise; they may be accessed, by the look above.
+            // SAFETY: inside, by the caller's promise; they may be accessed, by the check above.
             unsafe { access::copy_between(self.to, self.from, len) };
             (self.to, self.from) = (self.to.wrapping_add(self.stride), self.from.wrapping_add(self.stride));
         }
@@ -59,7 +59,8 @@ impl Cursor<'_> {
 }
 
 impl Place {
-    /// Returns the word that says whether the place may be accessed, and what it must hold.
+    /// Returns the word that decides whether the place may be accessed, and the value that it must
+    /// hold.
     #[inline(always)]
     fn life(&self) -> (&AtomicU64, u64) {
         // SAFETY: kept by `anchor`, or a static.

@@ -2,16 +2,16 @@
 //! region, and would make another one for each access.
 //!
 //! # Safety
-//! What a [`Place::mapped`] promises, for bytes that are compared with its length and generation in
-//! the same call.
+//! The promises of a [`Place::mapped`], for bytes that are compared with its length and generation
+//! in the same call.
 
 use super::{Place, SHORT};
 use crate::{Amo, access};
 use core::sync::atomic::Ordering::Acquire;
 
 impl Place {
-    /// Returns where the `len` bytes `offset` bytes into this place are, if they are inside and may
-    /// be accessed directly.
+    /// Returns the address of the `len` bytes `offset` bytes into this place, if they are inside
+    /// and may be accessed directly.
     #[inline(always)]
     fn direct(&self, offset: usize, len: usize) -> Option<*mut u8> {
         // SAFETY: kept by `anchor`, or a static. Acquire: pairs with the release with which the
@@ -21,13 +21,14 @@ impl Place {
         (inside && live == u64::from(self.expected as u32)).then(|| self.start.as_ptr().wrapping_add(offset))
     }
 
-    /// Returns where a word of `width` bytes is, if it is also aligned, here and in its region.
+    /// Returns the address of a word of `width` bytes, if it is also aligned, here and in its
+    /// region.
     #[inline(always)]
     fn direct_word(&self, offset: usize, width: usize) -> Option<*mut u8> {
         self.direct_words(offset, width, 1)
     }
 
-    /// Returns where `count` words of `width` bytes are, if they are also aligned.
+    /// Returns the address of `count` words of `width` bytes, if they are also aligned.
     #[inline(always)]
     fn direct_words(&self, offset: usize, width: usize, count: usize) -> Option<*mut u8> {
         let word = self.direct(offset, width * count)?;
@@ -53,7 +54,7 @@ impl Place {
         Some(())
     }
 
-    /// Asks for the cache line of a byte that is soon to be written, where it is mapped.
+    /// Prefetches the cache line of a byte that is soon to be written, where it is mapped.
     #[inline(always)]
     pub(crate) fn expect_store_at(&self, offset: usize) {
         if let Some(byte) = self.direct(offset, 1) {

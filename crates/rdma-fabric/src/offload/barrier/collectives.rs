@@ -7,7 +7,7 @@ use super::{
 use crate::{Group, Result};
 use core::{fmt, marker::PhantomData, ops::Deref};
 
-/// The number of steps decides, for few members as for many: recursive doubling, and the ring only
+/// The number of steps decides, for any number of members: recursive doubling, and the ring only
 /// where a unit has too few gates for log₂ n steps.
 const BY_SIZE: [Form; 2] = [Form::All(GraphShape::RecursiveDoubling), Form::All(GraphShape::Ring)];
 

@@ -1,5 +1,5 @@
 //! Hardware barriers by colour: the type that members use, the trait that a provider implements,
-//! and what can go wrong.
+//! and the errors.
 
 use crate::{
     Deps, Fabric, FabricError, Group, Rank, Result,
@@ -12,7 +12,7 @@ use core::{
     task::{Context, Poll},
 };
 
-/// Why a hardware barrier can't be had, or what went wrong in it.
+/// The reason why a hardware barrier is refused or fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ColourError {
@@ -21,7 +21,7 @@ pub enum ColourError {
     NoSuchColour {
         /// The colour asked for.
         colour: u32,
-        /// How many there are; the first is 0.
+        /// The number of colours; the first is 0.
         colours: u32,
     },
     /// Another barrier has the colour at a member's node.
@@ -74,7 +74,7 @@ pub enum ColourError {
 
 /// The hardware barriers of a rank's node, as a provider implements them: see [`ColourBarrier`].
 pub trait Colours {
-    /// Returns how many colours there are, at least 1.
+    /// Returns the number of colours, at least 1.
     fn count(&self) -> u32;
     /// Claims a colour for this rank, as one of these members, for a barrier that all of them
     /// claim. Refuses all members, or none, except with [`ColourError::Taken`].
@@ -100,8 +100,8 @@ pub trait Colours {
 }
 
 impl Fabric {
-    /// Returns how many colours of [hardware barriers](ColourBarrier) the network has; 0 if it has
-    /// no such barriers.
+    /// Returns the number of colours of [hardware barriers](ColourBarrier) of the network; 0 if it
+    /// has no such barriers.
     pub fn barrier_colours(&self) -> u32 {
         self.provider().colours().map_or(0, Colours::count)
     }
@@ -113,10 +113,10 @@ impl Fabric {
 
 /// A barrier that the network's switches carry out.
 ///
-/// Everybody's signal goes to the switches and theirs back to everybody, in a time that does not
-/// depend on the number of members. For that the members run on different nodes that fill a *box*:
-/// a line, a rectangle, a cuboid. Switches tell barriers apart by *colour*, a small number; a node
-/// belongs to one barrier of each colour at a time.
+/// Every member's signal goes to the switches and their signal back to every member, in a time that
+/// does not depend on the number of members. For that the members run on different nodes that fill
+/// a *box*: a line, a rectangle, a cuboid. Switches distinguish barriers by *colour*, a small
+/// number; a node belongs to one barrier of each colour at a time.
 ///
 /// Persistent, like [`super::Barrier`]: between [`start`](ColourBarrier::start) and
 /// [`wait`](ColourBarrier::wait) the rank may compute. Dropping it gives the colour back; members
@@ -193,7 +193,7 @@ impl ColourBarrier {
         self.fabric.colours()?.start(self.colour)
     }
 
-    /// Waits until every member has entered. Dropping the future leaves the barrier under way.
+    /// Waits until every member has entered. Dropping the future leaves the barrier in progress.
     ///
     /// # Errors
     /// [`ColourError::Idle`] if this member has not entered, [`ColourError::Freed`] if another has

@@ -3,7 +3,7 @@
 use super::{GateId, ReduceOp};
 use crate::Rank;
 
-/// Why a barrier unit refuses something, or what went wrong in a round. Names the gate.
+/// An error of a barrier unit, or of a round. Names the gate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GateError {
@@ -55,7 +55,7 @@ pub enum GateError {
     NotLocal {
         /// The gate.
         gate: GateId,
-        /// Where the wire leads.
+        /// The other end of the wire.
         other: GateId,
     },
     /// A wire leads to a gate whose wire does not lead back; it may not have been set in time.

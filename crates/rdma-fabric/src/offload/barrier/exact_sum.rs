@@ -160,7 +160,7 @@ mod tests {
         let negative = sum.sign() == Sign::Minus;
         let magnitude = if negative { -sum.clone() } else { sum.clone() };
         let (mut low, mut high) = (0u64, 0x7ff << 52);
-        // `low` is not above the sum, `high` is; infinity stands for 2^1024.
+        // `low` is not above the sum, `high` is; infinity represents 2^1024.
         let value =
             |bits: u64| if bits == 0x7ff << 52 { BigInt::from(1) << 2098u32 } else { integer(f64::from_bits(bits)) };
         while high - low > 1 {

@@ -1,4 +1,4 @@
-//! Names of gates, and how gates are wired.
+//! Names of gates, and their wiring.
 
 use super::GateError;
 use crate::{FabricError, Rank, Result};
@@ -110,12 +110,13 @@ impl Wiring {
     }
 }
 
-/// Checks what every provider checks before it sets gates of `me`. `alive` returns how a gate of
-/// this rank is wired now, and whether it is a start/end gate, or why it can't be used.
+/// Performs the checks of every provider before it sets gates of `me`. `alive` returns the current
+/// wiring of a gate of this rank, and whether it is a start/end gate, or the reason why it can't be
+/// used.
 ///
 /// # Errors
 /// [`GateError::NotOwn`], [`GateError::NotLocal`], [`GateError::PointsElsewhere`],
-/// [`GateError::Dangling`], whatever `alive` returns, and [`FabricError::NoSuchRank`].
+/// [`GateError::Dangling`], the errors of `alive`, and [`FabricError::NoSuchRank`].
 pub fn check_wirings(
     me: Rank,
     ranks: usize,

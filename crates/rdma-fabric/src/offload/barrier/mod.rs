@@ -1,21 +1,21 @@
 //! The barrier unit: barriers and small reductions that run in the network interface, without a
 //! CPU.
 //!
-//! A unit has *gates*. A *start/end gate* is where a rank's values enter (its start half) and where
-//! the result comes out (its end half); a *relay gate* lies between. Every gate has two inputs,
-//! *source local* and *source remote*, and two outputs, *destination local* and *destination
-//! remote*; any of them may be null. A gate *fires* when each input that is not null has a signal
-//! of the gate's next round: it combines them, and signals its outputs that are not null. *Local*
-//! means another gate of the same rank, *remote* a gate anywhere. Gates that the members set up in
-//! this way form a dataflow graph; [`Barrier`], [`Reduction`] and [`ReductionTo`] build the usual
-//! ones for a [`Group`](crate::Group).
+//! A unit has *gates*. A rank's values enter a *start/end gate* at its start half, and the result
+//! leaves it at its end half; *relay gates* are in between. Every gate has two inputs, *source
+//! local* and *source remote*, and two outputs, *destination local* and *destination remote*; any
+//! of them may be null. A gate *fires* when each input that is not null has a signal of the gate's
+//! next round: it combines them, and signals its outputs that are not null. *Local* means another
+//! gate of the same rank, *remote* a gate anywhere. Gates that the members set up in this way form
+//! a dataflow graph; [`Barrier`], [`Reduction`] and [`ReductionTo`] build the usual ones for a
+//! [`Group`](crate::Group).
 //!
 //! # Rounds
-//! Signals are numbered by how often a gate was signalled since it was set, so the signal of a
+//! Signals are numbered by the count of a gate's signals since it was set, so the signal of a
 //! member that is ahead is never mistaken for one of this round. An output holds the signals of two
 //! rounds, until the gates it leads to have fired; a third round waits. An operation is complete
 //! when its start half has signalled and its end half has fired; at a start/end gate without
-//! sources it therefore completes when the signal has left.
+//! sources it therefore completes when the signal has been sent.
 //!
 //! # Errors
 //! Faults travel like values: a gate whose inputs differ in operation, type or number of values

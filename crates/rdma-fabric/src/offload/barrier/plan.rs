@@ -1,12 +1,12 @@
-//! Which gate of which member is wired to which: the usual graphs, for any number of members.
+//! The wiring of the members' gates: the usual graphs, for any number of members.
 //!
 //! * *Recursive doubling*: in step *k* members whose numbers differ in bit *k* exchange their
 //!   partial results. With *n* = 2^k + *r* members, each of the first *r* first takes in the values
 //!   of one of the last *r* and sends it the result afterwards: the remote destination of its last
 //!   gate has no other use.
 //! * *Ring to an owner*: values go from member to member and end with the owner. The other members
-//!   learn nothing.
-//! * *Ring*: a ring to an owner, from which the result goes round once more.
+//!   do not receive the result.
+//! * *Ring*: a ring to an owner, from which the result travels once around the ring.
 
 /// The shape of the graph of a barrier or reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,8 +77,8 @@ fn doubling(n: usize, me: usize) -> Plan {
     }
     for step in 0..steps {
         let partner = me ^ 1 << step;
-        // GateIndex `step` plus folding has what this step sends, the next one takes what the
-        // partner sends.
+        // GateIndex `step` plus folding holds the values that this step sends, the next one
+        // receives the values that the partner sends.
         plan[step + folds(me)].destination_remote = Some((partner, step + folds(partner) + 1));
         plan[step + folds(me) + 1].source_remote = Some((partner, step + folds(partner)));
     }
@@ -129,8 +129,8 @@ fn ring(n: usize, me: usize) -> Plan {
     let mut plan = to_owner(n, n - 1, me);
     let ring = Ring { n, owner: n - 1 };
     let place = ring.place(me);
-    // The result goes round from the owner: places 0 to n - 3 pass it on by a gate, place n - 2
-    // takes it.
+    // The result travels around the ring from the owner: places 0 to n - 3 pass it on by a gate,
+    // place n - 2 takes it.
     let back_slot = |place: usize| if place + 2 < n { 1 + usize::from(place > 0) } else { 0 };
     if place + 1 == n {
         plan[1].destination_remote = Some((ring.member(0), back_slot(0)));
@@ -179,8 +179,8 @@ mod tests {
         }
     }
 
-    /// Returns what the end half of a member's start/end gate gets, each member giving a list of
-    /// its number.
+    /// Returns the values that arrive at the end half of a member's start/end gate, if each member
+    /// contributes its number.
     fn result(plans: &[Plan], me: usize) -> Option<Vec<usize>> {
         fn sent(plans: &[Plan], member: usize, slot: GateIndex) -> Vec<usize> {
             if slot == 0 { vec![member] } else { taken(plans, member, slot) }

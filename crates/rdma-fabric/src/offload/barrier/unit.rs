@@ -77,8 +77,8 @@ impl Fabric {
         self.provider().gates().ok_or(FabricError::Unsupported { feature: &"a barrier unit" })
     }
 
-    /// Gives gates back. What they have signalled can still be combined by the gates it went to; a
-    /// gate that waits for another signal of theirs, or signals them, gets [`GateError::Freed`].
+    /// Gives gates back. Signals that they have sent can still be combined by the receiving gates;
+    /// a gate that waits for another signal of theirs, or signals them, gets [`GateError::Freed`].
     /// Only this rank's own gates are freed; others are ignored.
     pub fn free_gates(&self, gates: &[GateId]) {
         if let Ok(unit) = self.unit() {
@@ -87,12 +87,13 @@ impl Fabric {
     }
 
     /// Sets wires of this rank's own gates, all or none, and restarts the count of their rounds.
-    /// Peers set their own gates. Members synchronise between setting the last gate and starting the
-    /// first. Local, except where wires lead to other nodes, or led there: then this waits until the
-    /// ranks there that are not lost know, whatever these do meanwhile.
+    /// Peers set their own gates. Members synchronise between setting the last gate and starting
+    /// the first. Local, except where wires lead to other nodes, or led there: then this waits
+    /// until all ranks there that are not lost have been notified, which does not depend on their
+    /// actions.
     ///
-    /// Local wires are checked here. Of remote wires only the rank is checked; where such a wire
-    /// leads is checked whenever it is used.
+    /// Local wires are checked here. Of remote wires only the rank is checked; the target of such a
+    /// wire is checked whenever it is used.
     ///
     /// # Errors
     /// As [`super::check_wirings`], [`GateError::Freed`], [`GateError::NoSuchGate`],
@@ -116,7 +117,7 @@ impl Fabric {
     /// next operation may be started.
     ///
     /// # Errors
-    /// Whatever the round met: [`GateError::Mismatch`], [`GateError::PointsElsewhere`],
+    /// The fault of the round: [`GateError::Mismatch`], [`GateError::PointsElsewhere`],
     /// [`GateError::Freed`], [`crate::FabricError::Corrupt`]. [`GateError::Idle`] if nothing was
     /// started. [`crate::FabricError::PeerLost`] and [`crate::FabricError::PeersLeft`] as for a
     /// wait with these dependencies; the operation is then still in flight, and the gate can only

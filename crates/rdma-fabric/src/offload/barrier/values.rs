@@ -127,7 +127,7 @@ impl Values {
         self.op
     }
 
-    /// Returns how many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.count.into()
     }
@@ -142,7 +142,7 @@ impl Values {
         (self.float == T::FLOAT && index < self.len()).then(|| T::of_bits(self.words[index]))
     }
 
-    /// Returns what must agree among members: operation, type, number.
+    /// Returns the properties that must agree among members: operation, type, number.
     pub(super) fn form(&self) -> (ReduceOp, bool, u8) {
         (self.op, self.float, self.count)
     }

@@ -3,11 +3,11 @@
 use super::{ExactSum, GateError, GateId, ReduceOp, Values, values::GateValue};
 use crate::{FabricError, Rank};
 
-/// A fault of a round, as it travels from gate to gate. When two faults meet, the lesser one
-/// travels on, so that all members learn the same from the same faults.
+/// A fault of a round, as it travels from gate to gate. When two faults arrive at a gate, the
+/// lesser one travels on, so that all members get the same fault for the same set of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoundFault {
-    /// Signals that differ met at this gate.
+    /// Signals that differ arrived at this gate.
     Mismatch(GateId),
     /// A gate that does not point back.
     PointsElsewhere {
@@ -18,7 +18,7 @@ pub enum RoundFault {
     },
     /// A gate that was freed.
     Freed(GateId),
-    /// The record of a gate of this rank holds what no well-behaved rank writes.
+    /// The record of a gate of this rank holds a value that no well-behaved rank writes.
     Corrupt(Rank),
 }
 

@@ -125,7 +125,7 @@ impl Command {
         }
     }
 
-    /// Returns how many commands of the hardware this is: the number of blocks.
+    /// Returns the number of hardware commands: the number of blocks.
     pub const fn commands(&self) -> u32 {
         match self {
             Command::Put { blocks, .. } | Command::Get { blocks, .. } => blocks.count,
@@ -133,8 +133,8 @@ impl Command {
         }
     }
 
-    /// Returns how many 32-byte slots of the transmit order queue each of its hardware commands
-    /// takes.
+    /// Returns the number of 32-byte slots of the transmit order queue that each of its hardware
+    /// commands takes.
     pub fn slots_each(&self) -> u32 {
         match self {
             Command::PutInline { bytes, .. } if bytes.as_bytes().len() > Inline::ONE_SLOT => 2,
@@ -143,7 +143,7 @@ impl Command {
         }
     }
 
-    /// Returns how many slots the command takes in all.
+    /// Returns the total number of slots that the command takes.
     pub fn slots(&self) -> u64 {
         u64::from(self.commands()) * u64::from(self.slots_each())
     }

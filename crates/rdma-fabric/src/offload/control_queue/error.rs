@@ -136,7 +136,7 @@ pub enum QueueError {
     /// The rank that owns the queue was lost.
     #[error("the rank of {0} was lost")]
     PeerLost(QueueId),
-    /// A ring or table in shared memory holds what no well-behaved rank writes.
+    /// A ring or table in shared memory holds a value that no well-behaved rank writes.
     #[error("control data of {queue} is damaged: {what}")]
     Corrupt {
         /// The queue.

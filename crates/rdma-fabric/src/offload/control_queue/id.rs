@@ -5,8 +5,8 @@ use core::{fmt, ops::Add};
 
 /// Names a control queue of the job (uTofu's VCQ id). Plain data: exchange it like any other value.
 ///
-/// It consists of the rank, the engine (TNI), the number of the CQ on that engine, and the context
-/// that tells apart virtual queues that share a CQ opened in normal mode.
+/// It consists of the rank, the engine (TNI), the number of the CQ on that engine, and the context,
+/// which distinguishes virtual queues that share a CQ opened in normal mode.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct QueueId(u64);
@@ -97,9 +97,9 @@ impl Stadd {
         Stadd((tag as u64) << Self::OFFSET_BITS | offset)
     }
 
-    /// Creates the address of the first byte of what some queue has registered, or will register,
-    /// under the fixed tag `tag` (uTofu: `query_stadd`). No communication: whether the memory
-    /// exists shows when the address is used.
+    /// Creates the address of the first byte of the memory that some queue has registered, or will
+    /// register, under the fixed tag `tag` (uTofu: `query_stadd`). No communication: the existence
+    /// of the memory is checked only when the address is used.
     pub const fn fixed(tag: u8) -> Self {
         Stadd::new(tag as u32, 0)
     }

@@ -15,24 +15,25 @@
 //! run. In detail:
 //!
 //! * The unit is the 32-byte slot. A two-slot command with one slot of credit does not start.
-//! * Puts advance it, inline puts too, whatever their length; a put of several packets does so
-//!   once, a put of n blocks n times. Gets, atomics and nops don't.
-//! * At the receiver the bytes come first, then the remote notice, then the advance: the commands
-//!   that it releases can forward what has just arrived.
+//! * Puts advance it, including inline puts, at any length; a put of several packets does so once,
+//!   a put of n blocks n times. Gets, atomics and nops don't.
+//! * At the receiver the order is: the bytes, the remote notice, the advance. So the commands that
+//!   it releases can forward the bytes that have just arrived.
 //! * Credit that arrives before its commands are posted is kept. A put to oneself gives credit like
 //!   any other.
 //! * The offset is a ring index in hardware: it wraps, and credit a whole ring ahead is lost.
 //!   [`QueueSpec::checked`] makes that an error, [`QueueError::CreditOverrun`].
-//! * Queues of other modes ignore advances; a poster that is checked learns of that by
+//! * Queues of other modes ignore advances; a poster that is checked gets
 //!   [`QueueError::CreditIgnored`]. A put that fails at its target advances nothing.
-//! * Initially the offset stands at the read pointer, or [`QueueSpec::initial_offset`] slots ahead.
+//! * Initially the offset is equal to the read pointer, or [`QueueSpec::initial_offset`] slots
+//!   ahead.
 //!
 //! # Errors of commands
-//! Posting checks what can be checked without memory ([`QueueError::Limit`]). A fault in own memory
-//! shows when the command is executed, as the [`Completion::status`]; a fault at the target shows
-//! as the [`MrqNotice::status`] in the *poster's* MRQ. If a command asked for no such notice, the
-//! queue keeps its first error for the next call that polls or waits on the queue, which returns it
-//! once. Later commands still run.
+//! Posting performs the checks that need no memory ([`QueueError::Limit`]). A fault in own memory
+//! is reported when the command is executed, as the [`Completion::status`]; a fault at the target
+//! is reported as the [`MrqNotice::status`] in the *poster's* MRQ. If a command asked for no such
+//! notice, the queue keeps its first error for the next call that polls or waits on the queue,
+//! which returns it once. Later commands still run.
 //!
 //! # Source
 //! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.1

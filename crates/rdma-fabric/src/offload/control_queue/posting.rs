@@ -1,9 +1,8 @@
-//! How a command is posted, and what the queue reports about it: completions in its TCQ, notices in
-//! its MRQ.
+//! Posting of commands, and the reports of a queue: completions in its TCQ, notices in its MRQ.
 
 use super::{Command, QueueError, QueueId, Stadd};
 
-/// A command and how it is posted.
+/// A command with its posting options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Posting {
     /// The command.
@@ -107,7 +106,7 @@ impl From<Command> for Posting {
 pub struct Completion {
     /// The command's [`Posting::tag`].
     pub tag: u64,
-    /// The error met before anything was sent, if any.
+    /// The error that occurred before anything was sent, if any.
     pub status: Result<(), QueueError>,
 }
 
@@ -123,7 +122,7 @@ pub enum MrqKind {
     LocalGet = 2,
     /// A peer's get was served. `remote` is the byte after the last one read.
     RemoteGet = 3,
-    /// An own atomic is complete. `value` is what the word held before, `remote` its address.
+    /// An own atomic is complete. `value` is the previous value of the word, `remote` its address.
     LocalAtomic = 4,
     /// A peer's atomic was served. `remote` is the word's address.
     RemoteAtomic = 5,
@@ -144,6 +143,6 @@ pub struct MrqNotice {
     pub local: Stadd,
     /// The target's address.
     pub remote: Stadd,
-    /// The error met at the target, if any; nothing was done there in that case.
+    /// The error at the target, if any; the command had no effect there in that case.
     pub status: Result<(), QueueError>,
 }

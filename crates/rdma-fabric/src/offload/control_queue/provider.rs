@@ -19,12 +19,12 @@ pub trait Queues {
     fn open(&self, spec: QueueSpec) -> Result<Box<dyn Queue>>;
 }
 
-/// The ring of a queue that a wait looks at.
+/// The ring of a queue that a wait observes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueSide {
-    /// The transmit complete queue. The caller has looked there without success.
+    /// The transmit complete queue. The caller has checked it without success.
     Completion,
-    /// The message receive queue. The caller has looked there without success.
+    /// The message receive queue. The caller has checked it without success.
     Notice,
 }
 
@@ -32,7 +32,7 @@ pub enum QueueSide {
 pub trait Queue: Any + fmt::Debug + Send + Sync {
     /// Returns the queue's name.
     fn id(&self) -> QueueId;
-    /// Returns how the queue was opened.
+    /// Returns the specification with which the queue was opened.
     fn spec(&self) -> QueueSpec;
     /// Returns the queue's pointers.
     fn pointers(&self) -> Pointers;
@@ -42,8 +42,8 @@ pub trait Queue: Any + fmt::Debug + Send + Sync {
     fn set_read_only(&self, at: Stadd, read_only: bool) -> Result<()>;
     /// Ends a registration.
     fn deregister(&self, at: Stadd) -> Result<()>;
-    /// Posts as many commands as find room, ahead of those that wait for it; returns how many were
-    /// posted, and why not all.
+    /// Posts as many commands as there is room for, ahead of those that wait for room; returns the
+    /// number posted, and the reason why it is not all.
     fn try_post(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>);
     /// Posts one command, in the order of those that wait for room.
     fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
@@ -51,11 +51,11 @@ pub trait Queue: Any + fmt::Debug + Send + Sync {
     fn poll_tcq(&self) -> Result<Option<Completion>>;
     /// Takes the next notice.
     fn poll_mrq(&self) -> Result<Option<MrqNotice>>;
-    /// Waits until the caller should look at `side` again.
+    /// Waits until the caller should check `side` again.
     fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
     /// Ends a wait at a `side` or, without one, for room. Called for every slot that is not empty.
-    /// The preceding poll of that side found what was awaited.
+    /// The preceding poll of that side found the awaited entry.
     fn end_wait(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended);
-    /// Closes the queue; returns how many commands never started.
+    /// Closes the queue; returns the number of commands that never started.
     fn close(self: Box<Self>) -> Result<u64>;
 }

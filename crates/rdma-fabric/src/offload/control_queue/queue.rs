@@ -9,7 +9,7 @@ use core::{
 };
 
 /// A control queue of this rank. Dropping it closes it: commands that have not started are dropped,
-/// and whatever addresses it afterwards fails with [`super::QueueError::NotOpen`].
+/// and later commands that address it fail with [`super::QueueError::NotOpen`].
 pub struct ControlQueue(Box<dyn Queue>);
 
 impl ControlQueue {
@@ -49,7 +49,7 @@ impl ControlQueue {
         self.0.id()
     }
 
-    /// Returns how the queue was opened, with the engine and number that it was given.
+    /// Returns the specification of the queue, with the engine and number that it was given.
     pub fn spec(&self) -> QueueSpec {
         self.0.spec()
     }
@@ -137,10 +137,11 @@ impl ControlQueue {
         Ok(())
     }
 
-    /// Takes the next completion, if one has arrived. Completions come in posting order.
+    /// Takes the next completion, if one has arrived. Completions arrive in posting order.
     ///
     /// # Errors
-    /// Whatever stopped the queue, or a command's first error that was not reported otherwise.
+    /// The error that stopped the queue, or a command's first error that was not reported
+    /// otherwise.
     pub fn poll_tcq(&self) -> Result<Option<Completion>> {
         self.0.poll_tcq()
     }
@@ -207,7 +208,7 @@ impl ControlQueue {
         self.0.pointers()
     }
 
-    /// Closes the queue and returns how many of its commands never started.
+    /// Closes the queue and returns the number of its commands that never started.
     ///
     /// # Errors
     /// A command's first error that was not reported otherwise; the queue is closed nevertheless.

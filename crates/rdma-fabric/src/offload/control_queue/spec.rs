@@ -1,4 +1,4 @@
-//! How queues are opened, their limits, and their pointers.
+//! The specification of queues, their limits, and their pointers.
 
 /// The mode that a control queue is opened in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,7 +13,7 @@ pub enum QueueMode {
     Session,
 }
 
-/// How a queue is opened.
+/// The options for opening a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueSpec {
     /// The queue's mode.

@@ -6,16 +6,16 @@ use crate::{
 };
 use core::fmt;
 
-/// Pairs with several blocks, and how far they have been put.
+/// Pairs with several blocks, and the progress of putting them.
 pub(super) struct BlockSpans<W: Pod> {
     pub(super) pairs: Vec<BlockPair<W>>,
     /// Number of pairs that have been posted as a whole.
     pub(super) posted: usize,
-    /// Of the next pair; of those before it, what is in flight.
+    /// Of the next pair; of the earlier pairs, the operations in flight.
     progress: BlockProgress,
 }
 
-/// A pair whose blocks lie in it as they should.
+/// A pair of spans with a valid layout of blocks.
 pub(super) struct BlockPair<W: Pod> {
     pub(super) from: LocalSpan<W>,
     pub(super) to: RemoteSpan<W>,

@@ -1,4 +1,5 @@
-//! The board of a rank: sets of puts that it has armed and left to whichever call waits.
+//! The board of a rank: sets of puts that it has armed, to be carried out by the next call that
+//! waits.
 
 use super::set::Set;
 use crate::join;
@@ -45,7 +46,7 @@ impl Board {
     }
 
     fn lock(&self) -> MutexGuard<'_, Lent> {
-        // Nothing in it panics half-way.
+        // No code panics while the lock is held.
         self.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -55,21 +56,21 @@ impl Board {
         self.left.load(Ordering::Relaxed) == 0
     }
 
-    /// Returns a number that changes when something was lent, and when watching tasks should look
+    /// Returns a number that changes when a set was lent, and when watching tasks should check
     /// again.
     #[inline]
     pub(super) fn turns(&self) -> u64 {
-        // Acquire: a task that sees a turn also sees what is left.
+        // Acquire: a task that sees a turn also sees the count of the remaining sets.
         self.turns.load(Ordering::Acquire)
     }
 
-    /// Takes the tasks that should look again.
+    /// Takes the tasks that should check again.
     fn turn(&self, lent: &mut Lent) -> Vec<(u64, Waker)> {
         self.turns.fetch_add(1, Ordering::Release);
         core::mem::take(&mut lent.watches)
     }
 
-    /// Lends a set to whichever call waits next.
+    /// Lends a set to the next call that waits.
     pub(super) fn lend(&self, set: Box<Set>) -> u64 {
         let left = set.is_left();
         let mut lent = self.lock();
@@ -114,14 +115,14 @@ impl Board {
         loan
     }
 
-    /// Notes whether something is still left to do of a set.
+    /// Records whether a set has something left to do.
     fn note_left(&self, loan: &mut Loan, left: bool) {
         if core::mem::replace(&mut loan.left, left) && !left {
             self.left.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// Removes a set whose owner is gone.
+    /// Removes a set whose owner was dropped.
     pub(super) fn withdraw(&self, loan: u64) {
         let mut lent = self.lock();
         let place = lent.sets.iter().position(|known| known.number == loan);
@@ -145,14 +146,13 @@ impl Board {
         watch.waker = Some(cx.waker().clone());
     }
 
-    /// Carries out the lent sets that nobody has in hand, once.
+    /// Carries out the lent sets that no other call holds, once.
     pub(super) async fn advance(&self) {
         let mut taken = self.take();
         taken.advance().await;
     }
 
-    /// Carries out the lent sets that nobody has in hand, again and again, until nothing is left to
-    /// do.
+    /// Carries out the lent sets that no other call holds, repeatedly, until nothing is left to do.
     pub(super) async fn drive(&self) {
         loop {
             let mut taken = self.take();
@@ -186,8 +186,8 @@ impl Board {
         }
     }
 
-    /// Takes the sets that have something left to do and that nobody has in hand; other calls drive
-    /// the rest.
+    /// Takes the sets that have something left to do and that no other call holds; other calls
+    /// drive the rest.
     fn take(&self) -> Taken<'_> {
         let mut lent = self.lock();
         let left = lent.sets.iter_mut().filter(|loan| loan.left);
@@ -202,7 +202,7 @@ impl Lent {
     }
 }
 
-/// Sets in hand; dropping this puts them back.
+/// Sets held by a call; dropping this puts them back.
 struct Taken<'a> {
     board: &'a Board,
     sets: Vec<(u64, Box<Set>)>,
@@ -247,12 +247,12 @@ fn wake(watches: Vec<(u64, Waker)>) {
     watches.into_iter().for_each(|(_, waker)| waker.wake());
 }
 
-/// A task to wake when something is lent.
+/// A task to wake when a set is lent.
 pub(super) struct Watch<'a> {
     board: &'a Board,
     number: Option<u64>,
     waker: Option<Waker>,
-    /// The board's turn when the watch was entered: a later turn has taken it out.
+    /// The board's turn when the watch was entered: a later turn has removed it.
     turn: u64,
 }
 
@@ -267,7 +267,7 @@ impl Drop for Watch<'_> {
         let Some(number) = self.number else { return };
         let mut lent = self.board.lock();
         lent.watches.retain(|(known, _)| *known != number);
-        // The tasks that still watch must take over what this one did.
+        // The remaining watchers must take over the work of this one.
         let others = !lent.watches.is_empty() && !self.board.is_idle();
         let woken = if others { self.board.turn(&mut lent) } else { Vec::new() };
         drop(lent);

@@ -1,24 +1,25 @@
-//! Triggered puts without queues: puts that a rank makes as soon as words of its own say so.
+//! Triggered puts without queues: puts that a rank issues as soon as words of its own reach a
+//! number.
 //!
 //! A network interface with [session queues](crate::control_queue) carries such puts out by itself.
-//! Where there are no queues, or none is left, the CPU has to look: a rank arms [`TriggeredPuts`],
-//! and puts that can't leave at once leave in the next call in which this rank waits, whatever that
-//! call waits for. So a rank that has started two things may wait for them in any order, and so may
+//! Where there are no queues, or none is left, the CPU has to poll: a rank arms [`TriggeredPuts`],
+//! and puts that can't be issued at once are issued in the next call in which this rank waits, for
+//! any purpose. So a rank that has started two things may wait for them in any order, and so may
 //! its neighbours (MPI 4.1, §2.9: progress).
 //!
-//! # Who looks
-//! Every call that waits [beside](Triggers::beside) the rank's [`Triggers`] looks: owners waiting
-//! for their own puts, the [`crate::Group`]'s collectives, the systems that use such puts. A rank
-//! that computes, or waits for something else (a lock, a notice), carries nothing out meanwhile:
-//! that needs queues.
+//! # Progress
+//! Every call that waits [beside](Triggers::beside) the rank's [`Triggers`] makes progress: owners
+//! waiting for their own puts, the [`crate::Group`]'s collectives, the systems that use such puts.
+//! A rank that computes, or waits for something else (a lock, a notice), makes no progress
+//! meanwhile: that needs queues.
 //!
 //! # Nothing is done twice
-//! A put is posted once for each number, whichever future is dropped meanwhile: posted puts are
-//! remembered separately from the futures that drive them. Before its word is written a put may be
-//! repeated; afterwards its target may proceed, and must not see it again.
+//! A put is posted once for each number, no matter which futures are dropped meanwhile: posted puts
+//! are recorded separately from the futures that drive them. Before its word is written a put may
+//! be repeated; afterwards its target may proceed, and must not see it again.
 //!
-//! A future that carries a put out has it in hand until the network has taken it, and the put's
-//! owner waits for that. So such a future must be polled or dropped, not set aside.
+//! A future that carries out a put holds it until the network has taken it, and the put's owner
+//! waits for that. So such a future must be polled or dropped, not set aside.
 //!
 //! # Source
 //! Triggered operations: B. Barrett et al., The Portals 4 network programming interface (2012),
@@ -45,11 +46,11 @@ use core::{
 };
 use std::sync::{Arc, OnceLock};
 
-/// What a call returns that carries out as much as needs no wait: ready if that is all. Small enough
-/// for registers, because it is asked again and again.
+/// The result of a call that does only work that needs no wait: ready if no work is left. Small
+/// enough for registers, because it is requested often.
 pub type Now = Poll<Result<(), Box<FabricError>>>;
 
-/// Returns how often a word is looked at before a wait for it is prepared.
+/// Returns the number of polls of a word before a wait for it is prepared.
 fn looks(fabric: &Fabric, word: &LocalWord<u64>) -> u32 {
     if fabric.is_shared(word) { 12 } else { 0 }
 }
@@ -81,28 +82,28 @@ impl Triggers {
         Triggers(self.0.clone())
     }
 
-    /// Returns whether nothing is armed that calls other than the owner's should carry out.
+    /// Returns whether no puts are armed that calls other than the owner's should carry out.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.0.get().is_none_or(|board| board.is_idle())
     }
 
-    /// Carries out what can be carried out. Waits only for the network.
+    /// Carries out the puts that are possible now. Waits only for the network.
     pub async fn advance(&self) {
         if !self.is_idle() {
             self.board().advance().await;
         }
     }
 
-    /// Carries out what can be carried out, and returns whether all of `puts` have been by now.
-    /// Each is looked at once: [`Triggers::advance`] followed by [`TriggeredPuts::test`] would look
-    /// twice at those that wait for their words.
+    /// Carries out the puts that are possible now, and returns whether all of `puts` have been
+    /// carried out. Each is checked once: [`Triggers::advance`] followed by [`TriggeredPuts::test`]
+    /// would check those twice that wait for their words.
     ///
     /// # Errors
     /// As [`TriggeredPuts::test`]; the first error in order, after everything possible has been
     /// done.
     pub async fn test<'a>(&self, puts: impl IntoIterator<Item = &'a mut TriggeredPuts>) -> Result<bool> {
-        // Sets in hand are not on the board.
+        // Sets held here are not on the board.
         let mut hands = Vec::new();
         for puts in puts {
             hands.push(puts.hand().await);
@@ -146,7 +147,7 @@ impl Triggers {
     }
 
     /// Waits for `awaited`, and meanwhile carries out puts as they become possible, including those
-    /// that other tasks of this rank arm only then.
+    /// that other tasks of this rank arm in the meantime.
     pub async fn beside<T: Future>(&self, awaited: T) -> T::Output {
         let mut awaited = pin!(awaited);
         let board = self.board();
@@ -164,7 +165,7 @@ impl Triggers {
                 && drive.as_mut().poll(cx).is_ready()
             {
                 driving = None;
-                // That may be what `awaited` was waiting for.
+                // That may have been the event that `awaited` was waiting for.
                 return awaited.as_mut().poll(cx);
             }
             Poll::Pending

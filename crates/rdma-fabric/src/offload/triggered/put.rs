@@ -1,4 +1,4 @@
-//! One put that waits for words: what it transfers, and the word that follows the data.
+//! One put that waits for words: its transfer, and the word that follows the data.
 
 use super::{Now, Transfer, looks};
 use crate::{
@@ -10,8 +10,8 @@ use core::{
     task::{Poll, ready},
 };
 
-/// A put that goes to another rank when words of this rank's own have reached a number, followed by
-/// a word there that receives the number.
+/// A put to another rank that is issued when words of this rank's own have reached a number,
+/// followed by a word there that receives the number.
 pub struct TriggeredPut {
     /// The words that must all have reached the number.
     needs: Vec<LocalWord<u64>>,
@@ -53,12 +53,12 @@ impl TriggeredPut {
         self
     }
 
-    /// Notes what the network promises.
+    /// Records the guarantees of the network.
     pub(super) fn over(&mut self, caps: &Caps) {
         self.in_order = caps.puts_in_order;
     }
 
-    /// Returns how often its words are looked at before a wait for them.
+    /// Returns the number of polls of its words before a wait for them.
     pub(super) fn looks(&self, fabric: &Fabric) -> u32 {
         self.needs.iter().map(|need| looks(fabric, need)).min().unwrap_or(0)
     }
@@ -78,7 +78,7 @@ impl TriggeredPut {
         Ok(None)
     }
 
-    /// Carries the put out where that needs no wait.
+    /// Carries the put out if that needs no wait.
     #[inline]
     pub(super) fn go_now(&mut self, fabric: &Fabric, number: u64) -> Now {
         if !self.alone {
@@ -100,7 +100,7 @@ impl TriggeredPut {
         }
     }
 
-    /// Carries the put out. May be dropped and called again: what was posted isn't posted twice.
+    /// Carries the put out. May be dropped and called again: posted transfers are not posted twice.
     pub(super) async fn go(&mut self, fabric: &Fabric, number: u64) -> Result<()> {
         let posted = if self.alone {
             PostedWord::Put(post_word(fabric, &self.span, number).await?)
@@ -143,8 +143,8 @@ async fn post_word(fabric: &Fabric, span: &RemoteSpan<u64>, value: u64) -> Resul
     fabric.post(Put { to: span, from: [value], notice: None }).await
 }
 
-/// Posts `value` to a word, given as a word and as a span, to be seen after what this rank put to
-/// the same target before.
+/// Posts `value` to a word, given as a word and as a span, to be seen after this rank's earlier
+/// puts to the same target.
 async fn post_behind(
     fabric: &Fabric,
     word: &RemoteWord<u64>,
@@ -163,7 +163,7 @@ async fn post_behind(
     Ok(PostedWord::Put(post_word(fabric, span, value).await?))
 }
 
-/// Writes `value` to a word, to be seen after what this rank put to the same target before.
+/// Writes `value` to a word, to be seen after this rank's earlier puts to the same target.
 ///
 /// # Errors
 /// As [`Fabric::put`] and [`Fabric::flush`].

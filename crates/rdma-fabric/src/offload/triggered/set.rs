@@ -1,16 +1,16 @@
-//! Puts that are armed together: the protocol's handle to them, and the part that moves to
-//! whichever call carries them out.
+//! Puts that are armed together: the protocol's handle to them, and the part that moves to the call
+//! that carries them out.
 
 use super::TriggeredPut;
 use crate::{Deps, Fabric, FabricError, LocalWord, Rank, Result, join};
 use core::{fmt, hint::spin_loop};
 use std::sync::Arc;
 
-/// Puts that are armed together, again and again, each time with a greater number.
+/// Puts that are armed together, repeatedly, each time with a greater number.
 ///
-/// What can't be carried out at once is carried out in whatever call of this rank waits next
+/// Puts that are not possible at once are carried out in the next call of this rank that waits
 /// ([`Triggers::beside`](super::Triggers::beside)). Dropping the value gives up puts that are not
-/// carried out; the network still carries out what was posted.
+/// carried out; the network still completes the posted ones.
 pub struct TriggeredPuts {
     fabric: Fabric,
     /// The set; `None` while it is lent.
@@ -50,7 +50,7 @@ impl TriggeredPuts {
     }
 
     /// Arms all puts with `number`, and leaves them to
-    /// [`Triggers::advance`](super::Triggers::advance) and whichever call waits next.
+    /// [`Triggers::advance`](super::Triggers::advance) and the next call that waits.
     ///
     /// # Panics
     /// If puts that were armed before are not [done](TriggeredPuts::wait).
@@ -79,7 +79,8 @@ impl TriggeredPuts {
         Ok(())
     }
 
-    /// Carries out what can be carried out, and returns whether all puts have been.
+    /// Carries out the puts that are possible now, and returns whether all puts have been carried
+    /// out.
     ///
     /// # Errors
     /// As [`TriggeredPuts::arm`].
@@ -104,8 +105,7 @@ impl Drop for TriggeredPuts {
     }
 }
 
-/// The set in its owner's hand; if something is left to do when the hand is dropped, the set is
-/// lent.
+/// The set held by its owner; if something is left to do when this is dropped, the set is lent.
 pub(super) struct Hand<'a>(&'a mut TriggeredPuts);
 
 impl Hand<'_> {
@@ -122,8 +122,8 @@ impl Drop for Hand<'_> {
     }
 }
 
-/// The puts of one owner, with all that is needed to carry them out; it moves to whichever call
-/// does so.
+/// The puts of one owner, with everything needed to carry them out; it moves to the call that does
+/// so.
 pub(super) struct Set {
     fabric: Fabric,
     puts: Vec<TriggeredPut>,
@@ -133,15 +133,15 @@ pub(super) struct Set {
     number: u64,
     /// The ranks whose loss ends the waits.
     ranks: Arc<[Rank]>,
-    /// The error that the set failed with; after it nothing more is done.
+    /// The error of the set; after an error no more puts are carried out.
     error: Option<FabricError>,
 }
 
 /// The state of a set's puts that are still to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Left {
-    /// Some puts have to wait for the network, or the set has failed: [`Set::advance`] does the one,
-    /// and reports the other.
+    /// Some puts have to wait for the network, or the set has failed: [`Set::advance`] waits for
+    /// the former, and reports the latter.
     Slow,
     /// Some puts wait for their words.
     Late,
@@ -194,7 +194,7 @@ impl Set {
         }
     }
 
-    /// Carries out what needs no wait. An error persists.
+    /// Carries out the puts that need no wait. An error persists.
     fn advance_now(&mut self) -> Left {
         if self.error.is_some() {
             return Left::Slow;
@@ -205,8 +205,8 @@ impl Set {
         })
     }
 
-    /// Carries out what needs no wait, and, where peers can be that fast, looks again for a moment.
-    /// An error persists.
+    /// Carries out the puts that need no wait, and, where peers can be that fast, polls again for a
+    /// moment. An error persists.
     fn advance_soon(&mut self) -> Left {
         let mut looks = self.puts.iter().map(|put| put.looks(&self.fabric)).min().unwrap_or(0);
         loop {
@@ -224,7 +224,8 @@ impl Set {
         until_one(&self.fabric, &self.late()?, self.number, &self.ranks).await
     }
 
-    /// Carries out what need not wait for words; returns whether all is done. An error persists.
+    /// Carries out the puts that need not wait for words; returns whether all have been carried
+    /// out. An error persists.
     pub(super) async fn advance(&mut self) -> Result<bool> {
         if let Some(error) = &self.error {
             return Err(error.clone());
@@ -248,7 +249,7 @@ impl Set {
         for put in self.puts.iter().filter(|put| !put.is_done(self.number)) {
             match put.late(&self.fabric, self.number)? {
                 Some(word) => words.push(word),
-                // Its words have arrived since the last look, and peers may be waiting for it.
+                // Its words have arrived since the last check, and peers may be waiting for it.
                 None => return Ok(Vec::new()),
             }
         }

@@ -1,4 +1,4 @@
-//! What a triggered put transfers: spans, and how far they have been put.
+//! The data of a triggered put: spans, and the progress of putting them.
 
 use super::{
     Now,
@@ -26,9 +26,9 @@ pub enum Transfer {
     Eight(Spans<u64>),
 }
 
-/// Pairs of spans, each pair of equal length, and how far they have been put.
+/// Pairs of spans, each pair of equal length, and the progress of putting them.
 ///
-/// What was posted is remembered when a future is dropped: nothing is posted again.
+/// Posted pairs are recorded when a future is dropped, so that no pair is posted again.
 pub struct Spans<W: Pod> {
     pairs: Vec<Pair<W>>,
     /// Number of pairs that have been posted.
@@ -132,7 +132,7 @@ impl<W: Pod> Spans<W> {
         Ok(())
     }
 
-    /// Begins anew, with the first pair.
+    /// Restarts with the first pair.
     #[inline]
     fn restart(&mut self) {
         self.posted = 0;
@@ -159,7 +159,8 @@ impl Transfer {
         Transfer::Eight(Spans::new(Vec::new()))
     }
 
-    /// Adds what `other` puts, or returns it if its cells have another width. Neither is under way.
+    /// Adds the spans of `other`, or returns it if its cells have another width. Neither is in
+    /// progress.
     pub fn append(&mut self, other: Transfer) -> Option<Transfer> {
         match (self, other) {
             (Transfer::One(all), Transfer::One(other)) => all.append(other),
@@ -176,8 +177,8 @@ impl Transfer {
         each!(self, spans => spans.pairs.is_empty() && spans.blocks.is_none())
     }
 
-    /// Puts as much as needs no wait; ready if all of it is complete. Call this or [`Transfer::put`]
-    /// again until it is.
+    /// Puts the spans as far as no wait is needed; ready if all are complete. Call this or
+    /// [`Transfer::put`] again until then.
     ///
     /// # Errors
     /// As [`Fabric::try_put`].

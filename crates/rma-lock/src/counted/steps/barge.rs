@@ -1,4 +1,4 @@
-//! Writers of a lock that is barged into: B1, B2, W4–W8, XB, XQ, X7.
+//! Writers of a lock that allows barging: B1, B2, W4–W8, XB, XQ, X7.
 
 use super::{At, CountedTable, Steps, Then, bits};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl CountedTable {
-    /// Returns the flag with which a head is registered.
+    /// Returns the flag that is set when a head is registered.
     pub(super) fn registered(&self) -> u64 {
         match (self.rules.barges, self.passing) {
             (false, _) => 0,
@@ -18,8 +18,8 @@ impl CountedTable {
         }
     }
 
-    /// Returns the count word after a writer has left `word`, in which nobody reads, and how the
-    /// head is to be woken.
+    /// Returns the count word after a writer has left `word`, which counts no readers, and the kind
+    /// of wake-up for the head, if any.
     pub(crate) fn left(&self, word: u64) -> (u64, Option<Wait>) {
         let free = word & !WRITER_ACTIVE;
         let head = free >> HEAD << HEAD;
@@ -31,8 +31,8 @@ impl CountedTable {
         }
     }
 
-    /// Returns what a writer adds that finds readers when it leaves: it becomes one of them, takes
-    /// its node out of the word, and registers its successor, if that is known.
+    /// Returns the amount that a writer adds if it finds readers when it leaves: it becomes a
+    /// reader, removes its node from the word, and registers its successor, if known.
     pub(super) fn downgraded(&self, s: &Steps) -> u64 {
         let next = s.next.map_or(0, |next| self.rules.interest(next.bits()) | self.registered());
         self.rules.reader_for_writer().wrapping_sub(bits(s.node) << HEAD).wrapping_add(next)
@@ -54,7 +54,7 @@ impl CountedTable {
                 self.inside(s);
             }
             At::W8 => s.at = At::W8Next,
-            // Whoever is inside hands over when it leaves.
+            // The rank inside hands over when it leaves.
             At::W8Next if found & (WRITER_ACTIVE | rules.counted) != 0 => s.at = At::W7,
             At::W8Next => (s.at, s.word, s.mine) = (At::Activate, rules.interest(me) | NEXT, true),
             At::XB if found == s.word => {
@@ -81,15 +81,16 @@ impl CountedTable {
                 self.help(s);
             }
             _ => {
-                // A head that gave up after it was offered the lock is out of the word.
+                // A head that gave up after it was offered the lock has been removed from the word.
                 self.depart(s);
             }
         }
         Ok(())
     }
 
-    /// B1, B2 failed, or a look has found `found`. A lock that is free is tried once more; one that
-    /// is not is looked at for a while, if that is worth while, before this writer queues up.
+    /// B1 or B2 failed, or a check has found `found`. If the lock is free, the writer tries once
+    /// more; if not, it checks the lock a few more times, where that is worthwhile, before it
+    /// queues up.
     fn not_yet(&self, s: &mut Steps, found: u64) {
         let free = found & (WRITER_ACTIVE | NEXT | self.rules.counted) == 0;
         let again = s.looks < self.looks && found & NEXT == 0;
@@ -110,7 +111,7 @@ impl CountedTable {
         }
     }
 
-    /// The writer inside begins to leave: it holds its place in the queue, or it has none.
+    /// The writer inside begins to leave, with or without a place in the queue.
     pub(super) fn begin_to_leave(&self, s: &mut Steps) {
         if !is_queued(s.word) {
             (s.at, s.then) = (At::XB, Then::End);
@@ -119,7 +120,7 @@ impl CountedTable {
         (s.node, s.next, s.then, s.at) = (s.me, None, Then::Left, At::Known);
     }
 
-    /// Continues after the count word `word` was left.
+    /// Continues after a writer has left the count word `word`.
     pub(super) fn wakes(&self, s: &mut Steps, word: u64, wakes: Option<Wait>) -> Result<()> {
         s.word = 0;
         if let Some(wakes) = wakes {
@@ -133,7 +134,7 @@ impl CountedTable {
         Ok(())
     }
 
-    /// Returns what XQ1 leads to when `next` is known, and the count word that is left then.
+    /// Returns the count word that is left if the writer hands over to the known successor `next`.
     pub(super) fn handed_on(&self, next: Option<NodeId>) -> u64 {
         match self.passing {
             true => self.rules.interest(bits(next)),

@@ -1,9 +1,9 @@
-//! What a rank does for others, and for those that gave up: waking, and X4–X7.
+//! Steps of a rank on behalf of others, including ranks that gave up: waking, and X4–X7.
 //!
-//! A waiter whose deadline comes, or whose future is dropped, marks its own node abandoned and
-//! goes. As with every node, exactly one rank will try to wake it. That rank finds the mark and
-//! does what the waiter would have done with its grant: for a reader, it wakes the next reader and
-//! leaves (if the reader is counted); for a writer, it leaves. That may lead to further nodes,
+//! A waiter that reaches its deadline, or whose future is dropped, marks its own node as abandoned
+//! and leaves. As for every node, exactly one rank will try to wake it. That rank finds the mark
+//! and does on behalf of the waiter what its grant requires: for a reader, it wakes the next reader
+//! and leaves (if the reader is counted); for a writer, it leaves. That may lead to further nodes,
 //! abandoned or not, so the duties form a loop.
 
 use super::{At, CountedTable, Steps, Then, bits};
@@ -14,18 +14,18 @@ use crate::{
     steps::{End, Reason},
 };
 
-/// Returns whether a wake that found `old` found that its node was given up. A wake for an earlier
+/// Returns whether a wake that found `old` shows that its node was given up. A wake for an earlier
 /// turn changes nothing and counts as done.
 fn was_abandoned(node: Option<NodeId>, old: u64) -> bool {
     node.is_some_and(|node| old == wake_word(Wait::Abandoned, node))
 }
 
 impl CountedTable {
-    /// Continues with what is left to be done for others.
+    /// Continues with the remaining work for others.
     ///
-    /// Readers come first: they wait only for this rank. A departing writer's queue comes next,
-    /// then the writer to let in, and last the departures of absent readers, which may let another
-    /// writer in. Readers that have yet to leave are counted, so no writer gets in too early.
+    /// Readers come first: they wait only for this rank. The queue of a departing writer comes
+    /// next, then the writer to admit, and last the departures of absent readers, which may admit
+    /// another writer. Readers that have not left yet are counted, so no writer enters too early.
     pub(super) fn help(&self, s: &mut Steps) -> Option<Transition> {
         s.at = if s.reader.is_some() {
             At::WakeReader
@@ -45,7 +45,7 @@ impl CountedTable {
         None
     }
 
-    /// Continues when nothing is left to be done for others.
+    /// Continues when no work for others remains.
     fn go_on(&self, s: &mut Steps) -> Option<Transition> {
         let me = s.me;
         s.at = match s.then {
@@ -96,8 +96,8 @@ impl CountedTable {
             At::X4 => s.at = if found == bits(s.node) { At::X4Retire } else { At::X4Mark },
             At::X4Mark => (s.at, s.next) = (At::X4Retire, self.decode("next", found)?),
             At::X4Retire => {
-                // The node is out of the queue; a successor that has yet to link itself finds the
-                // mark.
+                // The node is out of the queue; a successor that has not linked itself yet finds
+                // the mark.
                 s.node = None;
                 if s.next.is_none() {
                     return Ok(self.help(s));
@@ -138,16 +138,16 @@ impl CountedTable {
         Ok(None)
     }
 
-    /// Begins to act for the writer, which gave up.
+    /// Starts to act on behalf of the writer, which gave up.
     fn leave_for(&self, s: &mut Steps) {
         (s.node, s.next, s.quiet) = (s.writer.take(), None, true);
         s.at = if s.offers { At::Unregister } else { self.first_of_release() };
     }
 
-    /// Continues after interest was to be turned into activity. If that failed, a reader came in,
-    /// which will do it.
+    /// Continues after the attempt to turn interest into activity. If it failed, a reader has
+    /// entered, which will do this.
     ///
-    /// A separate head is read *after* the swap: the interest does not say whose it is, and the
+    /// A separate head is read *after* the swap: the interest does not identify its owner, and the
     /// swap may have succeeded for a later writer than the one seen before.
     fn activated(&self, s: &mut Steps, found: u64) -> Result<Option<Transition>> {
         let word = s.word;
@@ -177,7 +177,7 @@ impl CountedTable {
         self.let_in(s, "count", word >> HEAD)
     }
 
-    /// The lock is set active for the head.
+    /// The lock was set active for the head.
     fn let_in(&self, s: &mut Steps, word: &'static str, head: u64) -> Result<Option<Transition>> {
         s.writer = self.decode(word, head)?;
         match s.writer {

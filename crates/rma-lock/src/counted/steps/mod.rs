@@ -1,8 +1,8 @@
-//! The steps of the locks that count readers, as a table: for ranks that read, that write, and that
-//! act for others.
+//! The steps of the locks that count readers, as a table: for readers, for writers, and for ranks
+//! that act on behalf of others.
 //!
-//! The steps are named as in `docs/systems/locks.md`. A step
-//! that the printed lock does not have is named by what it does.
+//! The steps are named as in `docs/systems/locks.md`. A step that the printed lock
+//! does not have is named after its function.
 
 mod barge;
 mod help;
@@ -34,9 +34,9 @@ pub(crate) const UNCOUNT_ME: Amo<u64> = Amo::Add(READER.wrapping_neg());
 #[allow(missing_docs, reason = "named as on the locks' page")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum At {
-    /// It is over.
+    /// The acquisition or release has ended.
     End(End),
-    /// Making the holder's puts visible, before it leaves.
+    /// Making the holder's puts visible before it leaves.
     Flush,
     /// R2, W1.
     Take,
@@ -45,7 +45,7 @@ pub enum At {
     R1Again,
     /// U1 of a reader that waits uncounted.
     Uncount,
-    /// U1 of a reader that does not get in.
+    /// U1 of a reader that does not enter.
     Withdraw,
     R3,
     R3Store,
@@ -54,9 +54,9 @@ pub enum At {
     R5,
     R6,
     R6Retire,
-    /// Looking whether the epoch still admits anybody.
+    /// Checking whether the epoch still admits ranks.
     Recheck,
-    /// Looking whether the epoch is over, so that a member may have left it.
+    /// Checking whether the epoch has ended, so that a member may have left it.
     Closed,
     U1,
     /// U1 for a reader that gave up while it was counted.
@@ -65,11 +65,11 @@ pub enum At {
     Activate,
     /// U3, also as part of X7.
     Head,
-    /// Barging in: as the count word was last seen.
+    /// Barging in: compares with the count word as last seen.
     B1,
-    /// Barging in: as B1 has found it.
+    /// Barging in: compares with the count word that B1 found.
     B2,
-    /// Barging in: looking whether the lock is free by now.
+    /// Barging in: checking whether the lock has become free.
     Look,
     W2,
     /// The compare-and-swap in place of W3–W5.
@@ -79,27 +79,27 @@ pub enum At {
     W4,
     W6,
     W7,
-    /// Ready to be woken once more, before looking.
+    /// Preparing to be woken once more, before the check.
     W8Block,
-    /// Woken to look: entering.
+    /// Woken to check the lock: entering.
     W8,
-    /// Passed by somebody: nobody is to pass any more.
+    /// Passed by another writer: forbids further passing.
     W8Next,
-    /// Taking interest back, for a try.
+    /// Withdrawing the interest of a try.
     Retract,
-    /// R6, W7: the wait is over without a wake.
+    /// R6, W7: the wait has ended without a wake.
     GiveUp,
-    /// Checking whether a known successor can be handed the lock.
+    /// Checking whether there is a known successor to hand the lock to.
     Known,
     HandOver,
     X2,
     /// A writer that barged in leaves.
     XB,
-    /// A writer of the queue leaves, and knows no successor.
+    /// A writer of the queue leaves without a known successor.
     XQ,
     /// A writer that leaves readers behind becomes one of them.
     Downgrade,
-    /// Taking a head out of the count word that gave up.
+    /// Removing a head that gave up from the count word.
     Unregister,
     X3Forget,
     X3,
@@ -112,7 +112,7 @@ pub enum At {
     X6,
     /// R5, R7, X3: waking a reader.
     WakeReader,
-    /// Looking for the reader below one that gave up.
+    /// Finding the reader below one that gave up.
     Below,
     BelowRetire,
     /// U4, X7: waking a writer.
@@ -121,10 +121,10 @@ pub enum At {
     Retire,
 }
 
-/// What follows when nothing is left to be done for others.
+/// The continuation when no work for others remains.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Then {
-    /// It is over.
+    /// The acquisition or release has ended.
     End,
     /// R6.
     Wait,
@@ -134,7 +134,7 @@ pub enum Then {
     Entered,
     /// R1 of a reader that was not counted.
     Again,
-    /// A writer that was on its way in is out again.
+    /// A writer that was about to enter is out again.
     Back,
     /// A writer that was inside is out.
     Left,
@@ -143,56 +143,57 @@ pub enum Then {
 /// An acquisition or release of a lock that counts its readers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Steps {
-    /// What comes next.
+    /// The next step.
     pub at: At,
-    /// What comes when nothing is left to be done for others.
+    /// The continuation when no work for others remains.
     pub then: Then,
-    /// How it ends, if nothing comes in between.
+    /// The result, unless a step changes it.
     pub ends: End,
-    /// Whether it is a writer's.
+    /// Whether it is that of a writer.
     pub writes: bool,
     /// Whether it gives up instead of waiting.
     pub tries: bool,
-    /// Whether nobody awaits it any more, so that a holder must leave again.
+    /// Whether its future was dropped, so that a holder must leave again.
     pub dropped: bool,
     /// Whether another rank woke it.
     pub woken: bool,
     /// Whether [`At::Activate`] is for the writer itself.
     pub mine: bool,
-    /// Whether nothing is to be announced when `node` leaves: it is another's, or that was done.
+    /// Whether to omit the announcement when `node` leaves: it belongs to another rank, or was
+    /// already announced.
     pub quiet: bool,
-    /// Whether nobody else has known `me`.
+    /// Whether no other rank has known `me`.
     pub fresh: bool,
     /// Whether it went to the queue without trying to barge in.
     pub skipped: bool,
-    /// Whether `writer` is woken to look again, and not because it is let in.
+    /// Whether `writer` is woken only to check the lock again, and not because it was admitted.
     pub offers: bool,
     /// This rank's node.
     pub me: Option<NodeId>,
     /// The node below this rank's on the stack; the node before it in the queue (W6).
     pub link: Option<NodeId>,
-    /// The node that leaves: this rank's, or that of a writer that gave up.
+    /// The leaving node: this rank's, or that of a writer that gave up.
     pub node: Option<NodeId>,
-    /// Its successor, if that is known.
+    /// Its successor, if known.
     pub next: Option<NodeId>,
-    /// The node of a reader that gave up, below which to go on.
+    /// The node below that of a reader that gave up, where the chain continues.
     pub below: Option<NodeId>,
-    /// To do: a reader to wake; it wakes the rest of its chain.
+    /// Pending: a reader to wake; it wakes the rest of its chain.
     pub reader: Option<NodeId>,
-    /// To do: `node` has given up the lock (X2, X3) and still has to pass on the queue (X4–X7).
+    /// Pending: `node` has given up the lock (X2, X3) and still has to pass on the queue (X4–X7).
     pub departing: bool,
-    /// To do: a writer to wake; the lock is already set active for it.
+    /// Pending: a writer to wake; the lock is already set active for it.
     pub writer: Option<NodeId>,
-    /// To do, after the writer is woken: a node to retire, which has handed over to it.
+    /// Pending, after the writer is woken: a node to retire, which has handed over to it.
     pub done: Option<NodeId>,
-    /// To do: readers that gave up and are still counted.
+    /// Pending: the number of readers that gave up and are still counted.
     pub leaving: u32,
-    /// The count word that [`At::Activate`], [`At::B1`] or [`At::XB`] expects; of a holder that may
-    /// have barged in, the one that it has entered with.
+    /// The count word that [`At::Activate`], [`At::B1`] or [`At::XB`] expects; for a holder that
+    /// may have barged in, the one with which it entered.
     pub word: u64,
-    /// The count word that this rank has left behind.
+    /// The count word that this rank has left.
     pub left: u64,
-    /// How often it has looked ([`At::Look`]).
+    /// The number of checks so far ([`At::Look`]).
     pub looks: u8,
 }
 
@@ -247,7 +248,7 @@ impl Steps {
         Steps { tries, writes: true, word, ..Steps::new(At::B1, End::Inside) }
     }
 
-    /// An acquisition to write that goes to the queue, though it might barge in.
+    /// An acquisition to write that joins the queue without trying to barge in.
     pub const fn line_up() -> Self {
         Steps { skipped: true, ..Steps::write(false) }
     }
@@ -263,12 +264,12 @@ impl Steps {
         Steps { writes: true, woken, me: Some(node), ..Steps::new(At::Flush, End::Out) }
     }
 
-    /// U1 for a reader that does not leave by itself.
+    /// U1 on behalf of a reader that does not leave by itself.
     pub const fn leave_for_reader() -> Self {
         Steps::new(At::U1ForAnother, End::Out)
     }
 
-    /// X2–X7 for a writer that does not leave by itself.
+    /// X2–X7 on behalf of a writer that does not leave by itself.
     pub const fn leave_for_writer(node: NodeId) -> Self {
         Steps { node: Some(node), quiet: true, ..Steps::new(At::Known, End::Out) }
     }
@@ -279,18 +280,18 @@ impl Steps {
         self
     }
 
-    /// Continues at `at`, with this rank's node on its way out.
+    /// Continues at `at`, with this rank's node leaving.
     pub(crate) fn leaving(mut self, at: At) -> Self {
         (self.at, self.node, self.then) = (at, self.me, Then::Left);
         self
     }
 
-    /// Returns whether nothing has happened yet on behalf of an acquisition.
+    /// Returns whether the acquisition has not had any effect yet.
     pub(crate) fn is_outside(&self) -> bool {
         matches!(self.at, At::R1 | At::B1 | At::B2 | At::Look | At::W2) || self.at == At::Take && self.writes
     }
 
-    /// Returns what becomes of this rank's node, if one is in use, when the steps have ended.
+    /// Returns the state of this rank's node after the steps have ended, if one is in use.
     pub fn node_after(&self) -> Option<Node> {
         self.me.map(|_| match self.at {
             At::End(End::Inside) => Node::Kept,
@@ -300,7 +301,7 @@ impl Steps {
     }
 }
 
-/// A lock's scheme, and what its steps depend on besides.
+/// A lock's scheme, and the other parameters of its steps.
 #[derive(Clone, Copy, Debug)]
 pub struct CountedTable {
     /// The scheme.
@@ -309,12 +310,12 @@ pub struct CountedTable {
     pub ranks: usize,
     /// Whether puts are ordered before atomics to the same target.
     pub ordered_here: bool,
-    /// Whether operations are over when they are posted: then a lock that may be barged into is
-    /// passed on by waking its head, which looks; otherwise the head is handed the lock, as soon as it
-    /// is registered.
+    /// Whether operations complete when they are posted. If so, a lock that allows barging is
+    /// passed on by waking its head, which then checks the lock; otherwise the head is handed the
+    /// lock as soon as it is registered.
     pub passing: bool,
-    /// How often a writer that may barge in looks whether the lock is free by now, before it queues
-    /// up.
+    /// The number of times that a writer that may barge in checks whether the lock has become free,
+    /// before it queues up.
     pub looks: u8,
 }
 
@@ -333,7 +334,7 @@ impl CountedTable {
     }
 }
 
-/// Returns the wake of `node`.
+/// Returns the operation that wakes `node`.
 fn wake(node: Option<NodeId>, how: Wait) -> Option<Op> {
     let node = node?;
     Some(Op::Atomic(Word::Wake(node), node.wake(how)))
@@ -405,7 +406,7 @@ impl Table for CountedTable {
             At::Retire => Op::Retire(s.done?),
         };
         let announced = match s.at {
-            // Nobody asks whether a rank is inside.
+            // No rank checks whether another is inside.
             _ if !rules.recoverable => None,
             At::R1 => Some(Transition::READER_ARRIVES),
             At::U1 => Some(Transition::READER_LEAVES),
@@ -498,7 +499,7 @@ impl CountedTable {
         Ok((!s.writes).then_some(Transition::READER_GIVES_UP))
     }
 
-    /// R6, W7. The node stays in its queue, or on the stack; its waker will make it ready again.
+    /// R6, W7. The node stays in its queue, or on the stack; its waker makes it ready again.
     fn gave_up(&self, s: &mut Steps, found: u64) -> Result<Option<Transition>> {
         let Some(me) = s.me else { return Ok(None) };
         if found == wake_word(Wait::Granted, me) {
@@ -516,11 +517,11 @@ impl CountedTable {
         Ok(Some(if s.writes { Transition::writer_goes_back(me, 1) } else { Transition::READER_GIVES_UP }))
     }
 
-    /// Continues after an operation on another rank's node has failed because that rank is gone:
-    /// whoever waits for what is left undone waits for it too.
+    /// Continues after an operation on another rank's node has failed because that rank has left:
+    /// every rank that waits for an unfinished step of that rank waits for the rank itself, too.
     pub(crate) fn lost(&self, s: &mut Steps) -> Option<Transition> {
         if s.at == At::W6 {
-            // The node stays in a queue from which nobody will take it.
+            // The node stays in a queue from which no rank will take it.
             s.at = At::End(End::GaveUp(Reason::Told));
             return s.me.take().map(|me| Transition::writer_goes_back(me, 1));
         }

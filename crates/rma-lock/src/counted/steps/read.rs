@@ -29,14 +29,15 @@ impl CountedTable {
                 s.link = self.decode("readers", found)?;
                 s.at = if s.link.is_some() { At::R3Store } else { At::R4 };
             }
-            // Whoever came first onto an empty stack of uncounted readers looks for all of them.
+            // The reader that pushed itself first onto an empty stack of uncounted readers checks
+            // for all of them.
             At::R3Store => s.at = if rules.waits_counted { At::R4 } else { At::R6 },
-            // The writer may have left between R1 and R3 without seeing me.
+            // The writer may have left between R1 and R3 without observing this reader.
             At::R4 if found & rules.holds_up != 0 => s.at = At::R6,
             At::R4 => s.at = if rules.waits_counted { At::R5 } else { At::R5Forget },
             At::R5Forget => s.at = At::R5,
             At::R5 => {
-                // Those on the stack may go on, perhaps this reader among them.
+                // The readers on the stack may enter, perhaps this reader among them.
                 (s.reader, s.then) = (self.decode("readers", found)?, Then::Wait);
                 return Ok(self.help(s));
             }
@@ -57,7 +58,7 @@ impl CountedTable {
         Ok(None)
     }
 
-    /// Continues after R1 has found `old`.
+    /// Continues after R1 has returned `old`.
     fn counted(&self, s: &mut Steps, old: u64) -> Option<Transition> {
         let rules = &self.rules;
         let over_limit = old & rules.over_limit() != 0;
@@ -77,10 +78,10 @@ impl CountedTable {
         inside.then_some(Transition::READER_ENTERS)
     }
 
-    /// Continues after U1 has found `old`.
+    /// Continues after U1 has returned `old`.
     pub(super) fn uncounted(&self, s: &mut Steps, old: u64) -> Result<Option<Transition>> {
         let rules = &self.rules;
-        // A head that is awake sees by itself that the readers have left.
+        // A head that is awake detects by itself that the readers have left.
         if !rules.is_last(old) || rules.barges && old & rules.ignored == 0 {
             return Ok(self.help(s));
         }
@@ -88,7 +89,7 @@ impl CountedTable {
         Ok(None)
     }
 
-    /// The reader was let in.
+    /// The reader was admitted.
     pub(super) fn entered(&self, s: &mut Steps, kept_out: bool) {
         if !kept_out && !s.dropped {
             s.at = At::End(End::Inside);

@@ -19,7 +19,7 @@ impl CountedTable {
                 return Ok(s.me.map(|me| Transition::writer_goes_back(me, 1)));
             }
             At::W2 => (s.at, s.link, s.skipped) = (At::W6, self.decode("tail", found)?, false),
-            // It is gone, so this writer is first.
+            // The predecessor has left, so this writer is the first.
             At::W6 if found == NodeId::PASSED => self.contend(s),
             At::W6 => s.at = At::W7,
             At::Free if found == 0 => return Ok(self.inside(s)),
@@ -31,7 +31,7 @@ impl CountedTable {
                 (s.at, s.word, s.mine) = (At::Activate, found + (rules.interest(me) | self.registered()), true);
             }
             At::W4 => self.not_free(s),
-            // Fails if a reader has already let me in.
+            // Fails if a reader has already admitted this writer.
             At::Retract if found & WRITER_INTERESTED != 0 => return Ok(self.back(s)),
             At::Retract => s.at = At::W7,
             At::W7 if found == 0 => s.at = At::GiveUp,
@@ -61,11 +61,12 @@ impl CountedTable {
             At::HandOver if rules.barges => s.at = At::Downgrade,
             At::HandOver => (s.at, s.quiet) = (At::X2, true),
             At::X2 if !rules.must_sweep(found) => return Ok(self.depart(s)),
-            // Before the stack is taken: a reader that finds it empty announces itself again.
+            // This precedes taking the stack: a reader that finds the stack empty announces itself
+            // again.
             At::X2 => s.at = if rules.waits_counted { At::X3 } else { At::X3Forget },
             At::X3Forget => s.at = At::X3,
-            // Before the next writer can register: a later sweep could release readers that queued
-            // behind that writer.
+            // This precedes the registration of the next writer: a later sweep could release
+            // readers that queued behind that writer.
             _ => {
                 s.reader = self.decode("readers", found)?;
                 return Ok(self.depart(s));
@@ -84,7 +85,8 @@ impl CountedTable {
         };
     }
 
-    /// W5 has found a reader, or failed because one came, which will let this writer in.
+    /// W5 has found a reader, or failed because one has arrived; that reader will admit this
+    /// writer.
     pub(super) fn not_free(&self, s: &mut Steps) {
         s.at = if s.tries { At::Retract } else { At::W7 };
     }
@@ -102,7 +104,7 @@ impl CountedTable {
         s.me.map(Transition::writer_goes_on)
     }
 
-    /// A try leaves the queue again.
+    /// A try leaves the queue.
     fn back(&self, s: &mut Steps) -> Option<Transition> {
         (s.node, s.next, s.then, s.ends) = (s.me, None, Then::Back, End::NotNow);
         self.depart(s)
@@ -127,7 +129,7 @@ impl CountedTable {
         s.at = At::Wake;
     }
 
-    /// X4, once what X3 found is woken.
+    /// X4, after the readers that X3 found have been woken.
     pub(super) fn depart(&self, s: &mut Steps) -> Option<Transition> {
         s.departing = true;
         self.help(s)

@@ -1,9 +1,9 @@
 //! Every future of the lock, dropped after every possible number of polls.
 //!
-//! Results of operations arrive one poll late here, so that each operation is a point to drop at,
-//! with its effect at the home and its result unseen. Acquisitions and releases race with the ranks
-//! that would wake them; the remaining ranks must end, and the lock must look as if the dropped one
-//! had never come.
+//! Results of operations arrive one poll late here, so that a future can be dropped at each
+//! operation, with its effect at the home and its result unseen. Acquisitions and releases race
+//! with the ranks that would wake them; the remaining ranks must end, and the lock must look as if
+//! the dropped call had never been made.
 
 use super::{
     LoomRole::{self, *},
@@ -60,7 +60,7 @@ fn one_of_three_drops() {
     everywhere(2, WriteFor, &[Read, Write], 4);
 }
 
-/// Tries may also be refused, so the number of polls that suffices is given.
+/// Tries may also be refused, so the sufficient number of polls is given.
 #[test]
 fn dropped_tries() {
     for (dropped, other) in [(TryReadFor as fn(u8) -> LoomRole, Write), (TryWriteFor, Read), (TryWriteFor, Write)] {
@@ -89,7 +89,7 @@ fn without_late_results_the_fast_ways_are_right() {
     }
 }
 
-/// After the given number of polls the dropped future has done something and waits.
+/// After the given number of polls the dropped future has had an effect and is waiting.
 #[test]
 fn what_is_not_done_for_the_dropped_is_found() {
     const SHOWN: [(QueuedMistake, &[LoomRole]); 4] = [

@@ -1,5 +1,5 @@
-//! The harness itself, tested on a plain MCS mutex over the fabric: the right mutex passes, every
-//! broken one is reported.
+//! Tests of the harness itself on a plain MCS mutex over the fabric: the correct mutex passes,
+//! every broken one is reported.
 
 use loom_fabric::{Access, Config, DataCell, Delivery, Seat, check, check_fails, run};
 use rdma_fabric::{
@@ -7,13 +7,13 @@ use rdma_fabric::{
 };
 use std::rc::Rc;
 
-/// What is wrong with a [`Mcs`].
+/// The mutation of a [`Mcs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum McsMistake {
     Nothing,
     /// Hands over without a flush of the protected data.
     NoFlush,
-    /// Hands over by an atomic without that flush, which is correct where puts are ordered before
+    /// Hands over by an atomic without that flush, which is correct if puts are ordered before
     /// atomics.
     NoFlushButSwap,
     /// Marks itself as blocked only after it can be woken.
@@ -22,7 +22,7 @@ enum McsMistake {
     IgnoredCas,
 }
 
-/// Words of a rank's part: the tail (rank 0's counts), `blocked`, `next`.
+/// The words of a rank's part: the tail (only rank 0's is used), `blocked`, `next`.
 const TAIL: usize = 0;
 const BLOCKED: usize = 8;
 const NEXT: usize = 16;
@@ -160,7 +160,7 @@ fn an_ignored_comparison_leaves_the_successor_asleep() {
     check_fails(None, &["deadlock"], model(Config::new(2, Delivery::AtPost), McsMistake::IgnoredCas));
 }
 
-/// Puts a value, then a flag by another operation; returns what the receiver reads after the flag.
+/// Puts a value, then a flag by another operation; the receiver reads the value after the flag.
 fn message(delivery: Delivery, flush: bool) -> impl Fn() + Send + Sync + 'static {
     move || {
         run(Config::new(2, delivery), move |fabric| async move {
@@ -236,7 +236,7 @@ fn copies_are_gets_and_puts_and_no_third_party_does_any() {
                 }
                 let part = |rank, at, len| fabric.remote_span::<u64>(region.at(rank, at), len);
                 fabric.write(&region.span(&fabric, 0, 3)?, &[1u64, 2, 3])?;
-                // Upwards, into what is yet to be read.
+                // Upwards, into cells that have not been read yet.
                 fabric.copy(&part(fabric.rank(), 8, 3)?, &part(fabric.rank(), 0, 3)?).await?;
                 let refused = fabric.copy(&part(far, 0, 1)?, &part(far, 8, 1)?).await;
                 assert!(matches!(refused, Err(FabricError::Unsupported { .. })), "{refused:?}");
@@ -248,7 +248,7 @@ fn copies_are_gets_and_puts_and_no_third_party_does_any() {
     });
 }
 
-/// Rank 0 multicasts a cell of its own memory to both ranks, and tells the other one.
+/// Rank 0 multicasts a cell of its own memory to both ranks, and notifies the other one.
 #[test]
 fn multicasts_are_puts_to_each_member_at_the_post() {
     multicasts_are_puts(Delivery::AtPost);

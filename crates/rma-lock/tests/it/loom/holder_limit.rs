@@ -1,8 +1,9 @@
-//! One reader too many, racing with a reader that leaves and a writer that registers.
+//! One reader beyond the holder limit, racing with a reader that leaves and a writer that
+//! registers.
 //!
-//! For a while rank 0 reads and counts for as many readers as a word can count; rank 1 reads or is
+//! Rank 0 temporarily reads and counts for the largest number of readers; rank 1 reads or is
 //! refused; rank 2 writes. The refused reader may be the last to leave before the writer, and then
-//! has to let it in.
+//! has to admit it.
 
 use super::HOME;
 use checks::lock::{RefusalMistake, mutation::assert_idle, preset, refusal_mistaken};
@@ -20,8 +21,8 @@ use std::{
     },
 };
 
-/// Plays one rank's part; returns what must outlive the last rank, and whether the rank was
-/// refused.
+/// Plays one rank's part; returns the values that must outlive the last rank, and whether the rank
+/// was refused.
 async fn part<L: RmaLock>(
     fabric: Fabric,
     seen_by_loom: Fabric,

@@ -1,8 +1,8 @@
-//! The locks with queues. In each of them a different word orders memory between ranks, so each
+//! The queue-based locks. In each of them a different word orders memory between ranks, so each
 //! hand-over is checked with each lock.
 //!
-//! Each job runs with puts delivered at once and with puts delivered as late as the contract
-//! allows. Long jobs are ignored tests, which CI runs.
+//! Each job runs with puts delivered when they are posted and with puts delivered as late as the
+//! contract allows. Long jobs are ignored tests, which CI runs.
 
 use super::{
     LoomRole::{self, Clock, Read, ReadBefore, TryRead, TryWrite, Write, WriteBefore},
@@ -15,8 +15,8 @@ use rma_lock::{
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
-/// A job: what ranks do, how often, the largest number of preemptions (`None`: any number), and the
-/// smallest number of executions.
+/// A job: the roles of the ranks, the number of rounds, the largest number of preemptions (`None`:
+/// unbounded), and the smallest number of executions.
 type LoomJob = (&'static [LoomRole], usize, Option<usize>, usize);
 
 /// The jobs of the reader-preference lock.
@@ -89,7 +89,7 @@ fn check_jobs<L: RmaLock>(jobs: &[LoomJob]) {
         {
             assert_eq!(seen.most_readers.load(Relaxed), 2, "no execution had both readers inside");
         }
-        // A rank that only moves the clock counts as having had the lock.
+        // A rank that only moves the clock counts as having taken the lock.
         let clocks = if roles.contains(&Clock) { 1 } else { 0 };
         assert!(seen.had.load(Relaxed) > clocks, "nobody ever had the lock");
         let gives_up =

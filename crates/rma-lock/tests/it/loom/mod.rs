@@ -1,7 +1,7 @@
-//! Exhaustive checks under loom, within the bounds each test states: exclusion, visibility, no
-//! deadlock, nothing left behind.
+//! Exhaustive checks under loom, within the bounds that each test states: exclusion, visibility,
+//! absence of deadlocks, no traces left behind.
 //!
-//! The fabric runs on a special provider, `loom-fabric`; the protocols know nothing of it, and are
+//! The fabric runs on a special provider, `loom-fabric`; the protocols are not aware of it, and are
 //! the same compiled code as elsewhere.
 
 mod dropping;
@@ -29,26 +29,26 @@ use std::{
     task::Poll,
 };
 
-/// What a rank does, once.
+/// The role of a rank, which it plays once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LoomRole {
     Read,
     Write,
     TryRead,
     TryWrite,
-    /// Until the clock moves.
+    /// With a deadline that passes when the clock moves.
     ReadBefore,
-    /// Until the clock moves.
+    /// With a deadline that passes when the clock moves.
     WriteBefore,
-    /// Moves everybody's clock.
+    /// Moves the clocks of all ranks.
     Clock,
-    /// Drops the acquisition if it has not completed after this many polls.
+    /// Drops the acquisition if it has not completed after this number of polls.
     ReadFor(u8),
     WriteFor(u8),
     TryReadFor(u8),
     TryWriteFor(u8),
-    /// Drops the release if it has not completed after this many polls; after none, drops the
-    /// guard.
+    /// Drops the release if it has not completed after this number of polls; after 0 polls, drops
+    /// the guard.
     ReadReleaseFor(u8),
     WriteReleaseFor(u8),
 }
@@ -74,7 +74,7 @@ async fn polled<T>(times: u8, future: impl Future<Output = T>) -> Option<T> {
 const HOME: Rank = Rank::new(0);
 const DEADLINE: Time = Time::from_picos(1);
 
-/// Converts a timeout to `None`: it is no error here.
+/// Converts a timeout to `None`: it is not an error here.
 fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
     match outcome {
         Err(LockError::TimedOut) => Ok(None),
@@ -82,8 +82,8 @@ fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
     }
 }
 
-/// Takes the lock as `role` says, looks at the data or changes it, and releases the lock. Returns
-/// whether it got the lock.
+/// Takes the lock as `role` requires, looks at the data or changes it, and releases the lock.
+/// Returns whether it took the lock.
 async fn use_lock<L: RmaLock>(
     lock: &L,
     word: &RemoteWord<u64>,
@@ -137,8 +137,8 @@ async fn use_lock<L: RmaLock>(
     Ok(true)
 }
 
-/// What must outlive the last rank: the lock and the data's region; and whether the rank got the
-/// lock.
+/// The values that must outlive the last rank: the lock and the data's region; and whether the rank
+/// took the lock.
 type Kept<L> = (L, Region, bool);
 
 /// Plays one rank's part.
@@ -159,12 +159,12 @@ async fn rounds<L: RmaLock>(
     Ok((lock, shared, had))
 }
 
-/// What happened in some execution, to verify that a check covers what it claims to.
+/// Events of the executions, to verify that a check covers the claimed cases.
 #[derive(Debug, Default)]
 struct Seen {
     most_readers: AtomicUsize,
     refused: AtomicUsize,
-    /// Refusals of rank 0.
+    /// The number of refusals of rank 0.
     refused_first: AtomicUsize,
     had: AtomicUsize,
 }
@@ -198,7 +198,7 @@ fn model_of<L: RmaLock>(
     }
 }
 
-/// Returns a job of the reader-preference lock with one step done wrong.
+/// Returns a job of the reader-preference lock with one mutated step.
 fn broken(
     mistake: Option<QueuedMistake>,
     roles: &'static [LoomRole],

@@ -1,7 +1,7 @@
-//! The reader-preference lock with one step done wrong: each must be reported.
+//! The reader-preference lock with one mutated step: each mutation must be reported.
 //!
-//! `RememberedNext` is not here, because it needs three ranks and two rounds, too much for loom;
-//! the explorer of delivery orders finds it.
+//! `RememberedNext` is missing, because it needs three ranks and two rounds, too much for loom; the
+//! explorer of delivery orders finds it.
 
 use super::{
     LoomRole::{self, Clock, Read, Write, WriteBefore},
@@ -21,7 +21,7 @@ const MISSED: &str = "visibility";
 const CORRUPT: &str = "Corrupt";
 const RESIDUE: &str = "residue";
 
-/// A mistake, a job that shows it, and the reports that are expected.
+/// A mutation, a job that shows it, and the expected reports.
 type Shown = (QueuedMistake, &'static [LoomRole], usize, Delivery, &'static [&'static str]);
 
 const SHOWN: &[Shown] = &[

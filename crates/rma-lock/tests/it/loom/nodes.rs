@@ -10,7 +10,8 @@ use rma_lock::{
 };
 use std::rc::Rc;
 
-/// Cells of 8 bytes: two locks with queues, a line for a node and one for flags, and the data.
+/// The number of 8-byte cells: two queue-based locks, a cache line for a node and one for flags,
+/// and the data.
 const CELLS: usize = 56;
 
 /// Takes the lock, looks at the data or changes it, and releases the lock.
@@ -41,8 +42,8 @@ where
     Ok((lock, shared))
 }
 
-/// Checks all executions with at most `bound` preemptions, of ranks that write or read, under both
-/// deliveries: at least `at_least` for each.
+/// Checks all executions with at most `bound` preemptions of ranks that write or read, under both
+/// deliveries; each must have at least `at_least` executions.
 fn check_lock<L: RmaLock>(bound: Option<usize>, writers: &'static [bool], together: bool, at_least: usize) {
     for delivery in [Delivery::AtPost, Delivery::AtFlush] {
         let config = Config { cells_per_rank: CELLS, together, ..Config::new(writers.len(), delivery) };

@@ -1,5 +1,5 @@
-//! Ranks that come late: a second member under the number of one that has left, holds without a
-//! borrow, and recoveries that nobody waits for.
+//! Late ranks: a second member under the number of one that has left, holds without a borrow, and
+//! recoveries without a waiting rank.
 
 use checks::jobs::virtual_time;
 use rdma_fabric::{Fabric, GroupMemory, ProgramResult, Rank, Time};
@@ -14,7 +14,7 @@ const HOME: Rank = Rank::new(0);
 /// The rank that stops.
 const GHOST: Rank = Rank::new(3);
 const LIMITS: Recovery = Recovery { epochs: 4, deaths: 3 };
-/// After it has stopped, and everybody knows.
+/// A time at which it has stopped, and all ranks know it.
 const LATER: Time = Time::from_picos(3_000_000_000);
 
 async fn program(fabric: Fabric) -> ProgramResult<u64> {
@@ -28,7 +28,7 @@ async fn program(fabric: Fabric) -> ProgramResult<u64> {
     let first = RecoverableLock::over(&fabric, memory.clone(), HOME, LIMITS)?;
     assert_eq!(first.room().await?, Room { epoch: 0, epochs: 3, deaths: 3 });
     if fabric.rank() == GHOST {
-        // It does nothing, and dies.
+        // It is inactive, and dies.
         fabric.sleep_until(LATER + Duration::from_millis(50)).await;
         return Ok(0);
     }
@@ -41,13 +41,13 @@ async fn program(fabric: Fabric) -> ProgramResult<u64> {
     }
     fabric.sleep_until(LATER).await;
     if fabric.rank() == Rank::new(1) {
-        // Nobody waits, so nobody has noticed.
+        // No rank waits, so none has noticed.
         assert_eq!(first.room().await?.epoch, 0);
         first.recover_from(0, Time::MAX).await?;
     }
     fabric.sleep_until(LATER + Duration::from_millis(5)).await;
     assert_eq!(first.room().await?, Room { epoch: 1, epochs: 2, deaths: 2 });
-    // Another member under the same number, as if the first one's process were gone.
+    // Another member under the same number, as if the first one's process had ended.
     let last = first.epoch();
     assert!(last <= 1);
     let lock = if last == 0 {
@@ -63,7 +63,7 @@ async fn program(fabric: Fabric) -> ProgramResult<u64> {
         add().await?;
         held.release().await?;
     }
-    // It has happened already.
+    // The recovery from this loss has already happened.
     lock.recover_from(0, Time::MAX).await?;
     assert_eq!(lock.room().await?.epoch, 1);
     match lock.mend_before(fabric.now() + Duration::from_millis(5)).await {

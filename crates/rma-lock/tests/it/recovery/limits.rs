@@ -1,4 +1,4 @@
-//! What a lock does not survive, ranks that are not concerned, and suspicion.
+//! The limits of a lock's recovery, ranks that are not affected, and suspicion.
 
 use checks::jobs::virtual_time;
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, Time};
@@ -16,8 +16,8 @@ fn at(micros: u64) -> Time {
     Time::from_picos(micros * 1_000_000)
 }
 
-/// Returns what each rank says in the end, if it lives; `stops` are nodes and the microseconds at
-/// which they stop.
+/// Returns the final report of each live rank; `stops` are nodes and the microseconds at which they
+/// stop.
 fn run(ranks: usize, scene: Scene, stops: &[(u32, u64)]) -> Vec<Option<String>> {
     let stop = |(node, micros): &(u32, u64)| Fault { at: at(*micros), kind: FaultKind::NodeStop { node: *node } };
     let job = virtual_time(&Platform::fx100(), ranks).faults(Faults::new(stops.iter().map(stop).collect()));
@@ -29,7 +29,7 @@ fn run(ranks: usize, scene: Scene, stops: &[(u32, u64)]) -> Vec<Option<String>> 
 
 #[derive(Clone, Copy, Debug)]
 enum Scene {
-    /// Survivors write until an error, with a lock that survives this many deaths.
+    /// Survivors write until an error, with a lock that survives this number of deaths.
     Writes(Recovery),
     /// Survivors write as in [`Scene::Writes`], in a group of all but the last rank.
     InGroup,
@@ -68,7 +68,7 @@ async fn writes(fabric: &Fabric, lock: &RecoverableLock) -> ProgramResult<String
             Ok(mut guard) => {
                 let written = async {
                     guard.clear_torn().await?;
-                    // Others wait.
+                    // Lets other ranks wait.
                     fabric.sleep(Duration::from_micros(20)).await;
                     guard.release().await
                 };
@@ -113,7 +113,7 @@ async fn suspicion(fabric: &Fabric) -> ProgramResult<String> {
         2 => {
             fabric.sleep_until(at(100)).await;
             lock.suspect(Rank::new(1)).await?;
-            // The lock is not taken from the holder.
+            // The lock is not taken away from the holder.
             let deadline = at(300);
             assert!(fabric.before(deadline, lock.mend()).await.is_none(), "the suspect is still inside");
             fabric.sleep_until(at(700)).await;
@@ -125,7 +125,7 @@ async fn suspicion(fabric: &Fabric) -> ProgramResult<String> {
             let guard = lock.mend().await?;
             assert_eq!(guard.torn(), Some(Torn { by }));
             guard.release().await?;
-            // The data stays torn until a rank clears the mark.
+            // The data stay torn until a rank clears the mark.
             let mut guard = lock.mend().await?;
             assert_eq!(guard.torn(), Some(Torn { by }));
             guard.clear_torn().await?;

@@ -12,17 +12,17 @@ use tofu2_sim::virt::{Fault, FaultKind, Faults, Platform};
 const RANKS: usize = 4096;
 const HOME: Rank = Rank::new(0);
 const HOLDS: u32 = 1000;
-/// The rank that waits from the beginning, and so recovers.
+/// The rank that waits from the start, and therefore recovers.
 const RECOVERS: u32 = 2000;
-/// The rank that begins to wait just after the holder's death.
+/// The rank that starts to wait just after the holder's death.
 const FOLLOWS: u32 = 3000;
 const DIES: Time = Time::from_picos(2_000_000_000);
 const FOLLOWED: Duration = Duration::from_micros(5);
-/// When all other ranks begin to read.
+/// The time at which all other ranks start to read.
 const READ: Duration = Duration::from_millis(80);
 const END: Duration = Duration::from_millis(400);
 
-/// Returns when this rank got in.
+/// Returns the time at which this rank entered.
 async fn when_it_comes_in(fabric: Fabric) -> ProgramResult<Result<u64, String>> {
     Ok(comes_in(fabric).await.map_err(|error| error.to_string()))
 }
@@ -69,8 +69,8 @@ async fn comes_in(fabric: Fabric) -> ProgramResult<u64> {
     Ok(came.as_picos())
 }
 
-/// Returns how long after the holder's death a writer was inside, if the recovering rank dies this
-/// long `after` that, or lives.
+/// Returns the time from the holder's death until a writer was inside, if the recovering rank dies
+/// `after` that death, or stays alive.
 fn run(after: Option<Duration>) -> Duration {
     let stop = |node, at| Fault { at, kind: FaultKind::NodeStop { node } };
     let stops = [Some(stop(HOLDS, DIES)), after.map(|after| stop(RECOVERS, DIES + after))];

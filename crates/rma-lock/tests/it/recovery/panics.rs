@@ -1,5 +1,4 @@
-//! A panic under a write guard tears what the lock protects, whether its rank continues or dies of
-//! it.
+//! A panic under a write guard tears the protected data, whether or not its rank dies from it.
 
 use checks::jobs::{threads, virtual_time};
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
@@ -17,8 +16,8 @@ const HOME: Rank = Rank::new(0);
 const PANICS: Rank = Rank::new(1);
 const RANKS: usize = 3;
 
-/// One rank panics while it writes, and dies of it or not; each rank returns how often it found
-/// torn data.
+/// One rank panics while it writes, and dies from it if `dies`; each rank returns the number of
+/// times that it found torn data.
 async fn panicking(fabric: Fabric, dies: bool) -> ProgramResult<u64> {
     let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(1)).await?;
     let region = fabric.alloc_symmetric(24).await?;
@@ -39,7 +38,7 @@ async fn panicking(fabric: Fabric, dies: bool) -> ProgramResult<u64> {
         }));
         assert!(panicked.is_err());
     } else {
-        // By then the panicking rank holds the lock.
+        // At this point the panicking rank holds the lock.
         while fabric.get_word(&told).await? == 0 {
             fabric.sleep(Duration::from_micros(50)).await;
         }
@@ -105,7 +104,8 @@ const MENDS: Rank = Rank::new(1);
 const WAITS: Rank = Rank::new(2);
 const DIES: u32 = 3;
 
-/// One rank mends while another dies; returns how often any rank found torn data after that.
+/// One rank mends while another dies; returns the number of times that any rank found torn data
+/// after that.
 async fn mending(fabric: Fabric) -> ProgramResult<u64> {
     let at = |micros: u64| Time::from_picos(micros * 1_000_000);
     let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(1)).await?;
@@ -113,7 +113,7 @@ async fn mending(fabric: Fabric) -> ProgramResult<u64> {
         MENDS => {
             lock.suspect(MENDS).await?;
             let mut guard = lock.mend().await?;
-            // By then the next epoch is open, and torn like this one.
+            // At this point the next epoch is open, and torn like this one.
             fabric.sleep_until(at(500)).await;
             guard.clear_torn().await?;
             guard.release().await?;
@@ -134,7 +134,7 @@ async fn mending(fabric: Fabric) -> ProgramResult<u64> {
     Ok(torn)
 }
 
-/// Mended data are whole, even though the epoch was closed meanwhile.
+/// Mended data are whole, even though the epoch was closed in the meantime.
 #[test]
 fn a_death_while_somebody_mends_tears_nothing() {
     let stop = Fault { at: Time::from_picos(300_000_000), kind: FaultKind::NodeStop { node: DIES } };

@@ -1,6 +1,6 @@
 //! Ranks that stop at each moment of a run, at random moments while links are slow or down, or
-//! during a recovery: what survivors do with the lock, and what must hold for it. A failure is
-//! replayed from its seed, or from the list it prints.
+//! during a recovery; the survivors' use of the lock must stay correct. A failure is reproduced
+//! from its seed, or from the list of faults that it prints.
 
 use checks::jobs::virtual_time;
 use checks::lock::Record;
@@ -13,10 +13,10 @@ use std::time::Duration;
 use tofu2_sim::virt::{Fault, FaultKind, Faults, Odds, Platform};
 
 const HOME: Rank = Rank::new(0);
-/// How long a writer takes.
+/// The duration of a write.
 const BUSY: Duration = Duration::from_nanos(300);
 
-/// What a survivor has seen.
+/// The observations of a survivor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
     /// The number of versions it wrote and released.
@@ -64,24 +64,24 @@ async fn rounds(fabric: Fabric, deaths: usize, rounds: u64, end: Duration) -> Pr
     Ok(tally)
 }
 
-/// A job of such ranks.
+/// A job of these ranks.
 #[derive(Clone, Copy)]
 struct StoppingJob {
     ranks: usize,
     per_node: u32,
     deaths: usize,
     rounds: u64,
-    /// How long the home stays.
+    /// The time for which the home stays.
     end: Duration,
 }
 
-/// How a run ended.
+/// The result of a run.
 struct RunEnd {
     /// The number of ranks on nodes that stopped.
     stopped: usize,
     /// The number of times that survivors found the record torn.
     torn: u64,
-    /// When the last rank except the home ended.
+    /// The time at which the last rank except the home ended.
     lasted: Time,
 }
 
@@ -98,7 +98,7 @@ impl StoppingJob {
         Ok(rounds(fabric, self.deaths, self.rounds, self.end).await.map_err(|error| error.to_string()))
     }
 
-    /// Runs the job with these faults; survivors must not notice anything else.
+    /// Runs the job with these faults; survivors must not notice any other effect.
     fn run(self, what: &str, faults: &Faults) -> RunEnd {
         let stopped = |rank: usize| {
             let node = rank as u32 / self.per_node;
@@ -155,7 +155,7 @@ fn one_dies_at_any_moment() {
     assert!(torn > 0 && torn < runs);
 }
 
-/// Four ranks per node; those of the home's node live.
+/// Four ranks per node; those of the home's node stay alive.
 const NODES: StoppingJob =
     StoppingJob { ranks: 16, per_node: 4, deaths: 12, rounds: 4, end: Duration::from_millis(20) };
 

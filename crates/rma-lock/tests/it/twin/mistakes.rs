@@ -1,5 +1,5 @@
-//! Steps done wrong: the search finds what they break, the code does not behave like a model that
-//! has them, and a model without them can't follow code that has them.
+//! Mutated steps: the search finds the violations that they cause, the code does not behave like a
+//! mutated model, and the correct model cannot follow mutated code.
 
 use super::{Same, tested, traces::follow};
 use checks::lock::{mutation::QueuedMistake, program, queued_mutations};
@@ -11,7 +11,7 @@ const NAMING_HEADS: &[Lock] = &[Lock::Packed, Lock::WritersFirst];
 const BARGING: &[Lock] = &[Lock::Barging, Lock::Passing];
 const QUEUED: &[Lock] = &[Lock::Flat, Lock::Packed, Lock::WritersFirst, Lock::Fair];
 
-/// Mistakes, the locks that have the step, and a job that shows each mistake.
+/// Mutations, the locks that have the step, and a job that shows each mutation.
 const MISTAKES: &[(Mistake, &[Lock], &[Role], usize)] = &[
     (NoSecondLook, COUNTED, &[Read, Write], 1),
     (LateInitialisation, QUEUED, &[Write, Write], 2),
@@ -68,7 +68,7 @@ const MISTAKES: &[(Mistake, &[Lock], &[Role], usize)] = &[
     (NoDowngrade, BARGING, &[Read, Read, Write, Write], 1),
 ];
 
-/// A mistake of a lock, and a job that shows it.
+/// A mutation of a lock, and a job that shows it.
 pub(super) type Shown = (Lock, Mistake, &'static [Role], usize);
 
 pub(super) fn shown() -> impl Iterator<Item = Shown> {
@@ -85,7 +85,7 @@ fn model(shown: Shown) -> Model {
     same(shown).model().mistaken(shown.1)
 }
 
-/// Returns whether every run that fits the right model also fits one with `mistake`.
+/// Returns whether every run that fits the correct model also fits one with `mistake`.
 pub(super) fn lets_more_happen(mistake: Mistake) -> bool {
     matches!(mistake, HeadNotFlushed | DataNotFlushed)
 }
@@ -101,7 +101,7 @@ fn the_search_finds_them() {
     }
 }
 
-/// Also without making moves at once.
+/// Also without moves made at once.
 #[test]
 fn the_search_of_every_move_finds_them() {
     for shown in shown() {
@@ -139,7 +139,7 @@ fn wrong_code_does_not_fit_the_model() {
         let same = Same { lock, roles: roles.leak(), nodes, rounds: mutation.rounds };
         let model = same.model();
         let refused = (0..RUNS).find_map(|seed| {
-            // An error found by the code itself says nothing about the model.
+            // An error that the code itself reports is not a statement about the model.
             let what = follow(&same, &model, Some(mutation.mistake), seed).err()?;
             what.contains("where the model has").then_some(what)
         });
@@ -151,6 +151,6 @@ fn wrong_code_does_not_fit_the_model() {
     }
     assert!(count > 50, "{count} mutations");
     // It shows in only one of very many runs. The search above finds that the model with this
-    // mistake is broken.
+    // mutation is broken.
     assert_eq!(fit, [(Lock::Flat, QueuedMistake::RememberedNext)]);
 }

@@ -1,4 +1,4 @@
-//! The explicit-state models of the locks with queues (`onesided-twin`): searched, and checked
+//! The explicit-state models of the queue-based locks (`onesided-twin`): searched, and checked
 //! against runs of the locks' own code.
 
 mod mistakes;
@@ -33,7 +33,7 @@ fn tested(lock: Lock) -> LockKind {
     lock.name().parse().expect("the name of a lock's type")
 }
 
-/// Offsets of the code's words, as `queue/layout.rs` has them.
+/// The offsets of the code's words, as in `queue/layout.rs`.
 const PUBLISHED: u64 = 64;
 const NODE: u64 = 80;
 const QUEUE: u64 = 128;
@@ -66,7 +66,7 @@ impl Same {
         }
     }
 
-    /// Returns the code, with a step done wrong unless the lock is node-aware.
+    /// Returns the code, with a mutated step unless the lock is node-aware.
     fn program(&self, mistake: Option<QueuedMistake>) -> Box<dyn Fn(Fabric) -> Run> {
         match self.lock {
             Lock::Aggregated => Box::new(self.nodes_case().program()),

@@ -1,4 +1,4 @@
-//! Runs over thread ranks, recorded: all accesses of all ranks, in the one order in which they took
+//! Recorded runs over thread ranks: all accesses of all ranks, in the order in which they took
 //! effect.
 
 use super::Same;
@@ -24,13 +24,13 @@ use std::{
 };
 use twin::{Access, Lock, Replay, Role, Word};
 
-/// An access of a rank to a word that the model has.
+/// An access of a rank to a word of the model.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Recorded {
     pub(super) by: usize,
     pub(super) word: Word,
     pub(super) access: Access,
-    /// What the word held or, after a put or store, holds.
+    /// The value that the word held or, after a put or store, holds.
     pub(super) bits: u64,
 }
 
@@ -41,8 +41,7 @@ impl fmt::Debug for Recorded {
     }
 }
 
-/// A run so far: the index of the data's region, and the accesses as their ranks' fabrics name
-/// them.
+/// A run so far: the index of the data's region, and the accesses as named by their ranks' fabrics.
 #[derive(Debug, Default)]
 struct Run {
     data: u32,
@@ -62,7 +61,7 @@ impl Run {
     }
 }
 
-/// The run so far. Whoever holds it makes the next access.
+/// The run so far. The thread that holds the lock makes the next access.
 #[derive(Clone, Debug, Default)]
 struct Record(Arc<Mutex<Run>>);
 
@@ -72,14 +71,14 @@ impl Record {
     }
 }
 
-/// A rank's fabric that records, and now and then lets others go first.
+/// A rank's fabric that records, and occasionally lets other ranks go first.
 #[derive(Debug)]
 struct Recorder {
     below: Fabric,
     record: Record,
     /// The state of a sequence of numbers that depends only on its seed (splitmix64).
     random: AtomicU64,
-    /// Of how many accesses one lets others go first.
+    /// The number of accesses of which one lets others go first.
     every: u64,
 }
 
@@ -164,7 +163,7 @@ impl Provider for Recorder {
     }
 }
 
-/// Returns an operation that is over, with the word that it has found or left.
+/// Returns a completed operation, with the value that it has found or left in the word.
 fn over(posted: Posted, bits: impl FnOnce(u64) -> u64) -> (Posted, Option<u64>) {
     let bits = match &posted {
         Posted::Over(old) => Some(bits(*old)),
@@ -174,8 +173,8 @@ fn over(posted: Posted, bits: impl FnOnce(u64) -> u64) -> (Posted, Option<u64>) 
     (posted, bits)
 }
 
-/// Takes the lock, looks at the data or changes it, and releases the lock: one rank's part of one
-/// run after the other, each with a lock of its own.
+/// Takes the lock, looks at the data or changes it, and releases the lock: one rank's part of
+/// several runs in sequence, each with a separate lock.
 async fn play<L: RmaLock>(
     plain: Fabric,
     same: Same,
@@ -187,7 +186,7 @@ async fn play<L: RmaLock>(
     for seed in seeds {
         let fabric = Recorder::over(&plain, record.clone(), seed);
         let lock = L::symmetric(&fabric, Rank::new(0)).await?;
-        // The data is at the last rank: it need not be where the lock is.
+        // The data is at the last rank: it need not be at the lock's home.
         let shared = fabric.alloc_symmetric(8).await?;
         let word = fabric.remote_word::<u64>(shared.at(last, 0))?;
         record.lock().data = shared.key().index;
@@ -205,7 +204,7 @@ async fn play<L: RmaLock>(
             }
         }
         world.barrier().await?;
-        // The others make no access before all meet again.
+        // The other ranks make no accesses before the next barrier.
         if me == 0 {
             let run = mem::take(&mut *record.lock());
             runs.lock().unwrap_or_else(PoisonError::into_inner).push(run);
@@ -214,8 +213,9 @@ async fn play<L: RmaLock>(
     Ok(())
 }
 
-/// Runs a job over threads once for each seed, and returns the accesses of each run. How ranks meet
-/// depends on the system too, so a seed does not bring a run back; its record does.
+/// Runs a job over threads once for each seed, and returns the accesses of each run. The
+/// interleaving of ranks also depends on the system, so a seed does not reproduce a run; its record
+/// does.
 ///
 /// # Panics
 /// If a rank fails, or the ranks wait for each other.
@@ -242,8 +242,8 @@ pub(super) fn record(same: &Same, seeds: Range<u64>) -> Vec<Vec<Recorded>> {
     runs.into_iter().map(|run| run.known(&same)).collect()
 }
 
-/// Follows accesses. Returns the most states in which the model may have been, or what does not
-/// fit.
+/// Follows accesses. Returns the largest number of states in which the model may have been, or a
+/// description of the mismatch.
 pub(super) fn follow(replay: &mut Replay<'_>, run: &[Recorded]) -> std::result::Result<usize, String> {
     let mut most = replay.states();
     for (number, Recorded { by, word, access, bits }) in run.iter().enumerate() {

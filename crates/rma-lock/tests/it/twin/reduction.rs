@@ -1,5 +1,5 @@
-//! The search's reductions lose nothing: with and without them the shared words hold the same
-//! values in small jobs.
+//! The search's reductions lose nothing: in small jobs, the shared words hold the same values with
+//! and without them.
 
 use std::collections::BTreeSet;
 use twin::{Lock, Model, Role, Role::*, Search, Verdict};
@@ -43,8 +43,8 @@ fn at_once() {
     }
 }
 
-/// A search that counts equivalent states as one reaches all of their classes, and no others: what
-/// can be done from one state of a class can be done from all of them.
+/// A search that counts equivalent states as one reaches all of their classes, and no others: a
+/// move that is possible from one state of a class is possible from all of them.
 #[test]
 fn taken_for_one() {
     for lock in Lock::ALL {

@@ -1,5 +1,5 @@
-//! The small ones among the jobs that must be searched; `cargo xtask twin` searches all of them,
-//! and also without making moves at once.
+//! The small jobs among those that must be searched; `cargo xtask twin` searches all of them, and
+//! also without moves made at once.
 
 use std::time::Instant;
 use twin::{Case, Lock, Search, Verdict};
@@ -35,8 +35,8 @@ fn required_jobs_are_exhausted() {
     assert!(other.is_empty(), "{other:#?}");
 }
 
-/// Where a rank can look into the home's memory, it looks some times before it queues up. No run of
-/// the explorer does, since nobody can there.
+/// A rank that can access the home's memory directly checks the lock several times before it queues
+/// up. The explorer's runs do not cover this, because no rank has such access there.
 #[test]
 fn looking_before_the_queue_breaks_nothing() {
     for (lock, case, looks) in [

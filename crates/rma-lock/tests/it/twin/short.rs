@@ -1,16 +1,16 @@
-//! The short paths of the locks are those of their tables: runs over thread ranks, where operations
-//! are over when they are posted, are followed access by access.
+//! The short paths of the locks match their tables: runs over thread ranks, where operations
+//! complete when they are posted, are followed access by access.
 //!
-//! In the explorer no operation is over when it is posted, so what is followed there (`traces`)
-//! goes from each short path to the table at once. Here a short path goes on to its end, unless
-//! somebody is in its way.
+//! In the explorer no operation completes when it is posted, so in the runs that are followed there
+//! (`traces`) each short path continues in the table immediately. Here a short path continues to
+//! its end, unless another rank obstructs it.
 //!
-//! What a recording fabric does not reach: words that are put or got in place. So W3 of `RpLock`
-//! and F4 of a fair writer begin the table, as `put_word_now` and `get_word_now` return nothing;
-//! `is_followed` does not look at the tail; and nobody looks for a moment before it waits. An
+//! A recording fabric does not cover words that are put or got in place. So W3 of `RpLock` and F4
+//! of a fair writer start in the table, because `put_word_now` and `get_word_now` return `None`;
+//! `is_followed` does not check the tail; and no rank checks for a short time before it waits. An
 //! uncontended run of `PackedLock`, of `WritersFirstLock` and of `RpLock`'s release shows that
-//! short paths have run, as the table would do more; one of `BargingLock` and `FairLock` is the
-//! same either way.
+//! short paths have run, as the table would make more accesses; one of `BargingLock` and `FairLock`
+//! is the same either way.
 
 use super::{
     Same,
@@ -24,7 +24,7 @@ use std::{
 };
 use twin::{Access, Lock, Mistake, Model, Replay, Role, Role::*, Word};
 
-/// The locks of which the operations are over when they are posted: [`Lock::Passing`] is
+/// The locks on a fabric whose operations complete when they are posted: [`Lock::Passing`] is
 /// `BargingLock` there.
 const LOCKS: [Lock; 5] = [Lock::Flat, Lock::Packed, Lock::Passing, Lock::WritersFirst, Lock::Fair];
 
@@ -36,7 +36,7 @@ const JOBS: [(&[Role], usize); 6] = [
     (&[Read, Read, Read, Write], 1),
     (&[Read, Write, Write, Write], 1),
 ];
-/// Runs of each job, unless the machine is so busy that they take too long.
+/// The number of runs of each job, unless the machine is so busy that they take too long.
 const RUNS: u64 = 200;
 const BATCH: u64 = 25;
 const LONG: Duration = Duration::from_millis(300);
@@ -60,8 +60,8 @@ fn job(lock: Lock, roles: &'static [Role], rounds: usize) -> Same {
     Same { lock, roles, nodes: &[0; 4][..roles.len()], rounds }
 }
 
-/// Follows a whole run. Returns the most states in which the model may have been, or what does not
-/// fit.
+/// Follows a whole run. Returns the largest number of states in which the model may have been, or a
+/// description of the mismatch.
 fn follow(mut replay: Replay<'_>, run: &[Recorded]) -> Result<usize, String> {
     let most = recorded::follow(&mut replay, run)?;
     replay.end().map(|()| most).map_err(|wrong| format!("after {} accesses: {wrong}", run.len()))
@@ -85,9 +85,9 @@ fn every_run_over_threads_fits() {
     }
 }
 
-/// Each mistake of the [table](super::mistakes) that can show: nodes are cleared when they are
-/// given back, so nobody sees whether a model clears them too late. A mistake that shows in none of
-/// the runs that fit the right model is looked for in more runs of its own job.
+/// Each mutation of the [table](super::mistakes) that can show: nodes are cleared when they are
+/// given back, so no rank can observe whether a model clears them too late. If none of the runs
+/// that fit the correct model shows a mutation, it is searched for in more runs of its own job.
 #[test]
 fn runs_over_threads_do_not_fit_mistakes() {
     const MORE: u64 = 1_000;
@@ -113,7 +113,7 @@ fn runs_over_threads_do_not_fit_mistakes() {
     assert_eq!(count, 69);
 }
 
-/// An access without its operand: what, where, and what it found or left.
+/// An access without its operand: its kind, its word, and the value that it found or left.
 type Brief = (Access, Word, u64);
 
 const COUNT: Word = Word::Home(0);
@@ -138,12 +138,12 @@ fn swap(word: Word, new: u64, found: u64) -> Brief {
     (Access::Atomic(Amo::Swap(new)), word, found)
 }
 
-/// A compare-and-swap that finds what it expects.
+/// A successful compare-and-swap.
 fn compare(word: Word, expected: u64, new: u64) -> Brief {
     (Access::Atomic(Amo::CompareSwap { expected, new }), word, expected)
 }
 
-/// Returns all that a rank does that is alone, and finds and leaves `version` of the data.
+/// Returns all accesses of a rank that is alone, and that finds and leaves `version` of the data.
 fn alone(lock: Lock, role: Role, version: u64) -> Vec<Brief> {
     let tail = Word::Home(if lock == Lock::Fair { 1 } else { 2 });
     let queued = if lock == Lock::Packed { ME << 32 | ACTIVE } else { ACTIVE };
@@ -167,7 +167,7 @@ fn alone(lock: Lock, role: Role, version: u64) -> Vec<Brief> {
         ),
         (_, Write) => (
             vec![swap(tail, ME, 0), compare(COUNT, 0, queued)],
-            // X2 and X4 with no look between them, and nothing after them.
+            // X2 and X4 without a load between them, and without further steps.
             vec![unfollowed, subtract(COUNT, queued, queued), last],
         ),
     };
@@ -193,13 +193,13 @@ fn uncontended_runs_are_the_short_paths() {
         let brief: Vec<Brief> = run.iter().map(|did| (did.access, did.word, did.bits)).collect();
         assert_eq!(brief, expected, "{job:?}");
         assert!(fits(&job.model(), &run), "{job:?}: {run:#?}");
-        // The table itself would begin the node's next turn.
+        // The table itself would start the node's next turn.
         let retires = role == Write && matches!(lock, Lock::Flat | Lock::Packed | Lock::WritersFirst);
         assert_eq!(follow(Replay::new(&job.model()), &run).is_err(), retires, "{job:?}: {run:#?}");
     }
 }
 
-/// Returns an access that does or finds something else.
+/// Returns the access with a different effect or result.
 fn others(did: Recorded) -> Vec<Recorded> {
     let mut others = vec![Recorded { bits: did.bits ^ 1, ..did }];
     let other = match did.access {
@@ -212,7 +212,7 @@ fn others(did: Recorded) -> Vec<Recorded> {
     others
 }
 
-/// Two accesses exchanged, one left out, one that is another.
+/// Two accesses exchanged, one omitted, one replaced.
 #[test]
 fn changed_runs_do_not_fit() {
     for (job, run) in uncontended() {
@@ -240,7 +240,7 @@ fn changed_runs_do_not_fit() {
     }
 }
 
-/// No atomic, get or put can be left out where ranks meet either.
+/// An atomic, get or put cannot be omitted in contended runs, either.
 #[test]
 fn runs_without_an_operation_do_not_fit() {
     for (job, runs) in FOLLOWED.iter() {

@@ -6,8 +6,8 @@ use checks::lock::mutation::QueuedMistake;
 use explore::Access;
 use twin::{Lock, Model, Replay, Role, Role::*};
 
-/// Follows the run of `same` from `seed` in `model`. Returns the number of accesses, or what does
-/// not fit.
+/// Follows the run of `same` from `seed` in `model`. Returns the number of accesses, or a
+/// description of the mismatch.
 pub(super) fn follow(same: &Same, model: &Model, mistake: Option<QueuedMistake>, seed: u64) -> Result<usize, String> {
     let (effects, wrong) = same.explorer().effects(seed, same.program(mistake));
     let mut replay = Replay::new(model);

@@ -1,5 +1,5 @@
-//! The shared words hold the same combinations of values in the code, under every delivery order,
-//! as in the model: no more and no fewer.
+//! The shared words hold exactly the same combinations of values in the code, under every delivery
+//! order, as in the model.
 
 use super::Same;
 use std::{cell::RefCell, collections::BTreeSet, rc::Rc};
@@ -64,7 +64,7 @@ fn hold_the_same_values() {
     }
 }
 
-/// One step more or less shows in the words.
+/// One additional or omitted step shows in the words.
 #[test]
 fn a_mistake_shows() {
     let same = Same { lock: Lock::Flat, roles: &[Read, Write], nodes: &[0, 0], rounds: 2 };

@@ -20,7 +20,7 @@ async fn fenced(fabric: Fabric, rounds: u64) -> ProgramResult<Vec<u64>> {
         if seen != want {
             return Err(format!("{seen:?} in round {round}, not {want:?}").into());
         }
-        // All ranks must have looked before anybody puts again.
+        // All ranks must have checked before any rank puts again.
         epoch.fence().await?;
     }
     epoch.end().await?;
@@ -77,7 +77,7 @@ fn post_and_start_meet_for_each_pair() {
     }
 }
 
-/// All ranks expose their memory to all others, and reach all of it at the same time.
+/// All ranks expose their memory to all others, and access all of it at the same time.
 async fn all_to_all(fabric: Fabric, rounds: u64, no_check: bool) -> ProgramResult<Vec<u64>> {
     let ranks = fabric.ranks();
     let window = Window::<u64>::allocate(&fabric, ranks).await?;

@@ -5,7 +5,7 @@ use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, Uses};
 use rma_lock::{LockMode, Op, Window, WindowError, WindowOptions};
 use std::sync::Arc;
 
-/// Each member brings one element more than its number.
+/// The number of elements that each member contributes is its number plus one.
 async fn bring(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let mut world = Group::world(&fabric).await?;
     let (me, ranks) = (fabric.rank().index(), fabric.ranks());
@@ -34,7 +34,7 @@ fn memory_of_any_length_is_brought_and_given_back() {
     assert_eq!(everywhere(3, &bring), [vec![300], vec![1, 301], vec![2, 2, 302]]);
 }
 
-/// A home that is not a member: nobody gets a window, and all get their memory back.
+/// A home that is not a member: no member gets a window, and all get their memory back.
 async fn refused(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let mut world = Group::world(&fabric).await?;
     let options = WindowOptions { home: Some(Rank::new(99)), ..Default::default() };
@@ -50,8 +50,8 @@ fn memory_comes_back_if_there_is_no_window() {
     assert_eq!(everywhere(2, &refused), [[4, 2], [4, 2]]);
 }
 
-/// A window over memory that others reach without it, too. In the second, rank 1 claims one element
-/// more than it has.
+/// A window over memory that is also accessible without it. In the second window, rank 1 claims one
+/// element more than it has.
 async fn over_regions(fabric: Fabric) -> ProgramResult<(u64, Option<u64>)> {
     let mut world = Group::world(&fabric).await?;
     let (me, ranks) = (fabric.rank(), fabric.ranks());

@@ -1,4 +1,4 @@
-//! What is refused, and what happens to a window whose members leave.
+//! Refused calls, and windows whose members leave.
 
 use super::everywhere;
 use checks::jobs::virtual_time;
@@ -48,7 +48,7 @@ fn misuse_is_told_and_does_nothing() {
     everywhere(2, &misuse);
 }
 
-/// Rank 1 drops its window at once; the others still access it.
+/// Rank 1 drops its window immediately; the others still access it.
 async fn dropped_early(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let window = Window::<u64>::allocate(&fabric, 4).await?;
@@ -64,7 +64,7 @@ async fn dropped_early(fabric: Fabric) -> ProgramResult<()> {
     let stale = |error: FabricError| matches!(error, FabricError::StaleRegion { rank, .. } if rank == gone);
     if let Ok(target) = target {
         assert!(target.get_one(0).await.is_err_and(stale));
-        // Begun here, and reported at the end of the epoch.
+        // Started here, and reported at the end of the epoch.
         let begun = target.accumulate(0, Op::Sum, &[1]).await;
         let ended = epoch.unlock().await;
         let told = match (begun, ended) {
@@ -115,7 +115,7 @@ async fn lost(fabric: Fabric, how: usize) -> ProgramResult<()> {
     let Err(WindowError::Fabric(error)) = end else { return Err(format!("{end:?}").into()) };
     match error {
         FabricError::PeerLost { rank } if rank == last => {}
-        // A failing rank first takes away its memory.
+        // A failing rank frees its memory first.
         FabricError::StaleRegion { rank, .. } if rank == last => {}
         error => return Err(error.into()),
     }

@@ -11,8 +11,8 @@ use checks::jobs::{threads, virtual_time};
 use rdma_fabric::Program;
 use tofu2_sim::virt::Platform;
 
-/// Returns what each rank of `program` yields, in virtual time with several orders of simultaneous
-/// events, and on threads.
+/// Returns the result of each rank of `program`, in virtual time with several orders of
+/// simultaneous events, and on threads.
 fn everywhere<P: Program<Out: PartialEq + std::fmt::Debug>>(ranks: usize, program: &P) -> Vec<P::Out> {
     let mut runs = Vec::new();
     for seed in 0..4 {

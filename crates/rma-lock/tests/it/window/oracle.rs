@@ -13,7 +13,7 @@ const ELEMENTS: usize = 5;
 enum CallKind {
     Accumulate,
     Request,
-    /// A request that is dropped at once.
+    /// A request that is dropped immediately.
     Dropped,
     Fetch,
     Exchange,
@@ -74,7 +74,7 @@ macro_rules! samples {
 }
 samples!(u32, i32, u64, i64, f32, f64);
 
-/// Rank 0 makes all calls at rank 1, waiting for as few as it can; all results, and the final
+/// Rank 0 makes all calls at rank 1, and waits as rarely as possible; all results, and the final
 /// memory, must be as if each call had completed before the next.
 async fn make<T: Sample>(fabric: Fabric, calls: &[WindowCall]) -> ProgramResult<()> {
     let window = Window::<T>::allocate(&fabric, ELEMENTS).await?;

@@ -69,7 +69,7 @@ fn every_lock_keeps_counts() {
         let all = everywhere(RANKS as usize, &async |fabric| count(fabric, lock).await);
         for (rank, mine) in all.iter().enumerate() {
             let at_home = if rank == 0 { ROUNDS * RANKS } else { 0 };
-            // In its rounds each rank goes through all ranks.
+            // In its rounds each rank accesses every rank.
             assert_eq!(mine[0], ROUNDS, "{lock}");
             assert_eq!(mine[1..4], [ROUNDS, 10 * ROUNDS, 100 * ROUNDS], "{lock}");
             // No value exceeds the initial 0.
@@ -133,7 +133,7 @@ async fn own_memory_as_source(fabric: Fabric) -> ProgramResult<Vec<u32>> {
 
 #[test]
 fn sources_may_be_reused_after_a_local_flush() {
-    // The two puts of element 2 are not ordered with each other.
+    // The two puts of element 2 are not ordered relative to each other.
     let all = everywhere_or_unordered();
     assert!(all.iter().all(|mine| mine[..2] == [1, 1] && mine[3] == 8 && [7, 9].contains(&mine[2])), "{all:?}");
 }

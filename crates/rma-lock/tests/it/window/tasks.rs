@@ -1,4 +1,4 @@
-//! Several tasks of one rank that use one window: what overlaps is refused, every time.
+//! Several tasks of one rank that use one window: overlapping calls are always refused.
 
 use super::everywhere;
 use core::{
@@ -53,7 +53,7 @@ async fn locks(fabric: Fabric) -> ProgramResult<u64> {
             refused.set(true);
         };
         join(first, second).await.0?;
-        // In turns, both get in.
+        // When they take turns, both can enter.
         for _ in 0..2 {
             let epoch = window.lock(LockMode::Exclusive, home).await?;
             epoch.accumulate(0, Op::Sum, &[1]).await?;

@@ -1,4 +1,4 @@
-//! Descriptors decode to what was encoded, and garbage is refused.
+//! Encoded descriptors decode to the same commands, and garbage is refused.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,15 +1,17 @@
-//! Gates of other nodes, as a node knows them: mirrors, and the news that they are made of.
+//! Gates on other nodes: mirrors, and the updates ([`News`]) that maintain them.
 //!
 //! A gate has at most two neighbours on other nodes: its remote source and its remote destination.
-//! The rank whose gate it is keeps a mirror of each, which all ranks of the node read and only this
-//! one writes ([`OwnGates::hear`](super::own::OwnGates::hear)). So what a rank keeps does not depend
-//! on the number of ranks.
+//! The rank that owns the gate keeps a mirror of each. All ranks of the node read the mirrors; only
+//! the owner writes them ([`OwnGates::hear`](super::own::OwnGates::hear)). The mirrors of a rank
+//! therefore take memory that does not depend on the number of ranks.
 //!
-//! * A gate that was fired, set or freed is told to the neighbours that its wires lead to; after
-//!   setting, also to those that they led to. So news may come from any rank of a node, late and in
-//!   any order: each has all there is to know, and a mirror takes what is later than what it has.
-//! * Who sets a gate also asks its neighbours for theirs, since what they told before was not for
-//!   this wire. Until the answer is here, nothing is known of a neighbour, and the gate waits.
+//! * When a gate fires, is set or is freed, updates are sent to the neighbours that its wires lead
+//!   to; after setting, also to those that its wires led to before. Updates may come from any rank
+//!   of a node, late and in any order: each contains the complete state, and a mirror accepts only
+//!   an update that is newer than its contents.
+//! * A rank that sets a gate also requests updates from the gate's neighbours, because their
+//!   earlier updates were not for this wire. Until the answer arrives, the state of the neighbour
+//!   is unknown, and the gate waits.
 
 use super::record::{At, Field, Half, Units, previous, slot, unpack};
 use crate::shm::memory::word::Word;
@@ -19,30 +21,30 @@ use rdma_fabric::{
     barrier::{GateId, Wave},
 };
 
-/// What a node knows of the gate that a wire leads to.
+/// The state that a node has of the gate that a wire leads to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Known {
-    /// Its record, or its mirror.
+    /// The gate's record, or its mirror.
     At(At),
-    /// Nothing yet.
+    /// No update has arrived yet.
     NotYet,
-    /// There is no such gate.
+    /// The gate does not exist.
     Nowhere,
 }
 
-/// What a rank tells one of another node about a gate.
+/// An update: the state of a gate, sent to a rank of another node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct News {
-    /// Whose gate it is, and which.
+    /// The gate's owner and index.
     pub(crate) rank: Rank,
     pub(crate) index: u32,
     pub(crate) life: u64,
     pub(crate) setting: u64,
     /// The round fired last.
     pub(crate) fired: u64,
-    /// Where the gate's wire leads that may lead to `to`.
+    /// The gate that the wire opposite to `wire` leads to, which may be `to`.
     pub(crate) leads: GateId,
-    /// The gate for which the news are.
+    /// The gate that the update is for.
     pub(crate) to: GateId,
     /// The wire of `to` at whose other end the gate is.
     pub(crate) wire: Field,
@@ -99,7 +101,7 @@ pub(crate) fn has_listener<U: Units>(units: &U, at: At) -> bool {
     units.has_far() && wires(units, at).any(|(_, wire, _)| wire == Field::DestinationRemote)
 }
 
-/// Tells the neighbours of other nodes about the gate whose record is at `at`.
+/// Sends an update about the gate whose record is at `at` to its neighbours on other nodes.
 #[inline]
 pub(crate) fn tell<U: Units>(units: &U, at: At) {
     if units.has_far() {
@@ -110,15 +112,16 @@ pub(crate) fn tell<U: Units>(units: &U, at: At) {
 #[inline(never)]
 fn tell_all<U: Units>(units: &U, at: At) {
     for (at, wire, to) in wires(units, at) {
-        // Who sets the gate meanwhile tells of it.
+        // If the owner is setting the gate concurrently, it sends the updates itself.
         if let Some(news) = news(units, at, wire, to).filter(|news| news.leads == to) {
             units.tell(news);
         }
     }
 }
 
-/// Returns the news about the gate at `at` for one of another node, to which its `wire` leads or may
-/// have led. `None` if its owner is setting or freeing it, who tells of it afterwards.
+/// Returns an update about the gate at `at` for the gate `to` of another node, to which its `wire`
+/// leads or may have led. Returns `None` while the owner is setting or freeing the gate; the owner
+/// sends an update afterwards.
 pub(crate) fn news<U: Units>(units: &U, at: At, wire: Field, to: GateId) -> Option<News> {
     let load = |field| units.word(at, field).load(Acquire);
     let packet = |round: u64| {
@@ -126,7 +129,7 @@ pub(crate) fn news<U: Units>(units: &U, at: At, wire: Field, to: GateId) -> Opti
         let mut words = Vec::new();
         match Wave::decode(word) {
             Some(wave) => wave.encode(|_, word| words.push(word)),
-            // Nothing that was fired: who reads it finds that, too.
+            // Not a valid packet: it does not decode at the receiver either.
             None => words.push(word(0)),
         }
         words
@@ -146,8 +149,9 @@ pub(crate) fn news<U: Units>(units: &U, at: At, wire: Field, to: GateId) -> Opti
         if setting % 2 == 1 || after(Field::Setting) != setting || after(Field::Life) != life {
             return None;
         }
-        // The packet of this round is overwritten only when the next was fired. That of the round
-        // before may be overwritten already, but then `to` has read it, and has it in its mirror.
+        // The packet of this round is overwritten only after the next round has fired. That of the
+        // round before may already be overwritten, but then `to` has read it and has it in its
+        // mirror.
         if unpack(after(Field::State)).0 == fired {
             let (rank, index) = (at.rank(), at.index(units) as u32);
             return Some(News { rank, index, life, setting, fired, leads, to, wire: wire.opposite(), packets });

@@ -14,32 +14,32 @@
 //! F5  full barrier; tell neighbours on other nodes
 //! F6  look (F1) at the destinations, the sources, and at this gate again
 //! ```
-//! *Nothing is overlooked.* The CPU that completes a gate's last condition has published it (F4)
-//! and then looks at the gate (F6). If two do so at once, each after its own full barrier, at least
-//! one of them sees both. If the gate is claimed at that moment, the claimant looks at it again
-//! after its own F5, and sees what was published before it was found claimed. A worklist takes the
-//! place of recursion.
+//! *No event is missed.* The CPU that completes a gate's last condition has published it (F4) and
+//! then looks at the gate (F6). If two CPUs do so at once, each after its own full barrier, at
+//! least one of them sees both events. If the gate is claimed at that moment, the claimant looks at
+//! it again after its own F5, and sees everything published before the gate was found claimed. A
+//! worklist replaces recursion.
 //!
-//! *Rounds.* Neighbours may be one round ahead with their signal but never two, because nothing
-//! that is still to be read is overwritten. Any other distance means that a record was damaged, or
+//! *Rounds.* Neighbours may be one round ahead with their signal but never two, because no packet
+//! that is still to be read is overwritten. Any other distance means that a record is damaged, or
 //! that only one side set its gates anew.
 //!
-//! *Death.* A rank that dies between F2 and F4 leaves a gate claimed for good. Nobody reads what is
-//! half done, since the state says *r* − 1; ranks that depend on it learn of the death through
-//! their waits ([`PeerLost`](rdma_fabric::FabricError::PeerLost)).
+//! *Death.* A rank that dies between F2 and F4 leaves the gate claimed forever. No rank reads its
+//! partial packet, because the state still says *r* − 1. Waits of ranks that depend on it fail with
+//! [`PeerLost`](rdma_fabric::FabricError::PeerLost).
 //!
 //! *Freed gates.* A freed source keeps its packets until its destinations have fired, and a freed
 //! destination is a fault. A freed source without a packet for this round counts as one that
 //! signals this fault.
 //!
-//! *Other nodes.* Only ranks of a gate's node execute it. What other nodes know of it are mirrors
-//! ([`far`]), which follow it: whoever has published a round tells it to the neighbours there. Their
-//! rank, or whoever listens for it, writes it into the mirror, as F4 does, and goes on with F5 and F6.
-//! So a mirror only grows, too, and a condition that is true of a mirror is true of the gate. A packet is
-//! read from the mirror; it is overwritten there by the packet of two rounds later, which its gate
-//! fires only when the mirror of the reader shows that this one was read. Whoever dies
-//! after F4, before it has told, leaves nodes that do not hear of the round: again, those who depend
-//! on the dead learn of it through their waits.
+//! *Other nodes.* Only ranks of a gate's node execute it. Other nodes have mirrors of it ([`far`]),
+//! which follow it: the CPU that publishes a round sends an update to the neighbours there. The
+//! neighbour's rank, or a thread that receives on its behalf, writes the update into the mirror, as
+//! F4 does, and continues with F5 and F6. So a mirror only grows, too, and a condition that is true
+//! of a mirror is true of the gate. A packet is read from the mirror; it is overwritten there by
+//! the packet of two rounds later, which its gate fires only when the mirror of the reader shows
+//! that this one was read. If a rank dies after F4 but before it has sent the update, other nodes
+//! do not receive the round: again, waits of ranks that depend on the dead rank fail.
 
 use super::{
     far::{self, Known},
@@ -55,8 +55,8 @@ use rdma_fabric::{
 /// The first word in the packet of an end half without sources.
 pub(super) const NOTHING: u64 = 0xff;
 
-/// Looks at these gates, executes those that can fire, and continues with what that completes. The
-/// caller has already written what it signals to them.
+/// Looks at these gates, executes those that can fire, and continues with the gates that these
+/// complete. The caller has already written its signals to them.
 pub(crate) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
     work.reserve(6);
     // F5, for the caller's own writes.
@@ -88,7 +88,7 @@ pub(crate) fn neighbours<U: Units>(units: &U, at: At) -> impl Iterator<Item = At
 enum Input {
     /// The packet in this slot; `of` is the gate it belongs to, which may be freed meanwhile.
     Packet { at: At, slot: usize, of: GateId },
-    /// Nothing will come.
+    /// The gate will not signal this round.
     Fault(RoundFault),
 }
 
@@ -128,8 +128,8 @@ fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
             continue;
         }
         if far::has_listener(units, at) {
-            // Pairs with the fence of `far::news`: who reads a word of the new packet sees the round
-            // before it, too.
+            // Pairs with the fence of `far::news`: a reader that sees a word of the new packet also
+            // sees the round before it.
             units.fence(Release);
         }
         let wave = combine(units, gate, ready);
@@ -149,7 +149,7 @@ fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
     }
 }
 
-/// Does F1: returns what the gate needs to fire, if nothing is missing.
+/// Does F1: returns the inputs and faults with which the gate can fire; `None` if one is missing.
 fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> {
     let half = at.half(units);
     let mut ready = Ready { inputs: [None, None], sent: None, fault: None };
@@ -218,7 +218,7 @@ fn age<U: Units>(units: &U, at: At, gate: GateId) -> Option<u64> {
     units.word(at, Field::Life).load(Acquire).checked_sub(gate.generation().into()).filter(|age| *age < 2)
 }
 
-/// Returns the contribution of `source` to `gate` in `round`; `None` if it may still come.
+/// Returns the contribution of `source` to `gate` in `round`; `None` if it may still arrive.
 fn arrival<U: Units>(
     units: &U,
     gate: GateId,
@@ -265,7 +265,7 @@ fn room<U: Units>(
     if units.word(to, field.opposite()).load(Relaxed) != gate.to_bits() {
         return Some(Some(RoundFault::PointsElsewhere { gate: destination, by: gate }));
     }
-    // Acquire: pairs with F4. What the destination has read may be overwritten.
+    // Acquire: pairs with F4. A packet that the destination has read may be overwritten.
     let (fired, _) = unpack(units.word(to, Field::State).load(Acquire));
     match ahead(round, fired) {
         Some(1 | 2) => Some(None),
@@ -288,7 +288,7 @@ fn combine<U: Units>(units: &U, gate: GateId, ready: Ready) -> Option<Wave> {
         }
     };
     let inputs = ready.inputs.into_iter().flatten().map(read);
-    // A start/end gate learns what was wrong with its own signal, whatever signal comes back.
+    // A start/end gate reports a fault of its own signal, whatever signal comes back.
     let sent = ready.sent.and_then(|at| {
         let (fired, _) = unpack(units.word(at, Field::State).load(Relaxed));
         match Wave::decode(|index| units.packet(at, slot(fired), index).load(Relaxed)) {

@@ -1,5 +1,5 @@
-//! What a rank does with news about gates of other nodes: it writes them into mirrors of its own, and
-//! answers with news about its gates.
+//! Processing of updates about gates of other nodes: a rank writes them into its mirrors, and
+//! answers them with updates about its own gates.
 
 #[cfg(target_os = "linux")]
 use super::fire;
@@ -15,11 +15,11 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 use rdma_fabric::{Rank, barrier::GateId};
 
 impl OwnGates {
-    /// Writes news into the mirror at the wire that they are for, if they are later than what it has.
-    /// Returns the record that may fire as a result. They are an answer if this rank has asked for
-    /// them when it set its gate: then they count, whatever they say.
+    /// Writes an update into the mirror at the wire that it is for, if it is newer than the
+    /// mirror's contents. Returns the record that may fire as a result. An answer to a request that
+    /// this rank made when it set its gate (`is_answer`) is accepted whatever it contains.
     pub(crate) fn hear(&mut self, units: &impl Units, me: Rank, news: &News, is_answer: bool) -> Option<At> {
-        // Of a freed gate it still counts what its destinations have read.
+        // A freed gate still needs to know which packets its destinations have read.
         let outputs = At::outputs(units, news.to).filter(|_| news.to.rank() == me)?;
         let life = self.life(outputs);
         if life != news.to.generation() && life != news.to.generation() + 1 {
@@ -51,14 +51,14 @@ impl OwnGates {
             if is_known && run(news.life, news.setting) < run(life, setting) {
                 return None;
             }
-            // Until all is here, nothing is known.
+            // The mirror is marked as unknown until all of it is written.
             word(Field::Posted).store(0, Relaxed);
             units.fence(Release);
             word(Field::Setting).store(news.setting, Relaxed);
             word(news.wire.opposite()).store(news.leads.to_bits(), Relaxed);
         }
         for (round, packet) in [(previous(news.fired), &news.packets[1]), (news.fired, &news.packets[0])] {
-            // Others may be reading those that are there already.
+            // Packets that are already there may be read concurrently.
             if !goes_on || is_later(round, fired) {
                 let to = |index| units.packet(mirror, slot(round), index);
                 packet.iter().enumerate().for_each(|(index, word)| to(index).store(*word, Relaxed));
@@ -69,7 +69,7 @@ impl OwnGates {
             word(Field::State).store(pack(news.fired, 0), Release);
         }
         if !goes_on || news.life > life {
-            // Release: pairs with the acquire in `age`, for what was fired before.
+            // Release: pairs with the acquire in `age`, for the rounds fired before.
             word(Field::Life).store(news.life, Release);
         }
         // Release: pairs with the acquire in `far::mirror`.
@@ -77,8 +77,8 @@ impl OwnGates {
         Some(at)
     }
 
-    /// Returns the news about the gate that these news are for, to be sent back; `None` if this rank
-    /// has no such gate.
+    /// Returns the update to send back: about the gate that `news` is for. `None` if this rank has
+    /// no such gate.
     pub(crate) fn answer(&self, units: &impl Units, me: Rank, news: &News) -> Option<News> {
         let outputs = At::new(units, me, news.to.index() as usize).filter(|_| news.to.rank() == me)?;
         let from = GateId::new(news.rank, news.index, news.life as u32);
@@ -92,22 +92,22 @@ impl OwnGates {
 
 #[cfg(target_os = "linux")]
 impl Endpoint {
-    /// Notes news about a gate of another node that was fired or freed, and executes what they
-    /// complete.
+    /// Processes an update about a gate of another node that was fired or freed, and executes the
+    /// gates that can fire as a result.
     pub(crate) fn hear_of_gate(&self, news: &News) {
         let units = self.units();
         let changed = self.own_gates().hear(&units, self.me(), news, false);
         fire::run(&units, self.me(), changed.into_iter().collect());
     }
 
-    /// Notes news about a gate of another node that was set, or an answer to those of this rank.
-    /// Nothing is executed, as when gates of this node are set: that the other end of a wire is not
-    /// set yet is no fault before a gate is started.
+    /// Processes an update about a gate of another node that was set, or an answer to an update of
+    /// this rank. No gate is executed, as when gates of this node are set: until a gate is started,
+    /// it is not a fault that the other end of a wire is not set.
     pub(crate) fn hear_of_setting(&self, news: &News, is_answer: bool) {
         self.own_gates().hear(&self.units(), self.me(), news, is_answer);
     }
 
-    /// Returns the news to be sent back to whoever has sent these.
+    /// Returns the update to send back to the sender of this one.
     pub(crate) fn answer_about_gate(&self, news: &News) -> Option<News> {
         self.own_gates().answer(&self.units(), self.me(), news)
     }

@@ -1,13 +1,13 @@
 //! The barrier unit over shared memory: gates are records in their rank's segment.
 //!
 //! No hardware or thread runs them: the CPU whose signal completes a gate's inputs executes the
-//! gate and whatever that completes in turn, in any rank's segment ([`fire`]). Records are reached
-//! through the job's mappings and hold nothing but words, each validated when it is read.
+//! gate, and then every gate that this one completes, in any rank's segment ([`fire`]). Records are
+//! accessed through the job's mappings and contain only words, each validated when it is read.
 //!
-//! Gates of ranks of other nodes have no records here, but mirrors: [`far`].
+//! Gates of ranks of other nodes have mirrors here instead of records: [`far`].
 //!
-//! To be read after [`record`] and [`fire`]. This file is the provider's side; [`own`] keeps track
-//! of the rank's gates and of the rounds it has started.
+//! Read [`record`] and [`fire`] first. This file is the provider's side; [`own`] keeps track of the
+//! rank's gates and of the rounds it has started.
 
 pub(crate) mod far;
 mod fire;
@@ -192,7 +192,7 @@ impl BarrierUnit for Endpoint {
         if waits.is_empty() {
             return Ok(taken?);
         }
-        // What has been read elsewhere may not have been told yet.
+        // Destinations on other nodes may have read packets without having reported it yet.
         units.confirm(&waits)?;
         Ok(self.own_gates().take(&units, self.me(), relays, gone)?)
     }
@@ -200,7 +200,7 @@ impl BarrierUnit for Endpoint {
     fn free(&self, gates: &[GateId]) {
         let units = self.units();
         let freed = self.own_gates().free(&units, self.me(), gates);
-        // Gates that wait for the freed ones, or will signal them, must learn of it.
+        // Gates that wait for the freed ones, or will signal them, must be notified.
         freed.iter().for_each(|&at| far::tell(&units, at));
         let concerned = freed.iter().flat_map(|&at| fire::neighbours(&units, at));
         fire::run(&units, self.me(), concerned.collect());
@@ -239,7 +239,7 @@ impl BarrierUnit for Endpoint {
                 self.own_gates().seen(gate, changes);
                 Ok(Progress::NotCompleted)
             }
-            // What the ranks did before the error counts.
+            // A result that is complete takes precedence over the error.
             Err(error) => self.outcome(gate, &deps)?.ok_or(error),
         }
     }
@@ -268,7 +268,7 @@ impl BarrierUnit for Endpoint {
                     return Poll::Pending;
                 }
                 Poll::Ready(Ok(())) => {}
-                // What happened before the error counts.
+                // A result that is complete takes precedence over the error.
                 Poll::Ready(Err(_)) if outcome::is_over(&units, end, round) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             }

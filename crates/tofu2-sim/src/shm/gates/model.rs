@@ -1,5 +1,5 @@
-//! The protocol under loom: two members that exchange through one relay gate each, in every
-//! interleaving within a bound on preemptions; and mistakes that it must find.
+//! Model of the protocol under loom: two members that exchange through one relay gate each, in
+//! every interleaving within a bound on preemptions, and mutants that it must find.
 
 use super::{
     far::News,
@@ -23,7 +23,7 @@ use std::sync::{
     atomic::{AtomicU64 as Plain, Ordering::SeqCst},
 };
 
-/// A deliberate mistake in the protocol.
+/// A mutant of the protocol.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Mutation {
     None,
@@ -42,7 +42,7 @@ enum Mutation {
 struct Cell {
     word: AtomicU64,
     mutation: Mutation,
-    /// Whether this is a state word, not a packet's or another field.
+    /// Whether this is a state word, rather than a packet's word or another field.
     state: bool,
 }
 

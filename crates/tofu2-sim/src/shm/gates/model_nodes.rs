@@ -1,5 +1,6 @@
-//! The protocol under loom, like [`super::model`], between two nodes: what a member's gates do is
-//! told by whoever executes them to the other node, whose thread that listens is this one, too.
+//! Model of the protocol under loom, like [`super::model`], between two nodes. A thread that
+//! executes a gate sends the updates to the other node, and itself processes them there as that
+//! node's receiver.
 
 use super::{
     far::News,
@@ -23,15 +24,15 @@ use rdma_fabric::{
 };
 use std::sync::Arc;
 
-/// A deliberate mistake.
+/// A mutant.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Mutation {
     None,
-    /// Who hears news does not look at the gate that they are for.
+    /// The receiver of an update does not look at the gate that it is for.
     NotLookedAt,
-    /// Nobody but the gate's rank tells that it has executed it.
+    /// A gate is only reported to the other node if its owner executed it.
     OwnersTell,
-    /// What is told has the packet of the last round only if its number is odd.
+    /// An update contains the packet of the last round only if the round's number is odd.
     PacketLeftOut,
     /// A mirror's state does not release its packets.
     RelaxedMirror,
@@ -64,11 +65,11 @@ struct Both {
     mutation: Mutation,
 }
 
-/// What a thread sees that works on a rank's node.
+/// The view of a thread that works on a rank's node.
 struct Node<'a> {
     both: &'a Both,
     here: Rank,
-    /// Whose thread it is.
+    /// The rank of the thread.
     by: Rank,
 }
 
@@ -83,7 +84,7 @@ impl Both {
         Both { ranks: [0, 1].map(rank), mutation }
     }
 
-    /// Hears news of a gate that was fired, as the node that they are for.
+    /// Processes an update about a gate that was fired, on the node that it is for.
     fn hear(&self, by: Rank, news: &News) {
         let node = Node { both: self, here: news.to.rank(), by };
         let own = &self.ranks[node.here.index()].own;

@@ -1,4 +1,4 @@
-//! What an operation of a gate has come to: the packet of the end half.
+//! The result of a gate's operation: the packet of the end half.
 
 use super::{
     fire::NOTHING,
@@ -14,7 +14,7 @@ pub(crate) fn is_over<U: Units>(units: &U, end: At, round: u64) -> bool {
     unpack(units.word(end, Field::State).load(Acquire)).0 == round
 }
 
-/// Returns the result of the end half in `round`, once that round is over.
+/// Returns the result of the end half in `round`, once that round has completed.
 pub(crate) fn outcome<U: Units>(units: &U, end: At, round: u64) -> Option<Result<Option<Values>, RoundFault>> {
     if !is_over(units, end, round) {
         return None;

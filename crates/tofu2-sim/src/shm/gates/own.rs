@@ -84,8 +84,8 @@ impl OwnGates {
         }
     }
 
-    /// Takes a start/end gate and `relays` relay gates. `gone` says whether a rank will never read
-    /// a packet again.
+    /// Takes a start/end gate and `relays` relay gates. `gone` returns whether a rank will never
+    /// read a packet again.
     pub(crate) fn take(
         &mut self,
         units: &impl Units,
@@ -124,8 +124,9 @@ impl OwnGates {
         Ok(ids)
     }
 
-    /// Returns news for ranks of other nodes whose answers may show that freed gates can be used again:
-    /// their destinations may have read what they signalled.
+    /// Returns updates for ranks of other nodes, to be confirmed by them. Their answers may show
+    /// that the destinations of freed gates have read all packets, so that these gates can be used
+    /// again.
     pub(crate) fn undrained(&self, units: &impl Units, me: Rank, gone: impl Fn(Rank) -> bool) -> Vec<News> {
         let outputs = (0..self.gates.len()).filter(|&index| self.gates[index].life.is_multiple_of(2));
         let waits = outputs.filter_map(|index| At::new(units, me, index)).filter(|&at| !is_drained(units, at, &gone));
@@ -150,8 +151,9 @@ impl OwnGates {
         freed
     }
 
-    /// Sets wires, which have been checked. Returns the news that ranks of other nodes must have
-    /// confirmed before any gate is started: those the wires lead to, and those they led to.
+    /// Sets wires, which have been checked. Returns the updates that ranks of other nodes must
+    /// confirm before any gate is started: for the gates that the wires lead to, and for those that
+    /// they led to.
     pub(crate) fn set(&mut self, units: &impl Units, me: Rank, wirings: &[Wiring]) -> Result<Vec<News>> {
         let mut places = Vec::with_capacity(wirings.len());
         for wiring in wirings {
@@ -176,7 +178,8 @@ impl OwnGates {
                 concerned.extend(far::wires(units, at));
                 let setting = units.word(at, Field::Setting).load(Relaxed) | 1;
                 units.word(at, Field::Setting).store(setting, Relaxed);
-                // Pairs with the fence of `far::news`: who sees what follows sees the odd number.
+                // Pairs with the fence of `far::news`: a reader that sees a later store also sees
+                // the odd number.
                 units.fence(Release);
                 far::forget(units, at);
                 for (field, gate) in ends {

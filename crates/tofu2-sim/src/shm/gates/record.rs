@@ -1,25 +1,25 @@
-//! A gate's record, and how words of shared memory are validated into places of records.
+//! A gate's record, and the validation of words of shared memory as positions of records.
 //!
 //! ```text
 //! record: | life | state | four wires | posted | setting | packet of even rounds | packet of odd rounds |
 //! ```
-//! * *life*: odd while the gate is allocated; grows by one whenever that changes. A gate's name
+//! * *life*: odd while the gate is allocated; incremented whenever that changes. A gate's name
 //!   contains this number.
-//! * *state*: the round fired last (39 bits), and who executes the next one now: rank + 1 (25
-//!   bits), or 0.
-//! * *posted*: in a start half, the last round for which its host has given values; in a mirror, the
-//!   name of the gate that it mirrors.
-//! * *setting*: grows by two whenever the gate is set, and is odd meanwhile. It tells the rounds of
-//!   one setting from those of the next.
+//! * *state*: the round fired last (39 bits), and the rank that is executing the next one: rank + 1
+//!   (25 bits), or 0.
+//! * *posted*: in a start half, the last round for which its host has given values; in a mirror,
+//!   the name of the gate that it mirrors.
+//! * *setting*: incremented by two whenever the gate is set, and odd in the meantime. It
+//!   distinguishes the rounds of one setting from those of the next.
 //! * A *packet* is the signal of a round, as [`Wave`](rdma_fabric::barrier::Wave) encodes it.
 //!
-//! A relay gate has one record, a start/end gate two: its *start half*, whose destinations count,
-//! and its *end half*, whose sources do. The end half's packet of a round is the result; until that
-//! round is over, the other packet, whose result the host has already taken, holds the host's
-//! values for the round.
+//! A relay gate has one record, a start/end gate two: its *start half*, of which only the
+//! destinations are used, and its *end half*, of which only the sources are used. The end half's
+//! packet of a round is the result; until that round has completed, the other packet, whose result
+//! the host has already taken, holds the host's values for the round.
 //!
-//! A gate of another node has no record here. What is known of it is a *mirror*, a record that belongs
-//! to the one at the other end of the wire: see [`far`](super::far).
+//! A gate of another node has no record here, but a *mirror*, a record that belongs to the rank at
+//! the other end of the wire: see [`far`](super::far).
 
 use super::far::News;
 use crate::shm::memory::word::Word;
@@ -79,7 +79,7 @@ pub(crate) trait Units {
     fn has_far(&self) -> bool;
     /// Returns whether the records of a rank are on another node.
     fn is_far(&self, rank: Rank) -> bool;
-    /// Passes news on to the rank of another node whose gate they are for.
+    /// Sends an update to the rank of another node whose gate it is for.
     fn tell(&self, news: News);
 }
 
@@ -91,7 +91,7 @@ pub(crate) enum Half {
     End,
 }
 
-/// The place of a record of this node, or of a mirror. It always exists.
+/// The position of a record of this node, or of a mirror. It always exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct At {
     rank: u32,
@@ -134,7 +134,7 @@ impl At {
         At { node: self.node + kinds * records(units) as u16, ..self }
     }
 
-    /// Returns the kind of a record that is no mirror.
+    /// Returns the kind of a record that is not a mirror.
     pub(crate) fn half(self, units: &impl Units) -> Half {
         match usize::from(self.node) {
             node if node < units.starts() => Half::Start,
@@ -194,7 +194,7 @@ pub(crate) fn next(round: u64) -> u64 {
     (round + 1) % ROUNDS
 }
 
-/// Returns how many rounds `a` is ahead of `b`, if the difference is small.
+/// Returns the number of rounds that `a` is ahead of `b`, if the difference is small.
 pub(crate) fn ahead(a: u64, b: u64) -> Option<i8> {
     let difference = a.wrapping_sub(b) % ROUNDS;
     match difference {

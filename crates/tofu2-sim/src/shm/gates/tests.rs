@@ -81,7 +81,7 @@ fn a_freed_gate_keeps_what_it_signalled() {
     endpoints[0].start_gate(gate, sum(7)).unwrap();
     drop(mine);
     assert_eq!(endpoints[0].start_gate(gate, sum(7)), Err(GateError::Freed(gate).into()));
-    // Its place is not reused before the signal was read.
+    // Its record is not reused before the signal was read.
     let other = endpoints[0].alloc_gates(1).unwrap();
     assert_ne!(other.start().index(), gate.index());
     let progress = |value| {
@@ -118,7 +118,7 @@ fn a_relay_between_freed_gates_comes_to_rest() {
     let (_job, endpoints) = job(3);
     let gates = [0, 1, 2].map(|rank: usize| endpoints[rank].alloc_gates(2).unwrap());
     let id = |rank: usize, slot: usize| gates[rank].ids()[slot];
-    // Rank 0 starts, rank 1 passes on, rank 2 takes.
+    // Rank 0 starts, rank 1 relays, rank 2 receives.
     endpoints[0].set_gates(&[Wiring { destination_remote: Some(id(1, 1)), ..Wiring::none(id(0, 0)) }]).unwrap();
     let pass = Wiring { source_remote: Some(id(0, 0)), destination_remote: Some(id(2, 0)), ..Wiring::none(id(1, 1)) };
     endpoints[1].set_gates(&[pass]).unwrap();
@@ -127,7 +127,7 @@ fn a_relay_between_freed_gates_comes_to_rest() {
     endpoints[2].start_gate(id(2, 0), sum(0)).unwrap();
     assert_eq!(endpoints[2].poll_gate(id(2, 0), Deps::All), Ok(Progress::Completed(Some(sum(4)))));
     assert_eq!(endpoints[0].poll_gate(id(0, 0), Deps::All), Ok(Progress::Completed(None)));
-    // A freed gate hears nothing and starts no round by itself.
+    // A freed gate receives nothing and starts no round by itself.
     endpoints[2].free_gates(&[id(2, 0)]);
     for _ in 0..3 {
         endpoints[0].start_gate(id(0, 0), sum(4)).unwrap();

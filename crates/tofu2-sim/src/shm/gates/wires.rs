@@ -1,12 +1,12 @@
-//! Wires of gates that several tests set.
+//! Wirings that several tests use.
 
 use rdma_fabric::{
     Fabric,
     barrier::{GateId, Gates, Wiring},
 };
 
-/// Returns the wires of a member of two that exchange, as recursive doubling has them: those of its
-/// start/end gate and of its relay gate. `theirs` are the same two of the other member.
+/// Returns the wires of a member of two that exchange, as in recursive doubling: those of its
+/// start/end gate and of its relay gate. `theirs` are the same two gates of the other member.
 pub(crate) fn exchange([start, relay]: [GateId; 2], theirs: [GateId; 2]) -> [Wiring; 2] {
     let out = Wiring {
         source_local: Some(relay),

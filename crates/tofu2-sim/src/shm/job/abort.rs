@@ -1,10 +1,10 @@
 //! Jobs that one of their ranks ends: [`rdma_fabric::Fabric::abort`].
 //!
-//! Each rank has room in its own segment for what it says, so ranks that abort at the same time
-//! don't disturb each other. The first to write its name into the control block decides. Then every
-//! segment's [`layout::LOST`] says the same, which turns away all operations: they look there when
-//! they find that a region is condemned. Waits end only after that, so whoever has seen one end
-//! finds every operation refused.
+//! Each rank has room in its own segment for its message, so ranks that abort at the same time
+//! don't disturb each other. The first rank that writes its name into the control block wins. Then
+//! every segment's [`layout::LOST`] is set to its name and code, which makes all operations fail:
+//! they read that word when they find that a region is condemned. Waits end only after that, so a
+//! rank whose wait has ended finds every operation refused.
 
 use super::{Control, Job};
 use crate::{
@@ -14,22 +14,22 @@ use crate::{
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use rdma_fabric::{FabricError, Rank};
 
-/// The value of [`layout::LOST`] for a rank that was lost by itself. Those of a job that was
-/// aborted are greater in their lower half.
+/// The value of [`layout::LOST`] for a rank that was lost by itself. The values of an aborted job
+/// are greater in their lower half.
 pub(crate) const LOST: u64 = 1;
 
-/// Packs who has aborted the job, and with which code.
+/// Packs the rank that has aborted the job, and the exit code.
 fn bits_of(rank: Rank, code: i32) -> u64 {
     u64::from(code.cast_unsigned()) << 32 | u64::from(rank.number().saturating_add(2))
 }
 
-/// Unpacks it; `None` if nobody has.
+/// Unpacks them; `None` if no rank has aborted the job.
 fn parts_of(bits: u64) -> Option<(Rank, i32)> {
     let rank = (bits as u32).checked_sub(2)?;
     Some((Rank::new(rank), ((bits >> 32) as u32).cast_signed()))
 }
 
-/// Returns why operations on `rank` fail, given what its [`layout::LOST`] holds.
+/// Returns why operations on `rank` fail, given the value of its [`layout::LOST`].
 #[cold]
 pub(crate) fn loss(rank: Rank, bits: u64) -> FabricError {
     match parts_of(bits) {
@@ -39,7 +39,7 @@ pub(crate) fn loss(rank: Rank, bits: u64) -> FabricError {
 }
 
 impl Control {
-    /// Checks that nobody has aborted the job.
+    /// Checks that the job is not aborted.
     ///
     /// # Errors
     /// [`FabricError::Aborted`].
@@ -53,9 +53,9 @@ impl Control {
 }
 
 impl Job {
-    /// Ends the job on behalf of `me`, which does this at most once, and returns the error that
-    /// names who has ended it. Nobody can end a rank that is a thread; if ranks are processes, calls
-    /// their launcher.
+    /// Aborts the job on behalf of `me`, which does this at most once, and returns the error that
+    /// names the rank that has aborted it. A rank that is a thread cannot be stopped from outside;
+    /// if ranks are processes, calls their launcher.
     #[cold]
     pub(crate) fn abort(&self, me: Rank, text: &str, code: i32) -> FabricError {
         let Some(own) = self.segments.get(me.index()) else {
@@ -65,7 +65,7 @@ impl Job {
         let (word, bits) = (self.control.word(layout::ABORTING), bits_of(me, code));
         // Release, at least: pairs with the load in `aborted`.
         let bits = word.compare_exchange(0, bits, SeqCst, SeqCst).err().unwrap_or(bits);
-        // Whoever loses does this too: the winner may die meanwhile.
+        // A rank that loses the exchange does this too: the winner may die meanwhile.
         for segment in &self.segments {
             segment.word(layout::LOST).store(bits, SeqCst);
             regions::condemn(segment);
@@ -84,8 +84,8 @@ impl Job {
 
     /// Returns the job's error if a rank has aborted it.
     pub(crate) fn aborted(&self) -> Option<JobError> {
-        // Acquire: pairs with the exchange in `abort`, for the text. Not `ABORTED`: who aborts may
-        // have been killed before it came to that.
+        // Acquire: pairs with the exchange in `abort`, for the text. Not `ABORTED`: the rank that
+        // aborts may have been killed before it set that.
         let (rank, code) = parts_of(self.control.word(layout::ABORTING).load(Acquire))?;
         let text = self.segments.get(rank.index()).map(|segment| read(segment)).unwrap_or_default();
         // Only a rank that writes garbage writes 0.
@@ -100,8 +100,8 @@ impl Job {
     }
 }
 
-/// Writes what there is room for; nothing if the rank is of another node, whose launcher is told
-/// otherwise.
+/// Writes as much of the text as there is room for; nothing if the rank is on another node, whose
+/// launcher receives the text in another way.
 fn write(own: &Mapping, text: &str) {
     if own.is_absent() {
         return;
@@ -118,7 +118,7 @@ fn write(own: &Mapping, text: &str) {
     own.word(layout::ABORT_LEN).store(len as u64, Relaxed);
 }
 
-/// Reads what a rank, which may write garbage, has written.
+/// Reads the message of a rank, which may be garbage.
 fn read(segment: &Mapping) -> String {
     if segment.is_absent() {
         return String::new();

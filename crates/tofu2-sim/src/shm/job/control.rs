@@ -48,7 +48,7 @@ pub(crate) struct Plan {
     pub(crate) start_ns: u64,
 }
 
-/// The most ranks of a job, limited by the room in a notice's slot.
+/// The maximum number of ranks of a job, limited by the room in a notice's slot.
 const MOST_RANKS: usize = 1 << 24;
 
 impl Plan {
@@ -77,14 +77,14 @@ impl Plan {
         layout::segment_bytes(self.heap_bytes).unwrap_or(usize::MAX)
     }
 
-    /// Returns where a rank's segment starts in the job's file, or where the file ends for one rank
-    /// past the last. The plan must have been checked.
+    /// Returns the offset of a rank's segment in the job's file, or the end of the file for one
+    /// rank past the last. The plan must have been checked.
     #[cfg(target_os = "linux")]
     pub(crate) fn segment_at(&self, rank: usize) -> usize {
         layout::segment_at(self.ranks, self.heap_bytes, rank).unwrap_or(usize::MAX)
     }
 
-    /// Returns the length of the file of a node's part of the job, with as many segments.
+    /// Returns the length of the file of a node's part of the job with this number of segments.
     #[cfg(target_os = "linux")]
     pub(crate) fn part_bytes(&self, segments: usize) -> Option<usize> {
         let (control, all) = (layout::control_bytes(self.ranks)?, self.segment_bytes().checked_mul(segments)?);
@@ -167,8 +167,8 @@ impl Control {
 
     /// Returns the state of `rank`. Unknown values count as lost.
     pub(crate) fn state(&self, rank: usize) -> State {
-        // SeqCst: includes the acquire that pairs with the exchange in `advance`, so that what the
-        // rank wrote before is visible; see `Job::attached`.
+        // SeqCst: includes the acquire that pairs with the exchange in `advance`, so that the
+        // rank's earlier writes are visible; see `Job::attached`.
         match self.card(rank, layout::CARD_STATE).load(SeqCst) {
             0 => State::Starting,
             1 => State::Running,
@@ -233,7 +233,7 @@ impl Control {
         self.word(layout::CHANGES).load(Acquire)
     }
 
-    /// Makes every wait look at what may end it.
+    /// Makes every wait check whether it must end.
     pub(crate) fn count_change(&self) {
         // Release: pairs with the acquire in `changes`.
         self.word(layout::CHANGES).fetch_add(1, SeqCst);
@@ -258,8 +258,8 @@ impl Control {
         }
     }
 
-    /// Records that `rank` is lost, or that a peer has found it gone. This comes before another
-    /// rank can fail as a consequence, whose failure would otherwise look like the first.
+    /// Records that `rank` is lost, or that a peer has found its process gone. This must precede
+    /// failures of other ranks that follow from it, since they would otherwise look like the first.
     pub(crate) fn found_gone(&self, rank: usize) {
         let _ = self.word(layout::FIRST_LOST).compare_exchange(0, rank as u64 + 1, SeqCst, Relaxed);
     }

@@ -1,5 +1,5 @@
-//! The fate of a job's ranks: how it is published, who is woken, and whether a wait can still
-//! succeed.
+//! The fate of a job's ranks: its publication, the ranks that it wakes, and whether a wait can
+//! still succeed.
 
 use super::{Job, abort, control::State};
 use crate::shm::memory::{Mapping, layout, regions};
@@ -11,11 +11,11 @@ use rdma_fabric::{Deps, FabricError, Rank, RegionKey};
 use std::sync::Arc;
 
 impl Job {
-    /// Returns why an access to another process's own memory, in `region`, failed: what `error`
-    /// says, unless the process has left.
+    /// Returns why an access to another process's own memory, in `region`, failed: the reason of
+    /// `error`, unless the process has left.
     ///
-    /// If it is lost and nobody has seen a loss before, records that: this rank's failure and the
-    /// end of its process are consequences.
+    /// If the process is lost and no loss was recorded before, records that: this rank's failure
+    /// and the end of its process are consequences.
     #[cold]
     pub(crate) fn unreached(&self, error: FabricError, region: RegionKey) -> FabricError {
         let FabricError::PeerLost { rank } = error else { return error };
@@ -28,8 +28,8 @@ impl Job {
         error
     }
 
-    /// Returns whether `rank`, whose process is gone, may have left. Of a guest that is gone only
-    /// the launcher knows how it ended.
+    /// Returns whether `rank`, whose process is gone, may have left. Only the launcher knows how a
+    /// guest that is gone has ended.
     fn may_have_left(&self, rank: Rank) -> bool {
         match self.control.state(rank.index()) {
             State::Left => true,
@@ -57,11 +57,11 @@ impl Job {
     }
 
     /// Publishes that the command that was started as `rank` has ended, which makes the rank lost
-    /// unless it had left. `well` says that its exit code was 0, by which a guest leaves. If the
+    /// unless it had left. `well` is true if its exit code was 0, by which a guest leaves. If the
     /// rank is a process that the command started and that may still be running, `gone` is false,
     /// and [`Job::gone`] follows later.
     ///
-    /// A process that never attached and ended well may know nothing of this library; it is lost
+    /// A process that never attached and ended well may not use this library at all; it is lost
     /// only to ranks that did attach, before or after.
     #[cfg(target_os = "linux")]
     pub(crate) fn ended(&self, rank: Rank, well: bool, gone: bool) {
@@ -87,7 +87,7 @@ impl Job {
         self.rouse(rank.index());
     }
 
-    /// Wakes everybody, even if nothing has changed: the rank `ended` may have ended between
+    /// Wakes all ranks, even if nothing has changed: the rank `ended` may have ended between
     /// changing its state and counting the change, between writing and waking, or with a claim in
     /// some notice ring.
     #[cfg(target_os = "linux")]
@@ -97,8 +97,8 @@ impl Job {
         self.possibly_parked().for_each(|segment| segment.rouse());
     }
 
-    /// Returns the segments of ranks that may have a parked thread. A thread that parks later looks
-    /// at what was written before the fence that precedes this.
+    /// Returns the segments of ranks that may have a parked thread. A thread that parks later sees
+    /// the writes before the fence that precedes this call.
     fn possibly_parked(&self) -> impl Iterator<Item = &Arc<Mapping>> {
         let may = |&(rank, _): &(usize, _)| {
             self.control.card(rank, layout::CARD_PARKED).load(SeqCst) != 0 && !self.control.has_ended(rank)
@@ -109,8 +109,8 @@ impl Job {
     /// Publishes as lost all ranks that ended before they attached. A rank calls this when it has
     /// just started running.
     ///
-    /// The rank has published that it runs, and looks which ranks have ended; the launcher
-    /// publishes which ranks have ended, and looks which run. All four accesses are SeqCst, so one
+    /// The rank has published that it runs, and checks which ranks have ended; the launcher
+    /// publishes which ranks have ended, and checks which run. All four accesses are SeqCst, so one
     /// of them sees the other.
     #[cfg(target_os = "linux")]
     pub(crate) fn attached(&self) {

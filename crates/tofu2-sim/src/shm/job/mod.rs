@@ -1,6 +1,6 @@
 //! The state that all ranks of a job share, as one process sees it: the mapped segments and the
-//! [`control`] block. [`holder`] says which process a rank is, [`liveness`] covers the fate of the
-//! ranks, [`abort`] the end of the whole job by one of them.
+//! [`control`] block. [`holder`] determines the process of each rank, [`liveness`] covers the fate
+//! of the ranks, [`abort`] the end of the whole job by one of them.
 
 pub(crate) mod abort;
 pub(crate) mod control;
@@ -59,11 +59,11 @@ pub(crate) struct Job {
     pub(crate) queues: QueueOptions,
     /// Existing buffers that this process registered, by rank and place in the region table.
     adopted: Mutex<HashMap<(Rank, u32), Arc<Adopted>>>,
-    /// How the ranks' processes reach each other's own memory; `None` where ranks are threads, and
-    /// in a launcher.
+    /// The access of the ranks' processes to each other's own memory; `None` where ranks are
+    /// threads, and in a launcher.
     #[cfg(target_os = "linux")]
     peers: Option<PeerMemories>,
-    /// How ranks of other nodes are told what this one does, if there are any.
+    /// The connection to the ranks of other nodes, if there are any.
     #[cfg(target_os = "linux")]
     elsewhere: Option<Elsewhere>,
 }
@@ -112,7 +112,7 @@ impl Job {
         }
     }
 
-    /// Makes the job's ranks processes, which reach each other's own memory through `peers`.
+    /// Makes the job's ranks processes, which access each other's own memory through `peers`.
     #[cfg(target_os = "linux")]
     pub(crate) fn of_processes(self, peers: PeerMemories) -> Self {
         Job { peers: Some(peers), ..self }
@@ -124,7 +124,7 @@ impl Job {
         Job { elsewhere: Some(elsewhere), ..self }
     }
 
-    /// Returns how ranks of other nodes are told what this one does, if there may be any.
+    /// Returns the connection to the ranks of other nodes, if there may be any.
     #[cfg(target_os = "linux")]
     pub(crate) fn elsewhere(&self) -> Option<&Elsewhere> {
         self.elsewhere.as_ref()
@@ -168,8 +168,8 @@ impl Job {
         (first < self.plan.ranks).then_some(Rank::new(first as u32))
     }
 
-    /// Returns the most bytes that go with a command to another node; `None` if nobody takes it
-    /// there.
+    /// Returns the maximum number of bytes sent with a command to another node; `None` if there is
+    /// no connection that sends commands.
     pub(crate) fn most_inline(&self) -> Option<usize> {
         #[cfg(target_os = "linux")]
         if let Some(elsewhere) = &self.elsewhere {
@@ -178,17 +178,17 @@ impl Job {
         None
     }
 
-    /// Gives a command to whoever moves bytes between nodes.
+    /// Passes a command to the layer that connects the nodes.
     pub(crate) fn carry(&self, command: FarCommand, cargo: Cargo) {
         #[cfg(target_os = "linux")]
         if let Some(elsewhere) = &self.elsewhere {
             return elsewhere.carry(command, cargo);
         }
-        // No rank is far without them.
+        // Without other nodes, no rank is far.
         let _ = (command, cargo);
     }
 
-    /// Works a little on what is under way between nodes, for a thread that waits for that.
+    /// Makes some progress on transfers between nodes, for a thread that waits for them.
     pub(crate) fn work_between_nodes(&self) {
         #[cfg(target_os = "linux")]
         if let Some(elsewhere) = &self.elsewhere {
@@ -211,7 +211,7 @@ impl Job {
         place.has_anchor(anchor).then(|| self.segments.get(rank)).flatten()
     }
 
-    /// Returns the best way to reach memory that existed before it was registered.
+    /// Returns the best access method for memory that existed before it was registered.
     pub(crate) fn existing(&self) -> Existing {
         #[cfg(target_os = "linux")]
         if let Some(peers) = &self.peers {

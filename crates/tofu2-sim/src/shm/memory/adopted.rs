@@ -1,4 +1,4 @@
-//! How memory that existed before it was registered is reached.
+//! Access to memory that existed before it was registered.
 //!
 //! | way | when | an operation |
 //! |---|---|---|
@@ -7,12 +7,12 @@
 //! | staged | processes otherwise, or for atomics; cells (Miri) that the buffer does not fill | accesses an extent of the owner's segment, announced |
 //!
 //! No address is ever read from shared memory: for direct access it is in a table of the process
-//! ([`Job::adopted`]), for cross copies in a private table of the owner, read through the memory
-//! image.
+//! ([`Job::adopted`]); for cross copies it is in a private table of the owner, read through the
+//! memory image.
 //!
 //! # Safety
 //! A buffer that was handed over is accessed only through [`rdma_fabric::access`] until it is
-//! taken, which happens only once its use count is closed and nobody is inside.
+//! taken, which happens only once its use count is closed and no operation is inside.
 
 #![allow(unsafe_code)]
 
@@ -34,7 +34,7 @@ use no_processes::CrossPlace;
 /// A buffer that was handed over.
 pub(crate) struct Adopted {
     /// `len` bytes of `memory`, accessed through `access` by the operations that `uses` counts, and
-    /// by nothing else while they are here.
+    /// by nothing else while the buffer is handed over.
     start: NonNull<u8>,
     len: usize,
     pub(crate) uses: UseCount,
@@ -71,9 +71,9 @@ impl Adopted {
         self.start.addr().get() as u64
     }
 
-    /// Takes the buffer if its use count is closed and nobody is inside.
+    /// Takes the buffer if its use count is closed and no operation is inside.
     pub(crate) fn take(&self) -> Option<OwnedMemory> {
-        // Nobody can enter again, so from here on only the caller accesses the bytes.
+        // No operation can enter any more, so from here on only the caller accesses the bytes.
         let quiescent = self.uses.is_quiescent();
         quiescent.then(|| self.memory.lock().unwrap_or_else(PoisonError::into_inner).take()).flatten()
     }
@@ -101,7 +101,7 @@ impl DirectPlace {
     }
 }
 
-/// Bytes of memory that existed before it was registered, by the way they are reached.
+/// Bytes of memory that existed before it was registered, by their access method.
 #[derive(Clone, Debug)]
 pub(crate) enum Outside {
     Direct(DirectPlace),
@@ -127,7 +127,7 @@ impl Outside {
         }
     }
 
-    /// Returns the piece that tells whether the memory may still be used.
+    /// Returns the piece that shows whether the memory may still be used.
     pub(crate) fn life(&self) -> &Piece {
         match self {
             Outside::Direct(DirectPlace { piece, .. }) | Outside::Staged(piece) => piece,
@@ -203,14 +203,14 @@ pub(crate) fn resolve(
         return job.cross(addr, len, align, region_len).map(Outside::Cross);
     }
     let _ = me;
-    // The region has gone since the entry was read, or never existed.
+    // The region was deregistered after the entry was read, or never existed.
     Err(match regions::is_current(target, region) {
         true => FabricError::Corrupt { rank, what: &"an entry of the region table" },
         false => FabricError::StaleRegion { rank, region },
     })
 }
 
-/// Stand-ins for other processes' memory where ranks are never processes.
+/// Stand-ins for other processes' memory on systems where ranks are never processes.
 #[cfg(not(target_os = "linux"))]
 mod no_processes {
     use super::{Piece, RemoteAddr, Result};

@@ -54,7 +54,7 @@ impl Allocator {
         }
     }
 
-    /// Frees what no operation is inside any more.
+    /// Frees memory that no operation is inside any more.
     pub(crate) fn settle(&mut self, job: &Job, segment: &Mapping) {
         let heap = &mut self.heap;
         self.retired.reclaim(job, |(extent, terms)| match terms {
@@ -153,7 +153,7 @@ impl Allocator {
         self.retired.retire(RegionId::new(me, taken.key), (taken.extent, taken.terms));
     }
 
-    /// Deregisters an extent and never reuses it: an operation may stay inside for ever.
+    /// Deregisters an extent and never reuses it: an operation may stay inside forever.
     pub(crate) fn leak(&mut self, segment: &Mapping, taken: &RegisteredExtent) {
         let index = taken.key.index as usize;
         if regions::deregister(segment, index) {
@@ -177,7 +177,7 @@ impl Allocator {
     /// Gives an extent its pages and clears it.
     ///
     /// Pages are requested for the whole extent: bytes count as used once they are taken, even if
-    /// their pages were refused then.
+    /// the system refused their pages then.
     pub(crate) fn prepare(
         &mut self,
         segment: &Mapping,
@@ -197,7 +197,7 @@ impl Allocator {
 #[derive(Debug)]
 pub(crate) struct RegisteredExtent {
     pub(crate) key: RegionKey,
-    /// All bytes, with what is in front of the region.
+    /// All bytes, including the terms in front of the region.
     pub(crate) extent: Extent,
     /// The terms of the pact under which the region was allocated, which are in front of it.
     pub(crate) terms: Option<[u64; 3]>,
@@ -250,7 +250,7 @@ mod tests {
             assert!(allocator.prepare(&segment, Rank::new(0), 64, extent).is_err());
             allocator.heap.give_back_symmetric(extent);
         }
-        // A file of huge pages, of which there are none left.
+        // A file of huge pages, none of which are left.
         if let Some(empty) = no_huge_pages() {
             allocator.pages = pages(empty);
             let error =

@@ -1,5 +1,5 @@
-//! Registering memory that existed before: what its owner keeps, and how the owner gets the memory
-//! back. [`adopted`](super::adopted) is about how operations reach it.
+//! Registration of memory that existed before: the owner's records, and the return of the memory to
+//! its owner. [`adopted`](super::adopted) describes how operations access it.
 
 use super::{
     adopted::Adopted,
@@ -19,8 +19,8 @@ fn fits(memory: &mut OwnedMemory) -> bool {
     bytes.as_ptr().addr().is_multiple_of(access::CELL) && bytes.len().is_multiple_of(access::CELL)
 }
 
-/// Returns how ranks that are processes reach existing memory, as far as this process can tell
-/// without being a rank.
+/// Returns how ranks that are processes access existing memory, as far as this process can
+/// determine without being a rank.
 pub fn existing_of_processes() -> Existing {
     #[cfg(target_os = "linux")]
     return if crate::shm::processes::peer_memory::is_possible() { Existing::CrossCopy } else { Existing::Staged };
@@ -40,9 +40,9 @@ pub(crate) struct HeldBuffer {
 
 #[derive(Debug)]
 enum What {
-    /// Reached in place; from other processes by cross copies if `crosses`.
+    /// Accessed in place; from other processes by cross copies if `crosses`.
     Allocator { memory: Arc<Adopted>, crosses: bool },
-    /// Reached in an extent of the segment.
+    /// Accessed in an extent of the segment.
     Staged { memory: Option<OwnedMemory>, taken: RegisteredExtent },
 }
 
@@ -141,8 +141,8 @@ impl HeldBuffer {
             }
     }
 
-    /// Takes a quiet region apart: returns its memory, and what becomes free, which is the table
-    /// entry if it may be used again and the extent if it has one.
+    /// Takes a quiet region apart: returns its memory, its table entry if it may be used again, and
+    /// its extent if it has one.
     pub(crate) fn dismantle(self, segment: &Mapping) -> Dismantled {
         let index = (self.closed == Some(true)).then_some(self.key.index as usize);
         match self.what {

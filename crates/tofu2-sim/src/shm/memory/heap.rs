@@ -5,9 +5,10 @@
 //! end, so neither has a fixed share. The symmetric arena's state depends only on the sequence of
 //! symmetric calls, which is the same on all ranks, so equal calls give equal offsets everywhere.
 //!
-//! Locked regions to which references may exist have bytes that no other region ever had or will
-//! have, local ones even none of another pact: a short operation on another region whose thread is stopped before its access must not hit
-//! them, however late the access comes.
+//! Locked regions to which references may exist consist of bytes that belong to no other region,
+//! before or after; local ones share bytes only with regions of the same pact. Otherwise a short
+//! operation on another region, whose thread is stopped before its access, could hit them, however
+//! late the access happens.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -125,10 +126,10 @@ pub(crate) struct Heap {
     /// While a symmetric allocation is being agreed on, local extents stay at or above this offset.
     promised: usize,
     /// Free pieces that belonged to locked regions, by offset. `symmetric` regards them as in use
-    /// for ever.
+    /// forever.
     locked: BTreeMap<usize, usize>,
     /// Free pieces that belonged to local regions of a pact, by its terms and by offset. `local`
-    /// regards them as in use for ever.
+    /// regards them as in use forever.
     pacts: Vec<([u64; 3], BTreeMap<usize, usize>)>,
 }
 
@@ -144,8 +145,8 @@ impl Heap {
         }
     }
 
-    /// Returns the bytes that were never in use. (Either arena may have reached into what the other
-    /// one now has.)
+    /// Returns the bytes that were never in use. (Either arena may have grown into bytes that now
+    /// belong to the other one.)
     fn fresh(&self) -> Range<usize> {
         self.symmetric.touched..self.len - self.local.touched
     }
@@ -199,9 +200,9 @@ impl Heap {
     }
 
     /// Reserves room for a symmetric extent of `bytes` bytes until it is taken or given up,
-    /// whatever holes the others agree on. Returns the offset up to which room is reserved. That is
-    /// less than needed if there is less, because the ranks may agree on freeing other regions
-    /// first.
+    /// whatever holes the other ranks agree on. Returns the offset up to which room is reserved. If
+    /// there is less room than needed, it reserves less, because the ranks may agree on freeing
+    /// other regions first.
     pub(crate) fn promise_symmetric(&mut self, bytes: usize) -> usize {
         let end = grains(bytes).filter(|&len| len <= self.len).map_or(0, |len| self.symmetric.top + len);
         self.promised = end.min(self.len - self.local.top);

@@ -11,14 +11,14 @@
 //! I4  copy                                     until none names the region
 //! I5  withdraw (release)
 //! ```
-//! This is a store-buffer race: if I3 misses D1, then D3 sees I1 and the owner waits for I5. Once
-//! the process of a rank that died inside has been reaped, it is not waited for, because its
-//! announcements are its own.
+//! This is a store-buffer race: if I3 misses D1, then D3 sees I1 and the owner waits for I5. The
+//! owner does not wait for a rank that died inside, once its process has been reaped, because its
+//! announcements are in its own segment.
 //!
-//! Short copies and atomics on allocated memory announce nothing, as that would double their cost;
-//! [`super::retired`] takes care of them.
+//! Short copies and atomics on allocated memory are not announced, as that would double their cost;
+//! [`super::retired`] covers them.
 //!
-//! Inside one process, a one-word [`UseCount`] serves instead: it needs no barrier, and no other
+//! Inside one process, a one-word [`UseCount`] is used instead: it needs no barrier, and no other
 //! process can disturb it, so references to memory may depend on it.
 
 use core::sync::atomic::{
@@ -28,7 +28,8 @@ use core::sync::atomic::{
 };
 use rdma_fabric::{Rank, RegionKey};
 
-/// The most operations of one rank that can be announced at once; others wait their turn.
+/// The maximum number of operations of one rank that can be announced at once; others wait their
+/// turn.
 pub(crate) const ANNOUNCEMENTS: usize = 16;
 
 /// A region's id in an announcement: never 0.
@@ -36,9 +37,9 @@ pub(crate) const ANNOUNCEMENTS: usize = 16;
 pub(crate) struct RegionId(u64);
 
 impl RegionId {
-    /// Packs the rank (25 bits, from 1), the place in the table (12 bits) and the generation's low
-    /// 27 bits: enough to distinguish a region from others that had its place while an operation
-    /// was in progress.
+    /// Packs the rank (25 bits, from 1), the index in the table (12 bits) and the generation's low
+    /// 27 bits: enough to distinguish a region from others that used the same entry while an
+    /// operation was in progress.
     pub(crate) fn new(rank: Rank, key: RegionKey) -> Self {
         const { assert!(super::layout::SLOTS <= 1 << 12) };
         RegionId(
@@ -115,9 +116,9 @@ impl<W: AnnouncementWord, const N: usize> Drop for Inside<'_, W, N> {
 }
 
 /// Announces (I1 and I2) in some of the rank's own `words`, of which there are at most 32; one
-/// barrier serves all `ids`. `rest` is called while too few words are free: no caller waits while
-/// it holds some. The words in use are marked in the rank's private `taken`, one bit each, and not
-/// in the words, which peers can write too.
+/// barrier suffices for all `ids`. `rest` is called while too few words are free: no caller waits
+/// while it holds some. The words in use are marked in the rank's private `taken`, one bit each,
+/// and not in the words, which peers can write too.
 #[inline]
 pub(crate) fn announce<'a, W: AnnouncementWord, const N: usize>(
     words: &'a [W],
@@ -148,7 +149,7 @@ pub(crate) fn announce<'a, W: AnnouncementWord, const N: usize>(
             if at + 1 < N {
                 word.set(id.to_bits());
             } else {
-                // The barrier, which serves the words before it too.
+                // The barrier, which also covers the words before it.
                 while !word.replace(word.look(), id.to_bits()) {}
             }
         }
@@ -169,8 +170,8 @@ pub(crate) fn names<W: AnnouncementWord>(words: &[W], id: RegionId) -> bool {
 
 /// Set in a count's word once it is closed; the other bits count the operations inside.
 const CLOSED: u64 = 1 << 63;
-/// Set once the count was seen closed and empty: an operation that comes too late is still counted
-/// for a moment, but is not inside.
+/// Set once the count was seen closed and empty: an operation that arrives too late is still
+/// counted for a moment, but is not inside.
 const QUIESCENT: u64 = 1 << 62;
 
 /// Counts operations of this process inside some memory until it is closed.
@@ -187,7 +188,7 @@ impl<W: AnnouncementWord> UseCount<W> {
     #[inline]
     pub(crate) fn enter(&self) -> Option<Use<'_, W>> {
         let entered = Use(&self.0);
-        // Dropping `entered` takes the count back.
+        // Dropping `entered` decrements the count again.
         (self.0.add(1) & CLOSED == 0).then_some(entered)
     }
 
@@ -196,7 +197,7 @@ impl<W: AnnouncementWord> UseCount<W> {
         self.0.add(CLOSED);
     }
 
-    /// Returns whether the count is closed and every operation is out for good.
+    /// Returns whether the count is closed and every operation has left permanently.
     pub(crate) fn is_quiescent(&self) -> bool {
         // Acquire: pairs with the release of the last operation to leave, through all
         // read-modify-writes in between.

@@ -11,17 +11,14 @@
 //! through [`rdma_fabric::access`]. So no byte is ever accessed in two ways.
 
 use super::inside::ANNOUNCEMENTS;
+use crossbeam_utils::CachePadded;
 
 /// Bytes that CPUs transfer as one unit, a power of two; words that different ranks write are at
-/// least this far apart. 128 where lines are fetched in pairs (x86-64) or are that long on some
-/// machines (aarch64, POWER), 256 on s390x, else 64: like `crossbeam_utils::CachePadded`, but never
-/// less than the 64 bytes of alignment that a region is promised.
-pub(crate) const CACHE_LINE: usize = if cfg!(target_arch = "s390x") {
-    256
-} else if cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "powerpc64")) {
-    128
-} else {
-    64
+/// least this far apart: the alignment of [`CachePadded`], such as 128 where lines are fetched in pairs
+/// (x86-64), but never less than the 64 bytes of alignment that a region is promised.
+pub(crate) const CACHE_LINE: usize = {
+    let padding = align_of::<CachePadded<u8>>();
+    if padding < 64 { 64 } else { padding }
 };
 /// Granularity of mappings and of page reservation, in bytes. A multiple of it is a multiple of
 /// every page size up to 64 KiB, and no supported system has larger pages; where memory files are
@@ -45,7 +42,7 @@ pub(crate) const ENTRY: usize = 32;
 pub(crate) const SYMMETRIC_SLOTS: usize = 1024;
 /// All table entries.
 pub(crate) const SLOTS: usize = 4096;
-/// The most bytes of what a rank says when it aborts the job; a multiple of 8.
+/// The maximum number of bytes of a rank's message when it aborts the job; a multiple of 8.
 pub(crate) const ABORT_BYTES: usize = 1024;
 /// Bytes of a ring slot.
 pub(crate) const RING_SLOT: usize = 32;
@@ -69,13 +66,13 @@ pub(crate) const QUEUE_CONTEXTS: usize = 8;
 // ----- a segment -----
 
 fields! {
-    /// `u64`, nonzero once the segment's rank is lost, or the job was aborted
+    /// `u64`, nonzero once the segment's rank is lost, or the job is aborted
     /// ([`crate::shm::job::abort`]). On the bell's line, because a poster looks at both.
     LOST: 8, 0;
     /// `u32`, the doorbell; the only word that is not 8 bytes long, accessed only through
     /// [`super::mapping::Mapping::bell`]. Unused in the control block.
     BELL: 4, 8;
-    /// `u64`, what a parked rank waits for.
+    /// `u64`, the bits of the parked rank's [`Watch`](crate::shm::waiting::doorbell::Watch).
     WATCH: 8, 16;
     /// `u64`, position of the oldest notice; written by the owner, on a line of its own.
     RING_HEAD: 8, CACHE_LINE;
@@ -88,28 +85,28 @@ fields! {
     /// `u64` each, the regions that the rank's operations in progress are inside of; written by the
     /// rank.
     INSIDE: 8 * ANNOUNCEMENTS, 3 * CACHE_LINE;
-    /// `u64`, nonzero if control queues of the rank have released commands that nobody is executing
-    /// yet; any rank writes it.
+    /// `u64`, nonzero if control queues of the rank have released commands that no rank is
+    /// executing yet; written by any rank.
     QUEUES_PENDING: 8, (INSIDE + 8 * ANNOUNCEMENTS).next_multiple_of(CACHE_LINE);
     /// `u64`, how often the rank has started or stopped being parked without a deadline: odd while
     /// it is parked. This word and the `PARKED_` and `SEALED` words after it are written by the
     /// rank and read by the watchdog ([`crate::shm::waiting::watchdog`]).
     PARKINGS: 8, QUEUES_PENDING + CACHE_LINE;
-    /// `u64`, how often the rank has looked again without result and parked.
+    /// `u64`, the number of times that the parked rank has looked again without result.
     PARKED_LOOKS: 8, PARKINGS + 8;
-    /// `u64`, what the parked rank waits for.
+    /// `u64`, the event that the parked rank waits for.
     PARKED_WHAT: 8, PARKINGS + 16;
-    /// `u64`, which ranks the wait depends on, and how many more waits the rank has.
+    /// `u64`, the ranks that the wait depends on, and the number of the rank's other waits.
     PARKED_WHOM: 8, PARKINGS + 24;
     /// `u64`, nonzero if something other than a rank may wake the parked rank.
     PARKED_OPEN: 8, PARKINGS + 32;
-    /// `u64`, nonzero if the rank is a [`rdma_fabric::Program`], for which nobody else does work.
+    /// `u64`, nonzero if the rank is a [`rdma_fabric::Program`], whose fabric no other code uses.
     SEALED: 8, PARKINGS + 40;
     /// `u64`, the process that is parked.
     PARKED_PROCESS: 8, PARKINGS + 48;
-    /// `u64`, length in bytes of what the rank says when it aborts the job.
+    /// `u64`, length in bytes of the rank's message when it aborts the job.
     ABORT_LEN: 8, PARKINGS + 56;
-    /// What it says, in UTF-8.
+    /// The message, in UTF-8.
     ABORT_TEXT: ABORT_BYTES, PARKINGS + 64;
     /// First entry of the region table.
     TABLE: SLOTS * ENTRY, 4096;
@@ -121,8 +118,8 @@ fields! {
     GATE_RECORDS: (GATES + START_GATES) * GATE_RECORD, (RING_CLAIMS + RING_CAPACITY * 8).next_multiple_of(CACHE_LINE);
     /// First word of the directory of control queues: the region key of the queue's words, or 0.
     QUEUES: QUEUE_ENGINES * QUEUE_NUMBERS * QUEUE_CONTEXTS * 8, GATE_RECORDS + (GATES + START_GATES) * GATE_RECORD;
-    /// First word of the table that says which rank owns each of the node's control queues; in the
-    /// segment of the node's first rank.
+    /// First word of the table of the ranks that own the node's control queues; in the segment of
+    /// the node's first rank.
     NODE_QUEUES: QUEUE_ENGINES * QUEUE_NUMBERS * 8, QUEUES + QUEUE_ENGINES * QUEUE_NUMBERS * QUEUE_CONTEXTS * 8;
     /// First byte of the heap.
     HEAP: 0, (NODE_QUEUES + QUEUE_ENGINES * QUEUE_NUMBERS * 8).next_multiple_of(PAGE);
@@ -134,8 +131,9 @@ const _: () = assert!(RING_SEEN / CACHE_LINE == RING_TAIL / CACHE_LINE && SYMMET
 const _: () = assert!(CACHE_LINE.is_multiple_of(ENTRY) && CACHE_LINE.is_multiple_of(RING_SLOT));
 const _: () = assert!(RING_CAPACITY.is_power_of_two() && HEAP.is_multiple_of(PAGE) && PAGE.is_multiple_of(CACHE_LINE));
 
-/// Bytes at the start of a segment that have their pages before any rank starts: all protocol words.
-/// Peers access those of a rank that has not started yet, and an access must find a page.
+/// Bytes at the start of a segment whose pages are reserved before any rank starts: all protocol
+/// words. Peers access those of a rank that has not started yet, and such an access must find a
+/// page.
 pub(crate) const RESERVED: usize = (NODE_QUEUES + QUEUE_ENGINES * QUEUE_NUMBERS * 8).next_multiple_of(4096);
 const _: () = assert!(RESERVED <= HEAP);
 
@@ -150,12 +148,12 @@ fields! {
     RANKS_PER_NODE: 8, 24;
     /// `u64`, monotonic clock at the job's start, ns.
     START: 8, 32;
-    /// `u64`, nonzero if some process of the job can't be reached by a process-wide barrier.
+    /// `u64`, nonzero if a process-wide barrier does not reach some process of the job.
     NO_HEAVY_BARRIER: 8, 40;
     /// `u64`, number of ranks.
     RANKS: 8, 48;
-    /// `u64`, nonzero if the job has more ranks than CPUs. Set by whoever started the job, because
-    /// a bound rank sees only its own CPUs.
+    /// `u64`, nonzero if the job has more ranks than CPUs. Set by the launcher, because a bound
+    /// rank sees only its own CPUs.
     OVERSUBSCRIBED: 8, 56;
     /// `u64`, number of changes of any rank's state.
     CHANGES: 8, CACHE_LINE;
@@ -163,9 +161,9 @@ fields! {
     FIRST_LOST: 8, CACHE_LINE + 8;
     /// `u64`, nonzero once any rank's process was reaped.
     ENDED: 8, CACHE_LINE + 16;
-    /// `u64`, how many ranks wait, once the job is deadlocked.
+    /// `u64`, the number of waiting ranks, once the job is deadlocked.
     STUCK: 8, CACHE_LINE + 24;
-    /// `u64`, who aborts the job and with which code, or 0.
+    /// `u64`, the rank that aborts the job and the exit code, or 0.
     ABORTING: 8, CACHE_LINE + 32;
     /// `u64`, the same once no segment admits operations any more; until then 0.
     ABORTED: 8, CACHE_LINE + 40;
@@ -187,12 +185,12 @@ fields! {
 
 // ----- the mirrors of gates of other nodes, which a rank keeps in a job of several nodes -----
 
-/// A rank's records of gates, start/end gates having two.
+/// The number of a rank's gate records; start/end gates have two each.
 const RECORDS: usize = GATES + START_GATES;
 
-/// Returns where mirror `number` is: those of each record's source, and then those of each record's
-/// destination, which have no packets. A source has no mirror for a start half, nor a destination for
-/// an end half; their places would overlap others.
+/// Returns the position of mirror `number`: first the mirrors of each record's source, then those
+/// of each record's destination, which have no packets. There is no mirror of a start half's
+/// source, nor of an end half's destination; their positions would overlap others.
 pub(crate) const fn gate_mirror(number: usize) -> usize {
     match number {
         ..RECORDS => CACHE_LINE + number.saturating_sub(START_GATES) * GATE_RECORD,
@@ -206,7 +204,7 @@ const _: () = assert!(GATE_MIRRORS.is_multiple_of(CACHE_LINE), "mirrors of sever
 
 const _: () = on_own_lines([MAGIC, CHANGES, ARRIVALS, CARDS, CARD]);
 
-// ----- a card, and what a rank says in a phase of symmetric allocation -----
+// ----- a card, and the words that a rank publishes in a phase of symmetric allocation -----
 
 fields! {
     /// `u64` in a card: the rank's state.
@@ -216,27 +214,28 @@ fields! {
     /// `u64` in a card: 1 once the rank's process was reaped, so none of its code runs; always 0
     /// where ranks are threads.
     CARD_ENDED: 8, 16;
-    /// `u64` in a card: which process the rank is ([`crate::shm::job::holder::Holder`]);
-    /// always 0 where ranks are threads.
+    /// `u64` in a card: the process of the rank ([`crate::shm::job::holder::Holder`]); always 0
+    /// where ranks are threads.
     CARD_HOLDER: 8, 24;
     /// `u64` in a card: nonzero while any thread of the rank is parked or about to park. So a
     /// change of state need not touch the segments of all ranks, in most of which no thread waits.
     CARD_PARKED: 8, 32;
 }
 
-/// In a card: what the rank states in a phase. There are two, for even and odd phases, so that a
-/// rank can go on to the next phase while others still read the last one. They have no lines of
-/// their own: a node of a job on several has a card for each rank of the job.
+/// In a card: the words that the rank publishes in a phase. There are two sides, for even and odd
+/// phases, so that a rank can continue with the next phase while others still read the last one.
+/// They do not start on separate lines: a node of a job on several nodes has a card for each rank
+/// of the job.
 pub(crate) const CARD_SIDES: [usize; 2] = [CARD_PARKED + 8, CARD_PARKED + 8 + SIDE];
 /// Bytes of a card.
 pub(crate) const CARD: usize = (CARD_SIDES[1] + SIDE).next_multiple_of(CACHE_LINE);
 const _: () = in_order([(CARD_PARKED, 8), (CARD_SIDES[0], SIDE), (CARD_SIDES[1], SIDE), (CARD, 0)]);
 
 fields! {
-    /// `u64` in a side: bytes asked for.
+    /// `u64` in a side: the number of bytes requested.
     SIDE_BYTES: 8, 0;
-    /// `u64` in a side: in phase 1 the offset up to which the rank promises room, which is even, and
-    /// 1 more ([`SIDE_RETIRED`]) if the rank has freed regions whose grace period has not ended; in
+    /// `u64` in a side: in phase 1 the offset up to which the rank promises room, which is even,
+    /// plus 1 ([`SIDE_RETIRED`]) if the rank has freed regions whose grace period has not ended; in
     /// phase 2 whether the rank succeeded (1).
     SIDE_VERDICT: 8, 8;
     /// Three `u64` in a side: the terms of a locked region ([`rdma_fabric::Pact::terms`]), or 0.
@@ -247,7 +246,7 @@ fields! {
     SIDE: 0, SIDE_DROPPED + SYMMETRIC_SLOTS / 8;
 }
 
-/// The bit of [`SIDE_VERDICT`] that is set in phase 1 if more room will be free in a moment.
+/// The bit of [`SIDE_VERDICT`] that is set in phase 1 if more room will soon be free.
 pub(crate) const SIDE_RETIRED: u64 = 1;
 const _: () = assert!(super::heap::GRAIN.is_multiple_of(2), "what is promised is whole grains");
 
@@ -297,8 +296,8 @@ pub(crate) fn control_bytes(ranks: usize) -> Option<usize> {
     ranks.checked_mul(CARD)?.checked_add(CARDS)?.checked_next_multiple_of(PAGE)
 }
 
-/// Returns where the segment of `rank` starts in the file of a job of `ranks` ranks, and for
-/// `rank = ranks` where the file ends.
+/// Returns the offset of the segment of `rank` in the file of a job of `ranks` ranks; for `rank =
+/// ranks`, the end of the file.
 pub(crate) fn segment_at(ranks: usize, heap: usize, rank: usize) -> Option<usize> {
     segment_bytes(heap)?.checked_mul(rank)?.checked_add(control_bytes(ranks)?)
 }

@@ -1,11 +1,12 @@
 //! Locked regions: symmetric memory that only the handles that allocated it can resolve, and local
 //! memory that only handles of the same pact can.
 //!
-//! [`super::regions`] keeps others out; [`super::heap`] says why no earlier operation hits the
-//! bytes. Symmetric ones stay mapped and are not reused until every rank has dropped its part, which
-//! a rank that holds a reference has not. Once a rank is lost, no symmetric memory is allocated any
-//! more, so nothing is reused at all. Local ones go to the next region of the same pact, whose
-//! discipline sees to it that no operation on them is under way when they are dropped.
+//! [`super::regions`] denies access to other handles; [`super::heap`] explains why no earlier
+//! operation hits the bytes. Symmetric locked regions stay mapped and are not reused until every
+//! rank has dropped its part, which a rank that holds a reference has not. Once a rank is lost, no
+//! symmetric memory is allocated any more, so nothing is reused at all. Local locked regions are
+//! reused for the next region of the same pact, whose discipline ensures that no operation on them
+//! is in flight when they are dropped.
 
 #![allow(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Shared memory: where it comes from, and its words.
+//! Shared memory: its sources, and its words.
 //!
 //! A [`Mapping`] consists of protocol words, which are atomics, followed by the heap, which is
 //! accessed only through [`rdma_fabric::access`]; operations do so in checked pieces ([`Piece`]).
@@ -43,7 +43,7 @@ pub(crate) struct Mapping {
     /// The protocol word of another mapping where `parked != 0` is shown to a rank that wakes all
     /// others.
     sign: OnceLock<(Arc<Mapping>, usize)>,
-    /// What the threads of the segment's rank in this process have reported of their parking.
+    /// The parking reports of the threads of the segment's rank in this process.
     reports: Mutex<Reports>,
     backing: Backing,
 }
@@ -59,43 +59,22 @@ enum Backing {
 /// A sealed memory file, mapped as a whole.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
-pub(crate) struct MappedFile {
-    start: NonNull<u8>,
-    len: usize,
-}
+pub(crate) struct MappedFile(memmap2::MmapRaw);
 
 #[cfg(target_os = "linux")]
 impl MappedFile {
     /// Maps the `len` bytes of `file`.
     pub(crate) fn new(file: &std::os::fd::OwnedFd, len: usize) -> Result<Arc<Self>, FabricError> {
-        use rustix::mm::{MapFlags, ProtFlags, mmap};
         // Otherwise a peer could make an access fail by truncating it.
         crate::shm::processes::memory_file::examine(file, len)
             .map_err(|what| FabricError::setting("memory file", what))?;
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: given no address, the system picks one where nothing is mapped.
-        let start = unsafe { mmap(core::ptr::null_mut(), len, access, MapFlags::SHARED, file, 0) }
-            .map_err(|errno| FabricError::System { call: &"mmap", errno: errno.raw_os_error() })?;
-        let start = NonNull::new(start.cast()).ok_or(FabricError::System { call: &"mmap", errno: OUT_OF_MEMORY })?;
-        Ok(Arc::new(MappedFile { start, len }))
+        let map = memmap2::MmapOptions::new().len(len).map_raw(file).map_err(|error| FabricError::System {
+            call: &"mmap",
+            errno: error.raw_os_error().unwrap_or(OUT_OF_MEMORY),
+        })?;
+        Ok(Arc::new(MappedFile(map)))
     }
 }
-
-#[cfg(target_os = "linux")]
-impl Drop for MappedFile {
-    fn drop(&mut self) {
-        // SAFETY: `new` mapped these bytes, and nobody has a part of them any more.
-        let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
-        debug_assert_eq!(unmapped, Ok(()));
-    }
-}
-
-// SAFETY: an address and a length that never change; the parts answer for accesses.
-#[cfg(target_os = "linux")]
-unsafe impl Send for MappedFile {}
-// SAFETY: as for `Send`.
-#[cfg(target_os = "linux")]
-unsafe impl Sync for MappedFile {}
 
 // SAFETY: all access is by atomics or by `access`, which any thread may do at any time; freed when
 // no owner is left.
@@ -110,8 +89,8 @@ impl fmt::Debug for Mapping {
 }
 
 impl Mapping {
-    /// Maps `len` zeroed bytes of this process. Pages that nobody touches cost nothing where the
-    /// allocator gets large blocks from the system.
+    /// Maps `len` zeroed bytes of this process. Untouched pages cost nothing where the allocator
+    /// gets large blocks from the system.
     pub(crate) fn in_process(len: usize, heap_at: usize) -> Result<Arc<Self>, FabricError> {
         let refused = || FabricError::System { call: &"alloc", errno: OUT_OF_MEMORY };
         // Of many pages, a larger alignment would make the allocator touch every one.
@@ -134,14 +113,14 @@ impl Mapping {
     /// examined.
     #[cfg(target_os = "linux")]
     pub(crate) fn of_file(whole: &Arc<MappedFile>, at: usize, len: usize, heap_at: usize) -> Arc<Self> {
-        let end = at.checked_add(len).filter(|&end| end <= whole.len);
-        let start = end.map(|_| whole.start).expect("a mapping inside its file");
+        let is_inside = at.checked_add(len).is_some_and(|end| end <= whole.0.len());
+        let start = NonNull::new(whole.0.as_mut_ptr()).filter(|_| is_inside).expect("a mapping inside its file");
         // SAFETY: inside the mapped file, by the check.
         let base = unsafe { start.add(at) };
         Mapping::new(base, len, heap_at, Backing::File { _whole: whole.clone() })
     }
 
-    /// Makes a mapping, checking what the module's documentation promises of one.
+    /// Makes a mapping after checking the conditions in the module's documentation.
     ///
     /// # Panics
     /// If alignment or lengths do not fit: lengths come from [`layout`].
@@ -153,7 +132,7 @@ impl Mapping {
         Arc::new(Mapping { base, len, heap_at, parked, sign, reports, backing })
     }
 
-    /// Returns what the threads of the segment's rank in this process have reported.
+    /// Returns the parking reports of the threads of the segment's rank in this process.
     pub(crate) fn reports(&self) -> &Mutex<Reports> {
         &self.reports
     }
@@ -193,8 +172,8 @@ impl Mapping {
         self.len - self.heap_at
     }
 
-    /// Returns whether this stands for the segments of all ranks of other nodes, which have only the
-    /// first line of protocol words, together.
+    /// Returns whether this mapping represents the segments of all ranks of other nodes, which
+    /// share only the first line of protocol words.
     pub(crate) fn is_absent(&self) -> bool {
         self.heap_at <= layout::CACHE_LINE && self.heap_len() == 0
     }
@@ -259,17 +238,16 @@ impl Mapping {
     /// Returns the bytes of the heap that hold a control queue, which are protocol words while the
     /// queue owns them. `None` if they are not inside, or are not whole aligned words.
     ///
-    /// No region key leads to a queue's bytes ([`super::regions`]), so they are accessed only as
-    /// these words from when the queue is opened until their time in [`super::retired`] is over,
-    /// and before and afterwards through [`access`]. A word may hold anything: every reader checks
-    /// it.
+    /// No region key leads to a queue's bytes ([`super::regions`]). They are accessed only as these
+    /// words from when the queue is opened until their time in [`super::retired`] has ended, and
+    /// before and afterwards through [`access`]. A word may hold anything: every reader checks it.
     #[inline(always)]
     pub(crate) fn queue_words(&self, offset: usize, len: usize) -> Option<&[AtomicU64]> {
         let whole = offset.is_multiple_of(8) && len.is_multiple_of(8);
         let start = self.heap_bytes(offset, len).filter(|_| whole)?;
         // SAFETY: inside the mapping, by the check, and aligned, since `heap_at` and `offset` are
-        // multiples of 8 and the base is; atomics of this width may be accessed by anybody at any
-        // time, and `access` is either the same atomics or assembly, which the compiler takes as an
+        // multiples of 8 and the base is; any thread may access atomics of this width at any time,
+        // and `access` is either the same atomics or assembly, which the compiler treats as an
         // access like any other thread's.
         Some(unsafe { core::slice::from_raw_parts(start.as_ptr().cast(), len / 8) })
     }
@@ -278,7 +256,7 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         match self.backing {
-            // SAFETY: allocated with this layout, and nobody holds the mapping any more.
+            // SAFETY: allocated with this layout, and no owner of the mapping is left.
             Backing::Heap { start, layout } => unsafe { dealloc(start.as_ptr(), layout) },
             #[cfg(target_os = "linux")]
             Backing::File { .. } => {}

@@ -1,13 +1,12 @@
-//! A rank's memory: what is mapped, what is registered, how it is reached, and when its bytes are
-//! reused.
+//! A rank's memory: mapping, registration, access, and the reuse of bytes.
 //!
-//! To be read in this order: where things are ([`layout`]); the bytes and words themselves
-//! ([`mapping`]); the table that says what peers may reach ([`regions`]); which bytes of the heap
-//! are taken ([`heap`], [`allocator`]) and get their [`pages`], by one rank alone or by all together
-//! ([`symmetric`], [`locked`]); what keeps them registered ([`registration`]); memory that existed before it was
-//! registered ([`existing`], [`adopted`]); what an operation finds behind a place and copies
-//! ([`place`], [`transfers`]); and how deregistration waits for operations in flight ([`inside`],
-//! [`retired`]).
+//! Read the modules in this order: the positions of all parts ([`layout`]); the bytes and words
+//! themselves ([`mapping`]); the table of the regions that peers may access ([`regions`]); the
+//! bytes of the heap that are taken ([`heap`], [`allocator`]) and their [`pages`], allocated by one
+//! rank alone or by all together ([`symmetric`], [`locked`]); the handles that keep them registered
+//! ([`registration`]); memory that existed before it was registered ([`existing`], [`adopted`]);
+//! the bytes of a place, and how operations copy them ([`place`], [`transfers`]); and how
+//! deregistration waits for operations in flight ([`inside`], [`retired`]).
 
 pub(crate) mod adopted;
 pub(crate) mod allocator;

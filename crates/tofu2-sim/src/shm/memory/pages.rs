@@ -1,20 +1,21 @@
-//! Where the pages of a segment's heap come from, and whether there are any.
+//! The sources of the pages of a segment's heap, and the check whether pages are available.
 //!
 //! A region has its pages when it is allocated, so that no access to it fails: a system that has
-//! promised more memory than it has kills a process when the promise falls due. Pages are taken in
-//! pieces, each compared first with what the machine and the control group have left.
+//! promised more memory than it has kills a process when it cannot keep the promise. Pages are
+//! taken in pieces, each compared first with the memory that the machine and the control group have
+//! left.
 
 use super::{heap::Extent, mapping::Mapping};
 use crate::available::{self, Left, STEP};
 use rdma_fabric::{FabricError, Rank, error::OutOfMachineMemory};
 
-/// Bytes taken at once. Other ranks may take as much between the comparison and the taking.
+/// Bytes taken at once. Other ranks may take as many between the comparison and the taking.
 const PIECE: usize = 4 << 20;
 
-/// The bytes that many ranks may take each between two comparisons.
+/// The bytes that each of many ranks may take between two comparisons.
 const SHARE: usize = 64 << 10;
 
-/// Where the segment's pages come from.
+/// The source of the segment's pages.
 #[derive(Debug)]
 pub(crate) enum Pages {
     /// From the process's own memory.
@@ -60,8 +61,8 @@ impl Unchecked {
 }
 
 impl Pages {
-    /// Makes sure that an extent of the heap has pages. `Err(None)` means that none are left; the
-    /// extent has then no more pages than before.
+    /// Ensures that an extent of the heap has pages. `Err(None)` means that none are left; the
+    /// extent then has no more pages than before.
     pub(super) fn take(
         &self,
         segment: &Mapping,

@@ -1,8 +1,8 @@
 //! Resolved places and the location of their bytes.
 //!
 //! Bytes of a segment are mapped and mostly accessed without this provider: see
-//! [`rdma_fabric::provider::Place`]. Only accesses that are long, intercepted, refused, or outside
-//! all segments get here.
+//! [`rdma_fabric::provider::Place`]. This module handles only accesses that are long, intercepted,
+//! refused, or outside all segments.
 
 use super::{
     adopted::Outside,
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Content of the anchor of a place outside all segments. The anchor of any other place holds its
 /// segment, an `Arc<Mapping>`.
 struct OutsidePlace {
-    /// The segment whose table says that the bytes are registered.
+    /// The segment whose table registers the bytes.
     target: Arc<Mapping>,
     /// Offset in the region at which `outside` starts.
     first: u64,
@@ -45,12 +45,12 @@ pub(crate) fn ring(place: &Place) {
 pub(crate) struct LocatedPlace<'a> {
     pub(crate) addr: RemoteAddr,
     pub(crate) len: usize,
-    /// The segment whose table says that the bytes are registered.
+    /// The segment whose table registers the bytes.
     pub(crate) target: &'a Arc<Mapping>,
     pub(crate) bytes: Bytes<'a>,
 }
 
-/// Where the bytes of a place are.
+/// The location of the bytes of a place.
 pub(crate) enum Bytes<'a> {
     Segment(Piece<&'a Mapping>),
     Outside(Outside),
@@ -61,7 +61,7 @@ impl<'a> LocatedPlace<'a> {
     ///
     /// An operation is announced under the address of its place, in the job of the rank that posts
     /// it. So the memory that is accessed must be that of the address, and of this job: a place of
-    /// another job would be accessed without its owner's knowledge.
+    /// another job would be accessed without notice to its owner.
     ///
     /// # Errors
     /// [`FabricError::Unsupported`] for a place of another provider or job.
@@ -100,7 +100,7 @@ impl<'a> LocatedPlace<'a> {
         }
     }
 
-    /// Returns what its segment's [`super::layout::LOST`] holds.
+    /// Returns the value of its segment's [`super::layout::LOST`].
     fn lost(&self) -> u64 {
         match &self.bytes {
             Bytes::Segment(piece) => piece.lost(),
@@ -136,8 +136,8 @@ impl<'a> LocatedPlace<'a> {
         }
     }
 
-    /// Returns the offset that a wait for the bytes watches: theirs in the segment, or outside it
-    /// 0, which stands for everything.
+    /// Returns the offset that a wait for the bytes watches: their offset in the segment, or 0
+    /// outside it, which represents everything.
     pub(crate) fn watched_at(&self) -> usize {
         match &self.bytes {
             Bytes::Segment(piece) => piece.offset(),

@@ -1,9 +1,9 @@
-//! The region table of a segment: what peers may reach, and under which keys.
+//! The region table of a segment: the regions that peers may access, and their keys.
 //!
 //! An entry is (generation, offset, length, kind). The generation is odd while a region is
-//! registered and grows by one whenever that changes. The owner writes entries. Peers copy one,
+//! registered and is incremented whenever that changes. The owner writes entries. Peers copy one,
 //! check that the generation did not change meanwhile and that the range lies in the heap, and only
-//! then use it, so garbage in a table gives errors, never a wild access. The top bit of all
+//! then use it, so garbage in a table results in errors, never in a wild access. The top bit of all
 //! generations is set once the segment's rank is lost ([`condemn`]), so that an access checks both
 //! with one comparison. Symmetric regions have the first entries and local ones the rest, so that
 //! the keys of symmetric regions agree.
@@ -60,7 +60,7 @@ fn field(mapping: &Mapping, index: usize, field: usize) -> &AtomicU64 {
     mapping.word(generation_at(index) + 8 * field)
 }
 
-/// What an entry registers.
+/// The kind of a registered region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(crate) enum RegionKind {
@@ -149,14 +149,14 @@ pub(crate) fn register(own: &Mapping, index: usize, offset: usize, len: usize, k
 /// 2³¹ times.
 pub(crate) fn deregister(own: &Mapping, index: usize) -> bool {
     let generation = field(own, index, 0).load(Relaxed) & !CONDEMNED | 1;
-    // Release: a rank that sees it also sees what was done to the region before.
+    // Release: a rank that sees the new generation also sees earlier changes of the region.
     field(own, index, 0).store(generation.wrapping_add(1), Release);
     stay_condemned(own, index);
-    // In a damaged entry it may be anything; such an entry is never used again either.
+    // A damaged entry may hold any generation; such an entry is never used again either.
     generation < u64::from(u32::MAX)
 }
 
-/// Where the bytes of a region are.
+/// The bytes of a region.
 #[derive(Clone, Debug)]
 pub(crate) enum Resolved<'a> {
     Heap(Piece<&'a Mapping>),
@@ -168,8 +168,8 @@ pub(crate) enum Resolved<'a> {
 }
 
 /// Returns the bytes `addr.offset..addr.offset + len` of a region of segment `target`, aligned to
-/// `align`. `opens` says whether a locked region may be resolved; it is given the terms of the pact
-/// that opens the region, if one does.
+/// `align`. `opens` returns whether a locked region may be resolved; it receives the terms of the
+/// pact that opens the region, if one does.
 ///
 /// # Errors
 /// [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`], [`FabricError::Locked`],

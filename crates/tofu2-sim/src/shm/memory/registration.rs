@@ -1,4 +1,4 @@
-//! What keeps a region registered, and what happens to its memory when it is dropped.
+//! Handles that keep a region registered, and the release of its memory when they are dropped.
 
 use super::{allocator::RegisteredExtent, existing::HeldBuffer, heap::Extent};
 use crate::shm::endpoint::Endpoint;
@@ -8,9 +8,9 @@ use std::fmt;
 /// The provider's part of a region; dropping it deregisters the region.
 ///
 /// An operation that a peer posted just before may then still be in progress. If it copies more
-/// than 64 bytes or addresses existing memory, the place is not reused until it has completed. If
-/// it is short, the place is not reused for 20 ms. An operation whose thread is stopped for longer
-/// than that between its check and its access may reach the next region at that place; where this
+/// than 64 bytes or addresses existing memory, the memory is not reused until it has completed. If
+/// it is short, the memory is not reused for 20 ms. An operation whose thread is stopped for longer
+/// than that between its check and its access may access the next region at that place; where this
 /// matters, deregister after a barrier with the ranks that use the region.
 pub(crate) struct Registration {
     endpoint: Endpoint,
@@ -22,7 +22,7 @@ pub(crate) struct Registration {
 enum What {
     /// Local memory; `None` once it is abandoned.
     Local(Option<RegisteredExtent>),
-    /// A symmetric region, whose place is freed by agreement of all ranks.
+    /// A symmetric region, whose memory is freed by agreement of all ranks.
     Symmetric,
     /// Existing memory; `None` once taken apart.
     Existing(Option<HeldBuffer>),

@@ -15,7 +15,7 @@ use std::{collections::VecDeque, time::Instant};
 /// more ranks than CPUs.
 pub(crate) const GRACE: Duration = Duration::from_millis(20);
 
-/// Things that become free in the order in which they were given up.
+/// Items that become free in the order in which they were given up.
 #[derive(Debug)]
 pub(crate) struct Retired<T> {
     waiting: VecDeque<Waiting<T>>,
@@ -35,14 +35,14 @@ impl<T> Default for Retired<T> {
 }
 
 impl<T> Retired<T> {
-    /// Retires `what`, just deregistered as `id`.
+    /// Retires an item that was just deregistered as `id`.
     pub(crate) fn retire(&mut self, id: RegionId, what: T) {
         // D2; D1 was the deregistration.
         super::inside::barrier();
         self.waiting.push_back(Waiting { id, until: Instant::now() + GRACE, what });
     }
 
-    /// Passes everything that may be reused to `free`.
+    /// Passes all items that may be reused to `free`.
     pub(crate) fn reclaim(&mut self, job: &Job, free: impl FnMut(T)) {
         if !self.waiting.is_empty() {
             self.reclaim_at(Instant::now(), |id| job.is_inside(id), free);
@@ -60,7 +60,7 @@ impl<T> Retired<T> {
         self.waiting = held;
     }
 
-    /// Returns when the last retired thing will be due, unless that is past.
+    /// Returns the time at which the last retired item will be due, unless that is past.
     pub(crate) fn until(&self) -> Option<Instant> {
         self.waiting.back().map(|last| last.until).filter(|&until| until > Instant::now())
     }

@@ -1,17 +1,17 @@
 //! Symmetric allocation: all ranks agree on one key and one offset, in two phases.
 //!
-//! 1. Each rank writes into its card of the control block how many bytes it wants, how far its
+//! 1. Each rank writes into its card of the control block the number of bytes it wants, how far its
 //!    symmetric arena can grow for them, and which symmetric regions it has dropped, and arrives.
-//!    When all have arrived, all know the same: regions that all have dropped are freed, and if
-//!    sizes agree, the same offset and table entry follow on all ranks.
+//!    When all ranks have arrived, all have the same information: regions that all have dropped are
+//!    freed, and if the sizes agree, each rank derives the same offset and table entry.
 //! 2. Each rank reserves and registers its part, writes the outcome, and arrives again. When all
-//!    have arrived, either the region can be reached everywhere, or all give it back.
+//!    ranks have arrived, either the region is accessible everywhere, or all give it back.
 //!
 //! A locked region is allocated in the same way; its terms are compared like sizes. If references
 //! to it may exist, it has bytes of its own ([`super::heap`]).
 //!
-//! No rank arrives at a phase before all have read what was written two phases earlier, so two
-//! sides of a card, used in turn, are enough.
+//! A rank arrives at a phase only after all ranks have read the words written two phases earlier,
+//! so two sides of a card, used in turn, are enough.
 //!
 //! A dropped future leaves its allocation in progress: the rank's next symmetric allocation
 //! completes it first, frees the rank's part, and then makes its own. Until then the rank's peers
@@ -46,7 +46,7 @@ pub(crate) use state::Symmetric;
 pub(crate) async fn alloc(endpoint: &Endpoint, bytes: usize, terms: Option<[u64; 3]>) -> Result<Region, FabricError> {
     let _turn = Turn::wait(endpoint).await?;
     if endpoint.allocator().symmetric.under_way.is_some() {
-        // A future was dropped. Nobody needs its outcome.
+        // A future was dropped. Its outcome is not needed.
         if let Ok(region) = complete(endpoint).await? {
             discard(endpoint, region);
         }
@@ -55,7 +55,7 @@ pub(crate) async fn alloc(endpoint: &Endpoint, bytes: usize, terms: Option<[u64;
     complete(endpoint).await?
 }
 
-/// Drops a region that nobody has here.
+/// Drops a region that the program of this rank does not own.
 fn discard(endpoint: &Endpoint, region: Region) {
     #[cfg(target_os = "linux")]
     if let Some(elsewhere) = endpoint.job().elsewhere() {
@@ -65,7 +65,7 @@ fn discard(endpoint: &Endpoint, region: Region) {
     drop(region);
 }
 
-/// Returns which side of the cards a phase uses.
+/// Returns the side of the cards that a phase uses.
 fn side(phase: u64) -> usize {
     layout::CARD_SIDES[(phase % 2) as usize]
 }
@@ -146,7 +146,8 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
     let ranks = 0..job.plan.ranks;
     for word in 0..WORDS {
         let at = layout::SIDE_DROPPED + 8 * word;
-        // Starts from what this rank knows it has dropped, because peers can write its card too.
+        // Starts from this rank's own record of dropped regions, because peers can write its card
+        // too.
         let freed = ranks.clone().fold(allocator.symmetric.dropped[word], |all, rank| all & card(rank, at));
         for index in (0..64).filter(|bit| freed >> bit & 1 == 1).map(|bit| word * 64 + bit) {
             if let Some((extent, is_apart)) = allocator.symmetric.live.remove(&index) {
@@ -171,8 +172,8 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
         }
         .into());
     }
-    // Memory that some rank has dropped may be free in a moment. All ranks read the same cards, so
-    // they decide alike.
+    // Memory that some rank has dropped may soon be free. All ranks read the same cards, so they
+    // decide alike.
     let more_later = verdicts().any(|verdict| verdict & layout::SIDE_RETIRED != 0);
     let heap = &mut allocator.heap;
     let taken = if asked.is_apart() { heap.take_locked(bytes, limit) } else { heap.take_symmetric(bytes, limit) };
@@ -201,7 +202,7 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
     allocator.symmetric.live.insert(index, (extent, asked.is_apart()));
     let failure = allocator.prepare(segment, me, bytes, extent).err();
     job.control.card(me.index(), side(phase + 1) + layout::SIDE_VERDICT).store(failure.is_none().into(), Relaxed);
-    // Bytes without reserved pages must not be reachable.
+    // Bytes without reserved pages must not be accessible.
     let reachable = if failure.is_none() { bytes } else { 0 };
     let kind = if asked.is_locked() { regions::RegionKind::Locked } else { regions::RegionKind::Heap };
     let key = regions::register(segment, index, extent.offset, reachable, kind);
@@ -267,7 +268,7 @@ async fn all_arrived(endpoint: &Endpoint) -> Result<(), FabricError> {
                 if control.state(next) != State::Left || arrived(next) {
                     return Ok(None);
                 }
-                // Who has aborted the job may have left it afterwards.
+                // A rank that has aborted the job may have left it afterwards.
                 control.can_go_on()?;
                 return Err(FabricError::PeersLeft);
             }

@@ -1,5 +1,5 @@
-//! Operations that do not take the fabric's short path: long copies, memory that existed before it
-//! was registered, operations that an interposed provider wants to see, and refusals.
+//! Operations that do not take the fabric's fast path: long copies, memory that existed before it
+//! was registered, operations that are visible to an interposed provider, and refusals.
 
 use super::{
     adopted::Reached,
@@ -109,9 +109,9 @@ pub(crate) fn get(endpoint: &Endpoint, from: &LocatedPlace<'_>, to: Sink<'_>) ->
     }
 }
 
-/// Copies between any two places in registered memory, whoever's they are, without ringing: by way
-/// of private memory unless both sides are pieces and don't overlap. Where they overlap, the target
-/// then has what the source had before.
+/// Copies between any two places in registered memory of any ranks, without ringing: through
+/// private memory unless both sides are pieces and don't overlap. Where they overlap, the target
+/// ends up with the source's previous contents.
 pub(crate) fn between(endpoint: &Endpoint, to: &LocatedPlace<'_>, from: &LocatedPlace<'_>) -> Result<()> {
     let len = from.len;
     let refusal = || if from.is_fit() { to.refused(len) } else { from.refused(len) };
@@ -156,7 +156,8 @@ pub(crate) fn put_blocks(
     Ok(())
 }
 
-/// Copies by way of private memory, from the end that keeps what is yet to be read.
+/// Copies through private memory, starting at the end at which the copy overwrites no bytes that
+/// are still to be read.
 fn by_chunks(
     (to, target): (&LocatedPlace<'_>, &Reached<'_>),
     (from, source): (&LocatedPlace<'_>, &Reached<'_>),

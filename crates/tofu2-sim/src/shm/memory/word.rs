@@ -1,5 +1,5 @@
-//! The words that the protocols between ranks use, as a trait, so that loom can run them with its
-//! own.
+//! The words of the protocols between ranks, as a trait, so that the protocols can run over loom's
+//! words.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use rdma_fabric::access;
@@ -8,7 +8,7 @@ use rdma_fabric::access;
 pub(crate) trait Word {
     fn load(&self, order: Ordering) -> u64;
     fn store(&self, value: u64, order: Ordering);
-    /// Stores `new` if the word holds `current`; otherwise returns what it holds.
+    /// Stores `new` if the word holds `current`; otherwise returns its value.
     fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64>;
     /// Hints that the word will be written soon.
     fn expect_store(&self) {}

@@ -112,12 +112,12 @@ pub(crate) fn consume(
 // ----- notices that a rank sends with its puts, and its own -----
 
 impl Endpoint {
-    /// Puts a short source with a notice if nothing stands in the way: claims room, copies the
-    /// bytes, publishes the notice. Returns whether that was possible on the short path.
+    /// Puts a short source with a notice, if the fast path permits: claims room, copies the bytes,
+    /// publishes the notice. Returns whether it did.
     #[inline(always)]
     pub(crate) fn notify_fast(&self, to: &Place, from: &Source<'_>, data: u64) -> bool {
         let Source::Bytes(bytes) = from else { return false };
-        // Look first, so that an impossible operation takes no room.
+        // Check first, so that an impossible operation takes no room.
         if !to.admits(bytes.len()) {
             return false;
         }
@@ -136,7 +136,7 @@ impl Endpoint {
     /// Performs any put with a notice.
     #[inline(never)]
     pub(crate) fn notify_general(&self, to: &LocatedPlace<'_>, from: &Source<'_>, data: u64) -> Posted {
-        // Look first, so that an impossible operation is not taken for one that needs room.
+        // Check first, so that an impossible operation is not taken for one that needs room.
         if let Some(error) = self.objection(to, from) {
             return Posted::failed(error);
         }
@@ -155,7 +155,8 @@ impl Endpoint {
         Posted::Over(0)
     }
 
-    /// Returns why a put from `from` to `to` is impossible, as far as that is known in advance.
+    /// Returns why a put from `from` to `to` is impossible, as far as this can be determined in
+    /// advance.
     fn objection(&self, to: &LocatedPlace<'_>, from: &Source<'_>) -> Option<FabricError> {
         let len = from.len();
         if to.is_fit()
@@ -170,7 +171,7 @@ impl Endpoint {
         (!to.is_fit() || len != to.len).then(|| to.refusal(len, 1))
     }
 
-    /// Leaves a notice for this rank in the name of `from`. Returns whether there was room.
+    /// Queues a notice for this rank in the name of `from`. Returns whether there was room.
     #[cfg(target_os = "linux")]
     pub(crate) fn notify_for(&self, from: Rank, data: u64, region: RegionKey, end: u64) -> Result<bool> {
         let target = self.segment();
@@ -196,7 +197,7 @@ impl Endpoint {
         if left { Err(FabricError::PeersLeft) } else { Ok(false) }
     }
 
-    /// Returns the oldest notice if it is ready and nobody else takes it first.
+    /// Returns the oldest notice if it is ready and no other thread takes it first.
     #[inline(always)]
     pub(crate) fn take_fast(&self) -> Option<Notice> {
         take(self.segment(), self.job().plan.ranks)

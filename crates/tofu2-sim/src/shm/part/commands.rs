@@ -5,13 +5,13 @@ pub use crate::shm::queues::far::{Cargo, FarCommand, FarReply, Obeyed};
 use rdma_fabric::RegionKey;
 
 impl Part {
-    /// Sets who takes commands of this rank's control queues to ranks of other nodes: together with
-    /// their bytes if these are at most `most_inline`. For each of them, [`Part::replied`] must be
-    /// called some time, though not from within `carry`. The first counts; before, there are no
-    /// queues for other nodes.
+    /// Sets the function that sends commands of this rank's control queues to ranks of other nodes,
+    /// together with their bytes if there are at most `most_inline`. For each command,
+    /// [`Part::replied`] must be called eventually, though not from within `carry`. Only the first
+    /// call has an effect; before it, there are no queues for other nodes.
     ///
-    /// `carry` is called on any thread of the rank, while the queue's lock is held; `work` on one
-    /// that waits for replies.
+    /// `carry` is called on any thread of the rank, while the queue's lock is held; `work` is
+    /// called on threads that wait for replies.
     pub fn on_command(
         &self,
         most_inline: usize,
@@ -23,21 +23,22 @@ impl Part {
         }
     }
 
-    /// Carries out a command of another node in this rank's memory: `bytes` came with it, or, if it
-    /// `is_long`, stay at its poster. Also executes what that releases in this node's queues.
+    /// Executes a command of another node in this rank's memory. `bytes` came with the command, or,
+    /// if it `is_long`, are still at the rank that posted it. Also executes the commands of this
+    /// node's queues that this one releases.
     ///
-    /// If its bytes have to be moved, [`Part::moved`] must be called afterwards.
+    /// If the command's bytes have to be moved, [`Part::moved`] must be called afterwards.
     pub fn obey(&self, command: &FarCommand, bytes: &[u8], is_long: bool) -> Obeyed {
         self.endpoint.executor().obey(command, bytes, is_long)
     }
 
-    /// Ends a command whose bytes had to be moved from or to this region of the rank: they have
-    /// `arrived`, or never will.
+    /// Completes a command whose bytes had to be moved from or to this region of the rank: they
+    /// have `arrived`, or never will.
     pub fn moved(&self, command: &FarCommand, region: RegionKey, arrived: bool) -> FarReply {
         self.endpoint.executor().moved(command, region, arrived)
     }
 
-    /// Ends a command of this rank, to which its target has replied.
+    /// Completes a command of this rank, to which its target has replied.
     pub fn replied(&self, command: &FarCommand, reply: &FarReply) {
         self.endpoint.executor().replied(command.from(), command.number(), reply);
     }

@@ -3,9 +3,10 @@
 use crate::shm::processes::placement::{self, Bind, affinity};
 use rdma_fabric::Result;
 
-/// Restricts this thread, and what it starts, to the CPUs that rank `nth` of `ranks` ranks of this
-/// machine gets: those of [`Placement::of_ranks`](crate::shm::Placement::of_ranks), of the CPUs that
-/// the thread may use.
+/// Restricts this thread, and the threads and processes that it starts, to the CPUs of rank `nth`
+/// of `ranks` ranks of this machine: those that
+/// [`Placement::of_ranks`](crate::shm::Placement::of_ranks) assigns to it, out of the CPUs that the
+/// thread may use.
 ///
 /// # Errors
 /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) for [`Bind::Numa`] where the

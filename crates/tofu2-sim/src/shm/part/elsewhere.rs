@@ -1,5 +1,5 @@
-//! What ranks of other nodes are told: of a symmetric allocation, the card that a rank holds up in
-//! each of its phases; of gates, their [`News`].
+//! Messages to ranks of other nodes: for a symmetric allocation, the [`Card`] that a rank publishes
+//! in each of its phases; for gates, their updates ([`News`]).
 
 use super::gates::bytes_of;
 use crate::shm::{
@@ -16,8 +16,8 @@ use core::{
 use rdma_fabric::{FabricError, Rank, Region, Result};
 use std::sync::{Arc, OnceLock};
 
-/// What a rank says in one phase of a symmetric allocation, for the ranks of other nodes, which do
-/// not see its control block.
+/// The words that a rank publishes in one phase of a symmetric allocation, for the ranks of other
+/// nodes, which have no access to its control block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
     /// Number of the phase, from 1.
@@ -37,7 +37,7 @@ impl Card {
         core::iter::once(&self.phase).chain(self.words.iter()).flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// Restores a card; `None` if these are not as many bytes as a card has.
+    /// Restores a card; `None` if the number of bytes is not [`Card::BYTES`].
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (words, []) = bytes.as_chunks::<8>() else { return None };
         let (phase, words) = words.split_first()?;
@@ -45,28 +45,29 @@ impl Card {
         Some(Card { phase: u64::from_le_bytes(*phase), words: Box::new(words.map(u64::from_le_bytes)) })
     }
 
-    /// Returns where a card keeps what is said in `phase`.
+    /// Returns the offset of the side of a card that `phase` uses.
     fn side(phase: u64) -> usize {
         layout::CARD_SIDES[(phase % 2) as usize]
     }
 }
 
-/// Passes a card on to other nodes.
+/// Sends a card to the other nodes.
 type Tell = Box<dyn Fn(Card) + Send + Sync>;
 
 /// Drops a region that ranks of other nodes may know.
 type Discard = Box<dyn Fn(Region) + Send + Sync>;
 
-/// Takes a command to another node.
+/// Sends a command to another node.
 type Carry = Box<dyn Fn(FarCommand, Cargo) + Send + Sync>;
 
-/// Passes news of a gate on to a rank of another node.
+/// Sends a gate's update to a rank of another node.
 type TellGate = Box<dyn Fn(Rank, Vec<u8>) + Send + Sync>;
 
-/// Has news of gates confirmed by ranks of other nodes.
+/// Has updates of gates confirmed by ranks of other nodes.
 type ConfirmGates = Box<dyn Fn(Vec<(Rank, Vec<u8>)>) -> Result<()> + Send + Sync>;
 
-/// A node's connection to the others: whoever moves bytes between nodes sets it, once.
+/// A node's connection to the other nodes. The layer that moves bytes between nodes sets its
+/// functions, once.
 pub(crate) struct Elsewhere {
     /// By rank, whether it is on another node.
     far: Box<[bool]>,
@@ -78,12 +79,12 @@ pub(crate) struct Elsewhere {
     mirrors: Box<[(Rank, Arc<Mapping>)]>,
 }
 
-/// Whoever takes commands to other nodes.
+/// The functions that send commands to other nodes.
 struct Carrier {
-    /// The most bytes that go with a command.
+    /// The maximum number of bytes sent with a command.
     most_inline: usize,
     carry: Carry,
-    /// Works a little, for a thread that waits for replies.
+    /// Makes some progress, for a thread that waits for replies.
     work: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -94,7 +95,7 @@ impl fmt::Debug for Elsewhere {
 }
 
 impl Elsewhere {
-    /// The connection of a node that has the ranks of `local`, of so many.
+    /// Creates the connection of a node that has the ranks `local`, in a job of `ranks` ranks.
     pub(crate) fn new(ranks: usize, local: &[Rank], mirrors: Box<[(Rank, Arc<Mapping>)]>) -> Self {
         let far = (0..ranks).map(|rank| !local.contains(&Rank::new(rank as u32))).collect();
         let (tell, discard, carrier, gates) = (OnceLock::new(), OnceLock::new(), OnceLock::new(), OnceLock::new());
@@ -112,25 +113,25 @@ impl Elsewhere {
         self.far.iter().position(|far| !far).map(|rank| Rank::new(rank as u32))
     }
 
-    /// Sets who takes commands to other nodes, with at most so many bytes each, and works for those
-    /// who wait. The first counts.
+    /// Sets the functions that send commands to other nodes, with at most `most_inline` bytes each,
+    /// and make progress for waiting threads. Only the first call has an effect.
     pub(crate) fn set_carrier(&self, most_inline: usize, carry: Carry, work: Box<dyn Fn() + Send + Sync>) {
         let _ = self.carrier.set(Carrier { most_inline, carry, work });
     }
 
-    /// Returns the most bytes that go with a command; `None` if nobody takes any.
+    /// Returns the maximum number of bytes sent with a command; `None` if there is no carrier.
     pub(crate) fn most_inline(&self) -> Option<usize> {
         self.carrier.get().map(|carrier| carrier.most_inline)
     }
 
-    /// Gives a command to whoever takes it to its node.
+    /// Passes a command to the carrier, which sends it to its node.
     pub(crate) fn carry(&self, command: FarCommand, cargo: Cargo) {
         if let Some(carrier) = self.carrier.get() {
             (carrier.carry)(command, cargo);
         }
     }
 
-    /// Works a little on what is under way between nodes.
+    /// Makes some progress on transfers between nodes.
     pub(crate) fn work(&self) {
         if let Some(carrier) = self.carrier.get() {
             (carrier.work)();
@@ -143,36 +144,38 @@ impl Elsewhere {
         self.mirrors.get(index).map(|(_, mapping)| &**mapping)
     }
 
-    /// Sets who passes on news of gates, and has them confirmed. The first counts.
+    /// Sets the functions that send updates of gates and have them confirmed. Only the first call
+    /// has an effect.
     pub(super) fn set_gates(&self, tell: TellGate, confirm: ConfirmGates) {
         let _ = self.gates.set((tell, confirm));
     }
 
-    /// Passes news of a gate on.
+    /// Sends an update of a gate.
     pub(crate) fn tell_gate(&self, news: &News) {
         if let Some((tell, _)) = self.gates.get() {
             tell(news.to.rank(), bytes_of(news));
         }
     }
 
-    /// Waits until ranks of other nodes have confirmed these news.
+    /// Waits until ranks of other nodes have confirmed these updates.
     pub(crate) fn confirm_gates(&self, news: &[News]) -> Result<()> {
         let all = || news.iter().map(|news| (news.to.rank(), bytes_of(news))).collect();
         self.gates.get().map_or(Ok(()), |(_, confirm)| confirm(all()))
     }
 
-    /// Sets who passes on cards. The first counts.
+    /// Sets the function that sends cards. Only the first call has an effect.
     pub(crate) fn set(&self, tell: Tell) {
         let _ = self.tell.set(tell);
     }
 
-    /// Sets who drops regions that no program has. The first counts.
+    /// Sets the function that drops regions that no program owns. Only the first call has an
+    /// effect.
     pub(crate) fn set_discard(&self, discard: Discard) {
         let _ = self.discard.set(discard);
     }
 
-    /// Drops the region of an allocation whose future was dropped: others have theirs, and may have
-    /// looked this one up.
+    /// Drops the region of an allocation whose future was dropped: other ranks have their regions
+    /// of the allocation, and may have looked this one up.
     pub(crate) fn discard(&self, region: Region) {
         match self.discard.get() {
             Some(discard) => discard(region),
@@ -180,7 +183,7 @@ impl Elsewhere {
         }
     }
 
-    /// Passes on what `endpoint`'s rank has just said in `phase`.
+    /// Sends the words that `endpoint`'s rank has just published in `phase`.
     pub(crate) fn tell(&self, endpoint: &Endpoint, phase: u64) {
         let Some(tell) = self.tell.get() else { return };
         let (control, me) = (&endpoint.job().control, endpoint.me().index());
@@ -190,9 +193,10 @@ impl Elsewhere {
 }
 
 impl Job {
-    /// Notes what `rank`, of another node, has said in a phase, and wakes those that wait for it.
+    /// Records the words that `rank`, of another node, has published in a phase, and wakes the
+    /// ranks that wait for them.
     ///
-    /// Only one thread of the node does this at a time, for any one rank.
+    /// At most one thread of the node does this at a time for any one rank.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`].

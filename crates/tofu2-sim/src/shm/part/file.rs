@@ -1,9 +1,9 @@
-//! The memory file of a node's part of a job: who makes it, and how the other ranks of the node get
-//! it without a launcher.
+//! The memory file of a node's part of a job: its creation, and its transfer to the other ranks of
+//! the node without a launcher.
 //!
-//! The node's first rank makes the file and opens a socket, whose name is in no file system. The
-//! others connect to it, show that they run as the same user and know the job's secret, and are
-//! handed the file. Then the socket closes.
+//! The node's first rank creates the file and opens a socket in the abstract namespace. The other
+//! ranks connect to it, prove that they run as the same user and know the job's secret, and receive
+//! the file. Then the socket closes.
 
 use super::PartPlan;
 use crate::shm::{
@@ -24,13 +24,13 @@ use rdma_fabric::{FabricError, Rank, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::{os::fd::OwnedFd, sync::Arc, thread, time::Instant};
 
-/// The name of such a file.
+/// The name of the file.
 const FILE_NAME: &str = "onesided-part";
-/// Bytes of the private mapping that stands for the segments of all other nodes: the line of protocol
-/// words that says whether the job was aborted.
+/// Bytes of the private mapping that represents the segments of all other nodes: the line of
+/// protocol words that contains whether the job was aborted.
 const ABSENT: usize = layout::CACHE_LINE;
 const _: () = assert!(layout::LOST < ABSENT && layout::WATCH < ABSENT);
-/// How long a rank looks for the socket of its node's first rank.
+/// How long a rank tries to connect to the socket of its node's first rank.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl PartPlan {
@@ -59,7 +59,7 @@ impl PartPlan {
     }
 }
 
-/// Makes the file of a node's part of the job, and hands it to the node's other ranks under this
+/// Creates the file of a node's part of the job, and hands it to the node's other ranks under this
 /// `number` and `secret`.
 pub(super) fn lead(part: &PartPlan, number: u64, secret: u64) -> Result<Endpoint> {
     let plan = part.job()?;
@@ -135,7 +135,7 @@ fn attach(
     Endpoint::new(Arc::new(job), part.me, pages)
 }
 
-/// Answers the node's other ranks, on a thread of its own, until each has the file.
+/// Serves the file to the node's other ranks, on a separate thread, until each has it.
 fn hand_out(mut broker: Broker, part: &PartPlan, file: Arc<OwnedFd>) -> Result<()> {
     let until = Instant::now() + 3 * PATIENCE;
     let others = part.local.len() - 1;
@@ -161,7 +161,7 @@ fn hand_out(mut broker: Broker, part: &PartPlan, file: Arc<OwnedFd>) -> Result<(
     spawned.map(drop).map_err(error)
 }
 
-/// Asks for the file until it is there, or until `goes_on` returns an error.
+/// Requests the file until it is available, or until `goes_on` returns an error.
 fn fetch(address: BrokerAddress, me: Rank, first: Rank, goes_on: &dyn Fn() -> Result<()>) -> Result<(OwnedFd, u64)> {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,5 @@
-//! Gates whose wires lead to other nodes: their news, as bytes that whoever connects nodes carries.
+//! Gates whose wires lead to other nodes: their updates, as bytes that the layer that connects the
+//! nodes transports.
 
 mod bytes;
 
@@ -9,16 +10,17 @@ use bytes::news_of;
 use rdma_fabric::{Rank, Result};
 
 impl Part {
-    /// The most bytes of a gate's news.
+    /// The maximum number of bytes of a gate's update.
     pub const GATE_BYTES: usize = bytes::MOST;
 
-    /// Sets who passes on what ranks of other nodes must know of gates of this node. Both are called by
-    /// any thread of the rank. The first counts.
+    /// Sets the functions that pass updates about gates of this node to ranks of other nodes. Both
+    /// are called on any thread of the rank. Only the first call has an effect.
     ///
-    /// `tell` passes on news to a rank, which then calls [`Part::gate`]: late and in any order if need
-    /// be, but all of them. `confirm` passes on the news of gates that are being set, and returns when
-    /// each of these ranks that is not lost has called [`Part::gate_set`] with them, and this one
-    /// [`Part::gate_answer`] with what that has returned.
+    /// The first function sends an update to a rank, which then calls [`Part::gate`]: possibly late
+    /// and in any order, but every update must arrive. The second, `confirm`, sends the updates of
+    /// gates that are being set. It returns when each of these ranks that is not lost has called
+    /// [`Part::gate_set`] with its update, and this rank has called [`Part::gate_answer`] with the
+    /// result.
     pub fn on_gates(
         &self,
         tell: impl Fn(Rank, Vec<u8>) + Send + Sync + 'static,
@@ -29,16 +31,16 @@ impl Part {
         }
     }
 
-    /// Notes news of a gate of another node, and executes the gates of this one that can fire now.
-    /// Bytes that are no news have no effect.
+    /// Processes an update of a gate of another node, and executes the gates of this node that can
+    /// fire as a result. Bytes that are not a valid update have no effect.
     pub fn gate(&self, news: &[u8]) {
         if let Some(news) = self.read(news) {
             self.endpoint.hear_of_gate(&news);
         }
     }
 
-    /// Notes news of a gate of another node that is being set. Returns, for their sender, those of the
-    /// gate that they are for; nothing if there is no such gate.
+    /// Processes an update of a gate of another node that is being set. Returns, for its sender, an
+    /// update of the gate that it is for; an empty vector if there is no such gate.
     pub fn gate_set(&self, news: &[u8]) -> Vec<u8> {
         let answer = self.read(news).and_then(|news| {
             self.endpoint.hear_of_setting(&news, false);
@@ -47,14 +49,14 @@ impl Part {
         answer.map_or_else(Vec::new, |news| bytes_of(&news))
     }
 
-    /// Notes what [`Part::gate_set`] has returned elsewhere for news of this rank.
+    /// Processes the result of [`Part::gate_set`] on another node, for an update of this rank.
     pub fn gate_answer(&self, news: &[u8]) {
         if let Some(news) = self.read(news) {
             self.endpoint.hear_of_setting(&news, true);
         }
     }
 
-    /// Returns the news that these bytes are, of a gate of another node.
+    /// Decodes an update of a gate of another node.
     fn read(&self, bytes: &[u8]) -> Option<News> {
         news_of(bytes).filter(|news| self.endpoint.job().is_far(news.rank))
     }

@@ -1,4 +1,4 @@
-//! The memory of a rank that other nodes reach.
+//! The memory of a rank that other nodes access.
 
 use super::Part;
 use crate::shm::memory::Mapping;
@@ -11,7 +11,7 @@ use core::{
 };
 use std::sync::Arc;
 
-/// The heap of a rank's segment: the memory that all its regions are in.
+/// The heap of a rank's segment: the memory that contains all its regions.
 #[derive(Clone)]
 pub struct Heap {
     segment: Arc<Mapping>,
@@ -33,21 +33,21 @@ impl Heap {
         self.segment.heap().1
     }
 
-    /// Returns what keeps it mapped, readable and writable.
+    /// Returns a handle that keeps the heap mapped, readable and writable.
     pub fn keep(&self) -> Arc<dyn Any + Send + Sync> {
         self.segment.clone()
     }
 }
 
 impl Part {
-    /// Wakes the rank if it is parked, whatever it waits for: some of its memory was written.
+    /// Wakes the rank if it is parked, whatever it waits for, after its memory was written.
     pub fn wake(&self) {
         fence(SeqCst);
         self.endpoint.segment().ring();
     }
 
     /// Wakes the rank if it is parked and waits for one of these bytes of its heap, which were
-    /// written. Any numbers do no harm.
+    /// written. Ranges outside the heap have no effect.
     pub fn wake_for(&self, written: Range<u64>) {
         fence(SeqCst);
         self.endpoint.segment().ring_for_heap(written);

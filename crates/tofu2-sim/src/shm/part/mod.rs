@@ -1,10 +1,11 @@
-//! A node's part of a job that runs on several nodes: for a provider that moves bytes between them.
+//! A node's part of a job that runs on several nodes, for providers that move bytes between nodes.
 //!
 //! The ranks of a node use shared memory as in a job of one node. The node's control block has a
-//! card for every rank of the job, so that waits, losses and symmetric allocations concern all of
-//! them; only the segments of ranks elsewhere are missing. Whoever brings news from other nodes
-//! tells the [`Part`]: which ranks have left or are lost, and what they say when all allocate
-//! together. It also does, in memory of this node, what ranks elsewhere ask for.
+//! card for every rank of the job, so that waits, losses and symmetric allocations cover all of
+//! them; only the segments of ranks on other nodes are missing. The layer that connects the nodes
+//! reports to the [`Part`] which ranks have left or are lost, and the cards that they publish when
+//! all ranks allocate together. It also executes the operations that ranks of other nodes request
+//! in memory of this node.
 
 mod commands;
 mod cpus;
@@ -44,7 +45,7 @@ use rdma_fabric::{
 use std::sync::Arc;
 
 /// Checks that this machine has room for `ranks` processes that a launcher is about to start, with
-/// `threads` threads and `descriptors` open files of its own for each of them. Takes nothing.
+/// `threads` threads and `descriptors` open files of the launcher for each. Takes no resources.
 ///
 /// # Errors
 /// [`JobError::TooManyRanks`].
@@ -52,7 +53,7 @@ pub fn check_room(ranks: usize, threads: u64, descriptors: u64) -> Result<(), Jo
     admission::of_part_processes(ranks, threads, descriptors)
 }
 
-/// What the ranks of a node agree on before they have memory together.
+/// The parameters that the ranks of a node agree on before they share memory.
 #[derive(Clone, Debug)]
 pub struct PartPlan {
     /// Ranks of the whole job.
@@ -76,10 +77,10 @@ pub struct Part {
     local: Arc<[Rank]>,
 }
 
-/// Who may resolve a region.
+/// The handles that may resolve a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
-    /// Everybody.
+    /// All handles.
     Open,
     /// The handles that allocated it together.
     Ring,
@@ -87,25 +88,25 @@ pub enum Lock {
     Terms([u64; 3]),
 }
 
-/// Where a registered region is.
+/// The position of a registered region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Located {
     /// Offset of its first byte in the heap.
     pub at: u64,
     /// Its length in bytes.
     pub len: u64,
-    /// Who may resolve it.
+    /// The handles that may resolve it.
     pub lock: Lock,
 }
 
-/// What has become of a rank.
+/// The state of a rank in its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It runs, or has not begun.
+    /// The rank runs, or has not started.
     Running,
-    /// It has left the job.
+    /// The rank has left the job.
     Left,
-    /// It is lost.
+    /// The rank is lost.
     Lost,
 }
 
@@ -116,9 +117,9 @@ impl fmt::Debug for Part {
 }
 
 impl Part {
-    /// Becomes the first rank of the node: makes its memory, and hands it to the node's other ranks,
-    /// which [`Part::join`] with the same `number` and `secret`. No two parts on a machine have the
-    /// same number at the same time.
+    /// Becomes the first rank of the node: creates its memory, and hands it to the node's other
+    /// ranks, which [`Part::join`] with the same `number` and `secret`. At any time, each part on a
+    /// machine must have a different number.
     ///
     /// # Errors
     /// [`FabricError::Setting`] for a plan that makes no job, [`FabricError::System`].
@@ -161,7 +162,7 @@ impl Part {
         Heap::of(self.endpoint.kept_segment())
     }
 
-    /// Returns where a registered region of this rank is.
+    /// Returns the position of a registered region of this rank.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`]; [`FabricError::Unsupported`] for
@@ -184,7 +185,7 @@ impl Part {
         LocatedPlace::of(self.endpoint.job(), place).is_ok()
     }
 
-    /// Returns a place of this rank for what ranks of other nodes ask for, who have looked whether
+    /// Returns a place of this rank for operations of ranks of other nodes, which have checked that
     /// they may resolve it.
     ///
     /// # Errors
@@ -202,7 +203,7 @@ impl Part {
         }
     }
 
-    /// Leaves a notice of `from`, a rank of another node, about a put that ended `end` bytes behind
+    /// Queues a notice of `from`, a rank of another node, about a put that ended `end` bytes behind
     /// the start of a region of this rank. Returns whether there was room.
     ///
     /// # Errors
@@ -211,7 +212,7 @@ impl Part {
         self.endpoint.notify_for(from, data, region, end)
     }
 
-    /// Returns what has become of a rank.
+    /// Returns the state of a rank.
     pub fn fate(&self, rank: Rank) -> Fate {
         match self.endpoint.job().control.state(rank.index()) {
             State::Starting | State::Running => Fate::Running,
@@ -220,13 +221,13 @@ impl Part {
         }
     }
 
-    /// Notes that a rank has left its job.
+    /// Records that a rank has left its job.
     pub fn left(&self, rank: Rank) {
         self.endpoint.job().publish(rank, State::Left);
     }
 
-    /// Notes that ranks are lost. If their processes have `ended`, nothing waits for what they have
-    /// begun in this node's memory.
+    /// Records that ranks are lost. If their processes have `ended`, no rank waits for operations
+    /// that they began in this node's memory.
     pub fn lost(&self, ranks: &[Rank], ended: bool) {
         let job = self.endpoint.job();
         for &rank in ranks {
@@ -240,19 +241,19 @@ impl Part {
         }
     }
 
-    /// Returns [`JobError::Aborted`] if a rank of this node has ended the job, or was told of
-    /// ([`Part::aborted`]).
+    /// Returns [`JobError::Aborted`] if a rank of this node has aborted the job, or an abort was
+    /// reported through [`Part::aborted`].
     pub fn abort(&self) -> Option<JobError> {
         self.endpoint.job().aborted()
     }
 
-    /// Notes that a rank has ended the whole job.
+    /// Records that a rank has aborted the job.
     pub fn aborted(&self, rank: Rank, text: &str, code: i32) {
         self.endpoint.job().abort(rank, text, code);
     }
 
-    /// Returns why an operation on a rank's memory fails; `None` if the rank is not lost and nobody
-    /// has ended the job.
+    /// Returns the reason why an operation on a rank's memory fails; `None` if the rank is not lost
+    /// and the job is not aborted.
     pub fn objection(&self, rank: Rank) -> Option<FabricError> {
         let job = self.endpoint.job();
         if let Err(error) = job.control.not_aborted() {
@@ -270,23 +271,25 @@ impl Part {
         self.endpoint.outlook(deps)
     }
 
-    /// Sets who passes on what this rank says when all ranks allocate together. The first counts.
+    /// Sets the function that sends the cards that this rank publishes when all ranks allocate
+    /// together. Only the first call has an effect.
     pub fn on_card(&self, tell: impl Fn(Card) + Send + Sync + 'static) {
         if let Some(elsewhere) = self.endpoint.job().elsewhere() {
             elsewhere.set(Box::new(tell));
         }
     }
 
-    /// Sets who drops a region that no program has, because the future that allocated it was dropped,
-    /// though ranks of other nodes may know it. The first counts.
+    /// Sets the function that drops a region that no program owns because the future that allocated
+    /// it was dropped, though ranks of other nodes may know it. Only the first call has an effect.
     pub fn on_discard(&self, discard: impl Fn(Region) + Send + Sync + 'static) {
         if let Some(elsewhere) = self.endpoint.job().elsewhere() {
             elsewhere.set_discard(Box::new(discard));
         }
     }
 
-    /// Notes what a rank of another node says when all ranks allocate together. One rank of the node
-    /// does this for all, in the order in which it was said.
+    /// Records a card that a rank of another node has published when all ranks allocate together.
+    /// One rank of the node does this for all ranks, in the order in which the cards were
+    /// published.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`].
@@ -304,9 +307,9 @@ impl Part {
         }
     }
 
-    /// Runs `program` as this rank over `fabric`, which is above [`Part::fabric`], and then its
-    /// helpers to their end. The program keeps its fabric to itself. How the rank has ended is
-    /// published on this node.
+    /// Runs `program` as this rank over `fabric`, which is layered over [`Part::fabric`], and then
+    /// its helpers until they finish. Other code does not use the program's fabric. The outcome of
+    /// the rank is published on this node.
     ///
     /// # Errors
     /// [`JobError::RankFailed`], [`JobError::RankPanicked`].

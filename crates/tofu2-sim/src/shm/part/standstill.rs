@@ -1,4 +1,4 @@
-//! Whether this rank waits for others, for those who look whether all do.
+//! Reports whether this rank waits for other ranks, for deadlock detection.
 
 use super::Part;
 use crate::{Stuck, shm::waiting::watchdog};
@@ -7,21 +7,21 @@ use rdma_fabric::FabricError;
 /// A wait of a rank that only other ranks can end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Which wait it is: a number that no other wait of the rank has.
+    /// The number of the wait, unique among the rank's waits.
     pub wait: u64,
-    /// How often the rank has looked without success.
+    /// The number of unsuccessful polls.
     pub looks: u64,
 }
 
 impl Part {
-    /// Returns the wait in which the rank is parked, without a deadline, if only other ranks can end
-    /// it. None of a rank that runs futures its own way ([`Part::run_with`]).
+    /// Returns the wait in which the rank is parked, if it has no deadline and only other ranks can
+    /// end it. Always `None` for a rank that runs futures its own way ([`Part::run_with`]).
     pub fn waiting(&self) -> Option<Waiting> {
         let found = watchdog::waits_for_others(self.endpoint.job(), self.endpoint.me().index());
         found.map(|(wait, looks)| Waiting { wait, looks })
     }
 
-    /// Returns what the rank waits for, for people.
+    /// Returns a description of the rank's wait, for error messages.
     pub fn awaited(&self) -> Stuck {
         watchdog::stuck(self.endpoint.job(), self.endpoint.me().index())
     }
@@ -31,8 +31,8 @@ impl Part {
         self.endpoint.job().give_up(waiting);
     }
 
-    /// Returns how many ranks wait for each other, once [`Part::deadlocked`] was called by any rank of
-    /// this node.
+    /// Returns the number of ranks that wait for each other, once a rank of this node has called
+    /// [`Part::deadlocked`].
     pub fn deadlock(&self) -> Option<usize> {
         match self.endpoint.job().control.can_go_on() {
             Err(FabricError::Deadlock { waiting }) => Some(waiting),

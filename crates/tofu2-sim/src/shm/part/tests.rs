@@ -1,4 +1,4 @@
-//! Nodes that are threads of this process, with nothing between them but their cards.
+//! Nodes that are threads of this process and exchange nothing but cards.
 
 mod commands;
 

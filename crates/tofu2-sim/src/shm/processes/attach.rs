@@ -1,4 +1,4 @@
-//! How a process that a launcher started finds its job: through one environment variable.
+//! Attaching a process that a launcher started to its job, through one environment variable.
 
 use super::{
     super::{

@@ -1,10 +1,10 @@
 //! The launcher's broker, through which a job's ranks hand files to each other.
 //!
 //! A rank deposits the open file of its memory image once, together with a number; peers ask for
-//! both. The broker is a socket with a name of its own, so that no rank needs to inherit one socket
-//! per peer or take over a descriptor that it did not open. A client must run as the launcher's
-//! user, or as root, and know the job's secret, which is in the control block. A connection lasts
-//! as long as the client's process; while it lasts, that process may be copying.
+//! both. The broker is a separate named socket, so that no rank needs to inherit one socket per
+//! peer or take over a descriptor that it did not open. A client must run as the launcher's user,
+//! or as root, and know the job's secret, which is in the control block. A connection lasts as long
+//! as the client's process; while it lasts, that process may be copying.
 
 use super::{
     descriptors::{above_standard_streams, renumbered},
@@ -31,13 +31,13 @@ use std::{
 /// The start of each message: name and version.
 const MAGIC: u64 = u64::from_le_bytes(*b"1s-brok\x01");
 
-/// A request: [`MAGIC`], the job's secret, the asking rank, the kind of request, the rank it is
-/// about, and a number.
+/// A request: [`MAGIC`], the job's secret, the requesting rank, the kind of request, the rank that
+/// it concerns, and a number.
 type Request = [u64; 6];
 /// An answer: [`MAGIC`], the outcome, and a number.
 type Answer = [u64; 3];
 
-/// A request or an answer, and the file that came with it.
+/// A request or an answer, and the file attached to it.
 type Message<const N: usize> = ([u64; N], Option<OwnedFd>);
 
 const DEPOSIT: u64 = 0;
@@ -48,7 +48,7 @@ const NOTHING: u64 = 1;
 /// The launcher may not open more files.
 const NO_ROOM: u64 = 2;
 
-/// The most connections that wait to be accepted.
+/// The maximum number of connections that wait to be accepted.
 const QUEUE: i32 = 4096;
 
 /// The broker's address, and the secret that opens it.
@@ -65,8 +65,8 @@ impl BrokerAddress {
         BrokerAddress { job: word(layout::JOB), secret: word(layout::SECRET) }
     }
 
-    /// Returns the address of a broker that some rank opens, with a number and a secret that its
-    /// clients know.
+    /// Returns the address of a broker that some rank opens, with a number and a secret that are
+    /// known to its clients.
     pub(crate) fn new(job: u64, secret: u64) -> Self {
         BrokerAddress { job, secret }
     }
@@ -78,12 +78,12 @@ impl BrokerAddress {
         BrokerAddress { job: u64::from(std::process::id()) << 32 | JOBS.fetch_add(1, Relaxed), secret: 7 }
     }
 
-    /// Returns the socket's name, which is in no file system and vanishes with the socket.
+    /// Returns the socket's abstract name, which vanishes with the socket.
     fn address(self) -> Result<SocketAddrUnix> {
         SocketAddrUnix::new_abstract_name(format!("onesided-{:016x}", self.job).as_bytes()).map_err(refused(&"bind"))
     }
 
-    /// Opens the broker. Connections of strangers are refused.
+    /// Opens the broker. Connections of unauthenticated processes are refused.
     pub(crate) fn listen(self) -> Result<Broker> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = above_standard_streams(|| socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None));
@@ -121,7 +121,7 @@ impl Connection {
         }
     }
 
-    /// Returns what `of` has deposited, if anything.
+    /// Returns the deposit of rank `of`, if there is one.
     pub(crate) fn fetch(&self, of: Rank) -> Result<Option<(OwnedFd, u64)>> {
         match self.ask(FETCH, of, 0, None)? {
             ([_, DONE, number], Some(file)) => Ok(Some((file, number))),
@@ -150,30 +150,30 @@ pub(crate) struct Broker {
     clients: Vec<Client>,
     /// The deposits, by rank.
     deposits: HashMap<u64, (OwnedFd, u64)>,
-    /// How many requests for a deposit were granted.
+    /// The number of requests for a deposit that were granted.
     fetched: usize,
 }
 
 #[derive(Debug)]
 struct Client {
     socket: OwnedFd,
-    /// The client's rank, once it has shown that it knows the secret.
+    /// The client's rank, once it has proved that it knows the secret.
     rank: Option<u64>,
 }
 
 impl Broker {
-    /// Deposits `file` for `rank`, whose process has the broker.
+    /// Deposits `file` for `rank`, in whose process the broker runs.
     pub(crate) fn deposit(&mut self, rank: Rank, file: OwnedFd) {
         self.deposits.insert(rank.number().into(), (file, 0));
     }
 
-    /// Returns how many requests for a deposit were granted.
+    /// Returns the number of requests for a deposit that were granted.
     pub(crate) fn fetched(&self) -> usize {
         self.fetched
     }
 
-    /// Returns the files that become readable when there is something to do: the listening socket,
-    /// then each client's.
+    /// Returns the files that become readable when there is work: the listening socket, then each
+    /// client's.
     pub(crate) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         [self.listener.as_fd()].into_iter().chain(self.clients.iter().map(|client| client.socket.as_fd()))
     }
@@ -204,8 +204,8 @@ impl Broker {
 }
 
 impl Client {
-    /// Answers the client's requests. Returns false if the client has gone or is not a rank of the
-    /// job.
+    /// Answers the client's requests. Returns false if the client has disconnected or is not a rank
+    /// of the job.
     fn serve(
         &mut self,
         address: BrokerAddress,
@@ -261,7 +261,7 @@ fn send<const N: usize>(
     retry_on_intr(|| sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, flags)).map(drop)
 }
 
-/// Returns the next message; `None` if there will be no more or it is malformed.
+/// Returns the next message; `None` if there are no more or it is malformed.
 fn receive<const N: usize>(socket: &OwnedFd, flags: RecvFlags) -> Result<Option<Message<N>>, Errno> {
     let mut bytes = vec![0; 8 * N];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

@@ -1,5 +1,5 @@
-//! Bytes of another process's memory, and copying them through the operating system. Long copies
-//! are made in parts: one call moves a limited number of bytes, possibly fewer than asked for.
+//! Bytes of another process's memory, and copies of them through the operating system. Long copies
+//! are made in parts: one call moves a limited number of bytes, possibly fewer than requested.
 
 use super::peer_memory::PeerMemory;
 use crate::shm::memory::Piece;
@@ -7,8 +7,8 @@ use rdma_fabric::{FabricError, RemoteAddr, Result, error::CrossCopy};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 use std::sync::Arc;
 
-/// The most bytes that one system call moves: Linux's `MAX_RW_COUNT` with 64 KiB pages, the
-/// largest.
+/// The maximum number of bytes that one system call moves: Linux's `MAX_RW_COUNT` with 64 KiB
+/// pages, the largest.
 pub(crate) const LONGEST_CALL: usize = 0x7fff_0000;
 
 /// Why a transfer stopped before its end.
@@ -21,7 +21,7 @@ pub(crate) struct Stopped<E> {
 }
 
 /// Moves `len` bytes by calling `copy` with the number of bytes already moved and the number to
-/// move, at most `most` (not 0). `copy` returns how many bytes it moved.
+/// move, at most `most` (not 0). `copy` returns the number of bytes that it moved.
 pub(crate) fn in_parts<E>(
     len: usize,
     most: usize,
@@ -31,7 +31,7 @@ pub(crate) fn in_parts<E>(
     while moved < len {
         match copy(moved, (len - moved).min(most)) {
             Ok(0) => return Err(Stopped { moved, error: None }),
-            // Never more than was asked for, whatever `copy` returns.
+            // Never more than requested, whatever `copy` returns.
             Ok(more) => moved += more.min(len - moved).min(most),
             Err(error) => return Err(Stopped { moved, error: Some(error) }),
         }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     proptest! {
-        /// However much a call moves of what it was asked for, and wherever it fails.
+        /// Calls may move any part of the requested bytes, and fail anywhere.
         #[test]
         fn partial_calls_lose_nothing(
             len in 0usize..1 << 33, most in 1usize << 24..1 << 32, shares in prop::collection::vec(1u64..=100, 1..20), fails_at in 0usize..40,

@@ -1,4 +1,4 @@
-//! Descriptors that a library keeps open in a process whose program it does not know.
+//! Descriptors that a library keeps open in a process that runs a foreign program.
 //!
 //! The system returns the lowest free number. In a program that was started with a closed standard
 //! stream this is 0, 1 or 2, and the program's next `printf` writes into the library's file. So all
@@ -13,8 +13,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 /// The first number that does not belong to a standard stream.
 pub(crate) const FIRST: RawFd = 3;
 
-/// Opens a file under a number from 3 on. During `open`, closed standard streams are `/dev/null`, so
-/// that the file is under none of their numbers at any time.
+/// Opens a file under a number from 3 on. During `open`, closed standard streams are `/dev/null`,
+/// so that the file never has one of their numbers.
 ///
 /// # Errors
 /// Those of `open` and of [`renumbered`].

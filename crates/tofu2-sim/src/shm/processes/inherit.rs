@@ -1,12 +1,12 @@
 //! Passing the job's file from launcher to rank: the two sides of an exec.
 //!
 //! A rank inherits the file under its launcher's descriptor number, and opens it anew through
-//! `/proc`. So it owns a descriptor of its own and takes over none: the descriptor that the
-//! variable names, true or forged, keeps its owner.
+//! `/proc`. So it has a descriptor of its own and takes over none: the descriptor that the variable
+//! names, true or forged, keeps its owner.
 //!
 //! # Safety
-//! There is one promise to the standard library: what runs between fork and exec only makes system
-//! calls.
+//! There is one promise to the standard library: the code that runs between fork and exec only
+//! makes system calls.
 
 #![allow(unsafe_code)]
 
@@ -55,7 +55,7 @@ fn prepare(launcher: Pid, file: &OwnedFd, cpus: Option<&affinity::Set>) -> Resul
 }
 
 /// Returns a new descriptor, closed on exec, for the memory file that is open as `number`;
-/// otherwise what is wrong with it.
+/// otherwise a description of the problem.
 pub(crate) fn open_anew(number: RawFd) -> Result<OwnedFd, &'static str> {
     let path = format!("/proc/self/fd/{number}");
     let target = fs::readlink(&path, Vec::new()).map_err(|_| "is not open")?;

@@ -8,15 +8,15 @@ use core::time::Duration;
 use rdma_fabric::{Fabric, FabricError};
 use std::ffi::OsString;
 
-/// The environment variable that tells a process which rank of which job it is.
+/// The environment variable that identifies a process's job and rank.
 pub const JOB_VARIABLE: &str = "ONESIDED_JOB";
 
-/// Runs one command as all ranks of a job, each in a process of its own. Linux only.
+/// Runs one command as all ranks of a job, each in its own process. Linux only.
 ///
 /// Standard input goes to rank 0. Standard output is inherited, unless [`Launcher::discard_stdout`]
-/// is set. Standard error is forwarded line by line, prefixed with the rank. If nobody reads the
-/// launcher's standard error, ranks block when they write to theirs; what is left at the end of the
-/// job is dropped after a second.
+/// is set. Standard error is forwarded line by line, prefixed with the rank. If the launcher's
+/// standard error is not read, ranks block when they write to theirs; output that remains at the
+/// end of the job is dropped after a second.
 #[derive(Clone, Debug)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub struct Launcher {
@@ -41,7 +41,8 @@ impl Launcher {
         }
     }
 
-    /// Sets how long the other ranks may take to end after one has failed; then they are killed.
+    /// Sets the time that the other ranks may take to end after one has failed; then they are
+    /// killed.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
@@ -75,16 +76,16 @@ impl Launcher {
 
     /// Runs the job to completion and returns its exit code: 0 if all ranks ended with 0, else that
     /// of the rank that failed first, or 128 + signal if a signal ended it. In the latter cases, a
-    /// report on standard error says how each rank ended.
+    /// report on standard error lists how each rank ended.
     ///
     /// A rank that ends abnormally is lost to the others: by a signal, with a non-zero code, or in
     /// the middle of its program, which makes the job's code 1 if its own is 0; a *guest*
     /// ([`attach_guest`](crate::shm::attach_guest)) has left when it ends with 0. A rank that ends
     /// without having attached is lost too, but only to ranks that do attach, so a command that
-    /// knows nothing of ranks may be run.
+    /// does not use this library may be run.
     ///
     /// A command may be a script that starts the rank's program, once, and waits for it: the rank
-    /// is lost when its command has ended, even if the program goes on; a guest, too, unless the
+    /// is lost when its command has ended, even if the program continues; a guest, too, unless the
     /// command ended with 0.
     ///
     /// Each rank takes two file descriptors in the calling process, and two more if it registers
@@ -94,18 +95,18 @@ impl Launcher {
     /// A signal to the calling process that asks it to end sends SIGTERM to all ranks, and SIGKILL
     /// after half a second or at the next signal; the exit code is 128 + that signal. These are
     /// SIGINT, SIGTERM and SIGQUIT and, unless the process ignores or handles them itself, SIGHUP,
-    /// SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM and SIGXCPU. If the calling *thread* ends, all ranks are killed. If the calling
-    /// process ignored SIGCHLD, it no longer does so afterwards.
+    /// SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM and SIGXCPU. If the calling *thread* ends, all ranks
+    /// are killed. If the calling process ignored SIGCHLD, it no longer does so afterwards.
     ///
     /// # Errors
     /// [`JobError::Deadlock`] if no rank had failed and none could make progress: their waits ended
     /// with [`FabricError::Deadlock`], and they were killed after the grace period.
-    /// [`JobError::Aborted`] if a rank ended the job: all have ended within a second, those that
-    /// still ran after half of it by SIGKILL. (What a rank's command has started is not ended.)
-    /// [`JobError::TooManyRanks`] if this machine has no room for the ranks; nothing was started.
-    /// [`JobError::Fabric`] if the job could not be started: [`FabricError::Setting`] for an
-    /// invalid option, or a command that is not found, [`FabricError::System`] for what the operating system refuses,
-    /// [`FabricError::Unsupported`] on systems other than Linux, or for
+    /// [`JobError::Aborted`] if a rank aborted the job: all have ended within a second; those that
+    /// still ran after half a second, by SIGKILL. (Processes that a rank's command has started are
+    /// not ended.) [`JobError::TooManyRanks`] if this machine has no room for the ranks; nothing
+    /// was started. [`JobError::Fabric`] if the job could not be started: [`FabricError::Setting`]
+    /// for an invalid option, or a command that is not found, [`FabricError::System`] for a refusal
+    /// of the operating system, [`FabricError::Unsupported`] on systems other than Linux, or for
     /// [`Bind::Numa`](crate::shm::Bind::Numa) where the system reports no NUMA nodes. No process is
     /// left behind in this case.
     pub fn run(&self) -> Result<i32, JobError> {
@@ -119,10 +120,10 @@ impl Launcher {
 /// Returns the rank that this process is, if a [`Launcher`] started it; `None` if [`JOB_VARIABLE`]
 /// is not set.
 ///
-/// A rank is one process, once: the first process that calls this is the rank for good, even after
-/// it has ended or executed another program. Every other one is refused, whether a script or the
-/// rank itself started it; a refused process disturbs nobody. The job's file, which the process has
-/// inherited, stays open under its number.
+/// A rank is one process, once: the first process that calls this becomes the rank permanently,
+/// even after it has ended or executed another program. Every other process is refused, whether a
+/// script or the rank itself started it, without any effect on the job. The job's file, which the
+/// process has inherited, stays open under its number.
 ///
 /// # Errors
 /// [`FabricError::RankTaken`] if another process, or this one, is the rank already.

@@ -10,7 +10,7 @@ use rustix::{
 };
 use std::os::fd::{AsFd, OwnedFd};
 
-/// The seals that every segment must have before anybody maps it.
+/// The seals that every memory file must have before it is mapped.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// Returns the error of a refused system call.
@@ -18,8 +18,8 @@ pub(crate) fn refused(call: Literal) -> impl Fn(Errno) -> FabricError {
     move |errno| FabricError::System { call, errno: errno.raw_os_error() }
 }
 
-/// Creates a sparse file of `len` zero bytes whose size nobody can change, with pages reserved for
-/// the first `reserved` (not 0) bytes. It is closed on exec.
+/// Creates a sparse file of `len` zero bytes whose size is sealed, with pages reserved for the
+/// first `reserved` (not 0) bytes. It is closed on exec.
 pub(crate) fn create(name: &str, len: usize, reserved: usize) -> Result<OwnedFd, FabricError> {
     layout::check_page(rustix::param::page_size())?;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
@@ -39,8 +39,8 @@ pub(crate) fn create(name: &str, len: usize, reserved: usize) -> Result<OwnedFd,
     Ok(file)
 }
 
-/// Checks that `file` is a sealed memory file of `len` bytes; otherwise returns what is wrong with
-/// it.
+/// Checks that `file` is a sealed memory file of `len` bytes; otherwise returns a description of
+/// the problem.
 pub(crate) fn examine(file: impl AsFd, len: usize) -> Result<(), &'static str> {
     let stat = fs::fstat(&file).map_err(|_| "is not open")?;
     if u64::try_from(stat.st_size) != Ok(len as u64) {
@@ -67,8 +67,8 @@ pub(crate) fn reserve(file: impl AsFd, offset: usize, len: usize) -> Result<(), 
     })
 }
 
-/// Gives the pages between two offsets back, but for those that hold bytes outside of these. If the
-/// system refuses that, they stay with the file.
+/// Gives the pages between two offsets back, except those that also hold bytes outside this range.
+/// If the system refuses that, they stay with the file.
 pub(crate) fn release(file: impl AsFd, start: usize, end: usize) {
     let (start, end) = (start.next_multiple_of(layout::PAGE), end / layout::PAGE * layout::PAGE);
     if start < end {

@@ -3,7 +3,7 @@
 //! Each rank opens its own memory image, `/proc/self/mem`, when it first registers existing memory,
 //! and hands that file to its peers. An open file refers forever to the memory image it was opened
 //! for: after the rank has died, copies move nothing, and no later process with the same number can
-//! be reached. Nor does anybody need permission to trace: the file *is* the permission, which only
+//! be reached. No permission to trace is needed either: the file *is* the permission, which only
 //! ranks of the job get, and only if memory is registered.
 //!
 //! The alternative, `process_vm_readv`, names its target by number. The launcher would have to keep
@@ -14,8 +14,8 @@
 //!
 //! # The hand-over
 //! A rank deposits the file with the launcher's [broker](super::broker), together with the address
-//! of a private table that says where its registered buffers are. Peers ask the broker. So
-//! addresses come from memory that only their owner writes, and never from shared memory.
+//! of a private table of its registered buffers. Peers ask the broker. So addresses come from
+//! memory that only their owner writes, and never from shared memory.
 
 use super::{
     broker::{BrokerAddress, Connection},
@@ -45,11 +45,11 @@ use std::{
 pub(crate) struct PeerMemories {
     broker: BrokerAddress,
     me: Rank,
-    /// This process's own image once it has been asked for, or why there is none.
+    /// This process's own image once it has been requested, or the reason why there is none.
     own: OnceLock<Result<OwnImage>>,
-    /// This process's contact with the broker, once it has needed one.
+    /// This process's contact with the broker, once it was needed.
     connection: Mutex<BrokerContact>,
-    /// The peers' memories by rank, once asked for.
+    /// The peers' memories by rank, once requested.
     peers: Box<[OnceLock<Arc<PeerMemory>>]>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn is_possible() -> bool {
 #[derive(Debug)]
 struct OwnImage {
     image: OwnedFd,
-    /// Descriptors by place in the region table. Never freed: peers may read them as long as the
+    /// Descriptors by index in the region table. Never freed: peers may read them as long as the
     /// process lives.
     table: &'static [Descriptor],
 }
@@ -80,8 +80,8 @@ pub(super) struct PeerMemory {
     table: u64,
 }
 
-/// A process's contact with the broker. It lasts from the first deposit or fetch on, and hence for
-/// as long as the process may copy.
+/// A process's contact with the broker. It lasts from the first deposit or fetch on, and hence as
+/// long as the process may copy.
 #[derive(Debug, Default)]
 struct BrokerContact {
     connection: Option<Connection>,
@@ -129,7 +129,7 @@ impl PeerMemories {
 
     /// Makes the launcher look at the job. If it can't be reached, it looks when a process ends.
     pub(crate) fn call_launcher(&self) {
-        // A connection is all it takes; nothing is said.
+        // Connecting is sufficient; no request is sent.
         drop(self.broker.connect(self.me));
     }
 
@@ -234,8 +234,8 @@ mod tests {
     use crate::shm::memory::layout;
     use rustix::event::{PollFd, PollFlags, poll};
 
-    /// Creates a rank and its segment, as a peer in the same process has them, and a launcher's
-    /// thread that serves them until they are gone.
+    /// Creates a rank and its segment, as a peer in the same process sees them, and a launcher's
+    /// thread that serves them until they are dropped.
     fn one_rank() -> (PeerMemories, Arc<Mapping>) {
         let address = BrokerAddress::for_test();
         let mut broker = address.listen().unwrap();

@@ -1,6 +1,6 @@
-//! The CPUs, how close they are to each other, and which of them a rank may run on.
+//! The CPUs, their distances to each other, and the CPUs that a rank may run on.
 //!
-//! Read from `/sys/devices/system`; what the system doesn't report is left out.
+//! Read from `/sys/devices/system`; information that the system doesn't report is left out.
 
 use rdma_fabric::FabricError;
 use std::{collections::BTreeSet, fs, path::Path, str::FromStr};
@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, fs, path::Path, str::FromStr};
 /// The CPUs that a job's ranks may run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Bind {
-    /// Ranks run wherever the system puts them.
+    /// Ranks run wherever the system places them.
     #[default]
     None,
     /// Each rank runs on one CPU: one after another in [`Placement::order`], starting over if there
@@ -207,7 +207,7 @@ pub(crate) mod affinity {
             set
         }
 
-        /// Restricts this thread, and what it starts, to `cpus`.
+        /// Restricts this thread, and the threads and processes that it starts, to `cpus`.
         pub(crate) fn bind_this_thread(cpus: &[usize]) -> Result<(), FabricError> {
             sched_setaffinity(None, &set_of(cpus)).map_err(refused(&"sched_setaffinity"))
         }

@@ -1,11 +1,11 @@
-//! Probes of the system whose answers are kept.
+//! Probes of the system whose answers are cached.
 
 use rdma_fabric::{FabricError, Result};
 use rustix::io::Errno;
 use std::sync::OnceLock;
 
-/// Returns what `open` has made once, or why it never will. An error for now, such as no free
-/// descriptor, is returned and tried again by the next call.
+/// Returns the value that `open` has made once, or the reason why it never will. A temporary error,
+/// such as no free descriptor, is returned, and the next call tries again.
 pub(super) fn kept<T>(cell: &OnceLock<Result<T>>, open: impl FnOnce() -> Result<T>) -> Result<&T> {
     const FOR_NOW: [Errno; 5] = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN, Errno::INTR];
     let opened = match cell.get() {

@@ -1,17 +1,17 @@
-//! How one rank's process ended.
+//! The end of a rank's process.
 
 use std::{fmt, os::unix::process::ExitStatusExt, process::ExitStatus};
 
-/// How a reaped process ended.
+/// The outcome of a reaped process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Exited(i32),
     Killed(i32),
-    /// Unknown, because somebody else reaped it.
+    /// Unknown, because other code reaped it.
     Unknown,
 }
 
-/// The exit code for a rank whose own is unknown or says nothing about the rank's failure.
+/// The exit code for a rank whose own is unknown or does not reflect the rank's failure.
 pub(crate) const UNKNOWN: i32 = 1;
 
 impl End {
@@ -32,8 +32,8 @@ impl End {
         }
     }
 
-    /// Describes the end in words. `lost` says whether its rank was lost, and `sent` which signal
-    /// the launcher sent it last.
+    /// Describes the end. `lost` is true if its rank was lost; `sent` is the signal that the
+    /// launcher sent it last.
     pub(crate) fn in_words(self, lost: bool, sent: Option<i32>) -> String {
         match self {
             End::Exited(0) if lost => "exited with 0 before its end".to_owned(),
@@ -48,7 +48,7 @@ impl End {
     }
 }
 
-/// A signal as messages name it: its number and, if it is a common one, its name.
+/// A signal in messages: its number and, if it is a common one, its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalName(pub i32);
 

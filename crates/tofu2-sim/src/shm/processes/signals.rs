@@ -1,8 +1,8 @@
 //! Handling of the signals that ask a launcher to end, while a job runs.
 //!
-//! SIGCHLD gets a handler that does nothing. A process may inherit the setting that it is ignored;
+//! SIGCHLD gets a handler that does nothing. A process may inherit a disposition that ignores it;
 //! the system then reaps children by itself, their exit codes are lost, and their numbers may
-//! belong to other processes before anybody opens a pidfd.
+//! belong to other processes before a pidfd is opened.
 
 use super::memory_file::refused;
 use rdma_fabric::{FabricError, error::Literal};
@@ -25,16 +25,16 @@ use std::{
     },
 };
 
-/// The signals that others send to end a process, as far as they can be caught. By default each of
-/// them would end the launcher at once, and the ranks with it by SIGKILL.
+/// The signals that are commonly sent to end a process, as far as they can be caught. By default
+/// each of them would end the launcher at once, and the ranks with it by SIGKILL.
 pub(crate) const TERMINATING: [i32; 9] =
     [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGXCPU];
 
-/// Those of them that end a job whatever this process does about them otherwise: shells start
+/// The signals among them that end a job whatever disposition the process has: shells start
 /// commands in the background with SIGINT and SIGQUIT ignored.
 const ALWAYS: [i32; 3] = [SIGINT, SIGQUIT, SIGTERM];
 
-/// What this process has installed.
+/// The state of the handlers that this process has installed.
 static INSTALLED: Mutex<Installed> = Mutex::new(Installed { jobs: 0, defaults: 0 });
 /// Whether there are no jobs; the signals then have their default effect again.
 static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
@@ -48,18 +48,18 @@ struct Installed {
     defaults: u64,
 }
 
-/// Catches the signals that ask a process to end (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
-/// SIGALRM, SIGVTALRM, SIGXCPU) as long as this lives; without one they have their default effect, as
-/// far as this crate's handlers matter. Except for the first two and SIGQUIT, a signal that this
-/// process ignores (SIGHUP under `nohup`) or handles itself is left alone. SIGCHLD is not ignored any
-/// more, from the first one on.
+/// Catches the signals that ask a process to end (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1,
+/// SIGUSR2, SIGALRM, SIGVTALRM, SIGXCPU) while this value lives; without one they have their
+/// default effect, as far as this crate's handlers matter. Except for the first two and SIGQUIT, a
+/// signal that this process ignores (SIGHUP under `nohup`) or handles itself is left alone. SIGCHLD
+/// is no longer ignored once the first such value exists.
 ///
-/// It is readable ([`AsFd`]) when a signal has come.
+/// It is readable ([`AsFd`]) when a signal has arrived.
 #[derive(Debug)]
 pub struct Signals {
-    /// Readable when a signal has come.
+    /// Readable when a signal has arrived.
     pipe: UnixStream,
-    /// The last signal that has come.
+    /// The last signal that has arrived.
     last: Arc<AtomicUsize>,
     registered: Vec<SigId>,
     /// Whether this is counted in [`INSTALLED`].
@@ -71,7 +71,7 @@ fn failed(call: Literal) -> impl Fn(io::Error) -> FabricError {
 }
 
 /// Returns the signals that this process ignores or handles: bit `n - 1` for signal `n`. Where the
-/// system does not report them, none counts as such.
+/// system does not report them, returns 0.
 fn taken() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let bits = |name| {
@@ -82,7 +82,7 @@ fn taken() -> u64 {
 }
 
 impl Signals {
-    /// Begins to catch them.
+    /// Starts catching signals.
     ///
     /// # Errors
     /// [`FabricError::System`].
@@ -119,7 +119,7 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Takes the signal that has come since the last call.
+    /// Takes the signal that has arrived since the last call.
     pub fn take(&mut self) -> Option<i32> {
         let mut buffer = [0; 64];
         while self.pipe.read(&mut buffer).is_ok_and(|count| count > 0) {}

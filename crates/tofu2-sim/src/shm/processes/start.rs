@@ -103,7 +103,7 @@ pub(crate) fn run(launcher: &Launcher) -> Result<i32, JobError> {
     supervisor.run()
 }
 
-/// Finds the program, so that a job that can't start takes nothing.
+/// Finds the program, so that a job that can't start takes no resources.
 ///
 /// # Errors
 /// That of the system: there is no such file, or it may not be executed.
@@ -117,7 +117,7 @@ fn look_up(program: &OsStr, launcher: &Launcher) -> io::Result<()> {
     if program.as_bytes().contains(&b'/') {
         return found(Path::new(program));
     }
-    // The ranks' own variable counts, as it does when they are started.
+    // The ranks' own variable applies, as it does when they are started.
     let of_ranks = launcher.environment.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
     let path = of_ranks.or_else(|| env::var_os("PATH")).unwrap_or_else(|| "/bin:/usr/bin".into());
     let mut refused = io::Error::from(Errno::NOENT);
@@ -135,7 +135,7 @@ fn cannot_run(program: &OsStr, error: &io::Error) -> FabricError {
     FabricError::setting("command", format!("{} can't be run: {error}", program.display()))
 }
 
-/// Begins to watch a child that was just started; kills it if that is impossible.
+/// Starts watching a child that was just started; kills it if that is impossible.
 fn process(rank: usize, mut child: std::process::Child) -> Result<RankProcess, FabricError> {
     let watch = || {
         let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(refused(&"pidfd_open"))?;

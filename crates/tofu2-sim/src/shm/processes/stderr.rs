@@ -1,6 +1,6 @@
 //! The thread that forwards the ranks' standard error.
 //!
-//! Writing to the launcher's standard error may block for as long as its reader likes. So the
+//! Writing to the launcher's standard error may block for any time that its reader takes. So the
 //! supervising thread must not do it, as it has to notice deaths and signals meanwhile.
 
 use super::memory_file::refused;
@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The running thread.
 #[derive(Debug)]
 pub(crate) struct Forwarding {
-    /// Carries the last lines, and is closed to tell the thread that all ranks have ended.
+    /// Carries the last lines; closed when all ranks have ended.
     stop: UnixStream,
     /// Closed when the thread ends.
     done: Receiver<()>,
@@ -41,7 +41,8 @@ pub(crate) struct Forwarding {
 }
 
 impl Forwarding {
-    /// Forwards what `relays` bring to this process's standard error until all streams have ended.
+    /// Forwards the output of `relays` to this process's standard error until all streams have
+    /// ended.
     ///
     /// # Errors
     /// [`FabricError::System`] if no thread can be started.
@@ -58,7 +59,7 @@ impl Forwarding {
         thread::Builder::new()
             .name("stderr of ranks".to_owned())
             .spawn(move || {
-                // Dropped at the end, however it comes, and after the thread's files.
+                // Dropped at the end, however it is reached, and after the thread's files.
                 let _alive = alive;
                 let stopped = stopped;
                 forward(relays, &stopped, out);
@@ -68,10 +69,11 @@ impl Forwarding {
     }
 
     /// Waits until everything, and then `lines`, has been forwarded. All ranks must have ended. If
-    /// nobody reads for a second, the rest is left to the thread, which then ends with the process.
+    /// nothing is read for a second, the rest is left to the thread, which then ends with the
+    /// process.
     pub(crate) fn finish(self, lines: Vec<String>) {
         let Forwarding { mut stop, done, progress } = self;
-        // What does not fit into the socket is cut off: nobody reads it.
+        // Lines that do not fit into the socket are cut off: nothing reads them.
         if stop.set_nonblocking(true).is_ok() {
             let _ = lines.into_iter().try_for_each(|line| stop.write_all((line + "\n").as_bytes()));
         }
@@ -86,8 +88,8 @@ impl Forwarding {
     }
 }
 
-/// Forwards lines until all streams have ended, or until something comes from `stopped` and what
-/// the streams held by then has been forwarded; then forwards everything that comes from `stopped`.
+/// Forwards lines until all streams have ended, or until `stopped` is readable and the streams'
+/// contents at that time have been forwarded; then forwards everything from `stopped`.
 fn forward(mut relays: Vec<Relay>, stopped: &UnixStream, mut out: impl Write) {
     while !relays.is_empty() {
         let mut sources = vec![PollFd::new(stopped, PollFlags::IN)];
@@ -95,7 +97,7 @@ fn forward(mut relays: Vec<Relay>, stopped: &UnixStream, mut out: impl Write) {
         match poll(&mut sources, None) {
             Ok(_) => {}
             Err(Errno::INTR) => continue,
-            // Nobody reads the ranks' output any more, but they still run.
+            // The ranks' output is not read any more, but they still run.
             Err(_) => return,
         }
         let stop = !sources[0].revents().is_empty();
@@ -103,7 +105,7 @@ fn forward(mut relays: Vec<Relay>, stopped: &UnixStream, mut out: impl Write) {
         // end this empties it.
         relays.retain_mut(|relay| relay.pump(&mut out));
         if stop {
-            // A grandchild may hold a pipe open; what it writes later belongs to no rank.
+            // A grandchild may hold a pipe open; its later output belongs to no rank.
             relays.iter_mut().for_each(|relay| relay.finish(&mut out));
             break;
         }
@@ -115,7 +117,7 @@ fn forward(mut relays: Vec<Relay>, stopped: &UnixStream, mut out: impl Write) {
     }
 }
 
-/// Counts what was written.
+/// Counts the written pieces.
 struct Counted<W> {
     out: W,
     written: Arc<AtomicU64>,
@@ -138,7 +140,7 @@ impl<W: Write> Write for Counted<W> {
 /// The longest line that is shown in one piece, in bytes.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// Bytes forwarded for one rank before the others get their turn.
+/// Bytes forwarded for one rank before the other ranks get a turn.
 const AT_ONCE: usize = 256 << 10;
 
 /// One rank's stream.
@@ -156,7 +158,7 @@ impl Relay {
         Ok(Relay { prefix: format!("[rank {rank}] "), pipe, line: Vec::new() })
     }
 
-    /// Forwards what is available, but no more than [`AT_ONCE`]. Returns false at the end of the
+    /// Forwards the available output, at most [`AT_ONCE`] bytes. Returns false at the end of the
     /// stream.
     pub(crate) fn pump(&mut self, out: &mut impl Write) -> bool {
         let mut buffer = [0; 8192];
@@ -175,7 +177,7 @@ impl Relay {
         true
     }
 
-    /// Shows the last line even if it has no line ending.
+    /// Forwards the last line even if it has no line ending.
     pub(crate) fn finish(&mut self, out: &mut impl Write) {
         if !self.line.is_empty() {
             self.show(out);
@@ -197,7 +199,7 @@ impl Relay {
         whole.extend_from_slice(self.prefix.as_bytes());
         whole.append(&mut self.line);
         whole.push(b'\n');
-        // The ranks still run even if nobody reads any more.
+        // The ranks still run even if their output is not read any more.
         let _ = out.write_all(&whole);
     }
 }
@@ -230,7 +232,7 @@ mod tests {
         assert_eq!(String::from_utf8(out).unwrap(), "[rank 7] one\n[rank 7] \n[rank 7] two\n[rank 7] three\n");
     }
 
-    /// A writer that takes a piece for each message, and everything once nobody can send any.
+    /// A writer that takes one piece per message, and everything once all senders are gone.
     struct Slow(Receiver<()>, Sender<Vec<u8>>);
 
     impl Write for Slow {
@@ -258,7 +260,7 @@ mod tests {
         forwarding.finish(vec!["the last".to_owned()]);
         let took = start.elapsed();
         assert!(took >= PATIENCE && took < 10 * PATIENCE, "{took:?}");
-        // What was not waited for still arrives.
+        // Output that was not waited for still arrives.
         drop(take);
         let lines: Vec<_> = shown.iter().collect();
         assert_eq!(lines, [&b"[rank 0] one\n"[..], b"[rank 0] two\n", b"the last\n"]);

@@ -25,7 +25,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long ranks may take to end after a signal to the launcher, or after one has aborted the job.
+/// The time that ranks may take to end after a signal to the launcher, or after one has aborted the
+/// job.
 const INTERRUPT_GRACE: Duration = Duration::from_millis(500);
 
 /// One rank's process.
@@ -37,7 +38,7 @@ pub(crate) struct RankProcess {
     pidfd: OwnedFd,
     /// Its standard error, until the forwarding thread takes it.
     relay: Option<Relay>,
-    /// How it ended, once it has ended and was reaped.
+    /// Its outcome, once it has ended and was reaped.
     end: Option<End>,
     /// The last signal sent to it.
     sent: Option<i32>,
@@ -67,11 +68,10 @@ impl RankProcess {
 }
 
 impl Drop for RankProcess {
-    /// Kills the process if it still runs, so that none is left behind whatever went wrong.
+    /// Kills the process if it still runs, so that none is left behind after any failure.
     fn drop(&mut self) {
         if self.end.is_none() {
-            // Not by its number, which may belong to another process if somebody else has reaped
-            // it.
+            // Not by its number, which may belong to another process if other code has reaped it.
             self.send(Signal::KILL);
             let _ = self.child.wait();
         }
@@ -94,9 +94,9 @@ pub(crate) struct Supervisor {
     failed: Option<usize>,
     /// The signal to the launcher that ends the job.
     interrupted: Option<i32>,
-    /// When the ranks that are still running are killed.
+    /// The time at which the ranks that are still running are killed.
     deadline: Option<Instant>,
-    /// Finds out whether the ranks can make progress; removed once they can't.
+    /// Detects whether the ranks can make progress; removed once they can't.
     watchdog: Option<Watchdog>,
     /// The error if the ranks are deadlocked, or one has aborted the job.
     given_up: Option<JobError>,
@@ -167,7 +167,7 @@ impl Supervisor {
     }
 
     /// Sets a deadline for the ranks if one has aborted the job, or if they are deadlocked. The
-    /// consequences of a failure need none.
+    /// consequences of a failure need no deadline.
     fn look(&mut self) {
         if !matches!(self.given_up, Some(JobError::Aborted { .. }))
             && let Some(aborted) = self.job.aborted()
@@ -188,14 +188,14 @@ impl Supervisor {
         }
     }
 
-    /// Lets the ranks run on for `grace` at most.
+    /// Lets the ranks continue for `grace` at most.
     fn end_by(&mut self, grace: Duration) {
         let deadline = Instant::now() + grace;
         self.deadline = Some(self.deadline.map_or(deadline, |sooner| sooner.min(deadline)));
     }
 
-    /// Blocks until something happens or the deadline comes. Returns which of `running` may have
-    /// ended.
+    /// Blocks until something happens or the deadline passes. Returns the ranks of `running` that
+    /// may have ended.
     fn wait(&mut self, running: &[usize]) -> Result<Vec<usize>, FabricError> {
         let mut sources = vec![PollFd::new(&self.signals, PollFlags::IN)];
         sources.extend(running.iter().map(|&index| PollFd::new(&self.processes[index].pidfd, PollFlags::IN)));
@@ -239,8 +239,7 @@ impl Supervisor {
         let end = match process.child.try_wait() {
             Ok(None) => return Ok(()),
             Ok(Some(status)) => End::of(status),
-            // The process has been reaped by somebody else: by the system if SIGCHLD is ignored
-            // again.
+            // The process has been reaped by other code: by the system if SIGCHLD is ignored again.
             Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => End::Unknown,
             Err(error) => {
                 return Err(FabricError::System { call: &"waitid", errno: error.raw_os_error().unwrap_or(0) });
@@ -280,14 +279,15 @@ impl Supervisor {
         }
     }
 
-    /// Returns the rank whose exit code is the job's, unless a signal to the launcher decides it:
-    /// the rank that was lost first, whose peers may have ended before it, or else the first that
-    /// was seen to fail. (A rank that ended before it attached may have been declared lost later.)
+    /// Returns the rank whose exit code is the job's, unless a signal to the launcher determines
+    /// it: the rank that was lost first, whose peers may have ended before it, or else the first
+    /// that was seen to fail. (A rank that ended before it attached may have been declared lost
+    /// later.)
     fn victim(&self) -> Option<usize> {
         self.job.control.first_lost().filter(|&rank| self.failure(rank).is_some()).or(self.failed)
     }
 
-    /// Returns how each rank ended.
+    /// Returns the outcome of each rank.
     fn ends(&self) -> Vec<String> {
         let end = |process: &RankProcess| {
             process.end.map(|end| end.in_words(self.is_lost(process.rank), process.sent)).unwrap_or_default()

@@ -1,7 +1,7 @@
-//! Which rank executes a session queue's commands, and how far it has got.
+//! The rank that executes a session queue's commands, and its progress.
 //!
 //! A CPU that makes commands of a queue executable, by advancing its session offset or by posting
-//! into credit, executes them if no other CPU is doing so, and otherwise leaves word:
+//! into credit, executes them if no other CPU is doing so, and otherwise sets a flag for that CPU:
 //!
 //! ```text
 //! advancer                                poster
@@ -14,19 +14,19 @@
 //! E2  give the claim back if AGAIN is not set; else clear it and go to E1
 //! ```
 //! The claim word is changed only by read-modify-writes: if A3 finds the claim taken, then E2 comes
-//! after it, finds AGAIN, and the next E1 sees A1. If A3 takes the claim, then E1 sees what the
+//! after it, finds AGAIN, and the next E1 sees A1. If A3 takes the claim, then E1 sees all that the
 //! last executor saw, and A1. A poster that finds no credit leaves: the barriers ensure that either
-//! its S3 sees A1 or the advancer's E1 sees S1. A poster that gets to A3 in any case, because it
-//! has seen credit, needs no barrier: the next holder of the claim sees S1 through the claim.
+//! its S3 sees A1 or the advancer's E1 sees S1. A poster that does A3 in any case, because it has
+//! seen credit, needs no barrier: the next holder of the claim sees S1 through the claim.
 //!
 //! `scheduled` is a count, so concurrent advances add up.
 //!
 //! # Death
-//! The claim names the executor. If the executor has ended, the next rank to come takes over its
-//! claim. The *stage* says how far it got, in one word with the position of the next command and
-//! its phase: *idle*, *data* (bytes that were not announced to anybody may have been written;
-//! writing them again changes nothing), *past* (others may have seen it, so it must not be done
-//! again).
+//! The claim names the executor. If the executor has ended, the next rank takes over its claim. The
+//! *stage* records its progress, in one word with the position of the next command and its phase:
+//! *idle*; *data* (bytes that were not announced to any rank may have been written; writing them
+//! again changes nothing); *past* (other ranks may have seen the effects, so they must not be
+//! repeated).
 
 use crate::{control_queue::ring, shm::memory::word::Word};
 use core::sync::atomic::{
@@ -67,7 +67,7 @@ impl Fencing for AtomicU64 {
     }
 }
 
-/// The words that decide who executes, and what.
+/// The words that determine the executing rank and the commands to execute.
 #[derive(Debug)]
 pub(crate) struct ClaimWords<'a, W> {
     /// 0, or 1 + the rank that executes; and [`AGAIN`].
@@ -84,7 +84,7 @@ pub(crate) struct ClaimWords<'a, W> {
 /// In a claim: something changed since the executor last looked.
 const AGAIN: u64 = 1 << 32;
 
-/// How far an executor has got with the next command.
+/// The progress of an executor with the next command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Idle = 0,
@@ -97,7 +97,7 @@ pub(crate) const fn pack(position: u64, phase: Phase) -> u64 {
     position << 2 | phase as u64
 }
 
-/// Returns what a stage word says.
+/// Unpacks a stage word.
 pub(crate) const fn unpack(stage: u64) -> (u64, Phase) {
     let phase = match stage & 3 {
         0 => Phase::Idle,
@@ -115,7 +115,7 @@ pub(crate) struct DueCommand {
     pub(crate) ready: u64,
     /// The number of slots that the session offset allows.
     pub(crate) credit: u64,
-    /// How far a dead executor got.
+    /// The progress of a dead executor.
     pub(crate) phase: Phase,
 }
 
@@ -126,7 +126,7 @@ pub(crate) enum Attempt {
     Took(u64),
     /// It needs more credit.
     Wait,
-    /// Not executed, though it could be.
+    /// Not executed, though it could be; left for a later turn.
     Rest,
     /// The queue has stopped.
     Stop,
@@ -178,8 +178,7 @@ impl<W: Fencing> ClaimWords<'_, W> {
     }
 
     /// Returns whether a turn is worth trying: S3. A whole ring of credit may in fact be none, or
-    /// may be less, seen from a read pointer that has moved meanwhile; the holder of the claim will
-    /// know.
+    /// less, if the read pointer has moved meanwhile; the holder of the claim sees the exact value.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         let read = self.read();
@@ -191,8 +190,8 @@ impl<W: Fencing> ClaimWords<'_, W> {
         self.started.load(Acquire) == self.read()
     }
 
-    /// Returns the read pointer, and the session offset as a position; the credit is what a ring
-    /// index can express.
+    /// Returns the read pointer, and the session offset as a position; the credit between them is
+    /// limited to the values of a ring index.
     pub(crate) fn standing(&self) -> (u64, u64) {
         let read = self.read();
         (read, read.wrapping_add(ring::credit(read, self.scheduled.load(Acquire), self.depth)))
@@ -253,12 +252,12 @@ impl<W: Fencing> ClaimWords<'_, W> {
         let (position, phase) = unpack(self.stage.load(Relaxed));
         // Acquire: pairs with the release in `start`, for the descriptor.
         let ready = self.started.load(Acquire).wrapping_sub(position);
-        // Acquire: pairs with the release in `advance`, for what came before.
+        // Acquire: pairs with the release in `advance`, for the writes before it.
         let credit = ring::credit(position, self.scheduled.load(Acquire), self.depth);
         (ready != 0 && credit != 0).then_some(DueCommand { position, ready, credit, phase })
     }
 
-    /// Takes the claim for good, if it is free or its holder has ended. Returns whether it did.
+    /// Takes the claim permanently, if it is free or its holder has ended. Returns whether it did.
     pub(crate) fn seize(&self, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
         take(self.claim, me, has_ended)
     }
@@ -272,7 +271,7 @@ fn take<W: Word>(claim: &W, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
     loop {
         let holder = now as u32;
         let free = holder.checked_sub(1).is_none_or(|rank| rank != me && has_ended(rank));
-        // Even if AGAIN is already set: the executor must see what was done before.
+        // Even if AGAIN is already set: the executor must see the earlier writes.
         match claim.replace(now, if free { mine } else { now | AGAIN }, AcqRel, Acquire) {
             Ok(()) => return free,
             Err(other) => now = other,
@@ -291,7 +290,7 @@ fn give_back_unless_again<W: Word>(claim: &W, me: u32) -> bool {
     }
 }
 
-/// Gives the claim back, whatever is left to do; the caller takes care of that.
+/// Gives the claim back, even if there is work left; the caller handles that.
 fn give_back<W: Word>(claim: &W, me: u32) {
     let mine = u64::from(me) + 1;
     if claim.replace(mine, 0, AcqRel, Acquire).is_err() {

@@ -1,6 +1,6 @@
-//! The configuration of a job's control queues: a queue's size and the offsets of its rings, why it
-//! has stopped, and the options of all queues. Each is packed into a word that others may have
-//! written.
+//! The configuration of a job's control queues: a queue's size and the offsets of its rings, the
+//! reason it has stopped, and the options of all queues. Each is packed into a word that other
+//! ranks may have written.
 
 use super::{mrq, view};
 use crate::control_queue::{QueueMachine, descriptor::SLOT, stadd};
@@ -9,7 +9,7 @@ use rdma_fabric::{FabricError, control_queue::QueueMode};
 /// Bytes of a table of tags.
 pub(crate) const TAG_BYTES: usize = stadd::PLACES * 16;
 
-/// The sizes that determine where a queue's words are.
+/// The sizes that determine the positions of a queue's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry {
     pub(crate) mode: QueueMode,
@@ -118,7 +118,7 @@ pub(crate) struct QueueOptions {
     pub(crate) machine: QueueMachine,
     /// Whether a STADD of one queue means the same on the rank's other queues.
     pub(crate) shared_address_space: bool,
-    /// Whether each rank has a thread that executes what was handed over to it.
+    /// Whether each rank has a thread that executes the commands handed over to it.
     pub(crate) progress_thread: bool,
 }
 

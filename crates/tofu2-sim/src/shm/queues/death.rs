@@ -1,26 +1,26 @@
-//! The moments at which an executor's death leaves different states behind, and at which tests let
-//! it die.
+//! The points at which an executor's death leaves different states behind, and at which tests kill
+//! it.
 
 #[cfg(test)]
 pub(crate) use hook::reach;
 
-/// A moment in the execution of a command.
+/// A point in the execution of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeathPoint {
-    /// The claim is taken, the command not begun.
+    /// The claim is taken, the command has not started.
     Claimed,
-    /// The data phase has begun; if there is to be a notice, a place in the target's receive queue
-    /// is claimed.
+    /// The data phase has started; if a notice was requested, a record in the target's receive
+    /// queue is claimed.
     Data,
     /// All bytes except the last are written.
     Written,
-    /// The last bytes are written, or the atomic is done; nobody was notified.
+    /// The last bytes are written, or the atomic is done; no rank was notified.
     Past,
-    /// The target was given its notice.
+    /// The target has its notice.
     Noticed,
-    /// The target's session offset was advanced; nobody executes what that released.
+    /// The target's session offset was advanced; the released commands are not executed yet.
     Advanced,
-    /// The command is reported; the next one is not begun.
+    /// The command is reported; the next one has not started.
     Completed,
 }
 

@@ -1,11 +1,12 @@
-//! The executing CPU: whose commands it executes, for how long, and what follows.
+//! The executing CPU: the queues whose commands it executes, its budget, and the commands that
+//! follow.
 //!
 //! A command that advances another queue makes that queue's commands executable. They are not
 //! executed on the spot (queues that release each other would recurse without end). Instead the
-//! queue is put on a list, which the CPU works off when the command is over: each queue gets a
-//! *turn* of a few commands, then goes to the end of the list. What is left after a bounded amount
-//! of work is handed over to the queues' owners, who continue when they next wait for anything, or
-//! to their progress threads.
+//! queue is put on a list, which the CPU works off when the command has completed: each queue gets
+//! a *turn* of a few commands, then goes to the end of the list. After a bounded amount of work,
+//! the remaining queues are handed over to their owners, which continue when they next wait for
+//! anything, or to the owners' progress threads.
 
 use super::{
     claim::{Attempt, DueCommand, Phase, TurnEnd},
@@ -37,10 +38,10 @@ use rdma_fabric::{
 };
 use std::collections::VecDeque;
 
-/// Most commands of a queue in one turn, before the others get theirs.
+/// Maximum number of commands of a queue in one turn, before the others get theirs.
 const TURN: u32 = 16;
-/// The most work that a CPU does for others before it hands over the rest. A command counts as one,
-/// plus one for each [`UNIT`] it copies.
+/// The maximum amount of work that a CPU does for other ranks before it hands over the rest. A
+/// command counts as one, plus one for each [`UNIT`] it copies.
 const BUDGET: u64 = 2048;
 /// Bytes whose copying counts as much as one short command.
 const UNIT: u64 = 16 << 10;
@@ -58,7 +59,7 @@ pub(crate) struct Executor<'a> {
     pub(crate) queues: &'a OwnQueues,
 }
 
-/// Released queues that were not yet looked at, and how much more work may be done.
+/// Released queues that have not been examined yet, and the remaining budget.
 #[derive(Debug)]
 pub(crate) struct WorkList<'a> {
     /// The oldest queue. Usually there is at most one, and then nothing is allocated.
@@ -66,7 +67,8 @@ pub(crate) struct WorkList<'a> {
     /// The other queues, oldest first; empty if there is no first.
     others: VecDeque<QueueId>,
     budget: u64,
-    /// Whether the queue whose turn it is goes on with a command that only its owner can execute.
+    /// Whether the queue that has the turn continues with a command that only its owner can
+    /// execute.
     leave: bool,
     /// Remembered routes of commands, while the list is worked off and no other thread of the rank
     /// does the same.
@@ -74,7 +76,7 @@ pub(crate) struct WorkList<'a> {
 }
 
 impl WorkList<'_> {
-    /// The most queues on the list.
+    /// The maximum number of queues on the list.
     const MOST: usize = 256;
 
     #[inline]
@@ -126,7 +128,7 @@ impl<'a> Executor<'a> {
         self.finish(work);
     }
 
-    /// Puts `id`, which may have something executable, on the list.
+    /// Puts `id`, which may have executable commands, on the list.
     pub(crate) fn released(&self, id: QueueId, work: &mut WorkList<'_>) {
         if !work.push(id) {
             self.hand_over(id);
@@ -159,7 +161,7 @@ impl<'a> Executor<'a> {
     #[cold]
     fn hand_over(&self, id: QueueId) {
         if let Ok(segment) = self.job.segment(id.rank()) {
-            // Before the ring, like every write that somebody waits for.
+            // Before the ring, like every write that a rank waits for.
             segment.word(layout::QUEUES_PENDING).store(1, SeqCst);
             segment.ring();
         }
@@ -187,7 +189,7 @@ impl<'a> Executor<'a> {
     /// Executes one command of a session queue, with its claim held.
     fn step(&self, queue: &View<'_>, due: DueCommand, work: &mut WorkList<'_>) -> Attempt {
         death::reach(DeathPoint::Claimed);
-        // No command of a lost rank is begun (E4).
+        // No command of a lost rank is started (E4).
         if queue.stopped().is_some() || self.job.is_lost(queue.id.rank()) {
             return Attempt::Stop;
         }
@@ -229,9 +231,9 @@ impl<'a> Executor<'a> {
         Attempt::Took(slots)
     }
 
-    /// Returns whether a command for another node has to wait: only its queue's owner gives it to
-    /// the network, and it has a bounded number under way. It goes on when it is handed the queue
-    /// over, or when one of those is over.
+    /// Returns whether a command for another node has to wait: only its queue's owner passes it to
+    /// the network, with a bounded number of commands in flight. The command continues when the
+    /// queue is handed over to its owner, or when a command in flight completes.
     fn must_wait(&self, queue: &View<'_>, posting: &Posting, work: &mut WorkList<'_>) -> bool {
         if !posting.command.target().is_some_and(|to| self.job.is_far(to.rank())) {
             return false;
@@ -261,7 +263,7 @@ impl<'a> Executor<'a> {
     /// Reports a command whose executor died after the point from which it must not be repeated.
     #[cold]
     fn bury(&self, queue: &View<'_>, position: u64) {
-        // The entry is a command's last act, apart from the step to the next command.
+        // Adding the entry is a command's last step, apart from moving to the next command.
         let last = queue.completed().checked_sub(1).map(|number| queue.completion(number));
         if last.is_none_or(|last| last.position != position) {
             let interrupted = QueueError::Interrupted { queue: queue.id, slot: position };
@@ -271,7 +273,7 @@ impl<'a> Executor<'a> {
 }
 
 impl Executor<'_> {
-    /// Calls [`Executor::help`] if a look at the queue's words says that it is worthwhile.
+    /// Calls [`Executor::help`] if the queue's words show that it is worthwhile.
     pub(crate) fn help_if_due(&self, id: QueueId) {
         if View::find(self.job, id).is_ok_and(|queue| queue.is_session() && queue.turns().is_due()) {
             self.help(id);

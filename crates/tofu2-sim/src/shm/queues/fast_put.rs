@@ -1,9 +1,9 @@
 //! The fast path for short puts, which most programs post most of the time.
 //!
-//! It serves a put of few bytes along a known route ([`super::route`]) to a target with room.
-//! Everything is checked before anything is done, so that any objection leaves the whole command to
-//! [`super::poster`] or [`super::executor`] and [`super::perform`], which report the error. They
-//! take the same steps in the same order.
+//! It serves a put of few bytes along a known route ([`super::route`]) to a target with room. All
+//! checks precede all effects, so that any objection leaves the whole command to [`super::poster`]
+//! or [`super::executor`] and [`super::perform`], which report the error. They take the same steps
+//! in the same order.
 
 use super::{
     claim::Phase,
@@ -40,7 +40,7 @@ struct Put<'p> {
     remote_notice: bool,
 }
 
-/// The bytes to be put, as the command gives them.
+/// The source of the put, as the command gives it.
 enum Given<'p> {
     Word(u64),
     Bytes(&'p [u8]),
@@ -104,7 +104,7 @@ fn copy_in_two(to: &Piece<&Mapping>, from: &Piece<&Mapping>, enter: impl Fn(Phas
 /// Outcome of a short put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FastPut {
-    /// Nothing: it is not a short put, or something stands in the way.
+    /// Not executed: it is not a short put, or the fast path does not apply.
     Not,
     Done,
     /// Done, and this queue's commands may be executable.
@@ -112,8 +112,8 @@ pub(crate) enum FastPut {
 }
 
 impl Executor<'_> {
-    /// Executes `put`, a command of `queue`. `None` if something stands in the way; then nothing
-    /// has happened that another attempt would not redo.
+    /// Executes `put`, a command of `queue`. Returns `None` if the fast path does not apply; then
+    /// another attempt repeats all effects so far.
     #[inline(always)]
     fn put_along<const N: usize>(
         &self,
@@ -159,8 +159,8 @@ impl Executor<'_> {
     }
 
     /// Executes the command of one slot at `position` of a session queue, with its claim held, if
-    /// it is a nop or a short put and nothing stands in the way. Returns whether it was executed;
-    /// otherwise it has not begun.
+    /// it is a nop or a short put and the fast path applies. Returns whether it was executed;
+    /// otherwise it has not started.
     #[inline(always)]
     pub(crate) fn step_fast(&self, queue: &View<'_>, position: u64, brief: &Brief, work: &mut WorkList<'_>) -> bool {
         let given = match brief.payload {
@@ -181,7 +181,7 @@ impl Executor<'_> {
                 // The executor of this queue will see its own advance.
                 Some(_) => {}
                 None => {
-                    // No other rank can know of the failed put, so the phase can go back.
+                    // The failed put is not visible to any other rank, so the phase can go back.
                     queue.enter(position, Phase::Idle);
                     return false;
                 }
@@ -199,7 +199,7 @@ impl Executor<'_> {
 
 impl Poster {
     /// Executes `posting` of a queue that is not in session mode if it is a short put; otherwise
-    /// nothing has happened.
+    /// has no effect.
     #[inline(always)]
     pub(crate) fn put_fast(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting) -> FastPut {
         self.try_put_fast(queue, executor, posting).unwrap_or(FastPut::Not)

@@ -15,8 +15,9 @@ use core::{
         Ordering::{Acquire, Relaxed, Release},
     },
 };
+use crossbeam_utils::Backoff;
 
-/// A value for one thread at a time.
+/// A value that one thread at a time accesses.
 #[derive(Debug, Default)]
 pub(crate) struct Lock<T> {
     /// Whether a [`LockGuard`] exists.
@@ -36,7 +37,8 @@ impl<T> RefUnwindSafe for Lock<T> {}
 #[derive(Debug)]
 pub(crate) struct LockGuard<'a, T>(&'a Lock<T>);
 
-// SAFETY: it gives what `&mut T` gives; giving the lock back is a store, which any thread may do.
+// SAFETY: it gives the same access as `&mut T`; giving the lock back is a store, which any thread
+// may do.
 unsafe impl<T: Sync> Sync for LockGuard<'_, T> {}
 
 impl<T> Lock<T> {
@@ -63,12 +65,10 @@ impl<T> Lock<T> {
     #[cold]
     #[inline(never)]
     fn wait(&self) {
-        const SPINS: u32 = 64;
-        let mut looks = 0u32;
+        let backoff = Backoff::new();
         // Acquire: as in `lock`.
         while self.taken.load(Relaxed) || self.taken.swap(true, Acquire) {
-            looks = looks.saturating_add(1);
-            if looks < SPINS { core::hint::spin_loop() } else { std::thread::yield_now() }
+            backoff.snooze();
         }
     }
 }

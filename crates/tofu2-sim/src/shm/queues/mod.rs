@@ -1,8 +1,8 @@
 //! Control queues over shared memory, including session queues, without hardware to run them.
 //!
 //! A queue's words (rings, pointers, table of tags) are in an extent of its owner's heap that no
-//! region key leads to; a directory in the segment's header locates them. So any rank can do what
-//! the network interface would do:
+//! region key leads to; a directory in the segment's header locates them. So any rank can do the
+//! work of the network interface:
 //!
 //! * The poster executes a command of a *normal* queue at once; only delayed starts are kept,
 //!   privately.
@@ -13,10 +13,10 @@
 //! These modules also ensure that no CPU does all the work forever and that an executor's death is
 //! noticed.
 //!
-//! To be read in this order: a queue's words ([`config`], [`view`], [`tags`], [`mrq`]); executing
-//! ([`claim`], [`executor`], [`perform`], [`reporting`], and the fast path: [`route`],
-//! [`fast_put`]); the owner's side ([`own`], [`opening`], [`queue`], [`poster`]); and, last, commands
-//! for queues of other nodes ([`far`]).
+//! Read the modules in this order: a queue's words ([`config`], [`view`], [`tags`], [`mrq`]);
+//! execution ([`claim`], [`executor`], [`perform`], [`reporting`], and the fast path: [`route`],
+//! [`fast_put`]); the owner's side ([`own`], [`opening`], [`queue`], [`poster`]); and, last,
+//! commands for queues of other nodes ([`far`]).
 
 mod claim;
 pub(crate) mod config;

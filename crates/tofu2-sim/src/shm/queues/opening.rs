@@ -1,4 +1,4 @@
-//! Opening queues, and managing the node's control queues, from which they are taken.
+//! Opening of queues, and management of the node's control queues, from which they are taken.
 
 use super::{
     config::{Geometry, MOST_DEPTH},
@@ -73,8 +73,8 @@ impl Queues for Endpoint {
 }
 
 impl Endpoint {
-    /// Prepares a queue for commands that go to other nodes, if there are any. Those of a session
-    /// queue may be handed over to this rank while it computes, so it gets a thread for them.
+    /// Prepares a queue for commands to other nodes, if there are any. Those of a session queue may
+    /// be handed over to this rank while it computes, so it gets a thread for them.
     fn far_commands(&self, id: QueueId, mode: QueueMode) -> Result<Option<Arc<FarCommands>>> {
         if self.job().most_inline().is_none() {
             return Ok(None);
@@ -110,7 +110,7 @@ impl Endpoint {
     }
 }
 
-/// Returns the geometry that `spec` asks for.
+/// Returns the geometry that `spec` requests.
 ///
 /// # Errors
 /// [`QueueError::Limit`].
@@ -157,7 +157,7 @@ impl<'a> NodeQueues<'a> {
         self.segment.word(layout::NODE_QUEUES + index * 8)
     }
 
-    /// Returns whether a word's value says that some rank holds the control queue.
+    /// Returns whether a word's value means that some rank holds the control queue.
     fn is_held(&self, value: u64) -> bool {
         let holder = usize::try_from(value).unwrap_or(0).checked_sub(1);
         holder.is_some_and(|rank| rank < self.job.plan.ranks && !self.job.control.has_ended(rank))
@@ -167,12 +167,12 @@ impl<'a> NodeQueues<'a> {
         !self.is_held(self.word(engine, number).load(Relaxed))
     }
 
-    /// Returns how many control queues of an engine are taken.
+    /// Returns the number of control queues of an engine that are taken.
     pub(crate) fn taken(&self, engine: u8) -> u32 {
         (0..self.machine.queues_per_engine).filter(|&number| !self.is_free(engine, number)).count() as u32
     }
 
-    /// Returns how many control queues of the node are free.
+    /// Returns the number of free control queues of the node.
     pub(crate) fn free(&self) -> u32 {
         (0..self.machine.engines).map(|engine| u32::from(self.machine.queues_per_engine) - self.taken(engine)).sum()
     }

@@ -30,14 +30,14 @@ use std::{
 #[derive(Debug, Default)]
 pub(crate) struct OwnQueues {
     state: Mutex<State>,
-    /// The number of open session queues, which tells whether there is anything to serve.
+    /// The number of open session queues; 0 means that there is nothing to serve.
     sessions: AtomicUsize,
     /// The number of automatic tags given so far, so that no queue gives a tag that an earlier
     /// queue gave recently.
     uses: AtomicU32,
     /// Regions that bytes of commands are moved from or to between nodes.
     moving: Moving,
-    /// The routes of commands that the rank has executed, whatever rank they belong to.
+    /// The routes of commands that the rank has executed, whichever rank posted them.
     routes: Lock<Routes<{ OwnQueues::ROUTES }>>,
 }
 
@@ -48,7 +48,8 @@ struct State {
     held: BTreeMap<(u8, u8), (QueueMode, u8)>,
     /// Session queues that are open.
     sessions: Vec<QueueId>,
-    /// The commands of each open queue that have gone to other nodes, in a job that runs on several.
+    /// The commands of each open queue that were sent to other nodes, in a job that runs on several
+    /// nodes.
     far: BTreeMap<QueueId, Arc<FarCommands>>,
     /// The table that all queues share if they have one address space.
     shared: Option<Arc<TagTable>>,
@@ -160,7 +161,7 @@ impl OwnQueues {
         self.sessions.store(state.sessions.len(), SeqCst);
     }
 
-    /// Sets where the commands of a queue are that go to other nodes, or that it has closed.
+    /// Sets the commands of a queue that are sent to other nodes; `None` if the queue has closed.
     pub(crate) fn set_far(&self, id: QueueId, far: Option<Arc<FarCommands>>) {
         let mut state = self.lock();
         match far {
@@ -169,7 +170,7 @@ impl OwnQueues {
         }
     }
 
-    /// Returns the commands of an own queue that have gone to other nodes.
+    /// Returns the commands of an own queue that were sent to other nodes.
     pub(crate) fn far(&self, id: QueueId) -> Option<Arc<FarCommands>> {
         self.lock().far.get(&id).cloned()
     }
@@ -184,9 +185,9 @@ impl OwnQueues {
         self.sessions.load(SeqCst) != 0
     }
 
-    /// Executes what was handed over to the rank, if anything was. If `all`, also executes what is
-    /// left in its session queues because the rank that should have executed it has died. Returns
-    /// whether anything was handed over.
+    /// Executes the commands that were handed over to the rank, if any. If `all`, also executes the
+    /// commands left in its session queues because the rank that should have executed them has
+    /// died. Returns whether anything was handed over.
     pub(crate) fn serve(&self, executor: &Executor<'_>, all: bool) -> bool {
         if self.sessions.load(Relaxed) == 0 {
             return false;

@@ -1,9 +1,9 @@
-//! Performing one command: first the data, then the remote notice, the advance and the poster's
+//! Execution of one command: first the data, then the remote notice, the advance and the poster's
 //! notice.
 //!
 //! The last 8 bytes of a put or get are copied last, as the contract promises for puts. Up to that
 //! point, the command may be started again if the executor dies ([`super::claim`], "Death"), since
-//! nobody can know of it.
+//! its effects are not visible to any rank.
 
 mod commands;
 
@@ -26,20 +26,20 @@ use rdma_fabric::control_queue::{Command, Posting, QueueError, QueueId, Stadd};
 /// Bytes of a put or get that are copied last.
 const LAST: usize = 8;
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Performed {
     /// The result at the poster; if it is an error, nothing was done.
     pub(crate) local: Result<(), QueueError>,
     /// The result at the target. It is already in the poster's MRQ if the poster requested that.
     pub(crate) remote: Result<(), QueueError>,
-    /// The command has gone to another node, and ends there or here when its reply comes: its number
-    /// among such commands.
+    /// The command was sent to another node, and completes there or here when its reply arrives:
+    /// its number among such commands.
     pub(crate) later: Option<u64>,
 }
 
 impl Performed {
-    /// A command that ended at its poster.
+    /// A command that completed at its poster.
     #[inline]
     pub(crate) fn here(local: Result<(), QueueError>) -> Self {
         Performed { local, remote: Ok(()), later: None }
@@ -61,8 +61,8 @@ pub(crate) type Outcome = Result<(CommandNotices, Result<(), QueueError>), Failu
 
 /// Why a command was not done.
 pub(crate) enum Failure {
-    /// The fault is in the poster's own memory: the target was not reached, or the own memory went
-    /// away meanwhile.
+    /// The fault is in the poster's own memory: the target was not reached, or the own memory was
+    /// deregistered meanwhile.
     Here(QueueError),
     There(QueueError),
 }
@@ -78,7 +78,7 @@ pub(crate) struct Origin<'a> {
     pub(crate) id: QueueId,
     /// Whether it is in checking mode.
     pub(crate) checked: bool,
-    /// Where the command's phase is recorded, since another rank could take the command over: its
+    /// Where the command's phase is recorded, in case another rank takes the command over: its
     /// queue and its position.
     stage: Option<(View<'a>, u64)>,
 }
@@ -205,7 +205,7 @@ impl<'a> Executor<'a> {
         Ok(Ends { own: piece, theirs: there, target, _inside })
     }
 
-    /// Resolves the target's end of a copy from elsewhere, and announces it if the copy is long.
+    /// Resolves the target's end of a copy from another node, and announces it if the copy is long.
     #[inline]
     pub(crate) fn end(
         &self,

@@ -40,21 +40,21 @@ pub(crate) struct Poster {
     error: Option<QueueError>,
     /// Whether the reason for which the queue has stopped was reported.
     stop_reported: bool,
-    /// Posts that wait for room, first come, first served.
+    /// Posts that wait for room, in order of arrival.
     line: VecDeque<u64>,
     next_in_line: u64,
     /// Remembered routes of commands.
     pub(crate) routes: Routes<8>,
-    /// The queue's commands that have gone to other nodes, in a job that runs on several.
+    /// The queue's commands that were sent to other nodes, in a job that runs on several nodes.
     far: Option<Arc<FarCommands>>,
 }
 
-/// A completion in its place among the others.
+/// A completion in its position among the others.
 #[derive(Clone, Copy, Debug)]
 enum Entry {
     Here(Completion),
-    /// It comes with the reply of another node: the tag, and the number of the command among those
-    /// that went there.
+    /// The completion comes with the reply of another node: the tag, and the number of the command
+    /// among those sent there.
     Later(u64, u64),
 }
 
@@ -159,7 +159,7 @@ impl Poster {
         }
     }
 
-    /// Returns whether nothing that others do will ever make room for the post at this place in
+    /// Returns whether no action of other ranks will ever make room for the post at this place in
     /// line, because everything in the ring waits for a start and no post is ahead of it.
     pub(crate) fn is_stuck(&self, queue: &View<'_>, place: u64) -> bool {
         let is_idle = self.far.as_ref().is_none_or(|far| far.is_idle());
@@ -193,13 +193,13 @@ pub(crate) fn failed(error: QueueError) -> Refused<()> {
     Refused::Failed(error.into(), ())
 }
 
-// ----- what comes back: completions, and errors for which no report was requested -----
+// ----- completions, and errors for which no report was requested -----
 
 impl Poster {
     /// Fetches the entries of the shared TCQ.
     pub(crate) fn fetch(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
         let damaged = queue.corrupt("the transmit complete queue");
-        // Read before the tail: entries that come later belong to commands from there on.
+        // Read before the tail: entries that arrive later belong to commands from there on.
         let (read, tail) = (queue.turns().read(), queue.completed());
         if tail.wrapping_sub(self.fetched) > u64::from(queue.geometry.depth) || read > self.write {
             return Err(damaged);
@@ -287,7 +287,7 @@ impl Poster {
         self.kept_error()
     }
 
-    /// Takes the error that was kept, of a command that ended here or on another node.
+    /// Takes the error that was kept, of a command that completed here or on another node.
     fn kept_error(&mut self) -> Option<QueueError> {
         self.error.take().or_else(|| self.far.as_ref()?.take_error())
     }

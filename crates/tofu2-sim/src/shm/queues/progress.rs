@@ -1,4 +1,4 @@
-//! A thread that executes what is handed over to a rank's session queues while the rank computes.
+//! A thread that executes commands handed over to a rank's session queues while the rank computes.
 
 use super::{executor::Executor, own::OwnQueues};
 use crate::shm::{
@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use rdma_fabric::{FabricError, Rank, Result};
 use std::sync::Arc;
 
-/// A thread that executes what is handed over to a rank, for programs that compute for a long time
+/// A thread that executes commands handed over to a rank, for programs that compute for a long time
 /// without making calls.
 #[derive(Debug)]
 pub(crate) struct ProgressThread {
@@ -63,7 +63,7 @@ impl ProgressThread {
 
 impl Drop for ProgressThread {
     /// Waits for the thread. If the process ended with a command half done, the command's queue
-    /// would wait until somebody noticed, though the rank has left in good order.
+    /// would wait until another rank noticed, though the rank has left properly.
     fn drop(&mut self) {
         self.closed.store(true, SeqCst);
         self.segment.ring();

@@ -42,7 +42,7 @@ pub(crate) struct Queue {
     /// The queue's memory; `None` once it was closed.
     open: Option<Open>,
     pub(crate) poster: Lock<Poster>,
-    /// Its commands that have gone to other nodes, in a job that runs on several.
+    /// Its commands that were sent to other nodes, in a job that runs on several nodes.
     far: Option<Arc<FarCommands>>,
     /// The longest put or get, in bytes.
     longest: u32,
@@ -118,15 +118,15 @@ impl Queue {
         }
     }
 
-    /// Executes what was handed over to this rank. Returns true if there may have been anything, or
-    /// if nothing is ever handed over to this queue.
+    /// Executes the commands that were handed over to this rank. Returns true if there may have
+    /// been any, or if no command is ever handed over to this queue.
     #[inline]
     fn serve(&self) -> bool {
         self.geometry.mode != rdma_fabric::control_queue::QueueMode::Session || self.endpoint.serve_queues()
     }
 
-    /// Returns the ranks that a wait depends on. While commands are under way to other nodes, it is
-    /// this rank alone: they come to an end, be it that their target is lost, or has left.
+    /// Returns the ranks that a wait depends on. While commands to other nodes are in flight, it is
+    /// this rank alone: these commands complete even if their target is lost, or has left.
     fn depends_on<'a>(&self, deps: Deps<'a>, own: &'a [Rank; 1]) -> Deps<'a> {
         let is_idle = self.far.as_ref().is_none_or(|far| far.is_idle());
         if is_idle { deps } else { Deps::Ranks(own) }
@@ -211,7 +211,7 @@ impl provider::Queue for Queue {
                     match Wait::in_slot(&self.endpoint, slot, |wait| wait.until_looked(cx, WaitsFor::Queue, &deps)) {
                         Poll::Pending => return Poll::Pending,
                         Poll::Ready(Ok(())) => continue,
-                        // Room that was made before the error counts.
+                        // Room that was made before the error takes precedence.
                         Poll::Ready(Err(error)) => {
                             self.post_in_turn(*posting, place).and_then(|posted| posted.ok_or(error))
                         }
@@ -239,7 +239,7 @@ impl provider::Queue for Queue {
             return Ok(Some(notice));
         }
         self.poster().trouble(&self.view()?)?;
-        // Notices that arrived before the trouble still count.
+        // Notices that arrived before the error are still delivered.
         self.take_notice()
     }
 

@@ -1,5 +1,5 @@
-//! Notices of a command: room at the target is claimed before it, and afterwards each side is
-//! notified.
+//! Notices of a command: room at the target is claimed before the command, and each side is
+//! notified afterwards.
 
 use super::{config::Stop, executor::Executor, mrq, view::View};
 use crate::shm::notices::ring;
@@ -93,7 +93,7 @@ impl Executor<'_> {
         target.segment.ring_for_notice();
     }
 
-    /// Leaves the local notice in the poster's own MRQ.
+    /// Adds the local notice to the poster's own MRQ.
     pub(crate) fn notify_poster(
         &self,
         queue: &View<'_>,

@@ -2,12 +2,12 @@
 //! kept by the executing rank.
 //!
 //! Finding them takes a walk through directory, region table, the queue's words and its table of
-//! tags. A route keeps what was read on the way. Before each use, it compares this with the current
-//! state: whether the rank is lost, the directory's entry, the generations of both extents, what
-//! the queue is made of, whether it has stopped, the tag and its key. The [`Piece`] checks the
-//! region's own generation at every access. So everything that the walk would notice (a queue that
-//! was closed or opened anew, a tag given back or reused, a region that is gone, a lost rank) is
-//! noticed here too. In that case the walk is taken, and gives the error.
+//! tags. A route keeps the values read on the way. Before each use, it compares them with the
+//! current state: whether the rank is lost, the directory's entry, the generations of both extents,
+//! the queue's geometry and tags, whether it has stopped, the tag and its key. The [`Piece`] checks
+//! the region's own generation at every access. So every change that the walk would notice (a queue
+//! that was closed or opened anew, a tag given back or reused, a deregistered region, a lost rank)
+//! is noticed here too. In that case the walk is taken, and returns the error.
 //!
 //! Offsets are kept, not addresses: they are checked against the mapping whenever they are used.
 
@@ -83,7 +83,7 @@ impl<const N: usize> Routes<N> {
     ) -> Option<(View<'a>, Piece<&'a Mapping>)> {
         let known = self.known(job, to, at, len);
         if known.is_none() {
-            // For next time. The new route is not used at once: returning it would force both
+            // For the next use. The new route is not used at once: returning it would force both
             // results through memory.
             renew(&mut self.places[Self::place(to, at)], job, to, at);
         }
@@ -117,7 +117,7 @@ impl<const N: usize> Routes<N> {
         {
             return piece.admits(len).then_some(piece);
         }
-        // For next time.
+        // For the next use.
         renew_own(place, queue, from);
         None
     }

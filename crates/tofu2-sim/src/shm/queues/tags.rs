@@ -1,10 +1,10 @@
 //! Tables of steering tags: the registration under each tag, the bytes that an address denotes, and
-//! registering memory.
+//! the registration of memory.
 //!
-//! A place in the table is two words: the tag with its permissions, or 0, and the key of the
-//! region. The owner writes them. Others copy them, check that the tag has not changed meanwhile,
-//! and then resolve the key like any other, so a deregistered region is recognized by its
-//! generation.
+//! An entry of the table is two words: the tag with its permissions, or 0, and the key of the
+//! region. The owner writes them. Other ranks copy them, check that the tag has not changed
+//! meanwhile, and then resolve the key like any other, so a deregistered region is recognized by
+//! its generation.
 
 use super::{own::NamedTag, queue::Queue, tags, view::View};
 use crate::{
@@ -37,7 +37,7 @@ pub(crate) struct Tagged {
     pub(crate) read_only: bool,
 }
 
-/// Returns what is registered under the tag of `at` on `queue`.
+/// Returns the registration under the tag of `at` on `queue`.
 #[inline(always)]
 pub(crate) fn look_up(queue: &View<'_>, at: Stadd) -> Result<Tagged, QueueError> {
     let none = QueueError::NoSuchTag { queue: queue.id, stadd: at };
@@ -109,7 +109,7 @@ pub(crate) struct FoundTag {
     len: usize,
 }
 
-/// Finds what is registered under the tag of `at` on `queue`, to be remembered.
+/// Finds the registration under the tag of `at` on `queue`, to be remembered.
 ///
 /// # Errors
 /// Those of [`resolve`].
@@ -126,7 +126,7 @@ pub(crate) fn find(queue: &View<'_>, at: Stadd) -> Result<FoundTag, QueueError> 
 impl FoundTag {
     /// Returns the `len` bytes at `at` if `at` belongs to this registration, the registration is
     /// still in place and, if `writes`, peers may write them; otherwise [`resolve`] gives the
-    /// reason. The piece tells whether the region is still there.
+    /// reason. The piece itself checks whether the region still exists.
     #[inline(always)]
     pub(crate) fn piece<'a>(
         &self,
@@ -180,7 +180,7 @@ pub(crate) fn clear(queue: &View<'_>, tag: u32) {
 // ----- registering memory on one's own queue, and deregistering it -----
 
 impl Queue {
-    /// Returns the key of a region that queues can reach.
+    /// Returns the key of a region that queues can access.
     fn key_of(&self, region: &Region) -> Result<rdma_fabric::RegionKey> {
         let elsewhere = FabricError::Unsupported { feature: &"control queues on memory that was not allocated here" };
         let owner = region.kept::<Registration>().ok_or(elsewhere.clone())?.endpoint();

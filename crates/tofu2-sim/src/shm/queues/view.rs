@@ -3,11 +3,11 @@
 //! ```text
 //! | config, tags, stop | stage, started, scheduled, claim | TCQ tail | MRQ tail, seen | MRQ head | MRQ | claims | TOQ | TCQ |
 //! ```
-//! Each of the first five parts has its own cache line. A CPU that advances a queue usually goes on
-//! to execute its commands, so what it needs for both is on one line; a waiting owner looks only at
-//! other lines. The MRQ has records of 64 bytes and a word for each in `claims`. TOQ and TCQ have
-//! slots of 32 bytes, and only session queues have them: commands of other queues never leave their
-//! poster.
+//! Each of the first five parts has its own cache line. A CPU that advances a queue usually
+//! continues by executing its commands, so the words for both are on one line; a waiting owner
+//! looks only at other lines. The MRQ has records of 64 bytes and a word for each in `claims`. TOQ
+//! and TCQ have slots of 32 bytes, and only session queues have them: commands of other queues
+//! never leave their poster.
 //!
 //! Other ranks write the words read here: each is copied once and checked, and every index is taken
 //! modulo its ring.
@@ -73,7 +73,7 @@ pub(crate) struct View<'a> {
     pub(crate) geometry: Geometry,
     /// The key of the queue's words, until it is closed.
     pub(crate) key: RegionKey,
-    /// As many words as the geometry says.
+    /// As many words as the geometry specifies.
     words: &'a [AtomicU64],
     /// [`TAG_BYTES`] long.
     tags: &'a [AtomicU64],
@@ -105,7 +105,7 @@ impl<'a> View<'a> {
         (&self.tags[at], &self.tags[at + 1])
     }
 
-    /// Returns the words that decide who executes, and what.
+    /// Returns the words that determine the executing rank and the commands to execute.
     #[inline]
     pub(crate) fn turns(&self) -> claim::ClaimWords<'a, AtomicU64> {
         claim::ClaimWords {
@@ -150,14 +150,14 @@ impl<'a> View<'a> {
         self.words[STOP].load(Acquire) == 0
     }
 
-    /// Returns the queue's make-up, as its words give it: [`Geometry::to_bits`] and the region key
-    /// of the table of tags.
+    /// Returns the queue's configuration, as its words give it: [`Geometry::to_bits`] and the
+    /// region key of the table of tags.
     #[inline(always)]
     pub(crate) fn made_of(&self) -> (u64, u64) {
         (self.words[CONFIG].load(Relaxed), self.words[TAGS].load(Relaxed))
     }
 
-    /// Stops the queue; the first reason counts. Its owner learns of it on the next poll.
+    /// Stops the queue; the first reason is kept. Its owner is notified on the next poll.
     #[cold]
     pub(crate) fn stop(&self, why: Stop) {
         let _ = self.words[STOP].compare_exchange(0, why.to_bits(), AcqRel, Relaxed);
@@ -227,7 +227,7 @@ impl<'a> View<'a> {
         Ok(View { id, segment, geometry, key, words, tags })
     }
 
-    /// Returns the words registered under `key`; `what` names where the key was read.
+    /// Returns the words registered under `key`; `what` describes where the key was read.
     #[inline]
     fn extent(
         segment: &'a Mapping,

@@ -1,9 +1,9 @@
 //! Running a rank's future on the calling thread: spin, yield, park.
 //!
-//! All waits of a rank end because somebody writes its memory or its state, so the executor keeps
-//! no list of waiters: it polls the whole future again. After [`SPINS`] fruitless polls it yields;
-//! after [`YIELDS`] more it parks on the rank's doorbell, following the doorbell's protocol (the
-//! poll between `prepare` and `park` is step W3).
+//! All waits of a rank end with a write to its memory or a change of its state, so the executor
+//! keeps no list of waiters: it polls the whole future again. After [`SPINS`] fruitless polls it
+//! yields; after [`YIELDS`] more it parks on the rank's doorbell, following the doorbell's protocol
+//! (the poll between `prepare` and `park` is step W3).
 //!
 //! A leaf future that is polled under another waker (tokio, `FuturesUnordered`) can't rely on being
 //! polled again; it leaves that waker with [`super::wakers`].
@@ -40,13 +40,13 @@ const YIELDS: u32 = 300;
 ///
 /// # Panics
 /// If a future of a rank in virtual time is still pending: the thread that would be parked is the
-/// one that simulates, so the future would never complete. Such futures are awaited.
+/// one that runs the simulation, so the future would never complete. Await such futures instead.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     run(&mut |cx| poll_apart(future.as_mut(), cx))
 }
 
-/// Polls until that is ready. Compiled for each kind of output, not for each program again.
+/// Polls until `poll` is ready. Compiled once for each kind of output, not for each program.
 fn run<T>(poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     let signal = Arc::new(Signal { woken: AtomicBool::new(false), bell: Mutex::new(None), thread: thread::current() });
     let waker = Waker::from(signal.clone());
@@ -103,7 +103,7 @@ fn run<T>(poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     }
 }
 
-/// What a leaf future that is not ready reports to the executor that polls it.
+/// The request of a pending leaf future to the executor that polls it.
 #[derive(Debug)]
 pub(crate) struct PollRequest<'a> {
     /// The segment whose doorbell ends the wait.
@@ -114,9 +114,9 @@ pub(crate) struct PollRequest<'a> {
     pub(crate) first: bool,
     /// Whether there are more ranks than CPUs.
     pub(crate) oversubscribed: bool,
-    /// The longest time to stay parked without looking.
+    /// The longest time to stay parked without polling.
     pub(crate) longest: Duration,
-    /// The time at which to look in any case.
+    /// The time at which to poll in any case.
     pub(crate) until: Option<Instant>,
 }
 
@@ -138,9 +138,9 @@ pub(crate) fn depth() -> usize {
     FRAMES.with_borrow(Vec::len)
 }
 
-/// Tells the [`block_on`] that polls with `cx`, if one does, that the rank has made progress, if it
-/// `has_got_on`, and that it is to poll again rather than to park, if the wait `is_keen`: what it waits
-/// for comes soon, and rings no doorbell.
+/// Reports to the [`block_on`] that polls with `cx`, if there is one, whether the rank has made
+/// progress (`has_got_on`), and whether it must poll again rather than park (`is_keen`): the
+/// awaited event will happen soon, and rings no doorbell.
 pub fn gets_on(cx: &Context<'_>, has_got_on: bool, is_keen: bool) {
     FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
         Some(frame) if frame.waker.will_wake(cx.waker()) => {
@@ -222,7 +222,7 @@ struct Requests {
     until: Option<Instant>,
 }
 
-/// The longest park if something may happen that rings no doorbell.
+/// The longest park if an event that rings no doorbell may happen.
 const NAP: Duration = Duration::from_millis(1);
 
 impl Requests {

@@ -1,8 +1,8 @@
-//! The doorbell, by which a rank that writes another's memory wakes it if it is parked.
+//! The doorbell, by which a rank that writes another rank's memory wakes it if it is parked.
 //!
-//! The bell is two words: in the first, bit 0 says that somebody may be parked, and the bits above
-//! count rings. The second is the *watch*: what the waiter waits for, so that writes elsewhere need
-//! no system call.
+//! The bell is two words. In the first, bit 0 is set while a thread may be parked, and the bits
+//! above count rings. The second is the *watch*: the memory that the waiter waits for, so that
+//! other writes need no system call.
 //!
 //! ```text
 //! waiter                              poster
@@ -13,21 +13,22 @@
 //! W4  park while the word is as remembered
 //! W5  if nobody else is between W0 and W5, clear bit 0
 //! ```
-//! This is the store-buffer race: P1/P3 against W0, W1/W3. It is lost only if P3 misses W0 or W1
-//! *and* W3 misses P1. A barrier on both sides forbids that; because posting is much more frequent
-//! than parking, the poster has none and the waiter pays for both: the *heavy barrier* is
-//! `membarrier(GLOBAL_EXPEDITED)`, after which every CPU that runs a rank has passed a barrier. If
-//! a poster's P3 came before it, its P1 did too and W3 sees it; otherwise P3 sees W0 and W1.
+//! This is the store-buffer race: P1/P3 against W0, W1/W3. A wake-up is lost only if P3 misses W0
+//! or W1 *and* W3 misses P1. A barrier on both sides forbids that; because posting is much more
+//! frequent than parking, the poster has none and the waiter pays for both: the *heavy barrier* is
+//! `membarrier(GLOBAL_EXPEDITED)`, after which every CPU that runs a rank has executed a barrier.
+//! If a poster's P3 preceded it, its P1 did too and W3 sees it; otherwise P3 sees W0 and W1.
 //! Read-modify-writes on x86-64 are barriers by themselves.
 //!
 //! Parking is bounded in time ([`longest_park`]), for systems without a heavy barrier and against
-//! words damaged by others. A waiter that wakes looks again, so the bound costs time and never
-//! correctness.
+//! words damaged by other ranks. A waiter that wakes looks again, so the bound affects only
+//! latency, never correctness.
 //!
 //! Bit 0 stays set as long as another thread of the rank may be parked on the same bell; the last
-//! one clears it, lest every later write to the segment look at the watch. A poster that has seen
-//! it set may then ring for nothing, or not at all: who prepares afterwards looks at the memory
-//! again. While several are parked, the watch is [`Watch::Any`].
+//! one clears it, since otherwise every later write to the segment would look at the watch. A
+//! poster that has seen it set may then ring for nothing, or not at all: a thread that prepares
+//! afterwards looks at the memory again. While several threads are parked, the watch is
+//! [`Watch::Any`].
 
 use core::{
     sync::atomic::{
@@ -40,7 +41,7 @@ use core::{
 
 pub(crate) use system::register_process;
 
-/// What a parked waiter waits for. Changes of ranks' states end every wait.
+/// The event that a parked waiter waits for. Changes of ranks' states end every wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Watch {
     /// Any write to the segment.
@@ -109,7 +110,8 @@ pub(crate) trait Bell {
     fn wake_all(&self);
 }
 
-/// Does W0 to W2. The caller then looks at what it waits for, and parks with the returned ticket.
+/// Does W0 to W2. The caller then looks at the memory it waits for, and parks with the returned
+/// ticket.
 pub(crate) fn prepare(bell: &impl Bell, watch: Watch) -> Ticket {
     bell.set_watch(watch.to_bits());
     let ticket = bell.set_parked();
@@ -136,7 +138,7 @@ pub(crate) fn was_rung(bell: &impl Bell, ticket: Ticket) -> bool {
     bell.look() != ticket.0
 }
 
-/// Does P2 and P3. `hits` says whether what was written concerns a waiter with these bits.
+/// Does P2 and P3. `hits` returns whether the write concerns a waiter with these bits.
 #[inline(always)]
 pub(crate) fn ring(bell: &impl Bell, hits: impl FnOnce(u64) -> bool) {
     if let Some(seen) = parked(bell) {
@@ -144,7 +146,7 @@ pub(crate) fn ring(bell: &impl Bell, hits: impl FnOnce(u64) -> bool) {
     }
 }
 
-/// The word in which a poster saw that somebody may be parked.
+/// The word in which a poster saw that a thread may be parked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parked(u32);
 
@@ -159,21 +161,21 @@ pub(crate) fn parked(bell: &impl Bell) -> Option<Parked> {
 /// Does the rest of P3: wakes.
 #[cold]
 pub(crate) fn wake(bell: &impl Bell, Parked(seen): Parked, hits: impl FnOnce(u64) -> bool) {
-    // If the race is lost, another poster rings, which wakes everybody this ring would wake.
+    // If this fails, another poster rings, which wakes every thread that this ring would wake.
     if hits(bell.watch()) && bell.count_ring(seen) {
         bell.wake_all();
     }
 }
 
-/// Wakes everybody on behalf of a dead rank. It may have died after counting a ring, which clears
-/// bit 0, and before waking anybody; so this makes the system call in any case.
+/// Wakes all threads on behalf of a dead rank. It may have died after counting a ring, which clears
+/// bit 0, and before waking any thread; so this makes the system call in any case.
 pub(crate) fn rouse(bell: &impl Bell) {
     ring(bell, |_| true);
     bell.wake_all();
 }
 
-/// Wakes everybody, also who parks with the ticket of somebody who has left since. A poster whose
-/// ring this prevents wrote before, so whoever is woken here sees that.
+/// Wakes all threads, including those that park with the ticket of a thread that has left since. A
+/// poster whose ring this prevents wrote earlier, so every thread woken here sees the write.
 pub(crate) fn kick(bell: &impl Bell) {
     bell.outdate();
     bell.wake_all();

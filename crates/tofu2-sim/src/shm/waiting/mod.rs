@@ -1,9 +1,9 @@
-//! How a rank waits, and what ends its wait.
+//! The waits of a rank, and the events that end them.
 //!
-//! To be read in this order: the [`doorbell`], by which a rank that writes another's memory wakes
-//! it; a [`wait`] and how it gets polled again, either by [`block_on::block_on`], which parks its
-//! own thread, or by a foreign executor, whose tasks leave [`wakers`]; and the [`watchdog`], which
-//! finds deadlocked jobs by what parked ranks [`report`].
+//! Read the modules in this order: the [`doorbell`], by which a rank that writes another rank's
+//! memory wakes it; a [`wait`] and how it gets polled again, either by [`block_on::block_on`],
+//! which parks its own thread, or by a foreign executor, whose tasks register [`wakers`]; and the
+//! [`watchdog`], which detects deadlocked jobs from the [`report`]s of parked ranks.
 
 pub(crate) mod block_on;
 pub(crate) mod doorbell;

@@ -1,14 +1,14 @@
 //! The report, in a rank's segment, that the rank is parked until other ranks act.
 //!
 //! The [`watchdog`](super::watchdog) reads it. A rank with helpers has several threads that park:
-//! they report to their process, and only what is true of all of them is written into the segment.
+//! they report to their process, and the segment contains only what holds for all of them.
 
 use super::watchdog::{Awaiting, OTHERS};
 use crate::shm::memory::{Mapping, layout};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-/// What the threads of one rank have reported.
+/// The parking reports of the threads of one rank.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
     /// Helpers that have not ended.
@@ -16,7 +16,7 @@ pub(crate) struct Reports {
     /// Threads that are parked, by number.
     parked: Vec<Parked>,
     next: u64,
-    /// Whether the segment says that the rank is parked.
+    /// Whether the segment shows the rank as parked.
     shown: bool,
 }
 
@@ -34,7 +34,7 @@ struct Parked {
 }
 
 impl Reports {
-    /// Writes what all threads together are doing.
+    /// Writes the combined state of all threads.
     fn show(&mut self, segment: &Mapping) {
         if self.parked.len() <= self.helpers {
             return self.hide(segment);
@@ -68,7 +68,7 @@ impl Reports {
 }
 
 fn reports(segment: &Mapping) -> MutexGuard<'_, Reports> {
-    // Consistent between statements, whatever panics elsewhere in the rank.
+    // Consistent between statements, even if other code of the rank panics.
     segment.reports().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct ParkReport(Option<(Arc<Mapping>, u64)>);
 
 impl ParkReport {
     /// Reports that this thread of the rank of `segment` parks for this wait and `others` more, for
-    /// the first time or again. `is_open` says that something other than a rank may wake it.
+    /// the first time or again. `is_open` is true if something other than a rank may wake it.
     pub(crate) fn goes_on(&mut self, segment: &Arc<Mapping>, awaiting: Awaiting, others: usize, is_open: bool) {
         let mut reports = reports(segment);
         let number = match &self.0 {
@@ -128,7 +128,7 @@ impl HelperMark {
 
 impl Drop for HelperMark {
     fn drop(&mut self) {
-        // Whoever is left shows itself at its next look.
+        // The remaining threads report again at their next look.
         reports(&self.0).helpers -= 1;
     }
 }

@@ -1,4 +1,4 @@
-//! Waits of a rank, and how each gets polled again.
+//! Waits of a rank, and how each is polled again.
 
 use super::{
     block_on,
@@ -21,12 +21,12 @@ const LOOK_AGAIN: Duration = Duration::from_micros(200);
 /// The number of looks in one poll of a wait for a word or a notice.
 const LOOKS: u64 = 4;
 
-/// Fruitless polls under a foreign executor before a waker is left: a peer that answers at once is
-/// faster than parking.
+/// Fruitless polls under a foreign executor before a waker is registered: if a peer answers at
+/// once, polling is faster than parking.
 const FOREIGN_SPINS: u32 = 64;
 
-/// Waits until `look` finds something, or `deps` says that it never will. `what` says where it will
-/// be written.
+/// Waits until `look` finds something, or `deps` shows that it never will. `what` is the position
+/// where the awaited value will be written.
 pub(crate) fn until_found<T>(
     endpoint: &Endpoint,
     deps: Deps<'_>,
@@ -42,7 +42,7 @@ pub(crate) fn until_found<T>(
             match wait.until_looked(cx, what, &deps) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(())) => {}
-                // What a rank wrote before it was lost counts.
+                // Writes of a rank before it was lost take precedence.
                 Poll::Ready(Err(error)) => return Poll::Ready(look().and_then(|found| found.ok_or(error))),
             }
         }
@@ -60,7 +60,7 @@ pub(crate) fn until_ready(
     poll_fn(move |cx| wait.until_ready(cx, what, &mut ready))
 }
 
-/// One wait, and how it gets polled again.
+/// One wait, and how it is polled again.
 pub(crate) struct Wait<'a> {
     endpoint: &'a Endpoint,
     /// Whether the next fruitless poll is the first.
@@ -81,12 +81,12 @@ impl<'a> Wait<'a> {
         Wait { endpoint, first: true, spins: 0, key: None, seen: None, fruitless: 0 }
     }
 
-    /// Decides what to do after a fruitless look. Ready means that the caller is to look again at
-    /// once.
+    /// Decides how to proceed after a fruitless look. Ready means that the caller must look again
+    /// at once.
     ///
     /// When the last dependency has left, two more looks follow before this is an error, with a
-    /// poll of the whole program between them: what the dependency wrote before it left counts, and
-    /// so does what a joined task of this rank does at once.
+    /// poll of the whole program between them, to find writes of the dependency before it left, and
+    /// writes that a joined task of this rank makes at once.
     pub(crate) fn until_looked(&mut self, cx: &Context<'_>, what: WaitsFor, deps: &Deps<'_>) -> Poll<Result<()>> {
         let endpoint = self.endpoint;
         let changes = endpoint.job().control.changes();
@@ -129,7 +129,7 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Polls whether `at` has come; it never does if `None`.
+    /// Polls whether `at` has passed; never ready if `None`.
     ///
     /// # Errors
     /// [`FabricError::Aborted`].
@@ -145,8 +145,8 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Arranges another poll for when the awaited write has happened, `longest` has passed or
-    /// `until` has come. If it returns false, the caller must look again first.
+    /// Arranges another poll for when the awaited write has happened, `longest` has elapsed or
+    /// `until` has passed. If it returns false, the caller must look again first.
     fn is_arranged(
         &mut self,
         cx: &Context<'_>,
@@ -204,8 +204,8 @@ impl Drop for Wait<'_> {
 
 // ----- waits that are kept in a slot between two polls -----
 
-// The fourth word counts looks in waits for a word or a notice; queues and gates use it for
-// something of their own.
+// The fourth word counts looks in waits for a word or a notice; queues and gates use it
+// differently.
 /// Bits of a slot's first word: whether there is a wait, and whether it was polled without success,
 /// has seen the ranks' states, and has left a waker.
 const BEGUN: u64 = 1;
@@ -230,8 +230,8 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Returns whether the caller is to look again before the wait in `slot` is arranged. A few
-    /// more looks find sooner what comes within nanoseconds.
+    /// Returns whether the caller must look again before the wait in `slot` is arranged. A few more
+    /// looks detect events within nanoseconds sooner.
     #[inline]
     pub(crate) fn looks_once_more(slot: &mut Slot) -> bool {
         slot.0[0] |= BEGUN;
@@ -246,7 +246,7 @@ impl<'a> Wait<'a> {
         slot: &mut Slot,
         poll: impl FnOnce(&mut Self) -> Poll<T>,
     ) -> Poll<T> {
-        // Dropping it would release what the slot still holds.
+        // Dropping it would release the waker that the slot still holds.
         let mut wait = ManuallyDrop::new(Wait::of(endpoint, slot));
         let stands = poll(&mut wait);
         let flag = |set: bool, bit| if set { bit } else { 0 };

@@ -1,8 +1,8 @@
-//! Wakers of foreign executors: how a tokio task waits for a rank's memory without keeping a CPU
-//! busy.
+//! Wakers of foreign executors: they let a tokio task wait for a rank's memory without keeping a
+//! CPU busy.
 //!
 //! [`crate::shm::block_on`] parks its own thread on the rank's doorbell. A thread of another
-//! executor must not be parked; its task leaves a waker here instead, and one thread per rank
+//! executor must not be parked; its task registers a waker here instead, and one thread per rank
 //! (hence one per process, where ranks are processes) parks on the doorbell for all such tasks. The
 //! first such wait starts the thread, which ends with the endpoint.
 //!
@@ -11,7 +11,7 @@
 //! each remembers it in its ticket:
 //!
 //! * a ticket that no longer equals the word was rung for, and its waker is called;
-//! * a waiter whose ticket is stale by the time it leaves its waker must look again at once;
+//! * a waiter whose ticket is stale by the time it registers its waker must look again at once;
 //! * the thread parks only while every ticket equals the word.
 //!
 //! So any ring between a waiter's preparation and the thread's parking is seen by one of them. A
@@ -52,11 +52,11 @@ struct State {
 struct Sleeper {
     waker: Waker,
     parking: Parking,
-    /// When the task wants to look in any case.
+    /// The time at which the task looks in any case.
     until: Instant,
 }
 
-/// What the thread is doing.
+/// The state of the thread.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Thread {
     /// Not started yet.
@@ -64,7 +64,7 @@ enum Thread {
     None,
     /// The thread holds the lock, or will take it before it blocks.
     Awake,
-    /// Nobody waits.
+    /// No task waits.
     Idle,
     /// Parked on the doorbell, at most until this time.
     Parked(Instant),
@@ -76,11 +76,11 @@ pub(crate) type Key = u64;
 /// Outcome of asking to be woken.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Armed {
-    /// Its waker is kept. It must look once more before it may rely on being woken.
+    /// The waker is registered. The task must look once more before it may rely on being woken.
     Kept(Key),
     /// The doorbell rang meanwhile: look, then try again.
     Rung,
-    /// There is no thread that could wake it.
+    /// There is no thread that could wake the task.
     NoThread,
 }
 
@@ -96,8 +96,8 @@ impl Wakers {
         Wakers(Arc::new(Shared { name, segment, state: Mutex::default(), somebody: Condvar::new() }))
     }
 
-    /// Does W0 to W2 and keeps `waker`, which is called once, when `watch` is written, somebody's
-    /// state changes, `longest` has passed or `until` has come.
+    /// Does W0 to W2 and registers `waker`, which is called once, when `watch` is written, a rank's
+    /// state changes, `longest` has elapsed or `until` has passed.
     pub(crate) fn arm(&self, waker: &Waker, watch: Watch, longest: Duration, until: Option<Instant>) -> Armed {
         let shared = &*self.0;
         let parking = shared.segment.prepare_park(watch);
@@ -113,14 +113,14 @@ impl Wakers {
         match state.thread {
             Thread::None | Thread::Awake => {}
             Thread::Idle => shared.somebody.notify_one(),
-            // The thread parks anew, which costs the others one look.
+            // The thread parks again, which costs the others one look.
             Thread::Parked(end) if until < end => shared.segment.ring(),
             Thread::Parked(_) => {}
         }
         let key = state.next;
         state.next += 1;
-        // After the ring above, this ticket is stale and the thread calls the waker: one look too
-        // many, none too few.
+        // After the ring above, this ticket is stale and the thread calls the waker: at worst one
+        // look too many.
         state.sleepers.insert(key, Sleeper { waker: waker.clone(), parking, until });
         Armed::Kept(key)
     }
@@ -157,7 +157,7 @@ impl Drop for Wakers {
     fn drop(&mut self) {
         self.0.lock().closed = true;
         self.0.somebody.notify_one();
-        // The thread may be parked with the ticket of a waiter that is no longer there.
+        // The thread may be parked with the ticket of a waiter that has gone.
         self.0.segment.kick();
     }
 }
@@ -201,7 +201,7 @@ impl Shared {
 }
 
 impl State {
-    /// Takes the sleepers whose doorbell rang or whose time has come.
+    /// Takes the sleepers whose doorbell rang or whose deadline has passed.
     fn take_due(&mut self, now: Instant) -> Vec<Sleeper> {
         let is_due = |sleeper: &Sleeper| sleeper.until <= now || sleeper.parking.was_rung();
         let due: Vec<Key> = self.sleepers.iter().filter(|(_, sleeper)| is_due(sleeper)).map(|(&key, _)| key).collect();

@@ -1,27 +1,27 @@
-//! The watchdog: finds deadlocked jobs, and reports what their ranks wait for.
+//! The watchdog: detects deadlocked jobs, and reports what their ranks wait for.
 //!
-//! When [`crate::shm::block_on`] is about to park a rank, the rank writes into its segment that it
-//! is parked, what it waits for, and each time it has looked again without success. None of this is
-//! on a path where something is found. The supervising thread ([`crate::shm::Threads`],
-//! [`crate::shm::Launcher`]) reads it now and then. A job is stuck if, for a bounded time,
+//! When [`crate::shm::block_on`] is about to park a rank, the rank records in its segment that it
+//! is parked and the event it waits for, and counts its unsuccessful looks. A look that succeeds
+//! records nothing. The supervising thread ([`crate::shm::Threads`], [`crate::shm::Launcher`])
+//! reads these words periodically. A job is stuck if, for a bounded time,
 //!
-//! * each rank that has begun and not ended is parked, in the same wait, without a deadline; a rank
-//!   that sleeps, computes, blocks otherwise, or is polled by another executor is not parked;
+//! * each rank that has started and not ended is parked, in the same wait, without a deadline; a
+//!   rank that sleeps, computes, blocks otherwise, or is polled by another executor is not parked;
 //! * each has looked again, twice, since all were parked, and found nothing, so that no rank was
 //!   merely late to be woken, or stopped by a debugger;
-//! * nobody else can wake it: either the rank is a [`rdma_fabric::Program`], which keeps its fabric
-//!   to itself and its helpers, and nothing but `block_on` holds their wakers, or its process has
-//!   only one thread. A rank that has ended was a program, or its process has ended. Jobs with
-//!   [progress threads](crate::shm::Launcher::progress_thread) are not watched.
+//! * nothing else can wake it: either the rank is a [`rdma_fabric::Program`], whose fabric only it
+//!   and its helpers use, and only `block_on` holds their wakers, or its process has only one
+//!   thread. A rank that has ended was a program, or its process has ended. Jobs with [progress
+//!   threads](crate::shm::Launcher::progress_thread) are not watched.
 //!
 //! A rank with helpers is parked when its program and all of them are ([`super::report`]).
 //!
-//! A program promises to keep its fabric to itself. One that gives it to a thread of its own is
-//! started by [`run_rank_with`](crate::shm::run_rank_with) or
+//! A program promises that no other code uses its fabric. A rank that gives its fabric to another
+//! thread is started by [`run_rank_with`](crate::shm::run_rank_with) or
 //! [`Threads::run_with`](crate::shm::Threads::run_with), whose ranks are not watched.
 //!
-//! Operations are complete when they are posted, so nothing is then in flight that could wake
-//! anybody. The bound only determines how soon this is reported. All waits then end with
+//! Operations are complete when they are posted, so no operation is then in flight that could wake
+//! a rank. The bound only determines how soon the deadlock is reported. All waits then end with
 //! [`FabricError::Deadlock`](rdma_fabric::FabricError::Deadlock).
 
 use super::doorbell::Watch;
@@ -61,7 +61,7 @@ impl FromStr for StuckAfter {
     }
 }
 
-/// What a wait is for.
+/// The event that a wait waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitsFor {
     /// Nothing that another rank must do first: time, or something bounded by time.
@@ -145,10 +145,10 @@ impl Awaiting {
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     bound: Duration,
-    /// How often each rank has started or stopped being parked, if all have been parked or ended
-    /// since `since`; empty if not.
+    /// The number of times each rank has started or stopped being parked, if all have been parked
+    /// or ended since `since`; empty if not.
     parkings: Vec<u64>,
-    /// How often each rank had looked at that time.
+    /// The number of times each rank had looked at that time.
     looks: Vec<u64>,
     since: Instant,
 }
@@ -162,14 +162,14 @@ impl Watchdog {
         bound.map(|bound| Watchdog { bound, parkings: Vec::new(), looks: Vec::new(), since: Instant::now() })
     }
 
-    /// Returns how long to wait between two looks.
+    /// Returns the time between two looks.
     pub(crate) fn pause(&self) -> Duration {
         (self.bound / 8).clamp(Duration::from_millis(5), Duration::from_secs(1))
     }
 
-    /// If the job is stuck, ends its waits and returns the error, which says which rank waits for
-    /// what; otherwise `None`. `is_alone` says whether a rank's process, given by number, has only
-    /// one thread.
+    /// If the job is stuck, ends its waits and returns the error, which contains the wait of each
+    /// rank; otherwise `None`. `is_alone` returns whether a rank's process, given by number, has
+    /// only one thread.
     pub(crate) fn look(&mut self, job: &Job, is_alone: impl Fn(usize, u64) -> bool) -> Option<JobError> {
         if job.queues.progress_thread {
             return None;
@@ -208,8 +208,8 @@ fn word(job: &Job, rank: usize, at: usize) -> u64 {
     job.segment(Rank::new(rank as u32)).map_or(0, |segment| segment.word(at).load(SeqCst))
 }
 
-/// Returns how often the rank has started or stopped being parked, if it is parked; 0 if it has
-/// ended for good; `None` if it may still do something.
+/// Returns the number of times the rank has started or stopped being parked, if it is parked; 0 if
+/// it has ended; `None` if it may still act.
 fn parked(job: &Job, rank: usize) -> Option<u64> {
     match job.control.state(rank) {
         State::Starting => None,
@@ -218,8 +218,8 @@ fn parked(job: &Job, rank: usize) -> Option<u64> {
     }
 }
 
-/// Returns how often a rank has started to be parked and how often it has looked since, if it is
-/// parked in a wait that only other ranks can end, and nothing was handed over to it.
+/// Returns the number of times a rank has started to be parked and the number of looks since, if it
+/// is parked in a wait that only other ranks can end, and nothing was handed over to it.
 #[cfg(target_os = "linux")]
 pub(crate) fn waits_for_others(job: &Job, rank: usize) -> Option<(u64, u64)> {
     let parkings = parked(job, rank).filter(|parkings| *parkings != 0)?;
@@ -230,8 +230,7 @@ pub(crate) fn waits_for_others(job: &Job, rank: usize) -> Option<(u64, u64)> {
     (is_closed && parked(job, rank) == Some(parkings)).then_some((parkings, looks))
 }
 
-/// Returns what a parked rank has written about its wait. It may be garbage, and is only shown as
-/// text.
+/// Returns a parked rank's description of its wait. It may be garbage, and is only shown as text.
 pub(crate) fn stuck(job: &Job, number: usize) -> Stuck {
     let rank = Rank::new(number as u32);
     let (what, whom) = (word(job, number, layout::PARKED_WHAT), word(job, number, layout::PARKED_WHOM));

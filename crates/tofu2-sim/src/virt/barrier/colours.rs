@@ -1,13 +1,13 @@
 //! Hardware barriers by colour, between crossbars.
 //!
-//! A node's signal goes to the crossbar of its row, which tells all crossbars of columns once its
-//! row is complete; each of these tells its nodes once all rows are. So a barrier takes
+//! A node's signal goes to the crossbar of its row, which signals all crossbars of columns once its
+//! row is complete; each of these signals its nodes once all rows are complete. So a barrier takes
 //! `colour_barrier` from the last member's signal on, for any number of members, and the host sees
 //! the end one polling time later. Starting one keeps the CPU busy for as long as posting. Signals
-//! have wires of their own and take up no bandwidth on links.
+//! have separate wires and take up no bandwidth on links.
 //!
-//! A colour belongs to the nodes of a barrier, so barriers of other nodes may have the same one, in
-//! the same row even (an assumption).
+//! A colour belongs to the nodes of a barrier, so barriers of other nodes may have the same one,
+//! even in the same row (an assumption).
 
 use super::super::{
     core::{Core, Machine},
@@ -29,10 +29,10 @@ use std::{
 /// The hardware barriers of all nodes.
 #[derive(Debug, Default)]
 pub(crate) struct ColourBarriers {
-    /// Those that members hold, in the order created.
+    /// The barriers that members hold, in the order created.
     barriers: BTreeMap<u64, Barrier>,
     created: u64,
-    /// Who holds a colour of a node. Never iterated.
+    /// The holder of each colour of a node. Never iterated.
     held: HashMap<(u32, u32), Held>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct ColourBarriers {
 struct Held {
     rank: u32,
     barrier: u64,
-    /// How often the rank has entered, and how often it has seen the end.
+    /// The number of rounds that the rank has entered, and of those whose end it has seen.
     entered: u64,
     seen: u64,
 }
@@ -54,14 +54,14 @@ struct Barrier {
     holders: usize,
     /// The first member that has given it back.
     freed: Option<Rank>,
-    /// The number of members that have entered the round under way, and when the last signal
-    /// leaves.
+    /// The number of members that have entered the current round, and the time at which the last
+    /// signal leaves.
     entered: usize,
     latest: u64,
-    /// The number of rounds that are over, and when members see the end of the last one.
+    /// The number of completed rounds, and the time at which members see the end of the last one.
     over: u64,
     over_at: u64,
-    /// Lanes to wake when the round is over.
+    /// Lanes to wake when the round completes.
     waiting: Vec<u32>,
 }
 
@@ -192,8 +192,8 @@ impl<K: Keys> Colours for VirtRank<K> {
 }
 
 impl Me {
-    /// Looks whether the barrier that this rank has entered is over. The slot's second word is the
-    /// lane that is to be woken, plus 1, once that is known.
+    /// Polls whether the barrier that this rank has entered has completed. The slot's second word
+    /// is the lane to wake, plus 1, once that is known.
     fn colour_over(&self, slot: &mut Slot, colour: u32, deps: Deps<'_>) -> Poll<Result<()>> {
         let lane = self.lane();
         let Slot([wait, woken, ..]) = slot;

@@ -1,5 +1,5 @@
-//! The gates of barrier units: their halves and inputs, their owners, and how gate ids are
-//! resolved.
+//! The gates of barrier units: their halves and inputs, their owners, and the resolution of gate
+//! ids.
 
 use super::{super::core::Machine, units::BarrierUnits};
 use rdma_fabric::{
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// A signal that is travelling to an input or waiting there.
 #[derive(Clone, Debug)]
 pub(super) struct Signal {
-    /// When it arrives, in picoseconds.
+    /// The arrival time, in picoseconds.
     pub(super) at: u64,
     pub(super) round: u64,
     pub(super) wave: Wave,
@@ -25,13 +25,14 @@ pub(super) type Input = VecDeque<Signal>;
 pub(super) struct Half {
     /// Number of rounds fired.
     pub(super) fired: u64,
-    /// What it will signal when the current round has fired: `Some(None)` if no input had a signal.
+    /// The signal that it sends when the current round has fired: `Some(None)` if no input had a
+    /// signal.
     pub(super) firing: Option<Option<Wave>>,
     /// Signals from the local source; for a start half, from the host.
     pub(super) local: Input,
     /// Signals from the remote source.
     pub(super) remote: Input,
-    /// For an end half: signals that the start half has sent. Only their faults count.
+    /// For an end half: signals that the start half has sent. Only their faults are used.
     pub(super) sent: Input,
 }
 
@@ -39,7 +40,7 @@ pub(super) struct Half {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gate {
     pub(super) owner: u32,
-    /// Which of the owner's CPUs polled last.
+    /// The lane of the owner that polled last.
     pub(super) waiter: u32,
     /// Odd while allocated.
     pub(super) life: u32,
@@ -48,9 +49,9 @@ pub(super) struct Gate {
     pub(super) wiring: Option<Wiring>,
     /// The round started last.
     pub(super) posted: u64,
-    /// Whether the host has yet to learn how that round ended.
+    /// Whether the host has not yet received the result of that round.
     pub(super) under_way: bool,
-    /// How the round ended, and when the host sees it.
+    /// The result of the round, and the time at which the host sees it.
     pub(super) result: Option<(u64, Result<Option<Values>, RoundFault>)>,
     /// The start half, or the whole of a relay gate.
     pub(super) main: Half,
@@ -67,7 +68,7 @@ impl Gate {
         self.half(self.is_start)
     }
 
-    /// Returns whether an operation or a firing is under way.
+    /// Returns whether an operation or a firing is in progress.
     pub(super) fn is_busy(&self) -> bool {
         self.under_way || self.main.firing.is_some() || self.end.firing.is_some()
     }
@@ -85,7 +86,7 @@ impl Gate {
     }
 }
 
-/// What a gate id resolves to.
+/// The outcome of resolving a gate id.
 pub(super) enum Named {
     Gate(u32),
     Wrong(RoundFault),

@@ -8,7 +8,7 @@
 //! polling time after it arrived. The gates of a unit work simultaneously, and signals take up no
 //! bandwidth on links: no figure is known for either.
 //!
-//! Whether a gate at the far end has room, or was freed, is known at once.
+//! Whether a gate at the far end has room, or was freed, is known immediately.
 
 mod colours;
 mod gate;
@@ -35,7 +35,7 @@ use std::{
 /// The state of a round of gates, as a waiter sees it.
 enum Round {
     Over(Result<Option<Values>>),
-    /// The round has ended; the rank will be woken at the time at which it sees that.
+    /// The round has ended; the rank will be woken at the time at which it sees the end.
     Coming,
     Waiting,
 }
@@ -76,7 +76,7 @@ impl Me {
         }
     }
 
-    /// Lets a wait for gates continue after all peers have left, if signals under way may still end
+    /// Lets a wait for gates continue after all peers have left, if signals in flight may still end
     /// it.
     fn outlook(&self, error: FabricError) -> Result<()> {
         let lane = self.lane();

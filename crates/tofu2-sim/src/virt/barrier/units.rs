@@ -1,4 +1,4 @@
-//! How gates fire, round by round.
+//! The firing of gates, round by round.
 
 use super::{
     super::{
@@ -41,7 +41,7 @@ impl BarrierUnits {
         &mut self.gates[number as usize]
     }
 
-    /// Returns whether signals are under way. If so, `rank` is woken when none is left.
+    /// Returns whether signals are in flight. If so, `rank` is woken when none is left.
     pub(super) fn expect_signals(&mut self, rank: u32) -> bool {
         let expects = self.under_way > 0;
         if expects && !self.uncertain.contains(&rank) {
@@ -50,7 +50,7 @@ impl BarrierUnits {
         expects
     }
 
-    /// Starts the next round of a start gate for its host. The values are there at `written`.
+    /// Starts the next round of a start gate for its host. The values are available at `written`.
     ///
     /// # Errors
     /// [`GateError::Outstanding`], [`GateError::NotSet`].
@@ -142,7 +142,7 @@ impl BarrierUnits {
         }
     }
 
-    /// Begins to fire a half's next round, if its inputs are here and its outputs have room.
+    /// Begins to fire a half's next round, if its inputs have arrived and its outputs have room.
     fn begin(&mut self, machine: &Machine, clock: &mut Clock, id: HalfId) -> Option<()> {
         let (number, end) = id;
         let (now, state) = (clock.now(), self.gate(number));
@@ -162,9 +162,9 @@ impl BarrierUnits {
             None => Some(None),
         };
         let mut waves = Vec::with_capacity(3);
-        // Whether the number of rounds is bounded by what hosts start. A relay gate without a
-        // destination fires only in such rounds; otherwise faults that arise by themselves would
-        // keep it firing for ever.
+        // Whether the number of rounds is bounded by the number that hosts start. A relay gate
+        // without a destination fires only in such rounds; otherwise faults that arise by
+        // themselves would keep it firing forever.
         let mut is_driven = state.is_start;
         let channels = machine.timing.barrier_channels;
         if is_start_half {

@@ -1,5 +1,4 @@
-//! The clock of a run: pending events, what is left to chance, and a hash of everything that has
-//! happened.
+//! The clock of a run: pending events, its randomness, and a hash of its history.
 
 mod queue;
 mod radix;
@@ -75,14 +74,14 @@ impl Clock {
         Some(event)
     }
 
-    /// Returns an event that will probably come soon. The guess may be wrong and must not affect
-    /// results.
+    /// Returns an event that will probably be handled soon. The guess may be wrong and must not
+    /// affect results.
     #[inline]
     pub(super) fn soon(&self) -> Option<Event> {
         self.queue.soon()
     }
 
-    /// Folds an event about `who` into the trace hash.
+    /// Folds an event and the number of its subject into the trace hash.
     #[inline]
     pub(super) fn trace(&mut self, event: Event, who: u32) {
         self.hash.fold(event.time, event.kind as u8, who);
@@ -94,7 +93,7 @@ impl Clock {
         self.chance.extra()
     }
 
-    /// Returns whether anything is left to chance, so that message order must be enforced wherever
+    /// Returns whether the run has any randomness, so that message order must be enforced wherever
     /// it is promised.
     #[inline]
     pub(super) fn is_random(&self) -> bool {
@@ -155,8 +154,7 @@ impl TraceHash {
     }
 }
 
-/// What an event is about. Its kind says what its subject is: a rank, an operation slot, a place in
-/// a node.
+/// The kind of an event. It determines the subject: a rank, an operation slot, a place in a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(crate) enum EventKind {
@@ -180,7 +178,7 @@ pub(crate) enum EventKind {
     Reach,
     /// The answer to a command of a control queue has reached its poster. Subject: flight.
     Answer,
-    /// A fault strikes. Subject: its index.
+    /// A fault begins. Subject: its index.
     Fault,
     /// A delayed advance takes place. Subject: its index.
     Credit,
@@ -192,8 +190,8 @@ pub(crate) enum EventKind {
     Fired,
 }
 
-/// A moment and what happens then. Simultaneous events happen in the order in which they were
-/// scheduled.
+/// A time and the event that happens then. Simultaneous events happen in the order in which they
+/// were scheduled.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Event {
     /// Picoseconds.

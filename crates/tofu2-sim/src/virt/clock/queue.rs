@@ -7,7 +7,7 @@
 use super::{Event, radix::RadixHeap};
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// Which event queue a job uses. Both give the same run.
+/// The event queue that a job uses. Both give the same run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueKind {
     /// Monotone radix heap with first-in-first-out buckets.

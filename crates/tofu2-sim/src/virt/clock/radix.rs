@@ -3,14 +3,16 @@
 //!
 //! `now` holds the events at the time popped last. Every other event is in a bucket, chosen by the
 //! highest four-bit digit in which its time differs from that time, and by the value of that digit.
-//! When `now` is empty, the lowest bucket of the lowest digit is spread over the buckets of lower
-//! digits, all of which are empty; appending in order keeps simultaneous events in order. (Ahuja,
-//! Mehlhorn, Orlin, Tarjan: Faster algorithms for the shortest path problem, J. ACM 37, 1990.) With
-//! four bits per digit instead of one, an event moves a quarter as often.
+//! When `now` is empty, the events of the lowest bucket of the lowest digit are distributed over
+//! the buckets of lower digits, all of which are empty; appending in order keeps simultaneous
+//! events in order. (Ahuja, Mehlhorn, Orlin, Tarjan: Faster algorithms for the shortest path
+//! problem, J. ACM 37, 1990.) With four bits per digit instead of one, an event moves a quarter as
+//! often.
 
 use super::Event;
 
-/// A bucket that has been spread keeps its memory for reuse only up to this many events.
+/// A bucket whose events have been distributed keeps its memory for reuse only up to this many
+/// events.
 const KEEP: usize = 512;
 /// The number of bits per digit.
 const BITS: u32 = 4;

@@ -32,7 +32,7 @@ impl Core {
         let flight = self.queues.flights.get(slot);
         let (to, opcode, from) = (flight.to, flight.opcode, flight.from);
         if self.ranks.is_lost(flight.rank) {
-            // The loss is known everywhere by now (E4).
+            // The loss is known to all ranks by now (E4).
             return self.refuse(slot, QueueError::PeerLost(from));
         }
         let target = match self.target(to) {
@@ -57,7 +57,7 @@ impl Core {
         }
     }
 
-    /// Does nothing at the target and reports the error to the poster.
+    /// Has no effect at the target and reports the error to the poster.
     fn refuse(&mut self, slot: u32, error: QueueError) {
         let flight = self.queues.flights.get_mut(slot);
         flight.status = Err(error);
@@ -150,7 +150,7 @@ impl Core {
         }
     }
 
-    /// Makes the first half of a put's bytes visible while the rest is still on its way.
+    /// Makes the first half of a put's bytes visible while the rest is still in flight.
     pub(crate) fn half_of_flight(&mut self, slot: u32) {
         let flight = self.queues.flights.get(slot);
         if self.ranks.is_lost(flight.rank) {
@@ -209,8 +209,8 @@ impl Core {
         self.queue_atomic(op);
     }
 
-    /// Finishes a command that the atomic unit has served; `old` is `None` if its memory was gone
-    /// by then.
+    /// Finishes a command that the atomic unit has served; `old` is `None` if its memory was
+    /// deregistered by then.
     pub(crate) fn atomic_served(&mut self, slot: u32, old: Option<u64>) {
         let flight = self.queues.flights.get_mut(slot);
         let (queue, to, at) = (flight.queue, flight.to, flight.at);
@@ -238,7 +238,7 @@ impl Core {
     }
 }
 
-/// How queues address memory.
+/// Address resolution of queues.
 impl Queues {
     /// Returns the memory behind an address of an open queue, and whether it is read-only.
     #[inline]
@@ -256,7 +256,7 @@ impl Queues {
         Ok((loc, there.read_only))
     }
 
-    /// Returns memory that a peer is to write.
+    /// Returns memory for a peer's write.
     #[inline]
     fn written(&self, memory: &Memory, queue: u32, at: Stadd, len: u64) -> Result<Loc, QueueError> {
         match self.resolve(memory, queue, at, len)? {

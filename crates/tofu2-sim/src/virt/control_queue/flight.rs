@@ -1,5 +1,5 @@
-//! Flights: commands that the send engine has taken and that are not over; and how payloads are cut
-//! into packets.
+//! Flights: commands that the send engine has taken and that have not completed; and the division
+//! of payloads into packets.
 
 use super::super::{
     memory::{Loc, Memory},
@@ -44,7 +44,7 @@ pub(super) struct Flight {
     pub(super) gap: u8,
     /// The path, if the poster chose one.
     pub(super) path: Option<PathId>,
-    /// For strong order: how many atomics of the queue to this target come first.
+    /// For strong order: the number of atomics of the queue to this target that precede it.
     pub(super) after: u32,
     /// Wire latency of the return leg, in picoseconds.
     pub(super) back: u64,
@@ -57,7 +57,7 @@ pub(super) struct Flight {
     pub(super) status: Result<(), QueueError>,
 }
 
-/// What else a command asked for.
+/// The other requests of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wants {
     pub(super) local_notice: bool,
@@ -102,7 +102,7 @@ impl Flight {
         if self.len <= 8 { &bytemuck::bytes_of(&self.a)[..self.len as usize] } else { &self.bytes }
     }
 
-    /// Returns how the payload is cut into packets.
+    /// Returns the division of the payload into packets.
     #[inline]
     pub(super) fn cut(&self, timing: &Timing) -> Cut {
         Cut::new(timing, self.mtu, self.gap)
@@ -196,7 +196,7 @@ impl Flights {
     }
 }
 
-/// How a payload is cut into packets.
+/// The division of a payload into packets.
 ///
 /// The platform's rate holds for the network's largest packets without idle time. Smaller packets
 /// add their overhead at the link's rate; gaps add idle time.
@@ -209,21 +209,21 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Returns how the network cuts by default.
+    /// Returns the network's default division.
     #[inline]
     pub(crate) fn usual(timing: &Timing) -> Self {
         Cut { size: timing.packet_payload, gap: 0 }
     }
 
-    /// Returns how a command asks for its payload to be cut. An MTU of 0 is the network's.
+    /// Returns the division that a command requests for its payload. An MTU of 0 is the network's.
     #[inline]
     pub(super) fn new(timing: &Timing, mtu: u16, gap: u8) -> Self {
         let size = if mtu == 0 { timing.packet_payload } else { u64::from(mtu).min(timing.packet_payload) };
         Cut { size, gap: u64::from(gap) * timing.queues.packet_gap }
     }
 
-    /// Returns what the packets before the one at `offset` take in addition to their payload, in
-    /// picoseconds.
+    /// Returns the time that the packets before the one at `offset` take in addition to their
+    /// payload, in picoseconds.
     #[inline]
     pub(crate) fn extra_before(&self, timing: &Timing, offset: u64) -> u64 {
         if self.gap == 0 && self.size == timing.packet_payload {
@@ -240,14 +240,14 @@ impl Cut {
         bytes.saturating_sub(1) / self.size * self.size
     }
 
-    /// Returns how long a whole payload takes, beyond the first 8 bytes, in picoseconds.
+    /// Returns the time of a whole payload, beyond the first 8 bytes, in picoseconds.
     #[inline]
     pub(super) fn payload(&self, timing: &Timing, bytes: u64) -> u64 {
         timing.payload(bytes) + self.extra_before(timing, self.last(bytes))
     }
 
-    /// Returns what the last packet's payload adds to its message's latency, after the others, in
-    /// picoseconds.
+    /// Returns the time that the last packet's payload adds to its message's latency, after the
+    /// others, in picoseconds.
     #[inline]
     pub(super) fn tail(&self, timing: &Timing, bytes: u64) -> u64 {
         timing.payload(bytes).saturating_sub(timing.payload_before(self.last(bytes)))

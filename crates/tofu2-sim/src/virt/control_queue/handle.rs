@@ -1,4 +1,4 @@
-//! Queues as their ranks hold them, and the waits for them.
+//! The handles by which ranks hold their queues, and the waits for queues.
 
 use super::{
     super::{
@@ -19,15 +19,15 @@ use std::{
     task::{Context, Poll},
 };
 
-/// What a wait remembers between polls.
+/// The state of a wait between polls.
 struct WaitMemory<'a> {
     /// The number of the registered wait, plus 1.
     wait: &'a mut u64,
-    /// 1 if the wait seemed hopeless when it last looked.
+    /// 1 if the wait seemed hopeless at its last look.
     warned: &'a mut u64,
     /// The ticket in the line of waiters for room, plus 1.
     ticket: &'a mut u64,
-    /// When the rank will be woken, plus 1.
+    /// The time at which the rank will be woken, plus 1.
     timer: &'a mut u64,
 }
 
@@ -85,7 +85,7 @@ impl Open {
         }
     }
 
-    /// Registers the wait, unless it can't go on. It fails with `PeersLeft` only at the second
+    /// Registers the wait, unless it can't continue. It fails with `PeersLeft` only at the second
     /// look: other parts of the same task may be about to post.
     fn go_on(
         &self,
@@ -109,7 +109,7 @@ impl Open {
         }
     }
 
-    /// Changes what an address's tag means, if the tag is in use.
+    /// Changes the registration under an address's tag, if the tag is in use.
     fn change_tag(&self, at: Stadd, change: impl FnOnce(&mut Space) -> bool) -> Result<()> {
         let known = change(self.core()?.queues.space_of(self.slot));
         if known { Ok(()) } else { Err(QueueError::NoSuchTag { queue: self.id, stadd: at }.into()) }
@@ -230,7 +230,7 @@ impl Queue for VirtQueue {
             QueueSide::Notice => QueueReport::Notice,
         };
         match core.queues.get(open.slot).completion_at().filter(|_| side == QueueSide::Completion) {
-            // The completion will come whatever happens to the peers.
+            // The completion will become visible whatever happens to the peers.
             Some(at) => {
                 let until = at.saturating_add(1);
                 if mem::replace(memory.timer, until) != until {

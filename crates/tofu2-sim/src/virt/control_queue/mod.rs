@@ -1,6 +1,6 @@
 //! Control queues of the simulated nodes.
 //!
-//! # What is modelled
+//! # Model
 //! * *Ring* ([`toq`]). A posting costs the CPU the platform's `post` time; its descriptor is then
 //!   in the TOQ. A slot is free again when the engine has fetched its command. A delayed start
 //!   waits for the next posting; credit doesn't start it.
@@ -8,11 +8,11 @@
 //!   the queues of a TNI take turns with each other and with operations that ranks post through the
 //!   fabric. The engine reads the poster's memory when it starts on a command. The command's time
 //!   is then known: latency, and payload at the platform's rate.
-//! * *Receive engine* ([`arrive`]). The last packet of a put brings its bytes, notice and advance,
-//!   in this order and at one moment. What an advance releases asks the send engine at once.
-//!   Atomics go to the node's one atomic unit.
-//! * *Answers* ([`report`]). Results, requested acknowledgements, and errors come back after the
-//!   same leg as those of fabric operations.
+//! * *Receive engine* ([`arrive`]). The last packet of a put delivers its bytes, notice and
+//!   advance, in this order and at one moment. Commands that an advance releases ask the send
+//!   engine at once. Atomics go to the node's one atomic unit.
+//! * *Answers* ([`report`]). Results, requested acknowledgements, and errors return after the same
+//!   leg as those of fabric operations.
 //! * *Order* ([`order`]). One queue's commands to one target arrive in order. A strongly ordered
 //!   command waits at the target for earlier atomics in service.
 //! * *Errors* ([`report`]). A full MRQ, or credit a whole ring ahead in checking mode, stops the
@@ -105,7 +105,7 @@ impl Queues {
         self.get(queue).toq.pointers()
     }
 
-    /// Returns an error that the rank does not know yet.
+    /// Returns an error that was not yet reported to the rank.
     fn unreported(&self, queue: u32) -> Option<QueueError> {
         match self.get(queue).health {
             Health::CommandFailed(error) | Health::Stopping(error) => Some(error),
@@ -113,7 +113,8 @@ impl Queues {
         }
     }
 
-    /// Returns the id of a queue that is open, or was open when what refers to it began.
+    /// Returns the id of a queue that is open, or was open when the flight or wait that refers to
+    /// it started.
     pub(super) fn id_of(&self, queue: u32) -> QueueId {
         self.get(queue).id
     }
@@ -123,13 +124,13 @@ impl Queues {
         u64::from(self.slots[queue as usize].generation) << 32 | u64::from(queue)
     }
 
-    /// Returns a flight's queue and slot, its target, what it does, and to how many bytes.
+    /// Returns a flight's queue and slot, its target, its opcode and its length in bytes.
     pub(super) fn seen_flight(&self, flight: u32) -> (u32, u64, QueueId, Opcode, u64) {
         let flight = self.flights.get(flight);
         (flight.queue, flight.slot, flight.to, flight.opcode, flight.len.into())
     }
 
-    /// Returns how far commands got.
+    /// Returns the counts of commands by the stage that they reached.
     pub(super) fn counts(&self) -> CommandCounts {
         self.counts
     }

@@ -1,4 +1,4 @@
-//! The control queues of a node: which are open, and which one an id names.
+//! The control queues of a node: the open ones, and the queue that an id names.
 //!
 //! Ranks' fabric operations go through system queues that are not counted here. A CQ belongs to one
 //! rank at a time; only normal queues of that rank can share it.
@@ -48,7 +48,7 @@ impl Cq {
     }
 }
 
-/// Returns the id that a spec asks for, as far as it says, for error messages.
+/// Returns the id that a spec requests, as far as it is specified, for error messages.
 pub(super) fn asked_for(rank: u32, spec: &QueueSpec) -> QueueId {
     QueueId::new(Rank::new(rank), spec.engine.unwrap_or(0) & 0xf, spec.number.unwrap_or(0), 0)
 }
@@ -86,7 +86,7 @@ impl NodeQueues {
         (cq.owner == id.rank().number()).then_some(cq.first)
     }
 
-    /// Returns whether the engine may get another queue of this mode on a CQ of its own.
+    /// Returns whether the engine may get another queue of this mode on a separate CQ.
     fn allows(&self, engine: u8, mode: QueueMode, table: &QueueTable) -> bool {
         let limit = match mode {
             QueueMode::Normal => return true,
@@ -111,7 +111,7 @@ impl NodeQueues {
         self.of_engine(engine).iter().map(|cq| cq.contexts.count_ones()).sum()
     }
 
-    /// Chooses the place of a new queue.
+    /// Chooses the position of a new queue.
     pub(super) fn choose(&self, rank: u32, spec: &QueueSpec, table: &QueueTable) -> Result<QueueId, FabricError> {
         let limit = |what: &'static str, value: u8, limit: u8| {
             let queue = asked_for(rank, spec);
@@ -152,8 +152,8 @@ impl NodeQueues {
         Ok(QueueId::new(Rank::new(rank), number.0, number.1, cq.contexts.trailing_ones() as u8))
     }
 
-    /// Records a queue at the place that [`NodeQueues::choose`] returned. Returns the queue that it
-    /// must be linked to.
+    /// Records a queue at the position that [`NodeQueues::choose`] returned. Returns the queue that
+    /// it must be linked to.
     pub(super) fn open(&mut self, id: QueueId, mode: QueueMode, queue: u32) -> u32 {
         let Some(cq) = self.at(id) else { return NONE };
         (cq.owner, cq.mode) = (id.rank().number(), mode);

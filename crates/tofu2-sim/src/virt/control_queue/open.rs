@@ -1,4 +1,4 @@
-//! Opening and closing queues.
+//! Opening and closing of queues.
 
 use super::{
     super::core::{Core, Machine},
@@ -16,7 +16,7 @@ use rdma_fabric::{
 const MOST_RANKS: u32 = 1 << 24;
 
 impl Queues {
-    /// Returns what a rank may open now.
+    /// Returns the limits of the queues that a rank may open now.
     pub(super) fn limits(&self, machine: &Machine, rank: u32) -> QueueLimits {
         let table = &machine.timing.queues;
         table.limits(self.free_on(machine.node_of(rank), table))
@@ -56,8 +56,7 @@ impl Queues {
         Ok((slot, generation, id))
     }
 
-    /// Closes a queue that nobody uses any more. Returns how many of its commands were never
-    /// started.
+    /// Closes a queue without a handle. Returns the number of its commands that were never started.
     fn close(&mut self, queue: u32) -> u64 {
         self.note_peak();
         let state = self.get_mut(queue);
@@ -112,7 +111,7 @@ impl Queues {
         self.slots[queue as usize].generation == generation
     }
 
-    /// Frees the slot of a closed queue that nothing refers to any more.
+    /// Frees the slot of a closed queue to which there are no references any more.
     #[inline]
     pub(super) fn retire(&mut self, queue: u32) {
         let state = self.get(queue);
@@ -140,7 +139,7 @@ impl Core {
         Ok(opened)
     }
 
-    /// Closes a queue. Returns how many of its commands were never started.
+    /// Closes a queue. Returns the number of its commands that were never started.
     pub(crate) fn close_queue(&mut self, queue: u32) -> u64 {
         let rank = self.queues.rank_of(queue);
         self.ranks.forget_queue(rank, queue);

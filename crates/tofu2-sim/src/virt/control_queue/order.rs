@@ -1,4 +1,4 @@
-//! Strong order: which commands of a queue must wait for which others at their target.
+//! Strong order: the commands of a queue that must wait at their target for others.
 //!
 //! The network keeps the order of one queue's commands to one target, and that of the answers, with
 //! or without jitter. So only an atomic can be overtaken: it takes effect only when the atomic unit
@@ -11,12 +11,12 @@ use super::{Queues, flight::Flight};
 use rdma_fabric::control_queue::QueueId;
 use std::collections::VecDeque;
 
-/// What a queue keeps about one target.
+/// A queue's state for one target.
 #[derive(Debug)]
 pub(super) struct Pair {
     target: QueueId,
-    /// Only with jitter or shuffled ties: when the last command and the last answer arrive, in
-    /// picoseconds.
+    /// Only with jitter or shuffled ties: the times at which the last command and the last answer
+    /// arrive, in picoseconds.
     last: u64,
     last_answer: u64,
     /// The numbers of atomics sent, and of those that took effect or failed. Both wrap.
@@ -58,8 +58,8 @@ impl Queues {
         }
     }
 
-    /// Returns when a flight that would arrive at `arrival` does so, if anything is left to chance.
-    /// Called in sending order.
+    /// Returns the arrival time of a flight that would arrive at `arrival`, in a run with
+    /// randomness. Called in sending order.
     pub(super) fn arrives_in_order(&mut self, slot: u32, arrival: u64) -> u64 {
         let Flight { queue, to, .. } = *self.flights.get(slot);
         let pair = self.pair(queue, to);
@@ -67,8 +67,8 @@ impl Queues {
         pair.last
     }
 
-    /// Returns when an answer that would arrive at `arrival` does so, if anything is left to
-    /// chance. Called in the order in which answers leave the target.
+    /// Returns the arrival time of an answer that would arrive at `arrival`, in a run with
+    /// randomness. Called in the order in which answers leave the target.
     pub(super) fn answers_in_order(&mut self, slot: u32, arrival: u64) -> u64 {
         let Flight { queue, to, .. } = *self.flights.get(slot);
         let pair = self.pair(queue, to);
@@ -105,7 +105,7 @@ impl Queues {
 
 impl Core {
     /// Counts an atomic of the queue to this target that has taken effect or failed, and lets the
-    /// flights waiting behind it go on.
+    /// flights waiting behind it continue.
     pub(super) fn atomic_over(&mut self, queue: u32, target: QueueId) {
         let pair = self.queues.pair(queue, target);
         pair.served = pair.served.wrapping_add(1);

@@ -1,5 +1,5 @@
-//! What a queue reports: completions, notices, and the answers that come back to the poster; and
-//! whom it wakes for them.
+//! The reports of a queue: completions, notices, the answers that return to the poster, and the
+//! lanes that they wake.
 
 use super::{
     super::{clock::EventKind, core::Core, operation::Opcode, ranks::QueueReport},
@@ -21,7 +21,7 @@ impl Core {
         }
     }
 
-    /// Wakes whoever of a rank waits for this, or for anything, of a queue.
+    /// Wakes the lanes of a rank that wait for this report, or for any report, of a queue.
     pub(super) fn wake_awaiting(&mut self, rank: u32, queue: u32, report: Option<QueueReport>) {
         for lane in self.ranks.awaiting(rank, queue, report) {
             self.ranks.wake(lane);
@@ -41,8 +41,8 @@ impl Core {
         self.wake_awaiting(rank, queue, Some(QueueReport::Notice));
     }
 
-    /// Records that a command that asked for no report has failed. The first such error is kept for
-    /// the next call.
+    /// Records that a command for which no report was requested has failed. The first such error is
+    /// kept for the next call.
     pub(super) fn unasked(&mut self, queue: u32, error: QueueError) {
         let state = self.queues.get_mut(queue);
         if state.health == Health::Well {
@@ -115,7 +115,7 @@ impl Core {
         self.flight_ends(slot);
     }
 
-    /// Stores what a get has read in the poster's memory, if that is still registered.
+    /// Stores the bytes that a get has read in the poster's memory, if that is still registered.
     fn store(&mut self, slot: u32) -> Result<(), QueueError> {
         let flight = self.queues.flights.get(slot);
         let place = self.queues.own_memory(&self.memory, flight.queue, flight.own, flight.len)?;

@@ -99,7 +99,7 @@ impl Core {
     }
 
     /// Fetches the queue's next command and executes it, for the engine. The flight takes over the
-    /// command that [`Core::kick`] counted as under way.
+    /// command that [`Core::kick`] counted as in flight.
     fn start_next(&mut self, queue: u32) {
         let now = self.clock.now();
         let state = self.queues.get_mut(queue);
@@ -295,7 +295,7 @@ impl Core {
     }
 }
 
-/// Returns the part of an operand that counts.
+/// Returns the part of an operand that is used.
 fn low(width: Width, operand: u64) -> u64 {
     match width {
         Width::Four => u64::from(operand as u32),

@@ -14,17 +14,17 @@ pub(super) struct QueueState {
     pub(super) space: u32,
     /// The next queue that shares the CQ.
     pub(super) next_context: u32,
-    /// The number of its flights that are not over.
+    /// The number of its flights that have not completed.
     pub(super) flights: u32,
     /// Whether the engine has promised a start, which an event will bring.
     pub(super) due: bool,
-    /// Whether nobody holds the queue any more; it is kept only for what is under way.
+    /// Whether the queue has no handle any more; it is kept only for its commands in flight.
     pub(super) closed: bool,
     pub(super) checked: bool,
     pub(super) mrq_depth: u32,
     pub(super) toq: Toq,
-    /// Completions, and when each becomes visible, in picoseconds; never earlier than the one
-    /// before.
+    /// Completions, and the time at which each becomes visible, in picoseconds; never earlier than
+    /// the previous one's.
     pub(super) tcq: VecDeque<(u64, Completion)>,
     pub(super) mrq: VecDeque<MrqNotice>,
     /// Tickets of waiters for room in the TOQ.
@@ -34,7 +34,7 @@ pub(super) struct QueueState {
     pub(super) health: Health,
 }
 
-/// Whether anything has gone wrong that no completion or notice reports.
+/// An error that no completion or notice reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Health {
     Well,
@@ -42,7 +42,7 @@ pub(super) enum Health {
     CommandFailed(QueueError),
     /// The queue has stopped.
     Stopping(QueueError),
-    /// The queue has stopped and its rank knows.
+    /// The queue has stopped, and this was reported to its rank.
     Stopped,
 }
 
@@ -80,8 +80,8 @@ impl QueueState {
         Some(error)
     }
 
-    /// Returns why nothing comes any more, if so: first the error that stopped the queue, then,
-    /// once its rank knows that, that the queue has stopped.
+    /// Returns the reason why the queue delivers nothing any more, if so: first the error that
+    /// stopped the queue, then, once that was reported to its rank, that the queue has stopped.
     pub(super) fn end(&mut self) -> Option<QueueError> {
         match self.health {
             Health::Well | Health::CommandFailed(_) => None,
@@ -93,7 +93,7 @@ impl QueueState {
         }
     }
 
-    /// Checks a posting for errors that do not depend on what is in the queue.
+    /// Checks a posting for errors that do not depend on the queue's contents.
     pub(super) fn check(&self, posting: &Posting, timing: &Timing) -> Result<(), QueueError> {
         let id = self.id;
         let limit = |what, value: u64, limit: u64| Err(QueueError::Limit { queue: id, what, value, limit });
@@ -128,7 +128,7 @@ impl QueueState {
         Ok(())
     }
 
-    // The owner's view: what came before the queue stopped can be taken first.
+    // The owner's view: entries from before the queue stopped can be taken first.
 
     /// Takes the next completion, if it is visible by now.
     pub(super) fn poll_tcq(&mut self, now: u64) -> Result<Option<Completion>, QueueError> {
@@ -145,7 +145,7 @@ impl QueueState {
         }
     }
 
-    /// Returns when the next completion becomes visible, if that is known.
+    /// Returns the time at which the next completion becomes visible, if that is known.
     pub(super) fn completion_at(&self) -> Option<u64> {
         self.tcq.front().map(|(at, _)| *at)
     }

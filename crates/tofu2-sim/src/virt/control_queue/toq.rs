@@ -15,8 +15,8 @@ pub(super) struct Toq {
     read: u64,
     /// The next slot to be written.
     write: u64,
-    /// Slots before this one have been announced to the engine by the doorbell; delayed starts come
-    /// after it.
+    /// Slots before this one have been announced to the engine by the doorbell; delayed starts
+    /// follow.
     announced: u64,
     /// The session offset; `None` in other modes. While it is at most `read + depth - 1`, the
     /// hardware's ring index is equivalent.
@@ -26,7 +26,7 @@ pub(super) struct Toq {
 #[derive(Debug)]
 struct Waiting {
     posting: Posting,
-    /// When the CPU has finished writing it, in picoseconds.
+    /// The time at which the CPU has finished writing it, in picoseconds.
     written_at: u64,
     /// The number of blocks begun.
     begun: u32,
@@ -84,8 +84,9 @@ impl Toq {
         slot
     }
 
-    /// Returns the command that may be executed next, and when it was written. `None` if there is
-    /// none, or if it must wait for its start or for the session offset to pass all its slots.
+    /// Returns the command that may be executed next, and the time at which it was written. `None`
+    /// if there is none, or if it must wait for its start or for the session offset to pass all its
+    /// slots.
     #[inline]
     pub(super) fn runnable(&self) -> Option<(Order, u64)> {
         let head = self.entries.front()?;
@@ -128,7 +129,7 @@ impl Toq {
         Advance::Wrapped { would_be }
     }
 
-    /// Drops everything that has not started. Returns how many commands that was.
+    /// Drops all commands that have not started. Returns their number.
     pub(super) fn clear(&mut self) -> u64 {
         let left = self.entries.drain(..).map(|entry| u64::from(entry.posting.command.commands() - entry.begun)).sum();
         self.entries = VecDeque::new();

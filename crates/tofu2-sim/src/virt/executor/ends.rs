@@ -1,4 +1,4 @@
-//! How ranks end: their tasks and their detached futures.
+//! The ends of ranks: their tasks and their detached futures.
 
 use super::Executor;
 use crate::JobError;
@@ -20,8 +20,8 @@ impl Executor<'_, '_> {
                 let runs = self.tasks.is_running(rank);
                 let ends = runs || self.ending.remove(&rank).is_some();
                 if runs {
-                    // The rank does nothing more, not even what its futures do when they are
-                    // dropped: whatever they detach is dropped too.
+                    // The rank has no further effects, not even through its futures when they are
+                    // dropped: futures that they detach are dropped too.
                     let _ = catch_unwind(AssertUnwindSafe(|| self.tasks.end(rank)));
                     self.end_helpers(rank);
                 }
@@ -72,7 +72,7 @@ impl Executor<'_, '_> {
             }
         }
         if had && kept.is_empty() {
-            // The task may have kept a wait going only because of futures that have finished now.
+            // The task may have continued a wait only because of futures that have finished now.
             self.world.waker().wake_by_ref();
         }
         self.world.detached.keep(lane, kept);
@@ -88,10 +88,10 @@ impl Executor<'_, '_> {
         }
     }
 
-    /// Ends a rank's task, which has gone well or not. The rank itself ends when its detached futures
-    /// have finished too.
+    /// Ends a rank's task, which has ended well or not. The rank itself ends when its detached
+    /// futures have finished too.
     pub(super) fn end(&mut self, rank: u32, well: bool) {
-        // Dropping the task deregisters its memory. A panic in there changes nothing any more.
+        // Dropping the task deregisters its memory. A panic there has no effect any more.
         let dropped = catch_unwind(AssertUnwindSafe(|| self.tasks.end(rank)));
         if let Err(panic) = &dropped {
             let message = message_of(&**panic);

@@ -1,4 +1,4 @@
-//! Polling helpers, and ending them with their rank.
+//! Polling of helpers, and their end together with their rank.
 
 use super::{Executor, ends::message_of};
 use crate::{
@@ -12,7 +12,7 @@ use std::{
 };
 
 impl Executor<'_, '_> {
-    /// Polls the helper on a lane, and what it has detached.
+    /// Polls the helper on a lane, and the futures it has detached.
     #[cold]
     pub(super) fn poll_helper(&mut self, lane: u32) {
         self.world.take_again();
@@ -34,18 +34,18 @@ impl Executor<'_, '_> {
         self.take_turn(lane);
     }
 
-    /// The place of a lane's helper among all.
+    /// The position of a lane's helper among all helpers.
     fn place(&self, lane: u32) -> u32 {
         lane - self.tasks.len() as u32
     }
 
-    /// How the helper on a lane has ended, unless it has ended well.
+    /// Returns how the helper on a lane has ended, unless it has ended well.
     fn end_of_helper(&self, lane: u32, polled: std::thread::Result<Poll<ProgramResult<()>>>) -> Option<HelperEnd> {
         let name = self.world.helpers.name(self.place(lane));
         match polled {
             Ok(Poll::Ready(Err(error))) => Some(HelperEnd::Failed(HelperFailed { name, error })),
             Ok(_) => None,
-            // Not the helper's doing.
+            // Not caused by the helper.
             Err(panic) if panic.is::<NoStorage>() => resume_unwind(panic),
             Err(panic) => Some(HelperEnd::Panicked { name, message: message_of(&*panic) }),
         }
@@ -58,7 +58,8 @@ impl Executor<'_, '_> {
         dropped.err().map(|panic| HelperEnd::Panicked { name, message: message_of(&*panic) })
     }
 
-    /// A helper has failed: the waits of its rank end, and the rank is lost when its program is over.
+    /// Records that a helper has failed: the waits of its rank end, and the rank is lost when its
+    /// program has ended.
     fn fail_by_helper(&mut self, lane: u32, end: HelperEnd) {
         let mut core = self.world.core();
         let rank = core.ranks.rank_of(lane);
@@ -66,7 +67,7 @@ impl Executor<'_, '_> {
         self.failure.get_or_insert(end.of(Rank::new(rank)));
     }
 
-    /// Drops what is left of a rank's helpers. Returns whether that went well.
+    /// Drops the rest of a rank's helpers. Returns whether that went well.
     pub(super) fn end_helpers(&mut self, rank: u32) -> bool {
         let mut well = true;
         loop {

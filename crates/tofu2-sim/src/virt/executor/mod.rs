@@ -1,14 +1,14 @@
 //! The loop that polls tasks and handles events, one after the other, on one thread.
 //!
 //! A task is a future; an event names the rank to resume. All tasks are polled with the same waker,
-//! which only says that the task being polled wants another turn. A turn costs the task the
+//! which only records that the task being polled wants another turn. A turn costs the task the
 //! platform's `yield` time, so that virtual time passes for a program that polls in a loop. Wakers
 //! of combinators are kept aside and woken whenever the rank is resumed.
 //!
-//! A rank's helpers are tasks like its program, and each is polled for itself.
+//! A rank's helpers are tasks like its program, and each is polled separately.
 //!
-//! A rank's detached futures are polled after its task, every time, and also once the task is over.
-//! The rank has ended only when they have finished too.
+//! A rank's detached futures are polled after its task, every time, and also once the task has
+//! ended. The rank has ended only when they have finished too.
 
 mod ends;
 mod helpers;
@@ -24,7 +24,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// Called with the number of events and the virtual time, once every so many events.
+/// Called with the number of events and the virtual time, at regular numbers of events.
 pub(super) type Progress<'a> = dyn FnMut(u64, Time) + 'a;
 
 /// The number of deadlocks in a row, without an event between them, that ranks may try to recover
@@ -36,20 +36,21 @@ pub(super) struct Executor<'a, 'p> {
     tasks: &'a mut dyn Table,
     pub(super) finish_times: Vec<Time>,
     failure: Option<JobError>,
-    /// Ranks whose task is over but which still have detached futures, and whether all has gone
+    /// Ranks whose task has ended but which still have detached futures, and whether all has gone
     /// well.
     ending: BTreeMap<u32, bool>,
     /// The rank whose task was prefetched last.
     soon: u32,
     left: usize,
     pub(super) polls: u64,
-    /// The number of events at the last deadlock, and how many deadlocks there were at that number.
+    /// The number of events at the last deadlock, and the number of deadlocks at that number.
     deadlocks: (u64, u32),
     progress: Option<(u64, &'a mut Progress<'p>)>,
 }
 
 impl<'a, 'p> Executor<'a, 'p> {
-    /// The bytes that a rank takes here, for its fabric and for its task, which takes so many itself.
+    /// Returns the bytes that a rank takes here, for its fabric and for its task, which takes
+    /// `task` bytes.
     pub(super) const fn bytes_per_rank(task: usize) -> usize {
         task + size_of::<Time>() + provider::FABRIC_BYTES
     }
@@ -96,8 +97,8 @@ impl<'a, 'p> Executor<'a, 'p> {
             {
                 more = core.step();
                 if let Some(rank) = core.soon.take() {
-                    // Prefetch in two steps: now the task, and one service later what the rank's
-                    // state leads to. That state is in the cache by then.
+                    // Prefetch in two steps: the task now, and the data that the rank's state
+                    // points to one service later. The state is in the cache by then.
                     self.tasks.prefetch(rank);
                     core.prefetch_for(std::mem::replace(&mut self.soon, rank));
                 }
@@ -190,8 +191,8 @@ impl<'a, 'p> Executor<'a, 'p> {
         }
     }
 
-    /// Schedules another turn for what was just polled, a rank's program or a helper, if it asked for
-    /// one.
+    /// Schedules another turn for the lane that was just polled, a rank's program or a helper, if
+    /// it asked for one.
     #[inline]
     fn take_turn(&mut self, lane: u32) {
         if self.world.take_again() {
@@ -227,7 +228,7 @@ impl<'a, 'p> Executor<'a, 'p> {
         JobError::Deadlock { at, waiting: self.left, first: Rank::new(first), stuck: self.who_waits() }
     }
 
-    /// Returns what the first waiting ranks wait for.
+    /// Returns the waits of the first waiting ranks.
     fn who_waits(&self) -> Vec<Stuck> {
         let core = self.world.core();
         let running = (0..self.tasks.len() as u32).filter(|rank| self.tasks.is_running(*rank));

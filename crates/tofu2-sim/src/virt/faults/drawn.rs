@@ -5,7 +5,7 @@ use crate::virt::chacha::ChaCha8;
 use rdma_fabric::Time;
 use std::time::Duration;
 
-/// Which faults to draw. The job's size bounds the ranks and nodes that they affect.
+/// The faults to draw. The job's size bounds the ranks and nodes that they affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Odds {
     /// Ranks of the job.
@@ -18,7 +18,7 @@ pub struct Odds {
     pub within: Duration,
     /// The longest delay, slowness or stall.
     pub longest: Duration,
-    /// How many of the faults may stop a node.
+    /// The maximum number of faults that stop a node.
     pub node_stops: u32,
     /// Whether MRQs may overflow, which stops queues.
     pub overflows: bool,

@@ -20,7 +20,7 @@ struct Injection {
     links: Vec<(usize, Link)>,
     /// Queues whose commands start later.
     stalls: Vec<(usize, Stall)>,
-    /// Faults that wait for the first thing they apply to.
+    /// Faults that wait for the first command or notice they apply to.
     armed: VecDeque<(usize, FaultKind)>,
     credits: Vec<LateCredit>,
     /// Nodes that have stopped but whose ranks have not been ended yet.
@@ -74,7 +74,7 @@ impl Injection {
 
     #[cold]
     fn over_links(&mut self, now: u64, ends: (u32, u32), arrival: u64, payload: u64) -> u64 {
-        // Kept until what the link held back has arrived, so that nothing overtakes it.
+        // Kept until the held-back messages have arrived, so that no later message overtakes them.
         self.links.retain(|(_, link)| now < link.until.max(link.last));
         let mut late = arrival;
         for (index, link) in &mut self.links {
@@ -103,12 +103,12 @@ impl Injector {
         }))
     }
 
-    /// Returns when each fault begins.
+    /// Returns the time at which each fault begins.
     pub(crate) fn times(&self) -> impl Iterator<Item = u64> + '_ {
         self.0.iter().flat_map(|injection| injection.faults.iter().map(|fault| fault.at.as_picos()))
     }
 
-    /// Returns what became of the faults, at the end of the run.
+    /// Returns the outcome of the faults, at the end of the run.
     pub(crate) fn report(&mut self) -> Option<FaultReport> {
         self.0.take().map(|injection| FaultReport { faults: Faults::new(injection.faults), struck: injection.struck })
     }
@@ -163,7 +163,7 @@ impl Injector {
         self.0.as_mut().map(|injection| mem::take(&mut injection.stopped)).unwrap_or_default()
     }
 
-    /// Returns when a message between two nodes arrives that is sent now and would arrive at
+    /// Returns the arrival time of a message between two nodes that is sent now and would arrive at
     /// `arrival` without faults. Messages that a link holds back follow each other as closely as
     /// their `payload`, in picoseconds, allows.
     #[inline]
@@ -174,7 +174,8 @@ impl Injector {
         }
     }
 
-    /// Returns when a control queue may start a command that it could otherwise start at `start`.
+    /// Returns the time at which a control queue may start a command that it could otherwise start
+    /// at `start`.
     #[inline]
     pub(crate) fn unless_stalled(&mut self, rank: u32, engine: u8, number: u8, start: u64) -> u64 {
         let Some(injection) = &mut self.0 else { return start };
@@ -195,7 +196,7 @@ impl Injector {
         self.0.as_mut().is_some_and(|injection| injection.take(fits).is_some())
     }
 
-    /// Returns how late a completion of the rank is, in picoseconds.
+    /// Returns the delay of a completion of the rank, in picoseconds.
     #[inline]
     pub(crate) fn completion_late(&mut self, rank: u32) -> u64 {
         let Some(injection) = &mut self.0 else { return 0 };
@@ -224,8 +225,8 @@ impl Injector {
         self.0.as_ref()?.credits.get(index as usize).copied()
     }
 
-    /// Returns when the first half of a message for the rank becomes visible, if that is before the
-    /// whole message arrives.
+    /// Returns the time at which the first half of a message for the rank becomes visible, if that
+    /// is before the whole message arrives.
     #[inline]
     pub(crate) fn half_seen(
         &mut self,

@@ -1,29 +1,30 @@
-//! Faults: what can go wrong in a simulated machine, when, and where.
+//! Faults of a simulated machine: their kinds, times and places.
 //!
-//! A [`Fault`] is a time and what happens from then on. A job takes a [list of them](Faults),
-//! either written down or [drawn](Faults::drawn) from a seed. The list is text, one line per fault,
-//! and a run can be replayed from the job and the list alone. Faults are events like any other:
-//! they are part of the trace hash, and a timeline marks them.
+//! A [`Fault`] is a time and a kind of fault that begins then. A job takes a [list of
+//! them](Faults), either written down or [drawn](Faults::drawn) from a seed. The list is text, one
+//! line per fault, and a run can be replayed from the job and the list alone. Faults are events
+//! like any other: they are part of the trace hash, and a timeline marks them.
 //!
-//! # What they do
+//! # Effects
 //! * [`FaultKind::NodeStop`]: the node's ranks are lost in the middle of whatever they are doing.
-//!   What has left the node but not arrived never arrives, since the loss is known at once.
-//! * [`FaultKind::LinkSlow`], [`FaultKind::LinkDown`]: whatever goes from one node to another takes
-//!   longer, or waits until the link is up again. Messages keep their order. (The nodes are the two
+//!   Messages that have left the node but not arrived never arrive, since the loss is known at
+//!   once.
+//! * [`FaultKind::LinkSlow`], [`FaultKind::LinkDown`]: messages from one node to another take
+//!   longer, or wait until the link is up again. Messages keep their order. (The nodes are the two
 //!   *ends*, whatever the route between them: the latency model has no links.)
 //! * [`FaultKind::MrqOverflow`]: the next notice for any control queue of the rank finds the MRQ
 //!   full.
-//! * [`FaultKind::LateCompletion`]: the rank's next completion in a TCQ comes late.
-//! * [`FaultKind::LateCredit`]: the next advance of a session offset of the rank happens late, but
-//!   the put's bytes and notice do not. A delay without end is a stall.
+//! * [`FaultKind::LateCompletion`]: the rank's next completion in a TCQ is late.
+//! * [`FaultKind::LateCredit`]: the next advance of a session offset of the rank is late, but the
+//!   put's bytes and notice are not. A delay without end is a stall.
 //! * [`FaultKind::QueueStall`]: a control queue's commands start later, so that those of other
 //!   queues overtake them.
 //! * [`FaultKind::PartialPut`]: the first half of the next long put to the rank becomes visible
-//!   while the rest is still in flight. Puts in strong order are exempt: their bytes would be seen
-//!   before what they must follow.
+//!   while the rest is still in flight. Puts in strong order are exempt: their bytes would be
+//!   visible before those that they must follow.
 //!
-//! "The next" is the first one after the fault's time. A fault that finds nothing to disturb does
-//! nothing; [`FaultReport`] says which those were.
+//! "The next" is the first one after the fault's time. A fault that finds nothing to disturb has no
+//! effect; [`FaultReport`] lists these.
 
 mod drawn;
 mod injector;
@@ -36,7 +37,7 @@ pub use text::BadFault;
 use rdma_fabric::Time;
 use std::time::Duration;
 
-/// What goes wrong. Ranks and nodes are given by their numbers in the job.
+/// The kind of a fault. Ranks and nodes are given by their numbers in the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FaultKind {
@@ -45,7 +46,7 @@ pub enum FaultKind {
         /// The node.
         node: u32,
     },
-    /// Whatever goes from one node to another takes `extra` longer, for a time.
+    /// Messages from one node to another take `extra` longer, for a time.
     LinkSlow {
         /// The sending node.
         from: u32,
@@ -56,7 +57,7 @@ pub enum FaultKind {
         /// How long the fault lasts.
         lasts: Duration,
     },
-    /// Whatever goes from one node to another waits until the link is up again.
+    /// Messages from one node to another wait until the link is up again.
     LinkDown {
         /// The sending node.
         from: u32,
@@ -102,12 +103,12 @@ pub enum FaultKind {
     },
 }
 
-/// Something that goes wrong at a time.
+/// A fault that begins at a given time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// When the fault begins.
+    /// The time at which the fault begins.
     pub at: Time,
-    /// What.
+    /// The kind of the fault.
     pub kind: FaultKind,
 }
 
@@ -140,7 +141,7 @@ impl Faults {
         &self.0
     }
 
-    /// Returns the faults without the one at `index`, for finding out which of them matter.
+    /// Returns the faults without the one at `index`, to find out which of them have an effect.
     #[must_use]
     pub fn without(&self, index: usize) -> Self {
         let mut rest = self.clone();
@@ -152,7 +153,7 @@ impl Faults {
     }
 }
 
-/// The faults of a run, and which of them disturbed anything.
+/// The faults of a run, and whether each disturbed anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultReport {
     /// All faults of the job. Passing their text to [`super::Job::faults`] again replays the run.
@@ -161,7 +162,7 @@ pub struct FaultReport {
     pub struck: Vec<bool>,
 }
 
-/// The numbers of things in a job that a fault can name.
+/// The numbers of nodes, ranks and queues of a job that a fault can name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) ranks: u32,
@@ -173,8 +174,8 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Returns what `kind` names but the job does not have: its name, its number, and how many
-    /// there are.
+    /// Returns the item that `kind` names but the job does not have: its name, its number, and the
+    /// number of such items in the job.
     fn missing(&self, kind: FaultKind) -> Option<(&'static str, u128, u32)> {
         let named = kind.in_words().1.into_iter().filter_map(|(key, number)| match key {
             "rank" => Some(("rank", number, self.ranks)),
@@ -188,7 +189,7 @@ impl Limits {
 }
 
 impl Faults {
-    /// Checks that the job has everything the faults name.
+    /// Checks that the job has all items that the faults name.
     ///
     /// # Errors
     /// The first fault that names something else.

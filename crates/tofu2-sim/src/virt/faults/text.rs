@@ -54,7 +54,7 @@ pub struct BadFault {
     pub number: Option<usize>,
     /// The line.
     pub line: String,
-    /// What is wrong with it.
+    /// The problem with it.
     pub problem: String,
 }
 

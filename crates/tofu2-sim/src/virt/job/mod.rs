@@ -1,4 +1,4 @@
-//! Building a simulated job and placing its ranks.
+//! Setup of a simulated job and placement of its ranks.
 
 mod run;
 
@@ -66,7 +66,8 @@ enum Shape {
 
 impl<'a> Job<'a> {
     /// Creates a job of `ranks` ranks on a machine, one per node, with a latency-only network that
-    /// is a torus as close to a cube as possible, or rows of crossbars on a machine that has such.
+    /// is a torus as close to a cube as possible, or rows of crossbars if the machine has
+    /// crossbars.
     pub fn new(platform: &Platform, ranks: usize) -> Self {
         Job {
             platform: platform.clone(),
@@ -90,7 +91,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Sets how many ranks each node has; 1 by default.
+    /// Sets the number of ranks per node; 1 by default.
     #[must_use]
     pub fn ranks_per_node(mut self, ranks_per_node: u32) -> Self {
         self.ranks_per_node = ranks_per_node;
@@ -151,16 +152,16 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Sets how many packets a virtual channel of a router's link port holds; at least 1. The
-    /// default of 4 is an assumption.
+    /// Sets the number of packets that a virtual channel of a router's link port holds; at least 1.
+    /// The default of 4 is an assumption.
     #[must_use]
     pub fn credits(mut self, credits: u16) -> Self {
         self.credits = credits;
         self
     }
 
-    /// Spreads what arrives at a node over `engines` receive engines, by the sender's index on its
-    /// own node. By default, everything arrives at engine 0.
+    /// Distributes messages that arrive at a node over `engines` receive engines, by the sender's
+    /// index on its own node. By default, all messages arrive at engine 0.
     #[must_use]
     pub fn receive_tnis(mut self, engines: u32) -> Self {
         self.receive_engines = engines;
@@ -189,7 +190,7 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Sets which event queue to use. This does not change the run.
+    /// Sets the event queue to use. This does not change the run.
     #[must_use]
     pub fn queue(mut self, queue: QueueKind) -> Self {
         self.queue = queue;
@@ -203,22 +204,23 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Records what happens from `from` on, up to `limit` entries of about 60 bytes each. This does
-    /// not change the run.
+    /// Records the run's activities from `from` on, up to `limit` entries of about 60 bytes each.
+    /// This does not change the run.
     #[must_use]
     pub fn timeline(mut self, limit: usize, from: Time) -> Self {
         self.timeline = Some((limit, from));
         self
     }
 
-    /// Injects faults. [`Job::run_through`] returns what the remaining ranks produce.
+    /// Injects faults. [`Job::run_through`] returns the outputs of the remaining ranks.
     #[must_use]
     pub fn faults(mut self, faults: Faults) -> Self {
         self.faults = Some(faults);
         self
     }
 
-    /// Calls `tell` with the number of events and the virtual time after every `every` events.
+    /// Calls the given function with the number of events and the virtual time after every `every`
+    /// events.
     #[must_use]
     pub fn progress(self, every: u64, tell: impl FnMut(u64, Time) + 'a) -> Self {
         *self.progress.borrow_mut() = Some((every.max(1), Box::new(tell)));
@@ -253,7 +255,7 @@ impl<'a> Job<'a> {
         self.placement()?.route(a, b, path)
     }
 
-    /// Returns where the ranks are in the [`Job::shape`].
+    /// Returns the positions of the ranks in the [`Job::shape`].
     ///
     /// # Errors
     /// [`FabricError::Setting`] for an invalid setting, or without a [`Job::shape`].

@@ -30,17 +30,17 @@ use std::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Run<T> {
-    /// What each rank produced, by rank.
+    /// The outputs of the ranks, by rank.
     pub outs: Vec<T>,
     /// Figures of the run.
     pub stats: Stats,
-    /// When each rank finished.
+    /// The time at which each rank finished.
     pub finish_times: Vec<Time>,
     /// The operations of each rank, if [`Job::count_ops`] is on.
     pub ops_by_rank: Option<Vec<OpCounts>>,
-    /// What happened when, if [`Job::timeline`] is on.
+    /// The activities of the run, if [`Job::timeline`] is on.
     pub timeline: Option<Timeline>,
-    /// What became of the faults of [`Job::faults`], if any were set.
+    /// The outcome of the faults of [`Job::faults`], if any were set.
     pub faults: Option<FaultReport>,
 }
 
@@ -53,9 +53,10 @@ impl Job<'_> {
     ///
     /// # Errors
     /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] for the first rank that failed (the
-    /// others run to completion, so that they can react), [`JobError::Deadlock`] when nothing more
-    /// can happen, [`JobError::Aborted`] when a rank ends the job, [`JobError::Fabric`] for an invalid setting, [`JobError::Fault`] for a fault
-    /// that names something the job does not have, [`JobError::TooLittleMemory`].
+    /// others run to completion, so that they can react), [`JobError::Deadlock`] when no event is
+    /// left and ranks wait, [`JobError::Aborted`] when a rank aborts the job, [`JobError::Fabric`]
+    /// for an invalid setting, [`JobError::Fault`] for a fault that names something the job does
+    /// not have, [`JobError::TooLittleMemory`].
     pub fn run<P: Program>(&self, program: &P) -> Result<Run<P::Out>, JobError> {
         match self.run_through(program)? {
             (_, Some(failure)) => Err(failure),
@@ -79,7 +80,7 @@ impl Job<'_> {
         Ok((run.with_outs(|_| tasks.take_outs()), failure))
     }
 
-    /// Makes the machine, before any rank starts.
+    /// Creates the machine, before any rank starts.
     fn world(&self, task_bytes: usize) -> Result<Rc<World>, JobError> {
         let Plan { timing, ranks, nodes: used, topology } = self.plan()?;
         let engines = timing.engines;
@@ -147,8 +148,8 @@ impl Job<'_> {
     }
 }
 
-/// Checks that there is enough memory for what every rank and node takes from the start: a table
-/// entry each, and a task for each rank.
+/// Checks that there is enough memory for the initial needs of every rank and node: a table entry
+/// each, and a task for each rank.
 fn enough_memory(ranks: u32, nodes: u32, engines: u32, counts: bool, task_bytes: usize) -> Result<(), JobError> {
     // The allocator's overhead for one allocation, in bytes.
     const OVERHEAD: usize = 16;

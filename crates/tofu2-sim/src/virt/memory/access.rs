@@ -13,8 +13,8 @@ pub(crate) fn is_zero(bytes: &[u8]) -> bool {
 }
 
 impl Memory {
-    /// Returns the words that hold a rank's part, if they were ever written, and where in them it
-    /// begins.
+    /// Returns the words that hold a rank's part, if they were ever written, and the index at which
+    /// it begins.
     #[inline]
     fn words(&self, loc: &Loc) -> Option<(&[u64], usize)> {
         if loc.index & SYMMETRIC != 0 {
@@ -68,7 +68,7 @@ impl Memory {
         self.copy_in(loc, from);
     }
 
-    /// Prefetches the memory that a rank will write if it does what the rank before it did.
+    /// Prefetches the memory that a rank will write if it acts like the rank before it.
     #[inline]
     pub(crate) fn prefetch(&self, rank: u32) {
         let (index, offset) = self.own;

@@ -1,8 +1,8 @@
 //! All ranks' registered memory.
 //!
-//! Storage is created when it is first written; what was never written reads as zero. A symmetric
-//! region stores the parts of consecutive ranks together in pieces of at most 64 KiB, so that a
-//! small region on each of many ranks costs its size and no allocation per rank.
+//! Storage is created when it is first written; unwritten bytes read as zero. A symmetric region
+//! stores the parts of consecutive ranks together in pieces of at most 64 KiB, so that a small
+//! region on each of many ranks costs its size and no allocation per rank.
 
 mod access;
 mod storage;
@@ -126,7 +126,7 @@ impl Memory {
     }
 
     /// Frees the rank's part of the region that is registered under a key of this index. Returns
-    /// how many bytes that was. The key is stale from now on.
+    /// the number of bytes freed. The key is stale from now on.
     pub(super) fn deregister(&mut self, rank: u32, index: u32) -> usize {
         if index & SYMMETRIC != 0 {
             let region = self.symmetric.get_mut((index & !SYMMETRIC) as usize);

@@ -13,7 +13,7 @@ use std::panic::resume_unwind;
 pub(super) struct Stored {
     pub(super) now: usize,
     pub(super) peak: usize,
-    /// Bytes that were taken since the last comparison with what this machine has left.
+    /// Bytes taken since the last comparison with the memory left on this machine.
     unchecked: usize,
 }
 
@@ -48,12 +48,13 @@ impl NoStorage {
     #[cold]
     fn unless_there_is(words: usize) {
         let bytes = (words as u64).saturating_mul(8);
-        // The allocator may refuse what the system would provide. Neither check takes any pages.
+        // The allocator may refuse an amount that the system would provide. Neither check takes any
+        // pages.
         let left = available::private_memory();
         if bytes <= left.amount && Vec::<u64>::new().try_reserve_exact(words).is_ok() {
             return;
         }
-        // Without a message: the job's error has it.
+        // Without a message: the job's error contains it.
         resume_unwind(Box::new(NoStorage { bytes, left }));
     }
 
@@ -63,7 +64,7 @@ impl NoStorage {
     }
 }
 
-/// Why a region can't be used.
+/// The reason why a region can't be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gone {
     /// Deregistered.
@@ -105,12 +106,12 @@ impl LocalTable {
         Some(RegionKey { index, generation: region.generation })
     }
 
-    /// Deregisters the region at `index`. Returns how many bytes that was.
+    /// Deregisters the region at `index`. Returns the number of bytes freed.
     pub(super) fn deregister(&mut self, index: u32, stored: &mut Stored) -> usize {
         let Some(region) = self.regions.get_mut(index as usize).filter(|region| region.live) else { return 0 };
         region.live = false;
         stored.drop(&mut region.words);
-        // An entry that has used up its generations is never used again.
+        // An entry whose generations are used up is never used again.
         if let Some(next) = region.generation.checked_add(1) {
             region.generation = next;
             self.free.push(index);

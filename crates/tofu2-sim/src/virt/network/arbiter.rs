@@ -1,9 +1,9 @@
-//! Arbitration: which packet may use an output next.
+//! Arbitration: the choice of the packet that may use an output next.
 
 use super::node::{Packet, Packets, RouterNode};
 
-/// How a router chooses between inputs that want the same output. Tofu's own rule is not published,
-/// so compare both.
+/// The choice of a router between inputs that request the same output. Tofu's own rule is not
+/// published, so compare both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arbiter {
     /// One input port after another and, within a port, one queue after another.
@@ -13,7 +13,7 @@ pub enum Arbiter {
     OldestFirst,
 }
 
-/// One decision: which of the inputs that want an output may use it.
+/// One decision: the input that may use an output, among those that request it.
 pub(super) struct Turn<'a> {
     pub(super) here: &'a RouterNode,
     pub(super) packets: &'a Packets,

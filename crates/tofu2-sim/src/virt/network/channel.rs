@@ -1,16 +1,16 @@
-//! Which virtual channel a packet takes on its next link, so that full buffers can't wait for each
-//! other in a cycle.
+//! The choice of the virtual channel that a packet takes on its next link, such that full buffers
+//! can't wait for each other in a cycle.
 //!
 //! Channels of a link come in pairs. A packet begins each axis in the first of a pair and moves to
-//! the second where the link closes a ring, for as long as it goes straight on: the dateline rule.
-//! A route with a chosen path takes in-group links twice, before and after the way between groups,
-//! and the second time it has a pair of its own. So the channels of any route ascend in one order:
-//! B, C, A of the first pair, X, Y, Z, then A, C, B of the second.
+//! the second where the link closes a ring, for as long as it continues straight: the dateline
+//! rule. A route with a chosen path takes in-group links twice, before and after the way between
+//! groups, and the second time it uses a second pair. So the channels of any route ascend in one
+//! order: B, C, A of the first pair, X, Y, Z, then A, C, B of the second.
 
 use super::super::topology::Hop;
 
-/// Returns the channel for `hop` of a packet that has come over link `before.0` in channel
-/// `before.1`; `wraps` says whether the hop's link closes a ring.
+/// Returns the channel for `hop` of a packet that has arrived over link `before.0` in channel
+/// `before.1`; `wraps` is true if the hop's link closes a ring.
 #[inline]
 pub(super) fn channel(before: (u8, u8), hop: Hop, wraps: bool) -> u8 {
     let pair = 2 * u8::from(hop.is_second_leg());
@@ -31,8 +31,8 @@ mod tests {
     /// A buffer: the node, the link to it, and the channel.
     type Buffer = (u32, u8, u8);
 
-    /// Returns which buffers each buffer may wait for, over all routes by all paths, with the given
-    /// rule.
+    /// Returns the buffers that each buffer may wait for, over all routes by all paths, with the
+    /// given rule.
     fn waits(
         map: &Map,
         nodes: u32,

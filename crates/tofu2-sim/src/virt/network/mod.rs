@@ -1,4 +1,4 @@
-//! The network, by which requests and data get from node to node.
+//! The network, which moves requests and data from node to node.
 //!
 //! *Latency*: a fixed time per hop, no contention, and one event per message, for scale.
 //!
@@ -53,12 +53,12 @@ pub enum NetworkModel {
 pub(super) struct Network {
     /// The hop-by-hop network, if the job has one.
     routed: Option<(Router, Receivers)>,
-    /// Packets that receive engines have taken and that are yet to be dealt with.
+    /// Packets that receive engines have taken and that are yet to be handled.
     delivered: Vec<Delivered>,
-    /// When the last put of each pair of ranks arrives that keeps its order: any on a machine that
-    /// orders puts, those with a notice where chance plays a part. Never iterated.
+    /// The arrival time of the last put of each pair of ranks that keeps its order: any put on a
+    /// machine that orders puts, those with a notice in runs with randomness. Never iterated.
     last_ordered: HashMap<(u32, u32), u64>,
-    /// When the crossbar that all multicasts pass is free, in picoseconds.
+    /// The time at which the crossbar of all multicasts is free, in picoseconds.
     multicast_free_at: u64,
 }
 
@@ -86,14 +86,14 @@ impl Network {
         mem::take(&mut self.delivered)
     }
 
-    /// Keeps the storage of packets that were dealt with, for reuse.
+    /// Keeps the storage of handled packets for reuse.
     #[inline]
     pub(super) fn keep(&mut self, delivered: Vec<Delivered>) {
         self.delivered = delivered;
     }
 
-    /// Returns when a put that would arrive at `arrival` does so, after the previous one of the same
-    /// pair of ranks that keeps its order; and, before that, when that one does.
+    /// Returns the arrival time of a put that would arrive at `arrival`, after the previous one of
+    /// the same pair of ranks that keeps its order; and, first, the arrival time of that one.
     pub(super) fn in_order(&mut self, pair: (u32, u32), arrival: u64) -> (u64, u64) {
         let last = self.last_ordered.entry(pair).or_default();
         let before = *last;
@@ -101,7 +101,8 @@ impl Network {
         (before, *last)
     }
 
-    /// Returns when a multicast that is `at` the crossbar passes it, in turn, for `busy` picoseconds.
+    /// Returns the time at which a multicast that is at the crossbar at `at` passes it, in turn,
+    /// for `busy` picoseconds.
     pub(super) fn takes_turn(&mut self, at: u64, busy: u64) -> u64 {
         let begins = at.max(self.multicast_free_at);
         self.multicast_free_at = begins.saturating_add(busy);
@@ -114,8 +115,8 @@ impl Network {
         act(router, &mut Around { machine, clock, receivers, delivered: &mut self.delivered });
     }
 
-    /// Hands a message of `bytes` bytes to the routers, cut into packets like `packet`: at the node
-    /// and engine that it is `from`, when the packet was born.
+    /// Passes a message of `bytes` bytes to the routers, divided into packets like `packet`: at the
+    /// node and engine `from`, at the packet's birth time.
     pub(super) fn inject(
         &mut self,
         machine: &Machine,

@@ -12,12 +12,12 @@ use super::{
     channel::channel,
 };
 
-/// One packet. The operation it belongs to knows the rest.
+/// One packet. Its operation has the remaining data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// When its head can leave the queue it is in, in picoseconds.
+    /// The time at which its head can leave the queue it is in, in picoseconds.
     pub(crate) ready_at: u64,
-    /// When it was sent, which determines its age.
+    /// The time at which it was sent, which determines its age.
     pub(crate) born: u64,
     pub(crate) op: u32,
     /// Target node.
@@ -71,7 +71,7 @@ pub(super) struct RouterNode {
 /// An output: a link, or the connection to the receive engines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Output {
-    /// When the link is free, in picoseconds.
+    /// The time at which the link is free, in picoseconds.
     pub(super) free_at: u64,
     /// The node that the link leads to.
     pub(super) next: u32,
@@ -83,7 +83,7 @@ pub(super) struct Output {
     pub(super) last_port: u8,
     /// Whether the link closes a ring.
     pub(super) wraps: bool,
-    /// Whether the link leads to a switch, so that its latency counts on the link behind that.
+    /// Whether the link leads to a switch, so that its latency is counted on the next link.
     pub(super) to_switch: bool,
 }
 
@@ -222,13 +222,14 @@ impl RouterNode {
         (head != NONE).then_some(head)
     }
 
-    /// Returns what [`RouterNode::channel`] returned when the head made its request.
+    /// Returns the value that [`RouterNode::channel`] returned when the head made its request.
     #[inline]
     pub(super) fn via(&self, queue: u8) -> u8 {
         self.queues[usize::from(queue)].via
     }
 
-    /// Returns which virtual channels of a link port hold fewer than `credits` packets, as a mask.
+    /// Returns the virtual channels of a link port that hold fewer than `credits` packets, as a
+    /// mask.
     #[inline]
     pub(super) fn room(&self, link: u8, credits: u16) -> u32 {
         let first = usize::from(link) << self.channel_bits;

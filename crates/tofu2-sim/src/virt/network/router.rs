@@ -1,8 +1,8 @@
 //! Routers: input queues with credits, arbitrated outputs, cut-through links.
 //!
 //! An event is needed only for a packet that has become the head of its queue before it has
-//! arrived, and for a link that is awaited. Everything that a freed buffer sets in motion upstream
-//! happens in the same event, driven by a work list.
+//! arrived, and for a link that is awaited. All upstream effects of a freed buffer happen in the
+//! same event, driven by a work list.
 
 use super::{
     super::{
@@ -88,7 +88,7 @@ impl Router {
         }
     }
 
-    /// Makes the head of a queue, which has changed, ask for its output: now, or when it has
+    /// Makes the head of a queue, which has changed, request its output: now, or when it has
     /// arrived.
     #[inline]
     fn present(&mut self, around: &mut Around<'_>, node: u32, queue: u8) {
@@ -200,8 +200,8 @@ impl Router {
         match packet.atomic {
             true => around.receivers.take_atomic(node, packet.engine),
             false => {
-                // For at least as long as its payload takes, so that messages of one sender end in
-                // their order.
+                // For at least as long as its payload takes, so that messages of one sender
+                // complete in their order.
                 let payload = u64::from(packet.payload);
                 let occupancy =
                     around.machine.timing.occupancy(payload).max(around.machine.timing.payload_before(payload));
@@ -223,7 +223,7 @@ impl Router {
     }
 
     /// Takes the head out of a queue. Its place becomes free for the router upstream, and the next
-    /// packet asks for its output.
+    /// packet requests its output.
     #[inline]
     fn take(&mut self, around: &mut Around<'_>, node: u32, queue: u8, output: u8) -> u32 {
         let Some(here) = self.nodes[node as usize].as_deref_mut() else { return NONE };

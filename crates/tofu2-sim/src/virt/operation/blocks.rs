@@ -1,5 +1,5 @@
-//! Puts of several blocks: one command of the CPU's, and as many of the network interface's as there
-//! are blocks, as for a command of a control queue.
+//! Puts of several blocks: one command of the CPU, and one command of the network interface per
+//! block, as for a command of a control queue.
 
 use super::{
     super::{memory::Loc, provider::Me},

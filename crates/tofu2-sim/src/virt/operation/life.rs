@@ -1,4 +1,4 @@
-//! The life of an operation: posted, in flight, served at its target, complete at its poster.
+//! The life cycle of an operation: posted, in flight, served at its target, complete at its poster.
 
 use super::{
     super::{clock::EventKind, control_queue::Cut, core::Core, memory::Loc, network::Packet, slots::NONE},
@@ -8,7 +8,7 @@ use rdma_fabric::{FabricError, Notice, Rank};
 
 impl Core {
     /// Posts an operation: the CPU writes the command, the send engine takes it, and the network
-    /// gets it. Returns the slot and when the source is reusable.
+    /// receives it. Returns the slot and the time at which the source is reusable.
     #[inline]
     pub(crate) fn post(&mut self, op: Op) -> (u32, u64) {
         let posting = self.machine.timing.posting(op.prepared);
@@ -16,8 +16,8 @@ impl Core {
         self.hand_over(op, written, true)
     }
 
-    /// Gives an operation that its poster's CPU had written at `written` to the send engine. A
-    /// timeline shows the writing if it `is_first` of what was written then.
+    /// Passes an operation that its poster's CPU had written at `written` to the send engine. A
+    /// timeline shows the write if the operation `is_first` of those written at that time.
     #[inline]
     pub(super) fn hand_over(&mut self, op: Op, written: u64, is_first: bool) -> (u32, u64) {
         let timing = &self.machine.timing;
@@ -43,9 +43,9 @@ impl Core {
         self.travel(op, (rank, sender), posted, start)
     }
 
-    /// Sends an operation on its way that the send engine `sender` of a rank's node took at `start`:
-    /// of the poster, whose CPU had written it at `posted`, or of the owner of a copy's source.
-    /// Returns the slot and when the source is reusable.
+    /// Sends an operation that the send engine `sender` of a rank's node took at `start`. The rank
+    /// is the poster, whose CPU had written the operation at `posted`, or the owner of a copy's
+    /// source. Returns the slot and the time at which the source is reusable.
     #[inline]
     fn travel(&mut self, mut op: Op, (rank, sender): (u32, u32), posted: Option<u64>, start: u64) -> (u32, u64) {
         let timing = &self.machine.timing;
@@ -116,7 +116,7 @@ impl Core {
     }
 
     /// Returns whether an operation that has reached its target takes effect there: its memory may
-    /// be gone, or the loss of its poster known (E4).
+    /// be deregistered, or the loss of its poster known (E4).
     #[inline]
     fn takes_effect(&self, poster: u32, target: &Loc) -> bool {
         self.memory.is_live(target) && !self.ranks.is_lost(poster)
@@ -162,7 +162,7 @@ impl Core {
         }
     }
 
-    /// Returns when the poster has the answer that leaves the target now.
+    /// Returns the time at which the poster has the answer that leaves the target now.
     #[inline]
     fn answer_time(&mut self, slot: u32) -> u64 {
         let extra = self.clock.extra();
@@ -198,7 +198,8 @@ impl Core {
         self.ranks.release(poster);
     }
 
-    /// A put has taken effect, or failed, at its target, which its poster can know at `known_at`.
+    /// Records that a put has taken effect, or failed, at its target, which its poster can know at
+    /// `known_at`.
     fn flushes_end(&mut self, poster: u32, target: u32, known_at: u64, error: Option<FabricError>) {
         for (time, others) in self.ranks.put_arrived(poster, target, known_at, error).into_iter().flatten() {
             self.clock.wake_at(poster, time);
@@ -246,8 +247,8 @@ impl Core {
         self.clock.push(answer, EventKind::Complete, slot);
     }
 
-    /// Handles a copy's command at its source's node, whose send engine puts to the destination. The
-    /// poster is told, by a message that leaves behind the data, that the source is reusable.
+    /// Handles a copy's command at its source's node, whose send engine puts to the destination. A
+    /// message that leaves behind the data notifies the poster that the source is reusable.
     fn arrive_copy(&mut self, slot: u32) {
         let op = self.operations.get_mut(slot);
         let (poster, source) = (op.poster, op.target);
@@ -293,7 +294,7 @@ impl Core {
         self.ranks.release(poster);
     }
 
-    /// Stores what was got in the poster's registered memory, if it is to go there.
+    /// Stores the bytes of a get in the poster's registered memory, if it has a sink there.
     fn store_got(&mut self, slot: u32) {
         let cargo = self.operations.get(slot).cargo.as_deref();
         let Some(Cargo { bytes, sink: Some(sink), error: None, .. }) = cargo else { return };

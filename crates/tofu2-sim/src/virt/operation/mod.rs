@@ -17,8 +17,8 @@ use rdma_fabric::{Amo, FabricError};
 /// The number of generations of a slot before they wrap.
 pub(super) const GENERATIONS: u32 = 1 << 30;
 
-/// What a command asks of the NIC, as in its descriptor. Operands are kept apart: with [`Amo`]s in
-/// them, [`Op`]s would take 112 bytes.
+/// The kind of a command to the NIC, as in its descriptor. Operands are kept apart: with [`Amo`]s
+/// in them, [`Op`]s would take 112 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Opcode {
@@ -37,7 +37,7 @@ pub(super) enum Opcode {
 }
 
 impl Opcode {
-    /// Returns an atomic's opcode and operands; the expected value of a comparison comes first.
+    /// Returns an atomic's opcode and operands; the expected value of a comparison is the first.
     #[inline]
     pub(super) fn of<W: Copy>(amo: Amo<W>) -> (Opcode, W, W) {
         match amo {
@@ -93,11 +93,12 @@ pub(super) struct Op {
 
 const _: () = assert!(size_of::<Op>() <= 96);
 
-/// What few operations carry.
+/// The data that only a few operations carry.
 #[derive(Debug, Default)]
 pub(super) struct Cargo {
     pub(super) bytes: Vec<u8>,
-    /// For a get into registered memory of the poster, or a third-party copy, where the data go.
+    /// For a get into registered memory of the poster, or a third-party copy, the destination of
+    /// the data.
     pub(super) sink: Option<Loc>,
     /// The data of a notice to leave at the target.
     pub(super) notice: Option<u64>,
@@ -153,8 +154,7 @@ impl Slotted for Op {
 pub(super) type Operations = Slots<Op>;
 
 impl Operations {
-    /// Frees the slot of an operation that is over. The slot's next operation has another
-    /// generation.
+    /// Frees the slot of a completed operation. The slot's next operation has another generation.
     #[inline]
     pub(super) fn retire(&mut self, slot: u32) {
         let op = self.free(slot);

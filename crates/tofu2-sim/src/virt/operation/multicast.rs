@@ -1,9 +1,10 @@
 //! Multicasts: one command that the network delivers to several nodes.
 //!
-//! A crossbar of which the network has only one makes several messages of one, so that it carries
-//! out one multicast after the other. The way is: the poster's send engine, a first hop to the
-//! crossbar, which is busy for the message's length, and from there to all members at the same time
-//! (`multicast` of the platform's table). Other messages are not met, in either network model.
+//! The network has only one crossbar that turns one message into several, so it executes one
+//! multicast after the other. The way is: the poster's send engine, a first hop to the crossbar,
+//! which is busy for the message's length, and from there to all members at the same time
+//! (`multicast` of the platform's table). There is no contention with other messages, in either
+//! network model.
 
 use super::{
     super::{
@@ -79,7 +80,8 @@ impl Me {
 }
 
 impl Core {
-    /// Posts puts of the same `bytes` bytes as one command. Returns when the source is reusable.
+    /// Posts puts of the same `bytes` bytes as one command. Returns the time at which the source is
+    /// reusable.
     fn multicast(&mut self, lane: u32, bytes: u64, puts: Vec<Op>) -> u64 {
         let (timing, now) = (&self.machine.timing, self.clock.now());
         let rank = self.ranks.rank_of(lane);

@@ -1,4 +1,4 @@
-//! Posting operations.
+//! Posting of operations.
 
 use super::{
     super::{
@@ -13,7 +13,7 @@ use rdma_fabric::{
     provider::{Place, Posted},
 };
 
-/// Where a put's bytes are.
+/// The source of a put's bytes.
 pub(crate) enum Payload<'a> {
     Bytes(&'a [u8]),
     Registered(Loc),
@@ -162,7 +162,7 @@ pub(crate) fn posted(outcome: Result<Posted>) -> Posted {
 }
 
 impl Core {
-    /// Posts an operation whose slot says when it is over, if there is room for it.
+    /// Posts an operation whose slot records its completion, if there is room for it.
     #[inline]
     fn post_in_slot(&mut self, op: Op) -> Posted {
         if self.ranks.is_full(op.poster, self.machine.timing.transmit_queue) {

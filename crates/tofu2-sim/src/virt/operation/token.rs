@@ -1,7 +1,7 @@
-//! Tokens: operations in flight, as their posters know them.
+//! Tokens: the posters' handles of operations in flight.
 //!
-//! The end of a put is known when it is posted, and this time is its token. All other operations
-//! have a slot, which says when they are over.
+//! The completion time of a put is known when it is posted, and this time is its token. All other
+//! operations have a slot, which records their completion.
 
 use super::{
     super::{core::Core, memory::Loc, provider::Me},
@@ -18,16 +18,16 @@ use std::{
     task::{Context, Poll},
 };
 
-/// The bits that tell kinds of tokens apart. The other bits are a slot and its generation, or a
-/// time.
+/// The bits that distinguish the kinds of tokens. The other bits are a slot and its generation, or
+/// a time.
 const KIND: u64 = 3 << 62;
-/// The operation is over at a time that is kept in a slot.
+/// The operation completes at a time that is kept in a slot.
 const FAR: u64 = 0;
-/// The operation is over when its slot says so.
+/// The slot records the completion of the operation.
 const SLOT: u64 = 1 << 62;
-/// The operation is over at the time in the token.
+/// The operation completes at the time in the token.
 const TIME: u64 = 2 << 62;
-/// The operation is over at the time in the token, at which the rank will be woken.
+/// The operation completes at the time in the token, at which the rank will be woken.
 const TIMED: u64 = 3 << 62;
 
 const _: () = assert!(GENERATIONS <= 1 << 30);
@@ -38,7 +38,7 @@ pub(crate) fn of(slot: u32, generation: u32) -> Token {
     token(SLOT, u64::from(generation) << 32 | u64::from(slot))
 }
 
-/// Makes the token of an operation that is over at a time.
+/// Makes the token of an operation that completes at a given time.
 pub(crate) fn at(core: &mut Core, rank: u32, time: u64) -> Token {
     if time & KIND == 0 { token(TIME, time) } else { far(core, rank, time) }
 }
@@ -52,11 +52,11 @@ fn far(core: &mut Core, rank: u32, time: u64) -> Token {
     token(FAR, u64::from(core.operations.get(slot).generation) << 32 | (u64::from(slot) + 1))
 }
 
-/// Returns the slot of a token with the kind [`FAR`], and what it holds; `None` once that was
+/// Returns the slot of a token with the kind [`FAR`], and its operation; `None` once the slot was
 /// given up.
 fn far_op(core: &mut Core, bits: u64) -> Option<(u32, &mut Op)> {
     let (slot, generation) = ((bits as u32).wrapping_sub(1), (bits >> 32) as u32);
-    // No posted operation ends that late.
+    // No posted operation completes that late.
     let op = core.operations.of(slot, generation).filter(|op| op.opcode == Opcode::Nop && op.at & KIND != 0)?;
     Some((slot, op))
 }
@@ -65,11 +65,11 @@ fn token(kind: u64, value: u64) -> Token {
     Token(NonZeroU64::new(kind | value).expect("it has a kind, or a slot"))
 }
 
-/// Where the end of a token's operation is recorded.
+/// The record of the completion of a token's operation.
 enum Ending {
-    /// It is over at this time.
+    /// The operation completes at this time.
     At(u64),
-    /// This slot, in this generation, says when it is over.
+    /// This slot, in this generation, records the completion.
     In(u32, u32),
 }
 
@@ -83,8 +83,8 @@ fn ending(core: &mut Core, token: Token) -> Ending {
 }
 
 impl Me {
-    /// Takes the result of an operation if it is over. With a waker that wakes nobody, nothing
-    /// waits, so the operation is over when [`Me::test`] says so.
+    /// Takes the result of a completed operation. If the waker is a no-op, no task waits, so the
+    /// operation completes when [`Me::test`] returns true.
     #[inline]
     pub(crate) fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
         let lane = self.lane();
@@ -96,7 +96,8 @@ impl Me {
                     core.forget(*token);
                     return Poll::Ready(Ok(0));
                 }
-                // A timer is of the lane that has set it, and the token may have been handed on.
+                // A timer belongs to the lane that has set it, and the token may have been handed
+                // on.
                 if core.sets_timer(token) || !core.ranks.helpers_of(core.ranks.rank_of(lane)).is_empty() {
                     core.clock.wake_at(lane, time);
                 }
@@ -120,7 +121,7 @@ impl Me {
         Poll::Pending
     }
 
-    /// Returns whether an operation is over at the rank's own time.
+    /// Returns whether an operation has completed at the rank's own time.
     pub(crate) fn test(&self, token: &Token) -> bool {
         let lane = self.lane();
         let mut core = self.world.core();
@@ -165,8 +166,7 @@ impl Core {
     }
 }
 
-/// Takes the result of an operation that is over: the word's old value, and the bytes that were
-/// read.
+/// Takes the result of a completed operation: the word's old value, and the bytes read.
 #[inline]
 fn take(mut core: RefMut<'_, Core>, slot: u32, into: Sink<'_>) -> Result<u64> {
     let op = core.operations.get_mut(slot);
@@ -183,7 +183,7 @@ fn take(mut core: RefMut<'_, Core>, slot: u32, into: Sink<'_>) -> Result<u64> {
         },
     };
     if let Sink::Bytes(into) = into {
-        // A sink whose length has changed meanwhile gets what fits.
+        // A sink whose length has changed meanwhile receives as many bytes as fit.
         let len = into.len().min(bytes.len());
         into[..len].copy_from_slice(&bytes[..len]);
     }

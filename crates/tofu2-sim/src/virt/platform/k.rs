@@ -1,15 +1,15 @@
 //! The table of the K computer.
 //!
-//! Its network is FX10's, Tofu interconnect 1: no session mode, no strided puts, no atomics. What is
-//! taken from elsewhere is *external*; everything else is *assumed*, and the paper whose figures are
-//! about this machine (XcalableMP's reflect) prints nothing that could set a constant. Its orderings
-//! are checked over ranges of the assumed ones instead.
+//! Its network is FX10's, Tofu interconnect 1: no session mode, no strided puts, no atomics. Values
+//! taken from elsewhere are *external*; everything else is *assumed*, and the paper whose figures
+//! are about this machine (XcalableMP's reflect) prints nothing that could set a constant. Its
+//! orderings are checked over ranges of the assumed constants instead.
 //!
 //! # Layers of software
-//! `mpi` is charged for each send and each receive, `mpi.setup` besides for each that is not
+//! `mpi` is charged for each send and each receive, `mpi.setup` in addition for each that is not
 //! persistent, `mpi.block` for each block of a derived datatype, at both ends. `fjmpi` is the
-//! extended RDMA interface above a command of the network, as on FX100. `xmp.reflect` is what
-//! XcalableMP's runtime does for an array, `xmp.fork` the start and the end of threads in a loop,
+//! extended RDMA interface above a command of the network, as on FX100. `xmp.reflect` is the work
+//! of XcalableMP's runtime for an array, `xmp.fork` the start and the end of threads in a loop,
 //! `xmp.act` the table of asynchronous communications, for an array.
 
 use super::{

@@ -2,7 +2,7 @@
 //!
 //! A constant that was set from a published figure names that figure in [`Constant::from`]. Figures
 //! that the model is meant to *predict* never appear there; a test checks this. For every other
-//! constant, [`Constant::note`] says whether it is a hardware fact, an external measurement or an
+//! constant, [`Constant::note`] states whether it is a hardware fact, an external measurement or an
 //! assumption.
 //!
 //! | prefix | paper |
@@ -13,10 +13,10 @@
 //! | R | persistent neighbour collective, session mode (FX100) |
 //! | X | XcalableMP's reflect (K): orderings only, which set no constant |
 //!
-//! A machine may lack what other machines have. Each of these parts has a constant that comes first,
-//! and others that say more about it. Where the first is 0 or absent there is no such part, and the
-//! others have no meaning; where it is not 0, all of them are needed. A part of which only others are
-//! there is an error, too. An error names the constant that is missing.
+//! A machine may lack parts that other machines have. Each of these parts has a first constant, and
+//! others that describe it further. If the first is 0 or absent, the machine lacks the part, and
+//! the others have no meaning; if it is not 0, all of them are needed. A part of which only others
+//! are given is an error, too. An error names the constant that is missing.
 //!
 //! | part | first constant | without it |
 //! |---|---|---|
@@ -49,7 +49,7 @@ pub enum Unit {
     FemtosecondsPerByte,
     /// Bytes.
     Bytes,
-    /// A number of things.
+    /// A dimensionless count.
     Count,
     /// Bits.
     Bits,
@@ -69,7 +69,7 @@ pub struct Constant {
     pub unit: Unit,
     /// Identifiers of the published figures that it was set from; empty if there are none.
     pub from: &'static [&'static str],
-    /// How the value follows from the figures in `from`, or where else it comes from.
+    /// The derivation of the value from the figures in `from`, or its other source.
     pub note: Cow<'static, str>,
 }
 
@@ -105,8 +105,8 @@ impl Platform {
         Platform { name: "K".into(), constants: k::k() }
     }
 
-    /// Returns Fugaku (and PRIMEHPC FX1000): Tofu interconnect D. It has a table of its own,
-    /// because what is known of TofuD says nothing about Tofu2.
+    /// Returns Fugaku (and PRIMEHPC FX1000): Tofu interconnect D. It has a separate table, because
+    /// figures of TofuD do not apply to Tofu2.
     pub fn tofud() -> Self {
         Platform { name: "TofuD".into(), constants: tables::tofud() }
     }
@@ -176,7 +176,7 @@ mod tests {
     const HELD_OUT: &str = "L1, L2, L3, L5, L6, L8, L9, L10, L12, A1 remote, A2 remote, A3 remote, A4 remote, A5 remote, A6, A6 local, A6 \
         remote, A7 remote, A8, A8 local, A8 remote, A14, R3, R3 upper, R4, R5, M1, M8 data, M9 gap, M11, M12, M15, \
         M18, M19, M20, M21, M22, X6, X7, X8, X9";
-    /// Figures that are partly held out must say which part they mean.
+    /// Partly held-out figures must state which part they mean.
     const PARTLY_HELD_OUT: &[&str] = &["A1", "A2", "A3", "A4", "A5", "A7", "M8", "M9"];
 
     #[test]

@@ -5,13 +5,14 @@ use rdma_fabric::FabricError;
 
 /// A part that not every machine has.
 pub(super) struct Part {
-    /// The constant that says whether there is one: 0, or no such constant, means none.
+    /// The constant that determines whether the machine has the part: 0, or no such constant, means
+    /// none.
     head: &'static str,
-    /// What else a machine with this part needs.
+    /// The other constants that a machine with this part needs.
     needs: &'static [&'static str],
 }
 
-/// Who carries out atomics, and how long one takes.
+/// The unit that executes atomics, and the time of one atomic.
 pub(super) const ATOMICS: Part = Part { head: "atomics", needs: &["atomic_service", "atomic_serial", "engine_room"] };
 
 /// The barrier unit of a node.
@@ -38,7 +39,7 @@ pub(super) const QUEUES: Part = Part {
 /// Puts that need no flush between them to become visible in order.
 pub(super) const ORDERED_PUTS: Part = Part { head: "ordered_puts", needs: &[] };
 
-/// Crossbars between the nodes, unless a job says otherwise.
+/// Crossbars between the nodes, unless a job specifies another network.
 pub(super) const CROSSBARS: Part = Part { head: "crossbar_row", needs: &[] };
 
 impl Platform {
@@ -46,8 +47,8 @@ impl Platform {
     /// 0.
     ///
     /// # Errors
-    /// [`FabricError::Setting`] names a constant that is missing: of a part that is there, or the
-    /// first one of a part of which others are there.
+    /// [`FabricError::Setting`] names a constant that is missing: of a part that the machine has,
+    /// or the first one of a part of which others are given.
     pub(super) fn part(&self, part: &Part) -> Result<Option<u64>, FabricError> {
         match self.value(part.head) {
             Some(0) => Ok(None),
@@ -91,7 +92,7 @@ mod tests {
     fn a_part_may_be_left_out() {
         for part in &PARTS {
             Timing::new(&without(&names(part)), 4).unwrap();
-            // 0 says the same, whether the rest is there or not.
+            // 0 means that there is no part, whether the other constants are given or not.
             Timing::new(&Platform::fx100().with(part.head, 0).unwrap(), 4).unwrap();
             Timing::new(&without(part.needs).with(part.head, 0).unwrap(), 4).unwrap();
         }

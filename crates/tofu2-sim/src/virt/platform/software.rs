@@ -3,21 +3,21 @@
 use super::{Platform, SOFTWARE, Unit, timing::scaled};
 use rdma_fabric::Result;
 
-/// What layers of software cost.
+/// The costs of software layers.
 #[derive(Clone, Debug)]
 pub(crate) struct Software {
     /// They are few, so a list.
     layers: Vec<(&'static str, Layer)>,
-    /// How many threads share what takes time for each byte.
+    /// The number of threads that share work whose time is per byte.
     threads: u64,
 }
 
-/// What a software layer costs.
+/// The cost of a software layer.
 #[derive(Clone, Copy, Debug)]
 enum Layer {
     /// Picoseconds for each pass.
     Pass(u64),
-    /// Femtoseconds for each byte, if one thread does it all.
+    /// Femtoseconds for each byte, if one thread does all the work.
     Byte(u64),
 }
 

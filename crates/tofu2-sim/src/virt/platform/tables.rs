@@ -1,9 +1,9 @@
-//! The tables of the machines with Tofu. Each line has a constant's name, value, unit, the figures it was set
-//! from, and its note.
+//! The tables of the machines with Tofu. Each line has a constant's name, value, unit, the figures
+//! it was set from, and its note.
 //!
-//! TofuD stands apart: none of its values is used for Tofu2. Most numbers about control queues are
+//! TofuD is separate: none of its values is used for Tofu2. Most numbers about control queues are
 //! public only for TofuD, from the behaviour of its system library. Where Tofu2's table uses one,
-//! its note says that it is assumed.
+//! its note states that it is assumed.
 
 use super::{Constant, Unit};
 use std::borrow::Cow;
@@ -134,7 +134,7 @@ pub(super) fn fx10() -> Vec<Constant> {
     [machine, queues].concat()
 }
 
-/// The control queues of Tofu2: how many there are and what they can do.
+/// The control queues of Tofu2: their numbers and capabilities.
 pub(super) fn tofu2_queues() -> Vec<Constant> {
     constants! {
         "system_queues" = 0 Count: "assumed: CQs of a TNI that programs don't reach";

@@ -1,13 +1,13 @@
-//! The constants as the event path uses them: looked up once, in picoseconds.
+//! The constants in the form that the event path uses: looked up once, in picoseconds.
 //!
-//! # How an operation's latency is made up
-//! Only two sums are calibrated: the one-way latency of an 8-byte put to a neighbour, and what the
-//! wire adds to a round trip. A leg is *post* (CPU) + *send engine* + *wire* + *receive engine*;
-//! the receive engine takes what remains of the put's latency (FX100: 710 = 150 + 150 + 260 + 150
-//! ns). The return leg is send engine + wire + receive engine + polling for the result, where
-//! polling takes as long as posting. The wire takes half the round trip for the first hop, `hop`
-//! for each further one, and nothing inside a node. These figures include the first 8 bytes of a
-//! payload; each further byte takes `payload_byte`.
+//! # The parts of an operation's latency
+//! Only two sums are calibrated: the one-way latency of an 8-byte put to a neighbour, and the time
+//! that the wire adds to a round trip. A leg is *post* (CPU) + *send engine* + *wire* + *receive
+//! engine*; the receive engine takes the remainder of the put's latency (FX100: 710 = 150 + 150 +
+//! 260 + 150 ns). The return leg is send engine + wire + receive engine + polling for the result,
+//! where polling takes as long as posting. The wire takes half the round trip for the first hop,
+//! `hop` for each further one, and nothing inside a node. These figures include the first 8 bytes
+//! of a payload; each further byte takes `payload_byte`.
 //!
 //! So on FX100 an unloaded fetch-add takes 2 x 450 + 269.5 ns inside a node, and 520 ns more to a
 //! neighbour.
@@ -21,12 +21,12 @@ use rdma_fabric::{Atomics, FabricError, barrier::GateId, control_queue::QueueLim
 
 #[derive(Clone, Debug)]
 pub(crate) struct Timing {
-    /// Who carries out atomics.
+    /// The unit that executes atomics.
     pub(crate) atomics: Atomics,
     /// Service time of an atomic, in picoseconds, when `i + 1` receive engines have one.
     pub(crate) service: Vec<u64>,
     pub(crate) post: u64,
-    /// What building a descriptor takes besides; not part of posting a prepared one.
+    /// The additional time to build a descriptor; not part of posting a prepared one.
     descriptor: u64,
     pub(crate) send: u64,
     pub(crate) receive: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Timing {
     /// From the crossbar that all multicasts pass to the members' receive engines; 0 if the network
     /// has no multicasts.
     pub(crate) multicast: u64,
-    /// What that crossbar takes for each byte, in femtoseconds, where it is slower than a link.
+    /// The time of that crossbar for each byte, in femtoseconds, where it is slower than a link.
     multicast_byte: u64,
     /// Whether puts of one rank to another become visible in the order posted.
     pub(crate) ordered_puts: bool,
@@ -73,7 +73,7 @@ pub(crate) struct Timing {
     pub(crate) barrier_gates: u32,
     /// The number of colours of hardware barriers; 0 if there are no such barriers.
     pub(crate) barrier_colours: u32,
-    /// Time from the last member's signal of a hardware barrier to everybody's notice.
+    /// Time from the last member's signal of a hardware barrier to the notice of every member.
     pub(crate) colour_barrier: u64,
     /// Software layers by name; few, so a list.
     pub(crate) software: Software,
@@ -91,7 +91,7 @@ impl Timing {
             Some(2) => Atomics::Hardware,
             Some(other) => return Err(wrong(format!("atomics is {other}, none of 0, 1 and 2"))),
         };
-        // Of a machine without atomics, these are never used.
+        // For a machine without atomics, these are never used.
         let [alone, serial, room] =
             ["atomic_service", "atomic_serial", "engine_room"].map(|name| platform.value(name).unwrap_or(1));
         if serial > 10_000 {
@@ -168,8 +168,8 @@ impl Timing {
         })
     }
 
-    /// Returns how long the CPU posts an operation, whose descriptor was built before or is built
-    /// now.
+    /// Returns the time in which the CPU posts an operation, whose descriptor was built before or
+    /// is built now.
     #[inline]
     pub(crate) fn posting(&self, prepared: bool) -> u64 {
         if prepared { self.post } else { self.post.saturating_add(self.descriptor) }
@@ -188,21 +188,21 @@ impl Timing {
         scaled(offset, self.payload_byte)
     }
 
-    /// Returns what the last packet's payload adds to the message's latency, after the other
-    /// packets.
+    /// Returns the time that the last packet's payload adds to the message's latency, after the
+    /// other packets.
     #[inline]
     pub(crate) fn last_packet(&self, bytes: u64) -> u64 {
         let before = bytes.saturating_sub(1) / self.packet_payload * self.packet_payload;
         self.payload(bytes).saturating_sub(self.payload_before(before))
     }
 
-    /// Returns how long a packet with this payload occupies a link or a receive engine.
+    /// Returns the time for which a packet with this payload occupies a link or a receive engine.
     #[inline]
     pub(crate) fn occupancy(&self, payload: u64) -> u64 {
         scaled(payload + self.packet_overhead, self.link_byte)
     }
 
-    /// Returns how long a result takes to get back, over a wire that takes `wire`: send engine,
+    /// Returns the time in which a result gets back, over a wire that takes `wire`: send engine,
     /// wire, receive engine, polling.
     #[inline]
     pub(crate) fn leg_back(&self, wire: u64) -> u64 {
@@ -215,8 +215,8 @@ impl Timing {
         if hops == 0 { 0 } else { self.wire + u64::from(hops - 1) * self.hop }
     }
 
-    /// Returns how long the bytes of a multicast take to pass the crossbar that all multicasts pass, not
-    /// counting those that the latency includes.
+    /// Returns the time in which the bytes of a multicast pass the crossbar of all multicasts,
+    /// excluding the bytes that the latency includes.
     pub(crate) fn multicast_payload(&self, bytes: u64) -> u64 {
         self.payload(bytes).max(scaled(bytes.saturating_sub(FREE_BYTES), self.multicast_byte))
     }
@@ -231,7 +231,7 @@ pub(super) fn scaled(bytes: u64, femtos: u64) -> u64 {
     }
 }
 
-/// What control queues can do, as the event path uses it.
+/// The capabilities of control queues, in the form that the event path uses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QueueTable {
     pub(crate) engines: u8,

@@ -15,13 +15,13 @@ pub(super) struct Unflushed {
 struct Tally {
     /// The number of puts that are not yet visible.
     pending: u32,
-    /// When the poster knows that all other puts are visible, in picoseconds.
+    /// The time at which the poster knows that all other puts are visible, in picoseconds.
     known_at: u64,
-    /// Who waits for the last one in a flush.
+    /// The lanes that wait for the last one in a flush.
     waiting: Waiting,
 }
 
-/// Who waits in flushes of a poster's puts.
+/// The lanes that wait in flushes of a poster's puts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Waiting {
     #[default]
@@ -31,8 +31,8 @@ enum Waiting {
     Others,
 }
 
-/// When to wake flushes of a poster's puts, in picoseconds, and whether in other lanes of its rank,
-/// too.
+/// The time to wake flushes of a poster's puts, in picoseconds, and whether to wake other lanes of
+/// its rank, too.
 pub(crate) type Wake = (u64, bool);
 
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub(crate) enum FlushState {
 }
 
 impl Tally {
-    /// Counts a put as visible, which the poster can know at `known_at`. Returns when to wake a
+    /// Counts a put as visible, which the poster can know at `known_at`. Returns the time to wake a
     /// flush.
     fn arrived(&mut self, known_at: u64) -> Option<Wake> {
         self.pending = self.pending.saturating_sub(1);
@@ -114,7 +114,7 @@ impl Unflushed {
     }
 
     /// Returns the state of a flush of the puts to one target, or to all. Takes the errors when the
-    /// flush is over.
+    /// flush has completed.
     fn flush(&mut self, target: Option<u32>, who: Waiting, now: u64) -> FlushState {
         let state = match target {
             None => self.all.flush(who, now),

@@ -1,13 +1,14 @@
 //! Helpers: further CPUs of a rank, each with a state like a rank's.
 //!
-//! A *lane* is what runs code: the number of a rank stands for its program, the numbers above those
-//! of all ranks for helpers, in the order in which they were started. A lane has its own CPU time,
-//! waits, transmit queue and flushes; memory, notices and control queues are the rank's.
+//! A *lane* is an execution context: the number of a rank represents its program, the numbers above
+//! those of all ranks represent helpers, in the order in which they were started. A lane has its
+//! own CPU time, waits, transmit queue and flushes; memory, notices and control queues are the
+//! rank's.
 
 use super::{super::memory::Loc, QueueReport, RankState, Ranks, Status};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which helpers there are. Nothing is allocated before the first is started.
+/// The helpers of all ranks. Nothing is allocated before the first is started.
 #[derive(Debug, Default)]
 pub(super) struct Helpers {
     /// The rank of each.
@@ -16,7 +17,7 @@ pub(super) struct Helpers {
     lanes: BTreeMap<u32, Vec<u32>>,
     /// Lanes that wait for operations that another lane of their rank has posted, by slot.
     awaiting: BTreeMap<u32, u32>,
-    /// Ranks of which one has failed.
+    /// Ranks of which a helper has failed.
     failed: BTreeSet<u32>,
 }
 
@@ -38,7 +39,7 @@ impl Ranks {
         self.helpers.lanes.get(&rank).map_or(&[], Vec::as_slice)
     }
 
-    /// Adds a helper of a rank that runs. Its CPU is busy until `begin`, in picoseconds, and it is
+    /// Adds a helper of a running rank. Its CPU is busy until `begin`, in picoseconds, and it is
     /// polled as soon as it is its turn. Returns its lane.
     pub(crate) fn add_helper(&mut self, rank: u32, begin: u64) -> u32 {
         let lane = self.states.len() as u32;
@@ -49,20 +50,20 @@ impl Ranks {
         lane
     }
 
-    /// A lane waits for the operation in a slot, which another lane has posted.
+    /// Records that a lane waits for the operation in a slot, which another lane has posted.
     #[cold]
     pub(crate) fn await_operation(&mut self, lane: u32, slot: u32) {
         self.helpers.awaiting.insert(slot, lane);
     }
 
-    /// The operation in a slot, which `poster` has posted, is over: returns the lane that may wait
-    /// for it.
+    /// Returns the lane that may wait for the operation in a slot, which `poster` has posted and
+    /// which has completed.
     #[inline]
     pub(crate) fn waiter_for(&mut self, poster: u32, slot: u32) -> u32 {
         if self.helpers.awaiting.is_empty() { poster } else { self.helpers.awaiting.remove(&slot).unwrap_or(poster) }
     }
 
-    /// A helper of a rank has failed: the rank's waits end.
+    /// Records that a helper of a rank has failed: the rank's waits end.
     pub(crate) fn helper_failed(&mut self, rank: u32) {
         self.helpers.failed.insert(rank);
         self.wake_all_of(rank);
@@ -74,7 +75,7 @@ impl Ranks {
         self.has_helpers() && self.helpers.failed.contains(&rank)
     }
 
-    /// A rank has ended, and its helpers with it.
+    /// Ends the helpers of a rank that has ended.
     pub(super) fn end_helpers_of(&mut self, rank: u32, status: Status) {
         if self.has_helpers() {
             for lane in self.helpers_of(rank).to_vec() {
@@ -83,7 +84,7 @@ impl Ranks {
         }
     }
 
-    /// Polls a rank's helpers that wait, as soon as it is their turn.
+    /// Polls a rank's waiting helpers, as soon as it is their turn.
     pub(crate) fn wake_helpers_of(&mut self, rank: u32) {
         if self.has_helpers() {
             for lane in self.helpers_of(rank).to_vec() {
@@ -94,7 +95,7 @@ impl Ranks {
         }
     }
 
-    /// An operation of a helper is over.
+    /// Counts a completed operation of a helper.
     #[cold]
     pub(super) fn release_of_helper(&mut self, lane: u32) {
         let state = self.at(lane);
@@ -105,14 +106,14 @@ impl Ranks {
         self.release_command(self.rank_of(lane));
     }
 
-    /// Returns the lanes that wait for what has been written to these bytes of their rank.
+    /// Returns the lanes that wait for these bytes of their rank, which have been written.
     pub(crate) fn waiting_for(&self, bytes: &Loc) -> Vec<u32> {
         let lanes = [bytes.rank].into_iter().chain(self.helpers_of(bytes.rank).iter().copied());
         lanes.filter(|lane| self.states[*lane as usize].waits_for(bytes)).collect()
     }
 
-    /// Returns the lanes of a rank that wait for this, or for anything, of the queue and were not
-    /// woken since they looked last.
+    /// Returns the lanes of a rank that wait for this report, or for any report, of the queue and
+    /// were not woken since their last look.
     #[inline]
     pub(crate) fn awaiting(
         &mut self,
@@ -132,7 +133,7 @@ impl Ranks {
         lanes
     }
 
-    /// Returns how many waits of the rank's helpers are registered.
+    /// Returns the number of registered waits of the rank's helpers.
     pub(super) fn waits_of_helpers(&self, rank: u32) -> usize {
         self.helpers_of(rank).iter().map(|lane| self.states[*lane as usize].watching as usize).sum()
     }

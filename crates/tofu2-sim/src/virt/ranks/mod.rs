@@ -1,5 +1,5 @@
-//! The ranks: which of them run, which are to be polled, whose CPU is busy, what each has under
-//! way, and how they end.
+//! The ranks: their status, the ranks to be polled, the state of their CPUs, their operations in
+//! flight, and their ends.
 
 mod flush;
 mod helpers;
@@ -42,7 +42,7 @@ pub(super) struct Ranks {
     first_lost: Option<u32>,
     /// Whether waiting ranks have yet to be woken because of a loss.
     loss_unknown: bool,
-    /// The number of ranks that are gone for good.
+    /// The number of ranks that have departed.
     departed: u32,
     next_ticket: u64,
     /// A rank that wants to compute past the end of time, until it is ended.
@@ -56,18 +56,18 @@ struct RankState {
     cpu_until: u64,
     /// Bytes of registered memory.
     registered: u64,
-    /// The number of operations posted and not complete, and of control-queue commands under way.
+    /// The number of operations posted and not complete, and of control-queue commands in flight.
     outstanding: u32,
     /// The number of symmetric allocations so far.
     symmetric: u32,
     /// The number of registered waits.
     watching: u32,
-    /// Where its fabric is, and what it passed to its last atomic.
+    /// The addresses of its fabric and of the argument of its last atomic.
     near: [Near; 2],
     /// Whether it is in the queue of ranks to poll.
     queued: bool,
     status: Status,
-    /// Whether it has ended and none of its operations is under way any more.
+    /// Whether it has ended and has no operations in flight any more.
     departed: bool,
     extra: Option<Box<Extra>>,
 }
@@ -87,7 +87,7 @@ struct Extra {
     receive_queue: ReceiveQueue,
     /// Open control queues.
     queues: Vec<u32>,
-    /// Commands of control queues under way; also counted in `outstanding`.
+    /// Commands of control queues in flight; also counted in `outstanding`.
     commands: u32,
     /// Wakers of combinators that need to know which of their parts to poll.
     wakers: Vec<Waker>,
@@ -125,7 +125,7 @@ impl Ranks {
         self.ranks as usize
     }
 
-    /// Returns whether there is such a lane, of a program or a helper.
+    /// Returns whether there is a lane of this number, of a program or a helper.
     pub(super) fn has_lane(&self, lane: u32) -> bool {
         (lane as usize) < self.states.len()
     }
@@ -201,7 +201,7 @@ impl Ranks {
         }
     }
 
-    /// Notes where a rank's fabric is, and what it passed to its last atomic.
+    /// Records the addresses of a rank's fabric and of the argument of its last atomic.
     #[inline]
     pub(super) fn note_near(&mut self, rank: u32, near: [Near; 2]) {
         self.at(rank).near = near;
@@ -220,13 +220,14 @@ impl Ranks {
 
     // ----- CPU and memory --------------------------------------------------------------------
 
-    /// Returns when the rank's CPU becomes idle, in picoseconds.
+    /// Returns the time at which the rank's CPU becomes idle, in picoseconds.
     #[inline]
     pub(super) fn cpu_until(&self, rank: u32) -> u64 {
         self.states[rank as usize].cpu_until
     }
 
-    /// Keeps the rank's CPU busy for `picos` picoseconds more. Returns when it becomes idle.
+    /// Keeps the rank's CPU busy for `picos` picoseconds more. Returns the time at which it becomes
+    /// idle.
     #[inline]
     pub(super) fn occupy_cpu(&mut self, rank: u32, now: u64, picos: u64) -> u64 {
         let until = &mut self.at(rank).cpu_until;
@@ -234,7 +235,7 @@ impl Ranks {
         *until
     }
 
-    /// Notes that the rank wants to compute past the end of time.
+    /// Records that the rank wants to compute past the end of time.
     pub(super) fn set_out_of_time(&mut self, rank: u32, end: EndOfTime) {
         self.out_of_time = Some((rank, end));
     }

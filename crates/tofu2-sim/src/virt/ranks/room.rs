@@ -9,7 +9,7 @@ use std::{collections::VecDeque, mem};
 ///
 /// Its depth is enforced by credit: a put with notice reserves a place when it is posted and is
 /// refused if there is none, so that no notice is ever lost or held up in the network. The hardware
-/// has no such credit; the model idealises what libraries do above it.
+/// has no such credit; the model idealises the flow control of libraries above it.
 #[derive(Debug, Default)]
 pub(super) struct ReceiveQueue {
     notices: VecDeque<Notice>,
@@ -17,7 +17,7 @@ pub(super) struct ReceiveQueue {
     reserved: u32,
     /// Waiters for a place, in order of arrival.
     line: VecDeque<Ticket>,
-    /// Places held for waiters whose turn it is and who have not posted yet.
+    /// Places held for waiters whose turn has come and that have not posted yet.
     granted: Vec<Ticket>,
 }
 

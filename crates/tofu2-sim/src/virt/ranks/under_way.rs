@@ -1,11 +1,11 @@
-//! What ranks have under way, and how they end.
+//! The operations of ranks in flight, and the ends of ranks.
 
 use super::{Ranks, Status};
 use std::mem;
 
 impl Ranks {
-    /// Returns whether the rank's TOQ of `depth` slots is full. Commands of control queues don't
-    /// count.
+    /// Returns whether the rank's TOQ of `depth` slots is full. Commands of control queues are not
+    /// counted.
     #[inline]
     pub(crate) fn is_full(&self, rank: u32, depth: u32) -> bool {
         let state = &self.states[rank as usize];
@@ -13,7 +13,7 @@ impl Ranks {
         state.outstanding >= depth && state.outstanding - commands() >= depth
     }
 
-    /// Counts one more operation of the rank, or of a helper, as under way.
+    /// Counts one more operation of the rank, or of a helper, as in flight.
     #[inline]
     pub(crate) fn begin(&mut self, rank: u32) {
         self.at(rank).outstanding += 1;
@@ -22,7 +22,7 @@ impl Ranks {
         }
     }
 
-    /// Counts one operation of the rank, or of a helper, as over.
+    /// Counts one operation of the rank, or of a helper, as completed.
     #[inline]
     pub(crate) fn release(&mut self, rank: u32) {
         if rank >= self.ranks {
@@ -37,7 +37,7 @@ impl Ranks {
         if idle && status != Status::Running {
             self.depart(rank);
         } else if idle && watching && self.departed > 0 {
-            // Only now can the wait tell that no peer will end it.
+            // Only now can the wait detect that no peer will end it.
             self.wake(rank);
         }
         if idle && self.departed > 0 {
@@ -45,8 +45,8 @@ impl Ranks {
         }
     }
 
-    /// Counts a command of a control queue, or an operation of a helper, as under way for the rank,
-    /// whatever becomes of the queue.
+    /// Counts a command of a control queue, or an operation of a helper, as in flight for the rank,
+    /// whatever happens to the queue.
     #[inline]
     pub(crate) fn begin_command(&mut self, rank: u32) {
         let state = self.at(rank);
@@ -54,7 +54,7 @@ impl Ranks {
         state.extra().commands += 1;
     }
 
-    /// Counts a command of a control queue, or an operation of a helper, as over for the rank.
+    /// Counts a command of a control queue, or an operation of a helper, as completed for the rank.
     #[inline]
     pub(crate) fn release_command(&mut self, rank: u32) {
         if let Some(extra) = self.at(rank).existing() {
@@ -78,7 +78,7 @@ impl Ranks {
         self.at(rank).existing().map(|extra| mem::take(&mut extra.queues)).unwrap_or_default()
     }
 
-    /// Ends a rank whose program is over, memory deregistered and queues closed.
+    /// Ends a rank whose program has ended, with its memory deregistered and its queues closed.
     pub(crate) fn end(&mut self, rank: u32, well: bool) {
         let state = self.at(rank);
         state.status = if well { Status::Finished } else { Status::Lost };
@@ -97,7 +97,7 @@ impl Ranks {
         }
     }
 
-    /// Marks a rank as departed: nothing of it is under way any more.
+    /// Marks a rank as departed: none of its operations is in flight any more.
     fn depart(&mut self, rank: u32) {
         let state = self.at(rank);
         if mem::replace(&mut state.departed, true) {

@@ -1,9 +1,9 @@
-//! The waits that ranks have registered: what each waits for, and which ranks it depends on.
+//! The waits that ranks have registered: the awaited event of each, and the ranks it depends on.
 
 use super::{super::memory::Loc, RankState, Ranks, Status};
 use rdma_fabric::{Deps, FabricError, Rank};
 
-/// What a waiting future of a rank waits for.
+/// The event that a waiting future of a rank waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watched {
     /// A write to these bytes of the rank's own memory.
@@ -11,11 +11,11 @@ pub(crate) enum Watched {
     Notice,
     /// A report of one of the rank's own control queues.
     Queue(u32, QueueReport),
-    /// The end of a barrier-gate operation, which wakes the rank when it comes.
+    /// The end of a barrier-gate operation, which wakes the rank when it happens.
     Gate,
 }
 
-/// What a wait for a control queue may be for.
+/// The kinds of reports for which a wait for a control queue may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueueReport {
     /// Room in the TOQ.
@@ -51,8 +51,8 @@ impl RankState {
 }
 
 impl Ranks {
-    /// Returns why a wait of `lane` with these dependencies can't go on, if so. Otherwise makes sure
-    /// that the wait is woken when that changes.
+    /// Returns the reason why a wait of `lane` with these dependencies can't continue, if so.
+    /// Otherwise ensures that the wait is woken when that changes.
     pub(crate) fn hopeless(&mut self, lane: u32, id: u32, deps: Deps<'_>) -> Option<FabricError> {
         let me = self.rank_of(lane);
         if self.has_helper_failed(me) {
@@ -87,7 +87,7 @@ impl Ranks {
             }
             // The program and its helpers may end each other's waits.
             None if oneself && !self.helpers_of(me).is_empty() => None,
-            // If a wait depends on nobody, all that it depends on have left. A rank that names only
+            // If a wait has no dependencies, all its dependencies have left. A rank that names only
             // itself may still end its own wait.
             None => ((anybody || members.is_empty()) && self.at(me).outstanding == 0).then_some(FabricError::PeersLeft),
         }
@@ -147,8 +147,8 @@ impl Ranks {
         self.forget_dependency(me, watch.dependency);
     }
 
-    /// Returns the oldest of the registered waits of the rank's program, and how many there are,
-    /// those of its helpers included.
+    /// Returns the oldest of the registered waits of the rank's program, and the number of its
+    /// waits, including those of its helpers.
     pub(crate) fn waits_of(&self, rank: u32) -> (Option<Watched>, usize) {
         let watches = self.states[rank as usize].extra.as_deref().map_or(&[][..], |extra| &extra.watches);
         (watches.first().map(|watch| watch.what), watches.len() + self.waits_of_helpers(rank))
@@ -178,7 +178,7 @@ impl Ranks {
 
     /// Returns whether the rank waits for this report of the queue, or for any report if `None`,
     /// and was not woken since it last looked. Waking it once is enough, and a rank whose CPU is
-    /// busy is polled when that is idle.
+    /// busy is polled when the CPU is idle.
     #[inline]
     pub(crate) fn awaits(&mut self, rank: u32, queue: u32, report: Option<QueueReport>) -> bool {
         let state = self.at(rank);
@@ -222,8 +222,8 @@ impl Ranks {
         any
     }
 
-    /// Notes that a wait for a queue has looked and will go on. Returns the error if the wait was
-    /// ended by a deadlock.
+    /// Records that a wait for a queue has looked and will continue. Returns the error if the wait
+    /// was ended by a deadlock.
     pub(crate) fn look_again(&mut self, rank: u32, id: u32) -> Option<FabricError> {
         let watches = &mut self.at(rank).existing()?.watches;
         let watch = watches.iter_mut().find(|watch| watch.id == id)?;

@@ -1,4 +1,4 @@
-//! Commands posted to control queues, and what released them.
+//! Commands posted to control queues, and the puts that released them.
 
 use super::CommandId;
 use rdma_fabric::{
@@ -7,14 +7,14 @@ use rdma_fabric::{
 };
 use std::collections::HashMap;
 
-/// Why a command of a control queue could start.
+/// The reason why a command of a control queue could start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
     /// It waited for nothing: the queue has no session offset, or the offset was already beyond the
     /// command.
     AtOnce,
-    /// A put advanced the session offset beyond it. Holds the index of that put in
-    /// [`super::Timeline::commands`], if it is there.
+    /// A put advanced the session offset beyond it. Contains the index of that put in
+    /// [`super::Timeline::commands`], if it was recorded.
     By(Option<usize>),
 }
 
@@ -25,16 +25,16 @@ pub struct SeenCommand {
     pub queue: QueueId,
     /// Its first slot, counted from the opening of the queue.
     pub slot: u64,
-    /// What was posted.
+    /// The posting.
     pub posting: Posting,
-    /// When the CPU had written the command.
+    /// The time at which the CPU had written the command.
     pub posted: Time,
-    /// When the engine took the command; `None` if it never did.
+    /// The time at which the engine took the command; `None` if it never did.
     pub started: Option<Time>,
-    /// When the command had passed its target's receive engine; `None` if it has no target or never
-    /// got there.
+    /// The time at which the command had passed its target's receive engine; `None` if it has no
+    /// target or never got there.
     pub arrived: Option<Time>,
-    /// Why the command could start.
+    /// The reason why the command could start.
     pub released: Released,
 }
 
@@ -105,13 +105,13 @@ impl Commands {
         self.by_slot.get(&at).map(|place| &mut self.list[*place].command)
     }
 
-    /// Iterates over all commands by name, without what released them.
+    /// Iterates over all commands by name, without the reasons of their release.
     #[cfg(feature = "timeline")]
     pub(super) fn named(&self) -> impl Iterator<Item = (CommandId, &SeenCommand)> {
         self.list.iter().map(|entry| (entry.id, &entry.command))
     }
 
-    /// Returns all commands, each with what released it.
+    /// Returns all commands, each with the reason of its release.
     pub(super) fn seen(&self) -> Vec<SeenCommand> {
         let seen = |PostedCommand { opening, command, .. }: &PostedCommand| {
             let last = command.slot + command.posting.command.slots() - 1;

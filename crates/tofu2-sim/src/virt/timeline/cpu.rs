@@ -1,4 +1,4 @@
-//! What a rank's CPU did.
+//! The activities of a rank's CPU.
 
 use super::{Activity, Timeline, Track};
 use rdma_fabric::{Rank, Time};
@@ -6,21 +6,21 @@ use rdma_fabric::{Rank, Time};
 /// A stretch of time in which a rank's CPU was busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy {
-    /// When it began.
+    /// The time at which it began.
     pub begin: Time,
-    /// When it ended.
+    /// The time at which it ended.
     pub end: Time,
-    /// With what.
+    /// The activity.
     pub with: Work,
 }
 
-/// What a CPU is busy with.
+/// The kinds of activity of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Work {
     /// The program's computing, or a layer of software.
     Computing,
-    /// Posting a command of so many bytes, with or without its descriptor.
+    /// Posting a command of `bytes` bytes, including its descriptor if that is built now.
     Posting {
         /// The other rank.
         target: Rank,
@@ -30,7 +30,8 @@ pub enum Work {
 }
 
 impl Timeline {
-    /// Returns when a rank's CPU was busy, helpers' CPUs not counted, and with what, in order of time.
+    /// Returns the busy times of a rank's CPU, not counting helpers' CPUs, with their activities,
+    /// in order of time.
     pub fn cpu(&self, rank: Rank) -> Vec<Busy> {
         let time = Time::from_picos;
         let mine = self.slices.iter().filter(|slice| slice.track == Track::Cpu(rank.number()));

@@ -1,16 +1,16 @@
-//! What a simulated machine did and when, for a timeline viewer.
+//! The activities of a simulated machine over time, for a timeline viewer.
 //!
 //! A [`Timeline`] is recorded by [`super::Job::timeline`] and, with the feature `timeline`, written
 //! by `Timeline::write` in the trace-event format, which Perfetto and Chrome's viewer open. Each
-//! node is a process in the viewer. Its tracks are its ranks' CPUs and helpers, the control queues, the send
-//! and receive sides of each TNI, and the atomic unit. Recording does not change a run: the trace
-//! hash stays the same.
+//! node is a process in the viewer. Its tracks are its ranks' CPUs and helpers, the control queues,
+//! the send and receive sides of each TNI, and the atomic unit. Recording does not change a run:
+//! the trace hash stays the same.
 //!
 //! A slice on an engine lasts as long as the engine is busy with the command. Latency is the
 //! distance between slices, along the arrow that joins them.
 //!
-//! [`Timeline::commands`] returns what was posted to control queues, and [`Timeline::cpu`] what a
-//! rank's CPU did, as data.
+//! [`Timeline::commands`] returns the postings to control queues, and [`Timeline::cpu`] the
+//! activities of a rank's CPU, as data.
 //!
 //! Without a timeline, a run tests a pointer for null at each point that could be recorded.
 
@@ -28,7 +28,7 @@ use std::collections::HashMap;
 #[cfg(feature = "timeline")]
 use std::io;
 
-/// Where something happened.
+/// The track of an activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Track {
     /// A CPU: a rank's, or from the number of ranks on a helper's.
@@ -59,7 +59,7 @@ struct Slice {
     id: Option<CommandId>,
 }
 
-/// What a slice or mark shows.
+/// The content of a slice or mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Activity {
     /// A command of `bytes` bytes between this and another rank.
@@ -72,7 +72,7 @@ pub(super) enum Activity {
     Fault(&'static str),
 }
 
-/// Where a control queue's pointers stood.
+/// The positions of a control queue's pointers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sample {
     node: u32,
@@ -99,16 +99,16 @@ pub struct Timeline {
     slices: Vec<Slice>,
     samples: Vec<Sample>,
     moments: Vec<Moment>,
-    /// What ended before this time, in picoseconds, is not kept.
+    /// Entries that ended before this time, in picoseconds, are not kept.
     from: u64,
-    /// The most entries to keep.
+    /// The maximum number of entries to keep.
     limit: usize,
     /// The number of entries dropped after the limit was reached.
     dropped: u64,
     /// The number of commands that have a name.
     named: CommandId,
     ranks_per_node: u32,
-    /// How many ranks there are.
+    /// The number of ranks.
     ranks: u32,
     /// The rank and name of each helper.
     helpers: Vec<(u32, &'static str)>,
@@ -135,8 +135,7 @@ impl Timeline {
         self.helpers.push((rank, name));
     }
 
-    /// Returns the helper that a CPU's number stands for: its rank and name; `None` if it is a
-    /// rank's own.
+    /// Returns the helper of a CPU's number: its rank and name; `None` if the CPU is a rank's own.
     fn helper_at(&self, lane: u32) -> Option<(u32, &'static str)> {
         self.helpers.get(lane.checked_sub(self.ranks)? as usize).copied()
     }
@@ -186,7 +185,7 @@ impl Timeline {
         viewer::write(self, &labels.collect(), out)
     }
 
-    /// Returns what was posted to control queues, in posting order, up to the limit on entries.
+    /// Returns the postings to control queues, in posting order, up to the limit on entries.
     pub fn commands(&self) -> Vec<SeenCommand> {
         self.commands.seen()
     }

@@ -14,7 +14,8 @@ fn activity(op: &Op, poster: u32) -> Activity {
     Activity::Command { opcode: op.opcode, bytes, poster, target: op.target.rank }
 }
 
-/// Returns how a queue's command is shown. The number of bytes is that of one block.
+/// Returns the activity that represents a queue's command. The number of bytes is that of one
+/// block.
 fn queued(command: &Command, from: QueueId) -> Activity {
     let (opcode, bytes) = match command {
         Command::Put { len, .. } => (Opcode::Put, u64::from(*len)),
@@ -27,13 +28,13 @@ fn queued(command: &Command, from: QueueId) -> Activity {
     Activity::Command { opcode, bytes, poster: from.rank().number(), target }
 }
 
-/// Returns how long a command that is taken at `start` and out at `sent` keeps its engine busy. The
-/// rest is latency.
+/// Returns the time for which a command that is taken at `start` and out at `sent` keeps its engine
+/// busy. The rest is latency.
 fn engine_busy(timing: &Timing, start: u64, sent: u64) -> u64 {
     sent.saturating_sub(start + timing.send).max(timing.gap)
 }
 
-/// Returns how long a put's data, or a request, takes to come in.
+/// Returns the time for which a put's data, or a request, occupies the receive engine.
 fn receiver_busy(timing: &Timing, opcode: Opcode, bytes: u64) -> u64 {
     let payload = if opcode == Opcode::Put { timing.payload(bytes) } else { 0 };
     payload.max(timing.receive)
@@ -79,7 +80,7 @@ impl Timeline {
         self.show_at(machine, op, slot, Track::Atomics, (machine.timing.service[0], now), true);
     }
 
-    /// Shows a slice of an operation. `last` says that it is the operation's last one.
+    /// Shows a slice of an operation. `last` is true for the operation's last slice.
     fn show_at(&mut self, machine: &Machine, op: &Op, slot: u32, track: Track, (took, now): (u64, u64), last: bool) {
         let node = machine.node_of(op.target.rank);
         let id = if last { self.by_operation.remove(&slot) } else { self.by_operation.get(&slot).copied() };

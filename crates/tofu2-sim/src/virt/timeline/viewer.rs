@@ -11,7 +11,7 @@ use std::{
     io::{self, BufWriter, Write},
 };
 
-/// The most lanes of one place. A place's first track is its number times this.
+/// The maximum number of lanes of one place. A place's first track is its number times this.
 const LANES: u64 = 64;
 
 /// Writes the timeline. `labels` has names for commands, which precede a slice's own text.
@@ -211,7 +211,7 @@ fn shown(slice: &Slice, track: u64, labels: &Labels) -> Value {
     })
 }
 
-/// For each command with several slices, when the first begins and the last ends.
+/// For each command with several slices, the time at which the first begins and the last ends.
 fn spans(timeline: &Timeline) -> BTreeMap<u64, (u64, u64)> {
     let mut spans: BTreeMap<u64, (u64, u64, u32)> = BTreeMap::new();
     for slice in &timeline.slices {

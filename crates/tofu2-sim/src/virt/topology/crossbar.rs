@@ -3,7 +3,7 @@
 use rdma_fabric::FabricError;
 use std::fmt;
 
-/// The most nodes that the two sides of a [`Crossbar`] have together.
+/// The maximum number of nodes that the two sides of a [`Crossbar`] have together.
 const MOST_PORTS: u32 = 31;
 
 /// A two-dimensional crossbar network, as SR8000's: `x` by `y` nodes, each row joined by an
@@ -12,7 +12,7 @@ const MOST_PORTS: u32 = 31;
 ///
 /// A message goes through its row's crossbar first, then through the column's of its target, which
 /// is a hop each: one hop within a row or column, otherwise two. A crossbar can connect all its
-/// inputs to different outputs at the same time, so what messages contend for is the link from a
+/// inputs to different outputs at the same time, so messages contend only for the link from a
 /// node's router to a crossbar, the link from a crossbar to a router, and the node itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Crossbar {
@@ -58,8 +58,8 @@ impl Crossbar {
         [node % self.x, node / self.x]
     }
 
-    /// Returns how many crossbars a message passes through: 0 within a node, 1 within a row or
-    /// column, otherwise 2.
+    /// Returns the number of crossbars that a message passes through: 0 within a node, 1 within a
+    /// row or column, otherwise 2.
     #[inline]
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         let (from, to) = (self.coordinates(from), self.coordinates(to));
@@ -67,7 +67,7 @@ impl Crossbar {
     }
 }
 
-/// What the event path asks for. Switches are places after the nodes: first the crossbars of the
+/// The queries of the event path. Switches are places after the nodes: first the crossbars of the
 /// rows, then those of the columns. The links of a place are the ports of the two crossbars of a
 /// node: link `i` joins the `i`-th node of a row with the row's crossbar, in either direction, and
 /// link `x + j` the `j`-th node of a column with the column's.

@@ -1,12 +1,13 @@
-//! Whether nodes fill a box, as hardware that broadcasts or synchronises by rows and columns asks.
+//! Checks whether nodes fill a box, as hardware requires that broadcasts or synchronises by rows
+//! and columns.
 
 use super::Map;
 
 impl Map {
     /// Returns whether these nodes are all nodes of a box: of an interval of coordinates along each
     /// axis, so that a line, a rectangle and a cuboid are boxes. An interval of a ring may run over
-    /// the ring's end. Their order does not matter, nor does it if one is named twice; no nodes fill
-    /// no box.
+    /// the ring's end. The order of the nodes does not matter, and a node may be given twice; an
+    /// empty list does not fill a box.
     pub(crate) fn fills_box(&self, nodes: &[u32]) -> bool {
         let mut nodes = nodes.to_vec();
         nodes.sort_unstable();

@@ -1,4 +1,4 @@
-//! How a line or a three-dimensional torus of logical places is folded into six dimensions.
+//! The foldings of a line or a three-dimensional torus of logical places into six dimensions.
 //!
 //! * *Row major*: the order of node numbers. Logical neighbours are far apart wherever an axis
 //!   ends.
@@ -14,12 +14,12 @@
 //!   B is a ring. Only two cases stay open: an odd number of nodes with neither axis a ring, and a
 //!   mesh axis longer than two without a partner.
 //!
-//! [`Fold::seams`] says for each shape whether the ends meet.
+//! [`Fold::seams`] returns for each shape whether the ends meet.
 
 use super::{Axis, Choice, Coordinates, Path, PathId, Route, TofuShape, TopologyError, axes::Extent};
 use rdma_fabric::{FabricError, Rank};
 
-/// How the places of ranks are numbered along a shape.
+/// The numbering of ranks' places along a shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Folding {
     /// In the order of node numbers.
@@ -68,7 +68,8 @@ impl Fold {
         }
     }
 
-    /// Returns where a place is. Places are numbered along the logical axes, the last fastest.
+    /// Returns the position of a place. Places are numbered along the logical axes, the last
+    /// fastest.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`].
@@ -166,7 +167,7 @@ impl Placement {
         &self.fold
     }
 
-    /// Returns where a rank's node is.
+    /// Returns the position of a rank's node.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`].

@@ -1,7 +1,7 @@
 //! The network in the form of the event path: tables by place, computed once.
 //!
-//! A place is what the rest of the simulator calls a node: its number in the folding. Memory is a
-//! few words per node.
+//! A place is a node in the rest of the simulator: its number in the folding. Memory is a few words
+//! per node.
 
 use super::{
     Axis, Choice, Crossbar, Fold, PathId, Port, Topology, Torus,
@@ -9,7 +9,7 @@ use super::{
     route::{self, Leg, LegIndex},
 };
 
-/// The most axes of any network.
+/// The maximum number of axes of any network.
 const AXES: usize = 6;
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Map {
     /// Places by node number; empty if both are the same.
     places: Vec<u32>,
     choice: Option<Choice>,
-    /// The crossbars, if the network is made of them. It then has no use for legs and ways of links.
+    /// The crossbars, if the network is made of them. Legs and ways of links are then unused.
     crossbar: Option<Crossbar>,
 }
 

@@ -1,4 +1,4 @@
-//! The positions of nodes, and the links by which messages get from one to another.
+//! The positions of nodes, and the links that connect them.
 //!
 //! [`TofuShape`] is Tofu's six-dimensional mesh/torus of groups, with its ports, paths and
 //! foldings; [`Torus`] is a plain torus or mesh of one to six dimensions, for comparison and for

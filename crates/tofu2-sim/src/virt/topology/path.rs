@@ -1,4 +1,4 @@
-//! Paths: which node of each group a message passes through between groups.
+//! Paths: the node of each group that a message passes through between groups.
 
 use super::{Axis, TofuShape, TopologyError};
 use std::fmt;
@@ -112,7 +112,7 @@ impl Choice {
         })
     }
 
-    /// Returns the path from rank to rank; `default` is the one that the target's node asks for.
+    /// Returns the path from rank to rank; `default` is the one that the target's node requests.
     #[inline]
     pub(super) fn path(&self, from: u32, to: u32, default: PathId) -> PathId {
         match self {

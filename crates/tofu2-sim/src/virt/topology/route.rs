@@ -11,7 +11,7 @@ pub(super) struct Leg {
     pub(super) by_path: bool,
 }
 
-/// The leg that a packet or route is on. It only ever grows.
+/// The index of the leg that a packet or route is on. It only grows.
 pub(crate) type LegIndex = u8;
 
 const fn to_path(axis: Axis) -> Leg {

@@ -7,14 +7,14 @@ use super::{
 use rdma_fabric::FabricError;
 use std::fmt;
 
-/// The most nodes that a network may have.
+/// The maximum number of nodes of a network.
 pub(crate) const MAX_NODES: u32 = 1 << 24;
 
 /// Tofu's network: groups of 2 x 3 x 2 nodes along A, B, C, arranged along X, Y, Z. Node numbers
 /// count C fastest and X slowest.
 ///
-/// A node has ten links: two each along X, Y, Z and B, one each along A and C. Which axes close to
-/// rings is a parameter. Routes take each leg in the shorter direction, or upwards if both are
+/// A node has ten links: two each along X, Y, Z and B, one each along A and C. The axes that close
+/// to rings are a parameter. Routes take each leg in the shorter direction, or upwards if both are
 /// equally long (an assumption).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TofuShape {
@@ -22,7 +22,7 @@ pub struct TofuShape {
 }
 
 impl TofuShape {
-    /// Creates a shape from the lengths of X, Y, Z, A, B, C and which of them are rings.
+    /// Creates a shape from the lengths of X, Y, Z, A, B, C and the set of those that are rings.
     ///
     /// # Errors
     /// [`TopologyError`] for a length of 0, or above 256 (X, Y, Z), 2 (A, C), 4 (B); for a ring of
@@ -61,7 +61,7 @@ impl TofuShape {
         Self::new([x, y, z, 2, 3, 2], [x > 2, false, z > 2, false, true, false])
     }
 
-    /// Returns how many nodes there are along an axis.
+    /// Returns the number of nodes along an axis.
     pub fn length(&self, axis: Axis) -> u32 {
         self.extent(axis).length
     }

@@ -16,7 +16,7 @@ pub struct System {
     pub groups: [u32; 3],
     /// The total number of nodes.
     pub nodes: u32,
-    /// Where these numbers come from.
+    /// The source of these numbers.
     pub source: &'static str,
 }
 
@@ -66,7 +66,7 @@ impl System {
     }
 }
 
-/// TofuD stands apart: nothing here says anything about Tofu2.
+/// TofuD is separate: these numbers do not apply to Tofu2.
 impl System {
     /// Fugaku. It has TofuD: use it with [`crate::virt::Platform::tofud`].
     pub const FUGAKU: System = System {

@@ -105,7 +105,7 @@ proptest! {
         }
         prop_assert_eq!(at, b);
         prop_assert_eq!(switches, trip.there);
-        // The row's crossbar first: links of columns come after those of rows.
+        // The row's crossbar first: links of columns follow those of rows.
         let [x, _] = crossbar.sides();
         prop_assert!(links.is_sorted_by_key(|&link| link >= x), "{:?}", links);
     }
@@ -120,7 +120,7 @@ proptest! {
                 torus = torus.mesh(axis);
             }
         }
-        // Along each axis: from where on, and how many. Rings may be left at their ends.
+        // The start and the length along each axis. Rings may be left at their ends.
         let sides: Vec<[u32; 2]> = lengths.iter().zip(corners).enumerate().map(|(axis, (&length, [from, many]))| {
             let many = 1 + many % length;
             let is_mesh = wraps >> axis & 1 == 1;
@@ -134,7 +134,8 @@ proptest! {
         nodes.push(nodes[0]);
         prop_assert!(map.fills_box(&nodes));
         nodes.pop();
-        // One node less is a box only if the box was a line and the node its end, or one of two.
+        // With one node less, the rest is a box only if the box was a line and the node its end, or
+        // one of two.
         let many = nodes.len();
         nodes.remove(other as usize % many);
         let longer = sides.iter().filter(|side| side[1] > 1).count();

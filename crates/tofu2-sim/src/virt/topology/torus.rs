@@ -4,7 +4,7 @@ use super::axes::{Extent, write_extents};
 use rdma_fabric::FabricError;
 use std::fmt;
 
-/// The most dimensions that a [`Torus`] may have.
+/// The maximum number of dimensions of a [`Torus`].
 pub const MAX_AXES: usize = 6;
 
 /// A torus or mesh. Node numbers count the last axis fastest.

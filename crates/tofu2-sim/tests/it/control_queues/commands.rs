@@ -1,4 +1,4 @@
-//! What each command does and reports, on normal queues unless it says otherwise.
+//! The effects and reports of each command, on normal queues unless stated otherwise.
 
 use super::fixture::{Fixture, alone, completed_tags, session_of};
 use rdma_fabric::{
@@ -76,7 +76,7 @@ fn atomics_do_what_they_say() {
             (armw(Width::Eight, Amo::Or(1 << 40)), 1 << 40 | 0x30),
             (swap(Width::Eight, 0x30, 7), 1 << 40 | 0x30),
             (swap(Width::Eight, 1 << 40 | 0x30, 7 << 40), 7 << 40),
-            // Only the low half changes. It comes first in memory on little-endian machines.
+            // Only the low half changes. It is first in memory on little-endian machines.
             (armw(Width::Four, Amo::Add(3 << 32 | 9)), 7 << 40 | 9),
             (swap(Width::Four, 5 << 32 | 9, 8 << 32 | 4), 7 << 40 | 4),
         ];
@@ -136,7 +136,8 @@ fn errors_show_where_they_belong() {
             (add(at + 2, Width::Four), QueueError::Misaligned { queue: to, stadd: at + 2, width: 4 }),
         ];
         for (command, error) in cases {
-            // Posted again below without a notice, the command leaves its error for the next call.
+            // Posted again below without a notice, the command's error is reported by the next
+            // call.
             poster.try_post(Posting::new(command).local(5).remote(5).sps(0).tcq(3)).unwrap();
             let notice = poster.poll_mrq().unwrap().unwrap();
             assert_eq!((notice.status, notice.edata, Some(notice.peer)), (Err(error), 5, command.target()));
@@ -222,7 +223,7 @@ fn a_normal_ring_full_of_delayed_starts_is_busy() {
     });
 }
 
-/// When an MRQ overflows, earlier notices are delivered, then the error, and nothing is executed
+/// When an MRQ overflows, earlier notices are delivered, then the error, and no command is executed
 /// any more.
 #[test]
 fn an_overflowing_receive_queue_stops_its_queue() {

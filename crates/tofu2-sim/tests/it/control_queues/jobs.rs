@@ -1,5 +1,4 @@
-//! Several ranks: the rank whose put releases a command executes it, whichever rank's queue it is
-//! in.
+//! Several ranks: the rank whose put releases a command executes it, in any rank's queue.
 
 use super::fixture::session_of;
 use core::time::Duration;
@@ -88,7 +87,7 @@ fn releases_from_everywhere_are_executed_once() {
             let region = fabric.alloc(64)?;
             let me = fabric.rank().number();
             let normal = fabric.open_queue(at(QueueSpec::new(QueueMode::Normal), 0))?;
-            // Deep enough for everything, so that no credit gets a whole ring ahead.
+            // Deep enough for all commands, so that no credit gets a whole ring ahead.
             let session = fabric.open_queue(at(session_of(1 << 14).checked(true), 1))?;
             normal.register_fixed(&region, 1)?;
             session.register_fixed(&region, 1)?;
@@ -117,8 +116,8 @@ fn releases_from_everywhere_are_executed_once() {
     threads(RANKS as usize).run_with(run).unwrap();
 }
 
-/// A computing rank is served by its progress thread: a cycle of queues that others leave to it
-/// keeps running.
+/// A computing rank is served by its progress thread: a cycle of queues that other ranks hand over
+/// to it keeps running.
 #[test]
 fn a_progress_thread_goes_on_while_its_rank_computes() {
     const ROUNDS: u64 = 20_000;
@@ -137,8 +136,8 @@ fn a_progress_thread_goes_on_while_its_rank_computes() {
         let word = Command::PutInline { to: count.id(), bytes: Inline::word(1), at: MEMORY };
         a.try_post(word.into()).expect("room");
         count.try_post(release(a.id())).expect("room");
-        // This is many times what one call executes. From here on the rank makes no call but loads
-        // of its own memory.
+        // This is many times the number that one call executes. From here on the rank makes no call
+        // but loads of its own memory.
         let done = region.word::<u64>(&fabric, 0)?;
         let start = std::time::Instant::now();
         while fabric.load(&done)? == 0 {

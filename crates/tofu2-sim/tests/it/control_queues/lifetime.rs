@@ -1,4 +1,4 @@
-//! Opening, registering and closing queues, and what happens afterwards.
+//! Opening, registering and closing of queues, and the state afterwards.
 
 use super::fixture::{alone, session_of};
 use rdma_fabric::{

@@ -59,7 +59,7 @@ impl Model {
             }
             self.ring.pop_front();
             self.stored.push(value);
-            // The advance comes before the read pointer moves to the next command.
+            // The advance precedes the move of the read pointer to the next command.
             self.scheduled += credit;
             self.read += slots;
         }

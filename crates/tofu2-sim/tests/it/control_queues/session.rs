@@ -157,7 +157,7 @@ fn credit_larger_than_the_ring_wraps() {
         while fixture.session.try_post(Command::Nop.into()).is_ok() {
             posted += 1;
         }
-        // Commands that ran made room; the rest fill the ring.
+        // Executed commands made room; the other commands fill the ring.
         assert_eq!((fixture.read(), posted), (1904, 1904 + 2047));
     });
 }
@@ -234,7 +234,7 @@ fn any_queue_may_send_credit() {
 #[test]
 fn the_data_come_before_the_advance() {
     alone(|fixture| {
-        // The released command forwards what has just arrived.
+        // The released command forwards the data that have just arrived.
         let forward = Command::put(fixture.session.id(), fixture.there, fixture.there + 800, 8);
         fixture.queue(forward);
         fixture.normal.try_post(Posting::new(fixture.store(0, 42)).sps(1)).unwrap();
@@ -287,7 +287,7 @@ fn a_delayed_start_waits_for_the_next_posting() {
     });
 }
 
-/// Two queues that release each other endlessly capture no caller.
+/// Two queues that release each other endlessly do not keep any caller busy forever.
 #[test]
 fn a_cycle_of_queues_runs_on_and_captures_nobody() {
     alone(|fixture| {

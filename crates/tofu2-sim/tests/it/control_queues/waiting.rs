@@ -32,7 +32,7 @@ fn posts_wait_for_room_first_come_first_served() {
         assert!(poll(&mut posts[1]).is_pending());
         assert!(fixture.session.try_post(Command::Nop.into()).is_err(), "nor does anybody else overtake");
         assert!(poll(&mut posts[0]).is_ready());
-        // A post that is dropped holds nobody up.
+        // A post that is dropped does not delay the others.
         drop(posts.remove(0));
         drop(posts.remove(0));
         fixture.advance(1);

@@ -67,7 +67,7 @@ fn operations_on_a_lost_rank_are_refused() {
     assert_eq!(threads(2).run(&stale_pointers).unwrap_err().to_string(), "rank 1 failed: on purpose");
 }
 
-/// All ranks leave but rank 0, which waits for something that never comes.
+/// All ranks leave but rank 0, which waits for a write that never happens.
 async fn all_leave(fabric: Fabric) -> ProgramResult<u64> {
     let region = fabric.alloc_symmetric(8).await?;
     let mine = region.word::<u64>(&fabric, 0)?;
@@ -76,7 +76,7 @@ async fn all_leave(fabric: Fabric) -> ProgramResult<u64> {
         fabric.fetch_add(&there, 1).await?;
         return Ok(0);
     }
-    // What the ranks wrote before leaving counts.
+    // Writes of the ranks before they left take precedence.
     let n = fabric.ranks() as u64;
     fabric.wait_until(&mine, Deps::All, |seen| seen == n - 1).await?;
     let start = Instant::now();
@@ -111,7 +111,7 @@ async fn no_reader(fabric: Fabric) -> ProgramResult<()> {
     let notice = Some(0);
     let span = there.as_span();
     while fabric.try_post(op::Put { to: &span, from: [0u64], notice }).is_ok() {}
-    // An operation that no room could help is not refused for lack of room.
+    // A failure that more room would not prevent is not reported as lack of room.
     match fabric.try_post(op::Put { to: &span, from: vec![0u64; 2], notice }) {
         Err(Refused::Failed(error, _)) => assert_eq!(error, FabricError::length_mismatch(2, 1)),
         _ => panic!("two elements put to one"),

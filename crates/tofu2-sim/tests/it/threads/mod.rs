@@ -10,7 +10,7 @@ use std::time::Duration;
 use tofu2_sim::shm::Threads;
 
 const SMALL: usize = if cfg!(miri) { 1 << 16 } else { 1 << 20 };
-/// Far longer than anything here takes on a busy machine.
+/// Far longer than any test here takes on a busy machine.
 const HANG: Duration = Duration::from_secs(20);
 
 fn threads(ranks: usize) -> Threads {

@@ -130,7 +130,7 @@ async fn symmetric(fabric: Fabric) -> ProgramResult<Vec<RegionKey>> {
     assert!(matches!(error, FabricError::OutOfMemory(_)), "{error}");
     drop(big);
     keys.push(fabric.alloc_symmetric(SMALL * 2 / 3).await?.key());
-    // Two allocations at once, and one whose future is dropped half-way.
+    // Two allocations at once, and one whose future is dropped midway.
     let (a, b) = join(fabric.alloc_symmetric(64), fabric.alloc_symmetric(128)).await;
     keys.extend([a?.key(), b?.key()]);
     if me == 0 {

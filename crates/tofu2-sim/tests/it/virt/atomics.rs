@@ -1,4 +1,4 @@
-//! Who carries out atomics on each machine, and what a machine without any says.
+//! The unit that executes atomics on each machine, and the errors of a machine without atomics.
 
 use crate::virt::start::at;
 use rdma_fabric::{
@@ -42,7 +42,7 @@ async fn refused(fabric: Fabric) -> ProgramResult<()> {
             Err(Refused::Failed(error, ())) => assert_eq!(error, FabricError::Unsupported { feature: &"atomics" }),
             other => panic!("{other:?}"),
         }
-        // Puts are there.
+        // Puts are supported.
         fabric.put_word(&word, 3).await?;
         fabric.flush(word.rank()).await?;
         assert_eq!(fabric.get_word(&word).await?, 3);

@@ -1,4 +1,4 @@
-//! The barrier unit in virtual time: how long barriers take, and that they need no CPU.
+//! The barrier unit in virtual time: the time that barriers take, and that they need no CPU.
 
 use crate::virt::start::fx100;
 use rdma_fabric::{
@@ -8,8 +8,8 @@ use rdma_fabric::{
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
 
-/// Returns how many picoseconds the last of several barriers took on this rank. All ranks start at
-/// the same time.
+/// Returns the time that the last of several barriers took on this rank, in picoseconds. All ranks
+/// start at the same time.
 async fn one_barrier(fabric: Fabric, shape: GraphShape) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let mut barrier = Barrier::with_shape(&mut world, shape).await?;
@@ -60,7 +60,8 @@ fn barriers_grow_with_the_logarithm() {
     }
 }
 
-/// Returns when this rank finished computing, and when the wait after that ended.
+/// Returns the time at which this rank finished computing, and the time at which the wait after
+/// that ended.
 async fn meanwhile(fabric: Fabric, busy: Duration) -> ProgramResult<(u64, u64)> {
     let mut world = Group::world(&fabric).await?;
     let mut barrier = Barrier::new(&mut world).await?;

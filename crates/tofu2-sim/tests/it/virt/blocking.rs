@@ -13,7 +13,7 @@ use tofu2_sim::{
     shm::{Threads, block_on},
 };
 
-/// Returns how a job ends whose first rank blocks on what `blocks` makes.
+/// Returns the outcome of a job whose first rank blocks on the future that `blocks` makes.
 fn ends<T, F: Future<Output = T>>(blocks: impl Fn(Fabric) -> F + Sync) -> Result<(), JobError> {
     let program = async |fabric: Fabric| -> ProgramResult<()> {
         if fabric.rank() == Rank::new(0) {

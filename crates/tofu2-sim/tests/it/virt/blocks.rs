@@ -1,4 +1,5 @@
-//! What puts of several blocks take: as much as a control queue's, whose posting has several blocks.
+//! The time of puts of several blocks: the same as that of a control queue's posting with several
+//! blocks.
 
 use crate::virt::start::{NETWORKS, at, meet, opened};
 use rdma_fabric::{
@@ -13,7 +14,8 @@ fn job<'a>(platform: &Platform, network: NetworkModel) -> Job<'a> {
     Job::new(platform, 2).torus(Torus::line(2)).network(network)
 }
 
-/// Rank 0 puts blocks of `len` bytes: returns when the source is reusable and when all is visible.
+/// Rank 0 puts blocks of `len` bytes: returns the times at which the source is reusable and at
+/// which all blocks are visible.
 async fn measured(fabric: Fabric, len: usize) -> ProgramResult<[u64; 2]> {
     let blocks = Blocks { count: COUNT, stride: 3 * len as u64 };
     let extent = blocks.extent(len).ok_or("small")?;
@@ -67,7 +69,7 @@ fn blocks_cost_one_posting_and_a_command_each() {
             let queued = job(&tofu2, network).run(&async |fabric| queued(fabric, len).await).unwrap();
             let (whole, queued) = (times(whole), times(queued));
             assert_eq!(whole, queued, "{network:?}, {len} bytes");
-            // The send engine takes a command every 100 ns at most; the CPU writes one in 150 ns.
+            // The send engine takes a command at most every 100 ns; the CPU writes one in 150 ns.
             let without = tofu2.with("block_puts", 0).unwrap();
             let each = times(job(&without, network).run(&async |fabric| measured(fabric, len).await).unwrap());
             let payload = (len as u64).saturating_sub(8) * 100;

@@ -1,4 +1,4 @@
-//! The ground floor's groups over the virtual-time provider.
+//! Groups of the fabric over the virtual-time provider.
 
 use crate::virt::start::{NETWORKS, fx100};
 use rdma_fabric::{Fabric, Group, ProgramResult};

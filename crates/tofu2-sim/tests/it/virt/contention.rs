@@ -7,8 +7,8 @@ use tofu2_sim::virt::{Arbiter, Job, Link, NetworkModel, Paths, Platform, TofuSha
 
 const PACKET: usize = 1_920;
 
-/// Each rank from which a flow (from, to) starts sends `packets` full packets, each a put of its
-/// own. Returns when all had arrived.
+/// Each rank from which a flow (from, to) starts sends `packets` full packets, each as a separate
+/// put. Returns the time at which all had arrived.
 async fn flows(fabric: Fabric, flows: Vec<(usize, usize)>, packets: usize) -> ProgramResult<u64> {
     let home = fabric.alloc_symmetric(64 + PACKET).await?;
     let me = fabric.rank().index();

@@ -1,4 +1,4 @@
-//! Third-party copies on a machine that can: a "what if".
+//! Third-party copies on a machine that supports them: a "what if".
 
 use crate::virt::start::{NETWORKS, at, meet};
 use rdma_fabric::{Fabric, FabricError, ProgramResult, Rank, RemoteSpan, op::Copy};
@@ -40,7 +40,8 @@ fn a_copy_takes_a_request_and_a_put_of_the_source() {
     assert_eq!((run.stats.ops.copies, run.stats.ops.bytes_got), (1, 0));
 }
 
-/// Rank 1 posts a copy from rank 0 to rank 2; one of them drops its memory while it is on its way.
+/// Rank 1 posts a copy from rank 0 to rank 2; one of them drops its memory while the copy is in
+/// flight.
 async fn dropped(fabric: Fabric, by: usize, after: Duration) -> ProgramResult<Vec<Option<FabricError>>> {
     let (home, gone) = (fabric.alloc_symmetric(64).await?, fabric.alloc_symmetric(64).await?);
     let mut gone = Some(gone);
@@ -78,7 +79,7 @@ fn memory_that_goes_meanwhile_is_named_at_its_end() {
     assert_eq!(outcome(0, 5_000), [None, None, None]);
 }
 
-/// The poster is lost, and what it had posted with it (E4); so is a source.
+/// The poster is lost, and its operations in flight with it (E4); so is a source.
 #[test]
 fn a_copy_of_a_lost_rank_ends() {
     for lost in [0, 1, 2] {

@@ -1,4 +1,4 @@
-//! Networks of crossbars: what a hop costs, and what messages contend for.
+//! Networks of crossbars: the cost of a hop, and the contention between messages.
 
 use crate::virt::{
     router::nothing_is_lost,
@@ -7,8 +7,8 @@ use crate::virt::{
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 use tofu2_sim::virt::{Arbiter, Crossbar, NetworkModel};
 
-/// Each sender puts `bytes` bytes to its target. Returns, in picoseconds, how long that takes each
-/// rank until it knows that they are there.
+/// Each sender puts `bytes` bytes to its target. Returns, in picoseconds, the time until each rank
+/// knows that they have arrived.
 async fn send(fabric: Fabric, flows: &[(usize, usize)], bytes: usize) -> ProgramResult<u64> {
     let home = fabric.alloc_symmetric(64 + bytes).await?;
     let me = fabric.rank().index();
@@ -22,7 +22,7 @@ async fn send(fabric: Fabric, flows: &[(usize, usize)], bytes: usize) -> Program
     Ok(took)
 }
 
-/// Returns how long the slowest of these flows takes in 8 by 2 nodes.
+/// Returns the time of the slowest of these flows in 8 by 2 nodes.
 fn slowest(network: NetworkModel, flows: &[(usize, usize)], bytes: usize) -> u64 {
     let job = fx100(16).crossbar(Crossbar::new(8, 2).unwrap()).network(network);
     job.run(&async |fabric| send(fabric, flows, bytes).await).unwrap().outs.into_iter().max().unwrap()

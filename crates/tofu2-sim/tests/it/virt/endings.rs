@@ -1,4 +1,4 @@
-//! How waits and jobs end when something goes wrong.
+//! The ends of waits and jobs after failures.
 
 use crate::virt::start::{NETWORKS, add, at, fx100, meet};
 use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank};
@@ -19,7 +19,8 @@ enum On {
     Some,
 }
 
-/// The others end after 1 us times their rank, as `others` says. Rank 0's wait for them must fail.
+/// The others end after 1 us times their rank, according to `others`. Rank 0's wait for them must
+/// fail.
 async fn left_alone(fabric: Fabric, others: End, on: On, notice: bool) -> ProgramResult<Option<FabricError>> {
     let home = fabric.alloc_symmetric(64).await?;
     let me = fabric.rank().number();
@@ -43,7 +44,7 @@ async fn left_alone(fabric: Fabric, others: End, on: On, notice: bool) -> Progra
         let word = home.word::<u64>(&fabric, 0)?;
         fabric.wait_until(&word, deps, |value| value == 1).await.unwrap_err()
     };
-    // The wait ends at once, not when everything else is over.
+    // The wait ends at once, not only when everything else has completed.
     let expected = if let (On::All, End::Return) = (on, others) { 4 } else { 2 };
     assert_eq!(fabric.now().as_picos(), expected * 1_000_000);
     Ok(Some(error))
@@ -61,7 +62,7 @@ fn peers_that_end_end_the_waits_for_them() {
     }
 }
 
-/// Rank 1 fails. The others check what each kind of use of it returns, and abort if that is not as
+/// Rank 1 fails. The others check the result of each kind of use of it, and abort if that is not as
 /// expected.
 async fn lost_peer(fabric: Fabric) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64).await?;
@@ -113,7 +114,7 @@ async fn in_flight(fabric: Fabric) -> ProgramResult<()> {
         let data = fabric.alloc(64)?;
         let key = data.key().to_bits() + 1;
         fabric.put_word(&fabric.remote_word::<u64>(at(0, home.key(), 0))?, key).await?;
-        // What rank 0 posts now is in flight when the region goes.
+        // Operations that rank 0 posts now are in flight when the region is deregistered.
         fabric.sleep(Duration::from_nanos(710)).await;
         Some(data)
     } else {

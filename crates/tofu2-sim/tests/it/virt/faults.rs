@@ -1,5 +1,5 @@
-//! Faults: each kind does what it says, a recorded list replays, and protocols survive what they
-//! must.
+//! Faults: each kind has its documented effect, a recorded list replays, and protocols survive the
+//! faults that they must survive.
 
 use crate::virt::start::{NETWORKS, add, fx100, opened};
 use rdma_fabric::{
@@ -25,7 +25,7 @@ fn struck<T>(run: &Run<T>) -> Vec<bool> {
 }
 
 /// After the fault's time, rank 0 sends `bytes` bytes to rank 1 through control queues, with a
-/// notice and credit. Returns when each rank saw what, in ns.
+/// notice and credit. Returns the times at which each rank saw them, in ns.
 async fn sent(fabric: Fabric, bytes: u32) -> ProgramResult<[u64; 3]> {
     let mut world = Group::world(&fabric).await?;
     let (region, queue) = opened(&fabric, bytes as usize + 64, QueueSpec::new(QueueMode::Session).ahead(9)).await?;
@@ -64,7 +64,7 @@ async fn sent(fabric: Fabric, bytes: u32) -> ProgramResult<[u64; 3]> {
     Ok([first?, whole?, after(fabric.now())])
 }
 
-/// Returns what both ranks saw without the fault and with it.
+/// Returns the times that both ranks saw without the fault and with it.
 fn compared(kind: FaultKind) -> ([[u64; 3]; 2], [[u64; 3]; 2]) {
     let program = async move |fabric| sent(fabric, 1 << 16).await;
     let outs = |run: Run<[u64; 3]>| [run.outs[0], run.outs[1]];
@@ -83,7 +83,7 @@ fn a_partial_put_is_seen_in_halves() {
 }
 
 /// After the fault's time, rank 0 sends atomics to rank 1 and then a long put in strong order. Rank
-/// 1 returns how many of the atomics it saw when it saw the beginning of the put.
+/// 1 returns the number of atomics it saw when it saw the beginning of the put.
 async fn ordered(fabric: Fabric, atomics: u64) -> ProgramResult<u64> {
     const BYTES: usize = 4096;
     let mut world = Group::world(&fabric).await?;
@@ -148,7 +148,7 @@ fn an_overflow_stops_the_queue() {
     assert_eq!(ill[2], u64::MAX);
 }
 
-/// Rank 0 waits for the others one by one and returns how the waits ended.
+/// Rank 0 waits for the others one by one and returns the outcomes of the waits.
 async fn bereaved(fabric: Fabric) -> ProgramResult<String> {
     let region = fabric.alloc_symmetric(8).await?;
     let word = region.word::<u64>(&fabric, 0)?;
@@ -178,8 +178,8 @@ fn a_node_that_stops_takes_its_ranks_along() {
     assert_eq!(struck(&run), [true]);
 }
 
-/// Rank 1 posts to rank 0 and fails, at once or after that has arrived. Rank 0 returns what is in
-/// its three words long after, and the notice.
+/// Rank 1 posts to rank 0 and fails, at once or after the operations have arrived. Rank 0 returns
+/// the contents of its three words long after, and the notice.
 async fn last_orders(fabric: Fabric, waits: bool) -> ProgramResult<Vec<u64>> {
     let mut world = Group::world(&fabric).await?;
     let (region, queue) = opened(&fabric, 32, QueueSpec::new(QueueMode::Normal)).await?;
@@ -217,7 +217,7 @@ fn what_a_rank_had_on_the_way_is_lost_with_it() {
     }
 }
 
-/// A ring of session queues runs `laps` laps by itself; every rank checks what arrived.
+/// A ring of session queues runs `laps` laps by itself; every rank checks the values that arrived.
 async fn laps(fabric: Fabric, laps: u64) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let (region, queue) = opened(&fabric, 8 * laps as usize, QueueSpec::new(QueueMode::Session)).await?;
@@ -268,8 +268,8 @@ fn a_ring_lives_through_drawn_faults_and_a_record_replays_them() {
     assert!(any > 200, "only {any} faults met anything");
 }
 
-/// A mutation: the ring does not survive a lost advance of a session offset, so the previous test
-/// would notice one.
+/// A mutant: the ring does not survive a lost advance of a session offset, so the previous test
+/// would detect one.
 #[test]
 fn a_credit_that_never_comes_stops_the_ring() {
     let never = FaultKind::LateCredit { rank: 3, by: Duration::from_secs(3600) };

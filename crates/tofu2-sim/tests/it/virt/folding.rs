@@ -122,8 +122,8 @@ fn y_goes_out_through_two_columns_of_b_and_back_through_the_third() {
     assert_eq!(Fold::new(mesh, Folding::Snake).seams(), [0, 0, 4]);
 }
 
-/// Measures how long a put to the next rank takes to arrive, in picoseconds. The last rank's goes
-/// to the first.
+/// Measures the time until a put to the next rank arrives, in picoseconds. The last rank puts to
+/// the first.
 async fn to_the_next(fabric: Fabric) -> ProgramResult<u64> {
     let home = fabric.alloc_symmetric(64).await?;
     let (me, ranks) = (fabric.rank().index(), fabric.ranks());

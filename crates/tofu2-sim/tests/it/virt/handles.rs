@@ -41,7 +41,7 @@ fn a_rank_that_is_ahead_takes_results_without_a_wait() {
     assert_eq!(run.stats.trace_hash, again.stats.trace_hash);
 }
 
-/// Measures how long a put and a flush after it take, from day `days` on. The handle is tested and
+/// Measures the time of a put and of a flush after it, from day `days` on. The handle is tested and
 /// awaited several times, and the handle of another put is dropped.
 async fn after(fabric: Fabric, days: u64) -> ProgramResult<(u64, u64)> {
     const DAY: u64 = 86_400_000_000_000_000;

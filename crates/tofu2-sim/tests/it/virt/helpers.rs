@@ -47,7 +47,8 @@ fn each_has_a_cpu_of_its_own() {
     for network in NETWORKS {
         let job = || fx100(3).network(network);
         let run = job().run(&side_by_side).unwrap();
-        // Posting takes 150 ns of the CPU that posts, four times; nothing of the other's is added.
+        // Posting takes 150 ns of the posting CPU, four times; the other CPU's postings add
+        // nothing.
         assert_eq!(run.outs, [[5 * MICRO + 600_000; 2]; 3]);
         let counted = job().count_ops(true).run(&side_by_side).unwrap();
         assert!(counted.ops_by_rank.unwrap().iter().all(|ops| (ops.puts, ops.notices) == (8, 4)));
@@ -131,7 +132,7 @@ fn a_rank_is_lost_by_its_helper_whatever_its_program_returns() {
     assert_eq!(error.to_string(), "rank 0 panicked: its helper `ordering` panicked: on purpose");
 }
 
-/// Program and helper wait for what nobody writes.
+/// Program and helper wait for words that are never written.
 async fn both_wait(fabric: Fabric) -> ProgramResult<()> {
     let region = Arc::new(fabric.alloc(128)?);
     let shared = Arc::clone(&region);

@@ -1,5 +1,5 @@
 //! Layers between a program and its fabric: a layer that changes nothing has no effect, and a layer
-//! sees everything that it asks for.
+//! sees all operations that it requests to see.
 
 use crate::virt::{control_queues::determinism::mixture, saturation::pairs, start::fx100};
 use rdma_fabric::{
@@ -15,7 +15,7 @@ use std::{
 };
 use tofu2_sim::{shm::Threads, virt::Stats};
 
-/// A layer that passes everything on.
+/// A layer that forwards everything.
 #[derive(Debug)]
 struct Through {
     below: Fabric,
@@ -62,7 +62,7 @@ fn a_run_under_layers_that_change_nothing_is_the_same_event_by_event() {
     );
 }
 
-/// A layer that counts what passes.
+/// A layer that counts operations.
 #[derive(Debug)]
 struct Noting {
     below: Fabric,
@@ -134,7 +134,7 @@ impl Provider for Noting {
     }
 }
 
-/// Does a bit of everything, by one rank with itself, and returns what was counted.
+/// Uses many kinds of operations, by one rank with itself, and returns the counts.
 async fn noted(fabric: Fabric) -> ProgramResult<Vec<(&'static str, usize)>> {
     let below = fabric;
     let noted = Arc::<Noted>::default();

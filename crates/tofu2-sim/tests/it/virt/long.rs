@@ -3,11 +3,11 @@
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use tofu2_sim::virt::{Job, Platform};
 
-/// Lengths in bytes around the machine's longest transfer, and beyond what 31 bits can count.
-/// `cargo xtask long-transfers` tries more.
+/// Lengths in bytes around the machine's longest transfer, and beyond the range of 31 bits. `cargo
+/// xtask long-transfers` tries more.
 const LENGTHS: [usize; 4] = [(1 << 24) - 1, 1 << 24, (1 << 24) + 1, (1 << 31) + 1];
 
-/// Measures how long a put of `len` zeros takes, and checks the memory afterwards.
+/// Measures the time of a put of `len` zeros, and checks the memory afterwards.
 async fn zeros(fabric: Fabric, len: usize) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let region = fabric.alloc_symmetric(len).await?;

@@ -1,4 +1,4 @@
-//! The virtual-time provider, seen from outside.
+//! Tests of the virtual-time provider through its public interface.
 
 mod atomics;
 mod barrier;

@@ -22,9 +22,9 @@ fn span(
     Ok(fabric.multicast_span(&at, words)?)
 }
 
-/// Each of `posters` multicasts to the first `members` ranks at the same moment. Returns when the
-/// poster's source was reusable and when all is known to be visible, or else when each multicast was
-/// there.
+/// Each of `posters` multicasts to the first `members` ranks at the same moment. Returns, for a
+/// poster, the times at which its source was reusable and at which all puts are known to be
+/// visible; for other ranks, the time at which each multicast arrived.
 async fn timed(fabric: Fabric, posters: &[usize], members: usize, words: usize) -> ProgramResult<Vec<u64>> {
     let (me, begin) = (fabric.rank().index(), Time::ZERO + Duration::from_millis(1));
     let region = fabric.alloc_symmetric(64 + 8 * words * posters.len()).await?;
@@ -57,7 +57,7 @@ fn all_members_are_reached_at_the_same_moment() {
     for network in NETWORKS {
         for members in [1, 2, 4, 8] {
             let run = job(&[8], 1, network).run(&async |fabric| timed(fabric, &[0], members, 1).await).unwrap();
-            // An acknowledgement comes over the shorter way around the ring.
+            // An acknowledgement takes the shorter way around the ring.
             let hops = (members as u64 - 1).min(4);
             let back = if hops == 0 { 0 } else { 260_000 + (hops - 1) * 100_000 };
             assert_eq!(run.outs[0], [300_000, THERE + 450_000 + back], "{members} members, {network:?}");
@@ -65,7 +65,7 @@ fn all_members_are_reached_at_the_same_moment() {
             assert!(others.iter().all(|times| *times == [THERE]), "{members} members, {network:?}: {others:?}");
             assert!(run.outs[members..].iter().all(Vec::is_empty));
         }
-        // The payload is moved once, whoever gets it.
+        // The payload is moved once, whatever the number of members.
         let run = job(&[4], 1, network).run(&async |fabric| timed(fabric, &[3], 4, 1_001).await).unwrap();
         assert_eq!(run.outs[..3], [[THERE + 800_000]; 3], "{network:?}");
         assert_eq!(run.outs[3][0], 300_000 + 800_000);
@@ -102,7 +102,7 @@ fn what_is_no_box_of_nodes_is_named() {
             Ok(())
         })
         .unwrap();
-    // FMPL's machine: 9 to 15 nodes are no box (section 6.3 of its paper).
+    // FMPL's machine: 9 to 15 nodes are not a box (section 6.3 of its paper).
     let platform = Platform::fx100().with("multicast", 300_000).unwrap();
     Job::new(&platform, 16)
         .crossbar(Crossbar::new(8, 2).unwrap())

@@ -75,7 +75,7 @@ async fn refused(fabric: Fabric) -> ProgramResult<()> {
             drop(fabric.try_post(put(255)).map_err(Refused::into_inner).expect("room for two"));
         }
         assert!(matches!(fabric.try_post(put(0)), Err(Refused::Full(_))));
-        // A rank that waits for room and gives up leaves the place to others.
+        // A rank that waits for room and gives up leaves the place to other ranks.
         let soon = fabric.now() + Duration::from_nanos(10);
         assert!(fabric.before(soon, fabric.room(Some(Rank::new(0)))).await.is_none());
         fabric.flush_all().await?;

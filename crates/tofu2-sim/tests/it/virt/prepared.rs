@@ -1,4 +1,4 @@
-//! What preparing an operation costs, and saves.
+//! The costs and savings of preparing an operation.
 
 use crate::virt::start::at;
 use rdma_fabric::{Amo, Fabric, ProgramResult, op::Atomic};
@@ -7,7 +7,8 @@ use tofu2_sim::virt::{Job, Platform, Run};
 /// A fetch-add on the neighbouring node, as calibrated.
 const ATOMIC: u64 = 1_689_500;
 
-/// Rank 0 adds three times to a word of rank 1; returns what preparing and each addition took.
+/// Rank 0 adds three times to a word of rank 1; returns the times of preparing and of each
+/// addition.
 async fn adds(fabric: Fabric, prepared: bool) -> ProgramResult<[u64; 4]> {
     let region = fabric.alloc_symmetric(8).await?;
     let word = fabric.remote_word::<u64>(at(1, region.key(), 0))?;
@@ -50,7 +51,7 @@ fn a_descriptor_is_paid_for_once() {
     assert_eq!(run(&platform, true).outs[0], [40_000, ATOMIC, ATOMIC, ATOMIC]);
 }
 
-/// What the published figures say is saved belongs to ACP's software.
+/// The saving in the published figures belongs to ACP's software.
 #[test]
 fn the_layer_of_acp_has_the_published_saving() {
     assert_eq!(Platform::fx100().value("software.acp.descriptor"), Some(3_360_000 - 3_230_000));

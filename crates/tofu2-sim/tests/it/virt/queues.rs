@@ -31,7 +31,7 @@ async fn fill_up(fabric: Fabric) -> ProgramResult<usize> {
     assert_eq!(buffer, [5]);
     assert!(matches!(fabric.try_post(op::Get { from: &word.as_span(), to: vec![0u64] }), Err(Refused::Full(_))));
     assert!(matches!(fabric.try_post(op::Nop), Err(Refused::Full(_))));
-    // Branches that wait for room get it in the order in which they came.
+    // Branches that wait for room get it in the order of their arrival.
     let order = RefCell::new(vec![]);
     let branches = (0..20).map(|i| {
         let (fabric, word, order) = (&fabric, &word, &order);

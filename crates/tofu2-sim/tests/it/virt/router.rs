@@ -8,8 +8,8 @@ use crate::virt::{
 use rdma_fabric::{Fabric, ProgramResult};
 use tofu2_sim::virt::{Arbiter, Folding, Job, NetworkModel, Path, Paths, Platform, TofuShape, Torus};
 
-/// Random all-to-all traffic of puts, gets and atomics. Returns how many adds this rank sent and
-/// received, packed into one number.
+/// Random all-to-all traffic of puts, gets and atomics. Returns the numbers of adds that this rank
+/// sent and received, packed into one number.
 async fn storm(fabric: Fabric, seed: u64, each: usize) -> ProgramResult<u64> {
     let ranks = fabric.ranks();
     let home = fabric.alloc_symmetric(64 + 8 * 1024).await?;
@@ -115,7 +115,7 @@ fn full_rings_keep_moving() {
     }
 }
 
-/// Returns when the last of many puts to rank 0 is known to have arrived.
+/// Returns the time at which the last of many puts to rank 0 is known to have arrived.
 async fn converge(fabric: Fabric, bytes: usize) -> ProgramResult<u64> {
     let home = fabric.alloc_symmetric(64 + bytes).await?;
     let me = fabric.rank().index();

@@ -59,7 +59,8 @@ fn operations_are_counted_per_rank() {
     assert_eq!(run.stats.ops.puts, 3);
 }
 
-/// Two adds by each rank, and no meeting at the end: rank 0 stays until the last has been served.
+/// Two adds by each rank, without a barrier at the end: rank 0 stays until the last has been
+/// served.
 async fn one_pair(fabric: Fabric) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64).await?;
     let word = fabric.remote_word::<u64>(at(0, home.key(), 0))?;

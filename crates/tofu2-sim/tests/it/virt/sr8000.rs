@@ -1,4 +1,4 @@
-//! The Hitachi SR8000: what it lacks, what it has instead, and how its table adds up.
+//! The Hitachi SR8000: the parts that it lacks, its other parts, and the sums of its table.
 
 use crate::virt::start::{NETWORKS, at};
 use rdma_fabric::{
@@ -32,7 +32,7 @@ fn what_it_lacks_is_refused_by_name() {
         Ok(fabric.barrier_colours())
     };
     assert_eq!(sr8000(2).run(&program).unwrap().outs, [8; 2]);
-    // Tofu has gates, and no colours.
+    // Tofu has gates, but no colours.
     let none = async |fabric: Fabric| Ok(fabric.barrier_colours());
     assert_eq!(Job::new(&Platform::fx100(), 1).run(&none).unwrap().outs, [0]);
 }
@@ -42,7 +42,8 @@ fn nodes_are_rows_of_eight_on_crossbars() {
     let job = sr8000(16);
     let hops = |a, b| job.hops(Rank::new(a), Rank::new(b)).unwrap();
     assert_eq!((hops(0, 7), hops(0, 8), hops(0, 15)), (1, 1, 2));
-    // 64 nodes are the most of the real machine's two dimensions; fewer than a row are one crossbar.
+    // 64 nodes are the maximum of the real machine's two dimensions; fewer than a row are one
+    // crossbar.
     assert_eq!(sr8000(64).hops(Rank::new(0), Rank::new(63)), Ok(2));
     assert_eq!(sr8000(3).hops(Rank::new(0), Rank::new(2)), Ok(1));
     assert!(sr8000(1000).run(&async |_| Ok(())).is_err());
@@ -53,8 +54,8 @@ fn there(fabric: &Fabric, home: &Region, offset: usize) -> Result<RemoteSpan<u64
     fabric.remote_span(at(1 - fabric.rank().index(), home.key(), offset), 1)
 }
 
-/// What FMPL's two calls take of a message of 8 bytes, in nanoseconds: init, header wait and data of
-/// a send, init, header and data wait of a receive; and half a round trip.
+/// Returns the times of FMPL's two calls for a message of 8 bytes, in nanoseconds: init, header
+/// wait and data of a send, init, header and data wait of a receive; and half a round trip.
 async fn ping_pong(fabric: Fabric) -> ProgramResult<[u64; 7]> {
     const ROUNDS: u64 = 20;
     let home = fabric.alloc_symmetric(64).await?;
@@ -101,7 +102,7 @@ async fn ping_pong(fabric: Fabric) -> ProgramResult<[u64; 7]> {
     Ok(last)
 }
 
-/// Held out: half the round trip (12.8 us) and the receive's data wait (5.6 us). Both come out of
+/// Held out: half the round trip (12.8 us) and the receive's data wait (5.6 us). Both follow from
 /// constants that other figures set.
 #[test]
 fn layers_add_up_to_fmpls_table() {
@@ -145,7 +146,8 @@ fn a_prepared_put_and_a_plain_one() {
     }
 }
 
-/// Rank 0 puts a long block and then a word; rank 1 counts how often it sees the word first.
+/// Rank 0 puts a long block and then a word; rank 1 counts the rounds in which it sees the word
+/// first.
 async fn overtaken(fabric: Fabric) -> ProgramResult<u64> {
     const WORDS: usize = 500;
     let home = fabric.alloc_symmetric(8 * WORDS + 8).await?;
@@ -180,7 +182,7 @@ fn puts_keep_their_order_whatever_the_jitter() {
     assert!(torn(&disordered, NetworkModel::Latency) > 0, "jitter does not show on a machine without order");
 }
 
-/// Returns how long one barrier takes each rank, in picoseconds, if the last rank is `late`.
+/// Returns the time that one barrier takes each rank, in picoseconds, if the last rank is `late`.
 async fn synchronised(fabric: Fabric, late: Duration) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let mut barrier = ColourBarrier::claim(&mut world, 7).await?;

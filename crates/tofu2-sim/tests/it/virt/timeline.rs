@@ -35,8 +35,8 @@ fn a_put_is_seen_at_every_station() {
     let (events, about, _) = events(10_000, Time::ZERO);
     assert_eq!(about["dropped"], 0);
     let puts: Vec<_> = events.iter().filter(|event| event["args"]["command"] == 1 && event["ph"] == "X").collect();
-    // Posted for 150 ns, sent for 150 ns, 260 ns on the wire, received for 150 ns: as the module
-    // says.
+    // Posted for 150 ns, sent for 150 ns, 260 ns on the wire, received for 150 ns: as in the
+    // module's documentation.
     let times: Vec<_> =
         puts.iter().map(|event| (event["ts"].as_f64().unwrap(), event["dur"].as_f64().unwrap())).collect();
     let [posted, sent, received] = times[..] else { panic!("{puts:#?}") };
@@ -76,7 +76,7 @@ fn what_a_cpu_did_is_data() {
     let lasted = |busy: &Busy| busy.end.picos_since(busy.begin);
     let at = busy.iter().position(|busy| busy.with == Work::Computing).expect("it computed");
     assert_eq!(lasted(&busy[at]), 2_000_000);
-    // The put comes at once, and takes what posting takes.
+    // The put is next, and takes the posting time.
     assert_eq!(busy[at + 1].with, Work::Posting { target: Rank::new(0), bytes: 8 });
     assert_eq!((busy[at].end, lasted(&busy[at + 1])), (busy[at + 1].begin, 150_000));
     assert!(busy.windows(2).all(|pair| pair[0].end <= pair[1].begin), "{busy:?}");

@@ -38,7 +38,7 @@ proptest! {
                 at = shape.neighbour(at, link.port).unwrap().expect("a route takes no link that isn't there");
             }
             prop_assert_eq!(at, b);
-            // A packet that came back over a link would waste bandwidth, which no real path does.
+            // A packet that returned over a link would waste bandwidth, which no real path does.
             let different: BTreeSet<_> = links.iter().collect();
             prop_assert_eq!(different.len(), links.len());
         }
@@ -81,7 +81,7 @@ fn ten_ports_and_their_names() {
     assert_eq!(names, ["X+", "X-", "Y+", "Y-", "Z+", "Z-", "A", "B+", "B-", "C"]);
     let per_axis = Axis::ALL.map(|axis| Port::ALL.iter().filter(|port| port.axis() == axis).count());
     assert_eq!(per_axis, [2, 2, 2, 1, 2, 1]);
-    // Inside the K computer all ten ports lead somewhere else; at an end of Y, which is no ring,
+    // Inside the K computer all ten ports lead to other nodes; at an end of Y, which is not a ring,
     // one leads nowhere.
     let shape = System::K.shape();
     let neighbours = |place: [u8; 6]| {
@@ -101,7 +101,7 @@ fn the_default_path_leads_by_the_targets_own_place() {
     let ports = |path| shape.route(from, to, path).unwrap().map(|link| link.port.to_string()).collect::<Vec<_>>();
     assert_eq!(ports(None), ["B-", "C", "A", "X+", "Z-"]);
     assert_eq!(shape.default_path(to), Ok(Path { a: 1, b: 2, c: 1 }));
-    // By the sender's own place: first between groups, then A, C, B.
+    // By the sender's own coordinates: first between groups, then A, C, B.
     assert_eq!(ports(Some(Path { a: 0, b: 0, c: 0 })), ["X+", "Z-", "A", "C", "B-"]);
     assert_eq!(ports(Some(Path { a: 1, b: 0, c: 0 })), ["A", "X+", "Z-", "C", "B-"]);
 }
@@ -149,8 +149,7 @@ fn impossible_shapes_and_places_are_named() {
     assert_eq!(wrong([1, 1, 1, 2, 5, 2], none), TooLong { axis: Axis::B, length: 5, limit: 4 });
     assert_eq!(wrong([1, 1, 4, 2, 3, 2], ring(Axis::X)), RingOfOne { axis: Axis::X });
     assert_eq!(wrong([4, 1, 4, 2, 3, 2], ring(Axis::C)), RingOfOneLink { axis: Axis::C });
-    // With axes any longer, the product would exceed 32 bits; it is already more than a job can
-    // have.
+    // With longer axes, the product would exceed 32 bits; it is already more than a job can have.
     assert_eq!(wrong([256, 256, 256, 2, 3, 2], none), TooManyNodes { nodes: 12 << 24, limit: 1 << 24 });
     let shape = TofuShape::of_groups([4, 4, 4]).unwrap();
     assert_eq!(shape.coordinates(768), Err(NoSuchNode { node: 768, nodes: 768 }));

@@ -1,4 +1,4 @@
-//! What the guests do. They keep their fabric for ever, as a C library does.
+//! The parts that the guests play. They keep their fabric forever, as a C library does.
 
 use super::{HOURS, clock};
 use crate::harness::REFUSED;
@@ -15,7 +15,7 @@ use tofu2_sim::shm::{JOB_VARIABLE, attach_guest, block_on};
 /// The rank that ends first.
 const FIRST: Rank = Rank::new(0);
 
-/// Plays a guest.
+/// Runs as a guest.
 pub(crate) fn guest(part: &str) -> ExitCode {
     println!("pid {}", process::id());
     if part == "aborted" {
@@ -48,20 +48,20 @@ pub(crate) fn guest(part: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Waits until `rank` is gone, and returns how its peers are told.
+/// Waits until `rank` is gone, and returns the error that its peers receive.
 async fn end_of(fabric: &Fabric, rank: Rank) -> ProgramResult<FabricError> {
     let word = fabric.alloc(8)?;
     Ok(fabric.wait_until(&word.word::<u64>(fabric, 0)?, Deps::One(rank), |_| false).await.expect_err("gone"))
 }
 
-/// Leaks what a library would keep.
+/// Leaks the values that a library would keep.
 async fn begin(fabric: &Fabric) -> ProgramResult<(&'static mut Group, &'static Region)> {
     let (world, memory) = (Group::world(fabric).await?, fabric.alloc_symmetric(16).await?);
     Ok((Box::leak(Box::new(world)), Box::leak(Box::new(memory))))
 }
 
-/// The first rank writes to the others, and ends as `part` says. They find what it wrote, in their
-/// memory and its own, and how it ended.
+/// The first rank writes to the others, and ends according to `part`. They find the written values,
+/// in their memory and its own, and its outcome.
 async fn ends(fabric: &Fabric, part: &str) -> ProgramResult<()> {
     let (world, memory) = begin(fabric).await?;
     if fabric.rank() == FIRST {
@@ -99,7 +99,7 @@ async fn ends(fabric: &Fabric, part: &str) -> ProgramResult<()> {
     Ok(())
 }
 
-/// The first rank makes no call for a while, and then exits. Of the others one ends at once, the
+/// The first rank makes no call for a while, and then exits. Of the others, one ends at once, the
 /// other waits for all.
 async fn computes(fabric: &Fabric) -> ProgramResult<()> {
     let (world, _) = begin(fabric).await?;
@@ -112,7 +112,7 @@ async fn computes(fabric: &Fabric) -> ProgramResult<()> {
         _ => {
             let error = world.barrier().await.expect_err("two members don't come");
             assert!(matches!(error, FabricError::MemberLeft { .. }), "{error}");
-            // Nobody waits for who has left already.
+            // No rank waits for a rank that has left already.
             assert_eq!(end_of(fabric, FIRST).await?, FabricError::PeersLeft);
             println!("gave up");
         }
@@ -151,7 +151,7 @@ async fn registers(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// All of a fabric works for one rank.
+/// All operations of a fabric work for one rank.
 async fn alone(fabric: &Fabric) -> ProgramResult<()> {
     assert_eq!((fabric.rank(), fabric.ranks()), (FIRST, 1));
     let (world, memory) = begin(fabric).await?;
@@ -176,7 +176,7 @@ async fn alone(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Nobody else ends a guest that is a job of its own.
+/// Aborting does not end a guest that is a job of its own.
 async fn aborts_alone(fabric: &Fabric) -> ProgramResult<()> {
     let (_, memory) = begin(fabric).await?;
     let (own, remote) = (memory.word::<u64>(fabric, 0)?, memory.word_of::<u64>(fabric, FIRST, 0)?);
@@ -188,12 +188,12 @@ async fn aborts_alone(fabric: &Fabric) -> ProgramResult<()> {
     process::exit(7);
 }
 
-/// Rank 0 aborts, 1 computes and calls nothing, 2 and 4, which comes late, wait for all; 3 is not
-/// here.
+/// Rank 0 aborts; 1 computes and makes no calls; 2 and 4, which attaches late, wait for all; 3 does
+/// not attach.
 async fn aborted(fabric: &Fabric) -> ProgramResult<()> {
     match fabric.rank().number() {
         0 => {
-            // The others are in the middle of what they do.
+            // The others are busy or waiting by then.
             thread::sleep(Duration::from_millis(100));
             println!("aborts at {}", clock());
             let Err(_) = fabric.abort("no more", 7);

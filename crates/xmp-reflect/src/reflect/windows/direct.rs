@@ -1,4 +1,4 @@
-//! Puts straight to the neighbours' arrays, where those have keys.
+//! Puts directly to the neighbours' arrays, where those have keys.
 
 use super::Out;
 use crate::{
@@ -61,7 +61,7 @@ fn of_layouts(
             for piece in pieces.iter().filter(|piece| piece.len > 0) {
                 let (blocks, len) = (Blocks { count: piece.count, stride: piece.stride }, piece.len as usize);
                 let cells = |bytes: usize| bytes / size_of::<$cell>();
-                // What extends too far is not inside.
+                // An extent that is too large is not inside.
                 let extent = cells(blocks.extent(len).unwrap_or(usize::MAX));
                 let from = fabric.local_span::<$cell>(RemoteAddr { offset: piece.from, ..here }, extent)?;
                 let at = fabric.remote_span::<$cell>(RemoteAddr { offset: piece.at, ..there }, extent)?;

@@ -1,8 +1,8 @@
 //! Transports over a window: puts between barriers, between fences, or with flushes and words.
 //!
-//! Each node's part of the window has a word for each piece that it sends, where the receiver says
-//! READY, a word for each that it receives, where the sender says END, and room for what it receives.
-//! Where these are, every node can compute for every other, from its plan.
+//! Each node's part of the window has a word for each piece that it sends, in which the receiver
+//! writes READY, a word for each piece that it receives, in which the sender writes END, and room
+//! for the received pieces. Every node can compute these locations for every other, from its plan.
 //!
 //! | transport | start | wait |
 //! |---|---|---|
@@ -25,7 +25,7 @@ use prdma_offload::Claims;
 use rdma_fabric::{Deps, LocalWord, Rank, triggered::Transfer};
 use rma_lock::Window;
 
-/// What packing and unpacking cost, for each byte: a name in the platforms' tables.
+/// The cost of packing and unpacking, for each byte: a name in the platforms' tables.
 const PACK: &str = "pack";
 
 /// A schedule's exchange over a window.
@@ -35,7 +35,7 @@ pub(super) struct Windows {
     arrays: Vec<Box<dyn Cells + Send + Sync>>,
     sends: Vec<Out>,
     receives: Vec<In>,
-    /// The puts straight to the arrays, where that is possible.
+    /// The puts directly to the arrays, where that is possible.
     direct: Option<Vec<Transfer>>,
     claims: Claims,
     state: State,
@@ -55,7 +55,7 @@ enum State {
 struct Out {
     line: Line,
     to: Rank,
-    /// The own word in which the receiver says READY, by its number.
+    /// The own word in which the receiver writes READY, by its number.
     ready: usize,
     /// The receiver's word for END, and its room for the piece, by their first word.
     end: usize,
@@ -128,7 +128,7 @@ impl Windows {
         Ok(Windows { transport, window, arrays, sends: outs, receives: inns, direct, claims, state, iteration })
     }
 
-    /// Returns whether cells are put straight to the arrays.
+    /// Returns whether cells are put directly to the arrays.
     pub(super) fn is_direct(&self) -> bool {
         self.direct.is_some()
     }
@@ -161,7 +161,7 @@ impl Windows {
                     Some(transfers) => {
                         let fabric = self.window.fabric();
                         for transfer in transfers {
-                            // As far as there is room; the rest goes in wait.
+                            // As far as there is room; the rest is put in wait.
                             let _ = transfer.put_now(fabric).map_err(|error| *error)?;
                         }
                     }
@@ -216,7 +216,7 @@ impl Windows {
         Ok(())
     }
 
-    /// Puts each piece when its receiver is ready, with END behind it, and waits for the others'.
+    /// Puts each piece when its receiver is ready, followed by END, and waits for the others' ENDs.
     async fn flush_all(&self) -> Result<()> {
         let (fabric, k) = (self.window.fabric(), self.iteration);
         let epoch = self.window.lock_all_no_check()?;

@@ -1,4 +1,4 @@
-//! Where things are in each node's part of the window.
+//! The layout of each node's part of the window.
 
 use crate::plan::Plan;
 
@@ -27,7 +27,7 @@ impl Places {
     }
 }
 
-/// The pieces of one node, by array: what its part of the window is computed from.
+/// The layout of a node's part of the window, computed from its pieces, by array.
 pub(super) fn places_of(plans: &[(usize, Plan)]) -> Places {
     let bytes = plans.iter().flat_map(|(element, plan)| {
         plan.receives.iter().map(move |transfer| (transfer.section.cells() * element) as u64)

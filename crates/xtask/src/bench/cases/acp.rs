@@ -1,4 +1,4 @@
-//! Operations by global address: what the layer of addresses, handles and order costs.
+//! Operations by global address: the cost of the layer of addresses, handles and order.
 
 use super::{
     super::{
@@ -31,7 +31,7 @@ pub(super) const CASES: &[Case] = &[ADD, ADD_THREADS, TYPED, COPY, ORDERED, REMO
 
 /// Bytes of a long copy.
 const LONG: usize = 1 << 20;
-/// Bytes from a starter memory's start to what long copies use; words come before.
+/// Bytes from a starter memory's start to the area of long copies; words come before.
 const LONG_AT: u64 = 64 << 10;
 
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
@@ -101,7 +101,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     Ok(acp.finalize().await?)
 }
 
-/// Writes every byte once, so that no copy meets a page for the first time.
+/// Writes every byte once, so that no copy is the first access to a page.
 async fn touch(acp: &Acp, own: GlobalAddress) -> ProgramResult<()> {
     let bytes = vec![1u8; LONG_AT as usize + 2 * LONG];
     Ok(acp.write(own, &bytes).await?)

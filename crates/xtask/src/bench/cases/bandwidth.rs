@@ -70,7 +70,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Gives `memory` to `transfer` and takes back what it returns, again and again.
+/// Passes `memory` to `transfer` and takes it back, repeatedly.
 fn moving<'a, M: 'a>(mut memory: Option<M>, mut transfer: impl AsyncFnMut(M) -> ProgramResult<M> + 'a) -> Named<'a> {
     form("fabric", async move |times| {
         for _ in 0..times {

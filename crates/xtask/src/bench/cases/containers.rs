@@ -26,7 +26,7 @@ const INSERT: Case =
 
 pub(super) const CASES: &[Case] = &[INSERT];
 
-/// What each rank inserts, and the number of slots at each rank.
+/// The number of keys of each rank, and of slots at each rank.
 const KEYS: u64 = 1 << 15;
 /// Room for the slots and elements of a rank twice over.
 const HEAP_BYTES: usize = 8 << 20;
@@ -41,7 +41,7 @@ pub(super) async fn measure(job: &mut Crowd<'_>, fabric: &Fabric, plan: &JobPlan
     let table = BareTable::new(job.bare, job.me, map.at());
     job.announce(&INSERT);
     let (mut over_fabric, mut by_pointers) = (Vec::new(), Vec::new());
-    // The first time meets pages that nobody has touched.
+    // The first iteration accesses pages that no rank has touched.
     for sample in 0..if plan.quick { 3 } else { 16 } {
         let fabric = job.fill(async |key| Ok(map.insert(&key, &key).await?)).await?;
         assert_eq!(map.len().await? as u64, RANKS as u64 * KEYS);

@@ -1,4 +1,4 @@
-//! A job of ranks that may share cores: how they meet, and what its cases are measured as.
+//! A job of ranks that may share cores: its meetings, and the results of its cases.
 
 use super::{
     super::{
@@ -33,19 +33,19 @@ impl<'a> Crowd<'a> {
         Ok(Crowd { bare, me, ranks, meeting: Meeting::new(bare, me, ranks), ping_pong: PingPong::default() })
     }
 
-    /// Announces which case is under way, for the progress display.
+    /// Announces the current case, for the progress display.
     pub(super) fn announce(&self, case: &Case) {
         if let Some(number) = all().position(|known| known.name == case.name) {
             self.bare.word(lines::PROGRESS).store(number as u64 + 1, Release);
         }
     }
 
-    /// Lets all ranks meet.
+    /// Synchronises all ranks.
     pub(super) fn assemble(&mut self) -> Result<(), Abandoned> {
         self.meeting.assemble()
     }
 
-    /// Lets all ranks meet, and ranks 0 and 1 measure a ping-pong; returns its time there.
+    /// Synchronises all ranks, and ranks 0 and 1 measure a ping-pong; returns its time there.
     pub(super) fn ping_pong(&mut self) -> Result<f64, Abandoned> {
         self.assemble()?;
         // The others sleep in the next assembly.
@@ -53,7 +53,7 @@ impl<'a> Crowd<'a> {
     }
 }
 
-/// Returns a case as measured.
+/// Returns a case with its samples.
 pub(super) fn measured(case: &Case, bytes: usize, forms: Vec<(&str, Vec<Sample>)>) -> Measured {
     let forms = forms.into_iter().map(|(name, samples)| Form { name: name.to_owned(), samples }).collect();
     Measured { name: case.name.to_owned(), bytes, forms }

@@ -37,7 +37,7 @@ const POSTING: Case =
 
 pub(super) const CASES: &[Case] = &[ONE_WAY, POSTED, BEHIND, OUTSTANDING, POSTING];
 
-/// Receives that nobody sends to.
+/// The number of receives to which no message is sent.
 const MANY: usize = 600;
 const SLOTS: usize = 64;
 
@@ -122,7 +122,7 @@ async fn posted<'a>(
     }))
 }
 
-/// Rank 0 sends to as many receives as are posted; each is posted again as soon as it is over.
+/// Rank 0 sends to as many receives as are posted; each is posted again as soon as it completes.
 async fn outstanding(pair: &mut Pair<'_>, world: &Communicator, buffer: &LocalSpan<u64>) -> ProgramResult<()> {
     if !pair.is_planned(&OUTSTANDING) {
         return Ok(());
@@ -155,8 +155,8 @@ async fn outstanding(pair: &mut Pair<'_>, world: &Communicator, buffer: &LocalSp
     pair.measure(&OUTSTANDING, 8, forms).await
 }
 
-/// Fills 64 slots of rank 1, each when it is free, and empties them; each slot, and what says that it
-/// is free, is a line of its own.
+/// Fills 64 slots of rank 1, each when it is free, and empties them; each slot, and each word that marks it as free, is
+/// a line of its own.
 fn slots(bare: &Bare, me: usize, turn: &mut u64, times: u64, abandoned: &AtomicU64) -> Result<(), Abandoned> {
     let [filled, free] = lines::MESSAGES;
     for _ in 0..times {
@@ -177,8 +177,8 @@ fn slots(bare: &Bare, me: usize, turn: &mut u64, times: u64, abandoned: &AtomicU
     Ok(())
 }
 
-/// Rank 0 posts as many receives as are sent to then; only the posting is timed, until the last
-/// header has left the CPU.
+/// Rank 0 posts a number of receives, to which messages are then sent; only the posting is timed, until the last header
+/// has left the CPU.
 async fn posting(pair: &mut Pair<'_>, world: &Communicator, buffer: &LocalSpan<u64>) -> ProgramResult<()> {
     if !pair.is_planned(&POSTING) {
         return Ok(());
@@ -224,7 +224,7 @@ async fn posting(pair: &mut Pair<'_>, world: &Communicator, buffer: &LocalSpan<u
     pair.measure(&POSTING, 8, forms).await
 }
 
-/// Stores 64 headers into lines that the other rank wrote last; returns how long that took.
+/// Stores 64 headers into lines that the other rank wrote last; returns the time taken.
 fn headers(bare: &Bare, me: usize, turn: u64, abandoned: &AtomicU64) -> Result<Duration, Abandoned> {
     let ([lines, _], [there, back]) = (lines::MESSAGES, lines::POSTED.map(|line| bare.word(line)));
     // Release: both pair with the acquires in `spin_until`.

@@ -131,7 +131,7 @@ pub(super) async fn measure_four(
             Ok(())
         });
         let by_words = by_words.await?;
-        // The first time meets everything for the first time.
+        // The first iteration is a warm-up.
         if sample > 0 {
             over_fabric.push(by_fmpl);
             yielding.push(by_words);
@@ -142,12 +142,12 @@ pub(super) async fn measure_four(
     Ok((job.me == 0).then_some(done))
 }
 
-/// The last rank to come lets the others go, who yield between two looks.
+/// A barrier in which the last rank to arrive releases the others, which yield between two polls.
 fn yielding_barrier(came: &AtomicU64, over: &AtomicU64, ranks: u64) {
     let round = over.load(Acquire);
     if came.fetch_add(1, AcqRel) + 1 == ranks {
         came.store(0, Release);
-        // Release: pairs with the acquire of those who wait.
+        // Release: pairs with the acquire of the waiting ranks.
         over.store(round + 1, Release);
     } else {
         while over.load(Acquire) == round {
@@ -157,7 +157,7 @@ fn yielding_barrier(came: &AtomicU64, over: &AtomicU64, ranks: u64) {
 }
 
 impl Crowd<'_> {
-    /// Takes a sample of so many barriers.
+    /// Takes a sample of `times` barriers.
     async fn barriers(
         &mut self,
         times: u32,

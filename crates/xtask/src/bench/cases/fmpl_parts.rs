@@ -1,5 +1,4 @@
-//! Messages between memory of two programs, in parts, beside two copies over bare memory that go on
-//! at the same time.
+//! Messages between memory of two programs, in parts, beside two simultaneous copies over bare memory.
 
 use super::{
     super::{

@@ -1,4 +1,4 @@
-//! The readers-writer lock of an idle remote rank, and locks that both ranks want at once.
+//! The readers-writer lock of an idle remote rank, and locks that both ranks acquire at once.
 
 use super::{
     Case,
@@ -35,7 +35,7 @@ const NODE: Case =
 
 pub(super) const CASES: &[Case] = &[SHARED, EXCLUSIVE, RP, PACKED, PUT, NODE];
 
-/// Where 8 bytes are put.
+/// The offset at which 8 bytes are put.
 const PUT_AT: u64 = 8 * bare::LINE as u64;
 
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {

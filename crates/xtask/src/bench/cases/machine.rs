@@ -121,8 +121,8 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     Ok(())
 }
 
-/// The least that a ring of notices with many producers does: it takes a position by
-/// compare-and-swap, then fills a slot whose first word says that the rest is there.
+/// The minimum work of a ring of notices with several producers: it takes a position by
+/// compare-and-swap, then fills a slot whose first word marks the rest as valid.
 struct Slots<'a> {
     tail: &'a AtomicU64,
     words: &'a [AtomicU64; BURST_WORDS],
@@ -140,7 +140,7 @@ impl<'a> Slots<'a> {
 
     fn send(&self, turn: u64) {
         let tail = self.tail.load(Acquire);
-        // Nobody else sends there, so it succeeds.
+        // There is no other producer, so it succeeds.
         let claimed = self.tail.compare_exchange(tail, tail + 1, AcqRel, Acquire);
         let slot = self.slot(turn);
         slot[1..].iter().for_each(|word| word.store(black_box(turn), Relaxed));

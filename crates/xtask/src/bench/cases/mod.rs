@@ -1,4 +1,4 @@
-//! What is measured: the cases, by name.
+//! The benchmark cases, by name.
 
 mod acp;
 mod bandwidth;
@@ -94,7 +94,7 @@ pub(super) fn find(name: &str) -> Option<&'static Case> {
     all().find(|case| case.name == name)
 }
 
-/// Returns which ranks measure the case.
+/// Returns the ranks that measure the case.
 pub(super) fn ranks_of(case: &Case) -> Ranks {
     let is_one_of = |cases: &[Case]| cases.iter().any(|known| known.name == case.name);
     match () {
@@ -116,7 +116,7 @@ pub(super) async fn measure(ranks: Ranks, fabric: Fabric, plan: JobPlan) -> Prog
     };
     if outcome.is_err() {
         // Release: ranks that wait outside the fabric for this rank stop, and so do ranks that
-        // enter again and again.
+        // enter repeatedly.
         bare.word(lines::ABANDONED).store(1, Release);
         bare.word(lines::STOP).store(1, Release);
     }
@@ -131,7 +131,7 @@ async fn measure_four(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramRe
     Ok(collectives.into_iter().chain(reflects).chain(containers).collect())
 }
 
-/// What a job is to measure, sent to every rank.
+/// The plan of a job, sent to every rank.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct JobPlan {
     /// Names of cases.
@@ -143,7 +143,7 @@ pub(super) struct JobPlan {
     pub(super) cores: Vec<usize>,
     /// The file of the bare memory.
     pub(super) memory: PathBuf,
-    /// Where rank 0 writes what it measured.
+    /// The file to which rank 0 writes the results.
     pub(super) results: PathBuf,
 }
 

@@ -1,7 +1,7 @@
 //! From one rank's program to the other's, both running: half a round trip. Control queues are
-//! compared with the plain fabric: what posting costs, and what a release across two ranks takes.
-//! The second form of each of their cases is the fabric's put with a notice, so that the goals say
-//! how much more a queue may take.
+//! compared with the plain fabric: the cost of posting, and the time of a release across two ranks.
+//! The second form of each of their cases is the fabric's put with a notice, so that the goals
+//! state how much more a queue may take.
 
 use super::{Case, pair::Pair};
 use crate::bench::{
@@ -79,7 +79,8 @@ const RELEASE: Case = Case::new(
 
 pub(super) const QUEUE_CASES: &[Case] = &[POST, RELEASE];
 
-/// Offsets in the region: what is put, what a release puts, and flags there and back.
+/// Offsets in the region: the word that is put, the word that a release puts, and flags there and
+/// back.
 const QUEUE_DATA_AT: u64 = 500 * bare::LINE as u64;
 const SEEN_AT: u64 = 502 * bare::LINE as u64;
 const QUEUE_FLAG_AT: u64 = 504 * bare::LINE as u64;
@@ -111,7 +112,7 @@ pub(super) async fn measure_queues(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let flag = fabric.remote_word::<u64>(pair.region.at(other, QUEUE_FLAG_AT))?;
     let own_flag = pair.region.word::<u64>(fabric, QUEUE_FLAG_AT as usize)?;
     let turn = core::cell::Cell::new(0u64);
-    // The other rank waits until `first` has come this far.
+    // The other rank waits until `first` has reached this point.
     let meet = async |first: usize| -> ProgramResult<()> {
         turn.set(turn.get() + 1);
         if me == first {
@@ -162,7 +163,7 @@ pub(super) async fn measure_queues(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let forms = vec![
         form("queue", async |times| {
             let mut took = Duration::ZERO;
-            // Two per repetition, because the other form goes both ways.
+            // Two per repetition, because the other form works in both directions.
             for chunk in chunks(2 * times) {
                 if me == 1 {
                     for value in 1..=chunk {

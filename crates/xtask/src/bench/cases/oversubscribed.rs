@@ -1,10 +1,9 @@
-//! Many ranks on few cores: which lock is handed over in good time?
+//! Many ranks on few cores: the hand-over time of locks.
 //!
 //! All ranks contend for one lock for a fixed time; a figure is that time divided by the number of
-//! acquisitions of all ranks together. Readers wait for nobody. The mutex allows barging, as does
-//! the lock that backs off, so that a rank that runs takes it again and again; a queue hands it
-//! over to a rank that must first be given a core. The queue that parks shows the least that this
-//! costs.
+//! acquisitions of all ranks together. Readers do not wait. The mutex allows barging, as does the
+//! lock that backs off, so that a running rank takes it repeatedly; a queue hands it over to a rank
+//! that must first be given a core. The queue that parks shows the minimum cost of this.
 
 use super::{
     super::{
@@ -105,7 +104,7 @@ async fn write<L: RmaLock>(lock: &L) -> ProgramResult<()> {
 }
 
 impl Crowd<'_> {
-    /// Takes a sample in which all ranks `enter` again and again for `length`.
+    /// Takes a sample in which all ranks call `enter` repeatedly for `length`.
     async fn sample(
         &mut self,
         length: Duration,

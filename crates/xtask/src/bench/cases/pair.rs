@@ -16,13 +16,13 @@ pub(super) const ME: Rank = Rank::new(0);
 /// The rank whose memory is then accessed.
 pub(super) const PEER: Rank = Rank::new(1);
 
-/// The layout of each rank's region: words, then what peers put to and get from, then what the rank
-/// itself puts from and gets to.
+/// The layout of each rank's region: words, then the area that peers put to and get from, then the
+/// area that the rank itself puts from and gets to.
 pub(super) const TARGET_AT: usize = 64 << 10;
 pub(super) const OWN_AT: usize = TARGET_AT + WINDOW;
 const REGION_BYTES: usize = OWN_AT + WINDOW;
 
-/// What every case of two ranks needs.
+/// The state that every case of two ranks needs.
 #[derive(Debug)]
 pub(super) struct Pair<'a> {
     pub(super) fabric: &'a Fabric,
@@ -93,7 +93,7 @@ pub(super) async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> Pro
     Ok(done)
 }
 
-/// Writes every byte of the own region once, so that no transfer meets a page for the first time.
+/// Writes every byte of the own region once, so that no transfer is the first access to a page.
 fn touch(fabric: &Fabric, region: &Region) -> ProgramResult<()> {
     let piece = vec![1u64; TARGET_AT / 8];
     for offset in (TARGET_AT..REGION_BYTES).step_by(TARGET_AT) {

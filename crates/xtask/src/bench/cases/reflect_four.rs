@@ -1,8 +1,8 @@
 //! Updates of the shadows of distributed arrays by 2 × 2 ranks on two cores: start and wait with
 //! nothing in between.
 //!
-//! Each rank has the field of `reflect-field`, and every face goes to a neighbour. A figure is the
-//! slowest rank's time.
+//! Each rank has the field of `reflect-field`, and every face is sent to a neighbour. A figure is
+//! the slowest rank's time.
 
 use super::{
     super::sampling::{Measured, Sample, Takes},
@@ -68,7 +68,7 @@ async fn update(
             Ok(limit::border_of_four(bare, me, &faces, &mut turn, times, bare.word(lines::ABANDONED))?)
         });
         let flags = flags.await?;
-        // The first time meets everything for the first time.
+        // The first iteration is a warm-up.
         if sample > 0 {
             by_fabric.push(fabric);
             by_flags.push(flags);
@@ -89,7 +89,7 @@ fn mapping(set: &NodeSet, block: Block) -> ProgramResult<Mapping> {
 }
 
 impl Crowd<'_> {
-    /// Takes a sample of so many updates.
+    /// Takes a sample of `times` updates.
     async fn updates(
         &mut self,
         times: u64,

@@ -44,7 +44,7 @@ pub(super) const CASES: &[Case] =
 
 /// Bytes between words that different ranks write.
 const APART: u64 = bare::LINE as u64;
-/// How long rank 0 waits for rank 1 to park.
+/// The time that rank 0 waits for rank 1 to park.
 const PARKING: Duration = Duration::from_millis(2);
 
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
@@ -142,10 +142,10 @@ fn blocking(fabric: &Fabric, span: &rdma_fabric::RemoteSpan<u64>, times: u64) ->
 }
 
 /// Measures additions to words that rank 1 wrote last: rank 1 writes all words and raises a flag;
-/// rank 0 adds to each, in an order that depends on what it reads.
+/// rank 0 adds to each, in an order that depends on the values it reads.
 async fn dirty(pair: &mut Pair<'_>) -> ProgramResult<()> {
     const WORDS: usize = lines::DIRTY_WORDS;
-    // Successive words are not neighbours, so that no prefetcher knows which comes next.
+    // Successive words are not neighbours, so that no prefetcher can predict the next one.
     const STEP: usize = 29;
     let Some(case) = pair.wants(&DIRTY) else { return Ok(()) };
     let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
@@ -158,8 +158,8 @@ async fn dirty(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let abandoned = pair.sampler.meeting.abandoned();
     // Counted over both forms, so shared by them.
     let turn = &Cell::new(0u64);
-    // Rank 1 clears all words; then rank 0 adds to them, one after the other, and reports how long
-    // that took.
+    // Rank 1 clears all words; then rank 0 adds to them, one after the other, and reports the time
+    // taken.
     macro_rules! dirty {
         ($name:literal, $i:ident => $clear:expr, $add:expr) => {
             form($name, async |times| {

@@ -43,7 +43,7 @@ const KEYS: u32 = 32;
 /// each.
 const OVERSUBSCRIBED: u32 = 5;
 
-/// What ranks contend for.
+/// A contestant: one of the locks, or the mutex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Contestant {
     Lock(Competitor),
@@ -76,7 +76,7 @@ impl FromStr for Contestant {
     }
 }
 
-/// What to measure: every combination.
+/// The measurements to make: every combination.
 #[derive(Clone, Debug)]
 pub(super) struct Campaign {
     pub(super) workloads: Vec<Workload>,
@@ -85,14 +85,14 @@ pub(super) struct Campaign {
     pub(super) locks: Vec<Contestant>,
     pub(super) repetitions: usize,
     pub(super) length: Duration,
-    /// How long a repetition lasts where ranks share cores.
+    /// The length of a repetition where ranks share cores.
     pub(super) oversubscribed_length: Duration,
     pub(super) seed: u64,
     /// The cores; rank r runs on core r modulo their number.
     pub(super) cores: Vec<usize>,
 }
 
-/// What one job is to do, sent to every rank.
+/// The plan of one job, sent to every rank.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct JobPlan {
     cases: Vec<(Workload, WriterShare)>,
@@ -103,11 +103,11 @@ pub(super) struct JobPlan {
     cores: Vec<usize>,
     /// The file of the bare memory.
     memory: PathBuf,
-    /// Where each rank writes what it recorded.
+    /// The files to which the ranks write their records.
     records: Vec<PathBuf>,
 }
 
-/// What a rank recorded of one case and contestant.
+/// The record of a rank for one case and contestant.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Recorded {
     /// The record of each repetition, without latencies.
@@ -118,7 +118,7 @@ pub(super) struct Recorded {
     ping_pongs: Vec<f64>,
 }
 
-/// Measures everything the plan asks for.
+/// Makes all measurements of the plan.
 pub(super) fn run(plan: &Campaign, provider: Provider) -> Result<Vec<LockRow>, Box<dyn Error>> {
     let cases: Vec<_> =
         plan.workloads.iter().flat_map(|&workload| plan.writers.iter().map(move |&share| (workload, share))).collect();
@@ -152,7 +152,7 @@ pub(super) fn run(plan: &Campaign, provider: Provider) -> Result<Vec<LockRow>, B
 }
 
 impl JobPlan {
-    /// Returns what every rank recorded, in the order of cases and contestants.
+    /// Returns the records of every rank, in the order of cases and contestants.
     fn run(&self, ranks: usize, provider: Provider) -> Result<Vec<Vec<Recorded>>, Box<dyn Error>> {
         match provider {
             Provider::Shm => {

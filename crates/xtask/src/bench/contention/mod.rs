@@ -1,9 +1,9 @@
 //! `cargo xtask bench-locks`: the lock workloads of the literature for every lock, between
 //! processes, next to a mutex in the same run, or in virtual time.
 //!
-//! `docs/evidence/performance.md` says how a figure is made and how to read it. `repro` has the
-//! workloads and what is computed from them; this module has the processes, the mutex and the
-//! command.
+//! `docs/evidence/performance.md` describes how a figure is made and how to read it. `repro` has
+//! the workloads and the figures computed from them; this module has the processes, the mutex and
+//! the command.
 
 mod job;
 mod mutex;
@@ -54,29 +54,28 @@ pub(crate) struct Options {
     /// Repetitions on wall clock; virtual time needs one.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     repetitions: u16,
-    /// How long a repetition lasts on wall clock, in ms (default: 25; 80 for more than 4 ranks).
+    /// Length of a repetition on wall clock, in ms (default: 25; 80 for more than 4 ranks).
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     length: Option<u32>,
     /// Acquisitions of all ranks in virtual time (default: 16384).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     acquisitions: Option<u32>,
-    /// Of everything that is drawn.
+    /// Seed of all random choices.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// What the ranks run on on wall clock.
+    /// Fabric of the ranks on wall clock.
     #[arg(long, value_enum, default_value = "shm")]
     fabric: Provider,
     /// Cores to bind the ranks to, in turn (default: the first two that are allowed).
     #[arg(long, value_name = "CORE,CORE", value_delimiter = ',')]
     cores: Vec<usize>,
-    /// A few seconds that show that everything works; the figures say little.
+    /// Run for a few seconds as a smoke test; the figures are not significant.
     #[arg(long)]
     quick: bool,
     /// Write the run as JSON; `-` is standard output, without the table.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Rewrite the part of this page between `<!-- locks:begin -->` and `<!-- locks:end -->`; with
-    /// --virt `locks-virt`.
+    /// Write the table into this file, in place of an earlier one.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
 }
@@ -86,7 +85,7 @@ pub(crate) struct RankOptions {
     pub(super) plan: String,
 }
 
-/// What `--json` writes.
+/// The contents of `--json`.
 #[derive(Debug, Serialize)]
 struct Report {
     schema: u32,
@@ -100,16 +99,11 @@ const SCHEMA: u32 = 1;
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let marker = if options.virt { "locks-virt" } else { "locks" };
-    // Checked before the minutes that a run takes, not after them.
-    let page =
-        options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?))).transpose()?;
-    if let Some((_, page)) = &page {
-        page::rewritten(page, page::measured(marker), "")?;
-    }
+    // Checked before the run, which takes minutes, not after it.
+    let part = options.markdown.as_ref().map(|path| page::Part::of(path, marker)).transpose()?;
     let report = measure(options)?;
-    if let Some((path, page)) = page {
-        let text = format!("{}\n{}", summary(&report), markdown(&report.rows));
-        fs::write(path, page::rewritten(&page, page::measured(marker), &text)?)?;
+    if let Some(part) = part {
+        part.write(&format!("{}\n{}", summary(&report), markdown(&report.rows)))?;
     }
     let mut out = io::stdout().lock();
     let text = match &options.json {
@@ -189,12 +183,12 @@ fn wall_clock(options: &Options, cores: Vec<usize>) -> job::Campaign {
     }
 }
 
-/// Returns what was asked for, or else the default.
+/// Returns the requested values, or else the default.
 fn or<T: Clone>(asked: &[T], usual: Vec<T>) -> Vec<T> {
     if asked.is_empty() { usual } else { asked.to_vec() }
 }
 
-/// Returns what was run, when and on what.
+/// Returns the command, date and machine of the run.
 fn summary(report: &Report) -> String {
     let (run, machine) = (&report.run, &report.machine);
     let quick = if run.quick { "QUICK RUN, its figures say little: " } else { "" };

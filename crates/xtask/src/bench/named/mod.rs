@@ -17,7 +17,6 @@ use comfy_table::{CellAlignment, Table};
 use contestant::Contestant;
 use std::{
     error::Error,
-    fs,
     io::{self, Write},
     path::PathBuf,
     process::ExitCode,
@@ -33,48 +32,44 @@ pub(crate) struct Options {
     /// Numbers of processes that contend.
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [2, 4, 16], value_parser = clap::value_parser!(u16).range(2..=100))]
     processes: Vec<u16>,
-    /// How often everything is measured; medians count.
+    /// Number of repetitions of all measurements; medians count.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     repetitions: u16,
-    /// How long processes contend, in ms.
+    /// Time for which processes contend, in ms.
     #[arg(long, value_name = "MS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     length: u32,
-    /// How often a holder is killed.
+    /// Number of times a holder is killed.
     #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u16).range(1..))]
     kills: u16,
-    /// A few seconds that show that everything works; the figures say little.
+    /// Run for a few seconds as a smoke test; the figures are not significant.
     #[arg(long)]
     quick: bool,
-    /// Rewrite the part of this page between `<!-- named:begin -->` and `<!-- named:end -->`.
+    /// Write the table into this file, in place of an earlier one.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
 }
 
-/// What was measured of one lock.
+/// The measurements of one lock.
 struct Row {
     contestant: Contestant,
     /// Nanoseconds of taking and releasing it, alone.
     idle: Vec<f64>,
     /// The same with each number of processes, all of them together.
     contended: Vec<Vec<f64>>,
-    /// Milliseconds from the signal that kills the holder until a waiting process goes on.
+    /// Milliseconds from the signal that kills the holder until a waiting process has the lock.
     after_death: Vec<f64>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
-    // Checked before the minute that a run takes, not after it.
-    let page =
-        options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?))).transpose()?;
-    if let Some((_, page)) = &page {
-        page::rewritten(page, page::measured("named"), "")?;
-    }
+    // Checked before the run, which takes a minute, not after it.
+    let part = options.markdown.as_ref().map(|path| page::Part::of(path, "named")).transpose()?;
     let cores = cores(&options.cores)?;
     let mut machine = Machine::here(cores.clone());
     let (began, begun) = (SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(), Instant::now());
     let rows = measure(options, &cores)?;
     machine.load_after = report::load();
     writeln!(io::stdout(), "{}", page::terminal(table(options, &rows)))?;
-    if let Some((path, page)) = page {
+    if let Some(part) = part {
         let text = format!(
             "`{}`, {}, {:.0} s, commit {}.\n{}, kernel {}, cores {:?}, {} repetitions of {} ms, {} kills.\n\
              Load average before the run {}, after it {}.\n\n{}",
@@ -92,7 +87,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
             machine.load_after,
             page::markdown(table(options, &rows))
         );
-        fs::write(path, page::rewritten(&page, page::measured("named"), &text)?)?;
+        part.write(&text)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -107,7 +102,7 @@ fn measure(options: &Options, cores: &[usize]) -> Result<Vec<Row>, Box<dyn Error
         after_death: Vec::new(),
     };
     let mut rows: Vec<Row> = Contestant::ALL.into_iter().map(row).collect();
-    // In turn, so that changes of the machine concern all.
+    // In turn, so that changes of the machine's speed affect all.
     for _ in 0..repetitions {
         for row in &mut rows {
             row.idle.push(contend(row.contestant, 1, length / 2 + 1, cores)?);
@@ -138,8 +133,8 @@ fn contend(contestant: Contestant, processes: u16, milliseconds: u32, cores: &[u
     Ok(f64::from(milliseconds) * 1e6 / pairs.max(1) as f64)
 }
 
-/// Kills a holder for which another process waits. Returns after how many milliseconds the other one
-/// went on.
+/// Kills a holder for which another process waits. Returns the milliseconds until the other one has
+/// the lock.
 fn kill(contestant: Contestant, cores: &[usize]) -> io::Result<f64> {
     let place = contestant.place()?;
     let options = |role, core: usize| WorkerOptions {

@@ -1,10 +1,9 @@
-//! What the C library offers for the same purpose: a robust mutex between processes, and locks of
-//! open files.
+//! The equivalents of the C library: a robust mutex between processes, and locks of open files.
 //!
 //! # Safety
-//! The mutex lies at the start of a file that is mapped, page-aligned and long enough, as long as the
-//! value lives. [`RobustMutex::create`] initialises it before any other process knows the file's
-//! name, and nobody destroys it.
+//! The mutex lies at the start of a file that is mapped, page-aligned and long enough, as long as
+//! the value lives. [`RobustMutex::create`] initialises it before any other process knows the
+//! file's name, and it is never destroyed.
 
 #![allow(unsafe_code)]
 
@@ -15,10 +14,10 @@ use std::{fs::File, io, mem, os::fd::AsRawFd, path::Path};
 const BYTES: usize = 4096;
 const _: () = assert!(size_of::<libc::pthread_mutex_t>() <= BYTES);
 
-/// A mutex whose next holder learns that its holder has died.
+/// A mutex that reports the death of its holder to the next one.
 pub(super) struct RobustMutex(MmapRaw);
 
-/// How a mutex was taken.
+/// The result of taking a mutex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
     Whole,
@@ -37,7 +36,7 @@ impl RobustMutex {
         file.set_len(BYTES as u64)?;
         let mutex = RobustMutex::open(path)?;
         // SAFETY: attributes on this stack, initialised by the first call; the mutex's bytes are
-        // mapped and nobody else knows them yet.
+        // mapped and no other code knows them yet.
         unsafe {
             let mut attributes: libc::pthread_mutexattr_t = mem::zeroed();
             outcome(libc::pthread_mutexattr_init(&mut attributes))?;

@@ -14,14 +14,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a process does.
+/// The role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Role {
-    /// Takes and releases the lock for some time, and tells how often.
+    /// Takes and releases the lock for some time, and reports the number of acquisitions.
     Contend,
     /// Takes the lock and keeps it.
     Hold,
-    /// Waits for the lock, and tells when it got further.
+    /// Waits for the lock, and reports the time of the acquisition.
     Wait,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct WorkerOptions {
     pub(super) milliseconds: u32,
 }
 
-/// Acquisitions between two looks at the clock.
+/// Acquisitions between two reads of the clock.
 const BATCH: u32 = 32;
 
 /// Returns the system's monotonic clock in ns, which all processes share.
@@ -48,7 +48,7 @@ pub(super) fn now() -> u64 {
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
-/// Is one of the processes.
+/// Runs as one of the processes.
 pub(crate) fn be_worker(options: &WorkerOptions) -> Result<ExitCode, Box<dyn Error>> {
     if let Some(core) = options.core {
         placement::pin(core)?;
@@ -83,7 +83,7 @@ pub(crate) fn be_worker(options: &WorkerOptions) -> Result<ExitCode, Box<dyn Err
     Ok(ExitCode::SUCCESS)
 }
 
-/// A process, seen by the one that started it; killed when it is dropped.
+/// A process, as seen by its parent; killed when it is dropped.
 pub(super) struct Worker {
     child: Child,
     says: BufReader<ChildStdout>,
@@ -123,7 +123,7 @@ impl Worker {
         writeln!(self.hears)
     }
 
-    /// Returns the number that it says.
+    /// Returns the number that it reports.
     pub(super) fn figure(&mut self) -> io::Result<u64> {
         let line = self.line()?;
         line.parse().map_err(|_| io::Error::other(format!("a worker said {line:?}")))

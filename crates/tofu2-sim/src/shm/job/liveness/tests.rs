@@ -14,7 +14,7 @@ fn job() -> Arc<Job> {
     job
 }
 
-/// Checks what the other ranks must find after the reaper has acted.
+/// Checks the state that the other ranks must find after the reaper has acted.
 fn assert_published(job: &Job, changes: u64) {
     assert!(job.is_lost(DEAD));
     assert_eq!(job.control.state(1), State::Lost);
@@ -42,7 +42,7 @@ fn a_loss_half_told_is_told_by_the_reaper() {
     }
 }
 
-/// A rank that publishes that it has left may be killed before anybody is woken, or right
+/// A rank that publishes that it has left may be killed before any rank is woken, or right
 /// afterwards.
 #[test]
 fn who_is_killed_while_leaving_is_lost() {

@@ -1,4 +1,4 @@
-//! Checks the arenas against a map of grains, and what holds between promising and taking.
+//! Checks the arenas against a map of grains, and the invariants between promising and taking.
 
 use super::*;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ const GIVE_BACK: [fn(&mut Heap, Extent); KINDS] = [
     |heap, extent| heap.give_back_pact(extent, PACTS[1].1),
 ];
 
-/// Returns which kinds share bytes with this one.
+/// Returns the group of kinds that share bytes with this one.
 fn sharers(kind: usize) -> usize {
     kind.max(SYMMETRIC)
 }
@@ -42,7 +42,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 256 }))]
 
-    /// Compares with a map of who owns each grain and which grains were ever used.
+    /// Compares with a map of each grain's owner and of the grains that were ever used.
     #[test]
     fn extents_are_disjoint_and_freed_bytes_come_back(steps in prop::collection::vec(step(), 1..if cfg!(miri) { 30 } else { 120 })) {
         const GRAINS: usize = 64;

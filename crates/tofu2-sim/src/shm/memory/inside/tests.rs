@@ -65,8 +65,8 @@ fn a_closed_gate_lets_nobody_in() {
     assert!(gate.is_quiescent() && gate.enter().is_none() && gate.is_quiescent());
 }
 
-/// Once quiescent, a count must stay so: a caller that looks twice, to take what is inside, must
-/// get the same answer.
+/// Once quiescent, a count must stay so: a caller that looks twice before it takes the contents
+/// must get the same answer.
 #[test]
 fn a_deserted_gate_stays_so_while_somebody_finds_it_closed() {
     let gate = UseCount::<AtomicU64>::default();
@@ -96,7 +96,7 @@ mod model {
     };
     use rdma_fabric::{Rank, RegionKey};
 
-    /// A deliberate mistake in the protocol.
+    /// A mutant of the protocol.
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Mutation {
         None,
@@ -162,7 +162,7 @@ mod model {
                     inside = None;
                 }
                 if live {
-                    // SAFETY: loom checks that nobody else is here.
+                    // SAFETY: loom checks that no other thread accesses the cell.
                     cell.with_mut(|cell| unsafe { *cell = 7 });
                 }
                 drop(inside);
@@ -231,7 +231,7 @@ mod model {
                         let Some(inside) = gate.enter() else { return 0 };
                         if mutation == Mutation::WithdrawFirst {
                             drop(inside);
-                            // SAFETY: loom checks that nobody writes here.
+                            // SAFETY: loom checks that no other thread writes the cell.
                             cell.with(|cell| unsafe { *cell });
                         } else {
                             // SAFETY: as above.
@@ -247,7 +247,7 @@ mod model {
             while !gate.is_quiescent() {
                 thread::yield_now();
             }
-            // SAFETY: loom checks that nobody else is here.
+            // SAFETY: loom checks that no other thread accesses the cell.
             cell.with_mut(|cell| unsafe { *cell = 1 });
             assert!(operations.into_iter().map(|operation| operation.join().unwrap()).sum::<u64>() <= 3);
         });

@@ -1,4 +1,4 @@
-//! The doorbell of a segment: parking on it, and waking those parked on it.
+//! The doorbell of a segment: parking on it, and waking parked threads.
 //!
 //! # Safety
 //! The bell is the only protocol word of 4 bytes. It is accessed only through [`bell_at`]:
@@ -82,14 +82,15 @@ impl Mapping {
         }
     }
 
-    /// Rings the slow way, out of line, so that the short path keeps its values in registers.
+    /// Rings on the slow path, out of line, so that the fast path keeps its values in registers.
     #[cold]
     #[inline(never)]
     fn wake_with_notice(&self, seen: doorbell::Parked, start: u64, end: u64) {
         doorbell::wake(&self.bell(), seen, |bits| Watch::covers(bits, start, end) || Watch::wants_notices(bits));
     }
 
-    /// Wakes all threads of the segment's rank, also one that parks for others that have left.
+    /// Wakes all threads of the segment's rank, including one that parks on behalf of others that
+    /// have left.
     pub(crate) fn kick(&self) {
         doorbell::kick(&self.bell());
     }
@@ -100,7 +101,7 @@ impl Mapping {
         doorbell::rouse(&self.bell());
     }
 
-    /// Wakes the segment's rank if it is parked and waits for anything at all.
+    /// Wakes the segment's rank if it is parked, even if it waits for any write.
     pub(crate) fn ring_for_anything(&self) {
         doorbell::ring(&self.bell(), |bits| bits == Watch::Any.to_bits());
     }

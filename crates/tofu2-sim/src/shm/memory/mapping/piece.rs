@@ -31,11 +31,12 @@ use std::sync::Arc;
 /// A generation that no region has.
 const NEVER: u64 = u64::MAX;
 
-/// The word that a piece looks at if it is not one 8-byte word: its value is no piece's generation.
+/// The word that a piece looks at if it is not one 8-byte word: no piece has its value as
+/// generation.
 static UNFIT: AtomicU64 = AtomicU64::new(NEVER - 1);
 
-/// Some bytes of a segment's heap, together with the protocol word that says whether they may still
-/// be used.
+/// Some bytes of a segment's heap, together with the protocol word that shows whether they may
+/// still be used.
 ///
 /// All methods that move bytes return `None`, and move nothing, if the generation has moved, the
 /// segment's rank is lost ([`crate::shm::memory::regions::condemn`]), or the length or alignment is
@@ -175,7 +176,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         self.lost() != 0
     }
 
-    /// Returns what the segment's [`layout::LOST`] holds.
+    /// Returns the value of the segment's [`layout::LOST`].
     pub(crate) fn lost(&self) -> u64 {
         // SAFETY: a protocol word of the mapping, aligned like `base`.
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(layout::LOST).cast()) }.load(Relaxed)
@@ -309,7 +310,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         self.mapping.ring_with_notice(self.start, self.len);
     }
 
-    /// Rings the slow way, out of line, so that the short path keeps its values in registers.
+    /// Rings on the slow path, out of line, so that the fast path keeps its values in registers.
     #[cold]
     #[inline(never)]
     fn wake(&self, seen: doorbell::Parked) {

@@ -49,8 +49,8 @@ fn pieces_know_when_their_region_is_gone() {
     assert!(piece.is_stale() && !piece.is_lost());
 }
 
-/// Regions of a lost rank are refused, including those it registers afterwards, and are not taken
-/// for deregistered ones.
+/// Accesses to regions of a lost rank are refused, including those it registers afterwards, and the
+/// regions are not taken for deregistered ones.
 #[test]
 fn nothing_of_a_lost_rank_is_accessed() {
     let own = segment();
@@ -78,7 +78,7 @@ fn nothing_of_a_lost_rank_is_accessed() {
     assert_eq!(next_key(&own, 3).generation, key.generation + 2);
 }
 
-/// However a loss and a registration interleave, the region is refused afterwards.
+/// In every interleaving of a loss and a registration, the region is refused afterwards.
 #[test]
 fn a_region_registered_during_a_loss_is_refused() {
     const ROUNDS: u32 = if cfg!(miri) { 20 } else { 2_000 };
@@ -139,7 +139,7 @@ fn regions_of_a_pact_are_for_who_has_its_terms() {
         assert_eq!(resolve_with(wrong, 0).unwrap_err(), locked);
         assert_eq!(is_of_pact(&own, rank, key, wrong), Ok(false));
     }
-    // Only regions of pacts have terms, whatever is in front of them.
+    // Only regions of pacts have terms, whatever bytes precede them.
     for kind in [RegionKind::Heap, RegionKind::Locked, RegionKind::Staged] {
         let key = register(&own, 3, 128 + GRAIN, 64, kind);
         assert_eq!(is_of_pact(&own, rank, key, terms), Ok(false), "{kind:?}");
@@ -151,7 +151,7 @@ fn regions_of_a_pact_are_for_who_has_its_terms() {
     assert_eq!(resolve_with(terms, 0).unwrap_err(), stale);
 }
 
-/// Whatever stands in front of a region, and wherever its entry says that it starts.
+/// Arbitrary bytes in front of a region, and arbitrary offsets in its entry.
 #[test]
 fn damaged_terms_open_nothing() {
     let own = segment();
@@ -174,7 +174,7 @@ fn damaged_terms_open_nothing() {
     }
 }
 
-/// Only an aligned word of 8 bytes is accessed as one, whatever the table holds.
+/// Only an aligned word of 8 bytes is accessed as one, whatever the table contains.
 #[test]
 fn what_is_no_word_is_not_accessed_as_one() {
     let own = segment();
@@ -191,8 +191,8 @@ fn what_is_no_word_is_not_accessed_as_one() {
     }
 }
 
-/// A concurrent resolve gets the region whole or an error: offset and length belong to one
-/// registration.
+/// A concurrent resolve returns the region consistently or an error: offset and length belong to
+/// one registration.
 #[test]
 fn a_region_is_resolved_whole_while_it_changes() {
     const ROUNDS: u32 = if cfg!(miri) { 30 } else { 20_000 };

@@ -1,5 +1,5 @@
-//! A rank's knowledge of symmetric memory: the allocations in use and in progress, and whose call
-//! comes next.
+//! A rank's state of symmetric memory: the allocations in use and in progress, and the order of its
+//! calls.
 
 use super::super::{
     allocator::Allocator, heap::Extent, inside::RegionId, layout, mapping::Mapping, regions, retired::Retired,
@@ -29,14 +29,14 @@ pub(crate) struct Symmetric {
     pub(super) dropped: [u64; WORDS],
     /// Entries in use whose part this rank has dropped, before they move to `dropped`.
     pub(super) retired: Retired<usize>,
-    /// What this rank's machine has left, if that is too little for its ranks, so that this rank
-    /// promises nothing at present. Determined before any rank takes its part.
+    /// The memory that is left on this rank's machine, if that is too little for its ranks, so that
+    /// this rank promises nothing at present. Determined before any rank takes its part.
     pub(super) lacking: Option<Left>,
     /// Number of phases arrived at.
     pub(super) phase: u64,
-    /// The allocation that was begun and not completed.
+    /// The allocation that has started and has not completed.
     pub(super) under_way: Option<AllocationState>,
-    /// Calls of this rank in the order of their first poll; the first may go on.
+    /// Calls of this rank in the order of their first poll; the first may continue.
     tickets: VecDeque<u64>,
     next_ticket: u64,
 }
@@ -60,7 +60,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Returns whether the region can be reached only through the handles that allocate it.
+    /// Returns whether only the handles that allocate the region can access it.
     pub(super) fn is_locked(&self) -> bool {
         self.terms != [0; 3]
     }

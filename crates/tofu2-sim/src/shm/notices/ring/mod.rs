@@ -1,14 +1,15 @@
 //! A bounded ring in one rank's memory, with many producers in any process and few consumers, all
-//! of that rank. It carries notices ([`crate::shm::notices`]) and what a control queue receives.
+//! of that rank. It carries notices ([`crate::shm::notices`]) and the entries of a control queue's
+//! MRQ.
 //!
 //! Position `p` of the endless sequence of entries has slot `p % depth` in lap `p / depth`. The
 //! *tail* packs the next free position and the rank that took the one before it; a producer takes a
 //! position by compare-and-swap on the tail. From then on the producer owns the slot, and plain
 //! stores suffice: first the entry, then the state word, which packs (lap, rank, stage). The
 //! consumer waits until the state at its *head* is READY in that position's lap, or VOID if the
-//! entry was given up; because of the lap, nobody needs to clear slots. It copies the entry and
-//! then advances the head by compare-and-swap: if several threads of the rank take entries, this
-//! decides which thread gets each one, and the others drop their copies.
+//! entry was given up; because the state contains the lap, slots are never cleared. The consumer
+//! copies the entry and then advances the head by compare-and-swap: if several threads of the rank
+//! take entries, this decides which thread gets each one, and the others drop their copies.
 //!
 //! This keeps the cost of an entry low. The tail's line stays with the producers and the head's
 //! line with the consumer: producers read the head only when the ring looks full (*seen* is the
@@ -17,15 +18,15 @@
 //! locked instruction.
 //!
 //! # Death
-//! A producer that dies with a claim blocks nobody for good: the claim of a rank that has *ended*,
-//! none of whose code runs any more, is skipped. (A rank that is merely lost, or has left, may have
-//! a thread that still writes into the slot, and will hand it over. Threads of a living process
-//! always do.) The tail names the rank that claimed a position until the next position is taken.
-//! The producer that takes the next one first writes that name into the earlier position's *claim*
-//! word, unless it is its own rank: so a position without a name was taken by the rank that took
-//! the next one. The lap distinguishes names from those of other laps. Laps wrap, so every name is
-//! written in each 2²⁰-th lap, lest an old one be mistaken for a new one. The consumer looks at the
-//! tail and the names only if some rank has ended.
+//! A producer that dies with a claim does not block the ring forever: the claim of a rank that has
+//! *ended*, none of whose code runs any more, is skipped. (A rank that is merely lost, or has left,
+//! may have a thread that still writes into the slot, and will hand it over. Threads of a living
+//! process always do.) The tail names the rank that claimed a position until the next position is
+//! taken. The producer that takes the next one first writes that name into the earlier position's
+//! *claim* word, unless it is its own rank: so a position without a name was taken by the rank that
+//! took the next one. The lap distinguishes names from those of other laps. Laps wrap, so every
+//! name is written in each 2²⁰-th lap; otherwise an old name could be mistaken for a new one. The
+//! consumer looks at the tail and the names only if some rank has ended.
 //!
 //! Positions wrap at 2³⁹, or where laps would not fit into 32 bits.
 
@@ -123,7 +124,7 @@ pub(crate) struct DamagedRing;
 /// Bits of the tail that name a rank, plus one.
 pub(crate) const RANK_BITS: u32 = 25;
 
-/// In the last of every so many laps, all names are written. Laps wrap at 2²³ or later.
+/// In the last of every `NAMING` laps, all names are written. Laps wrap at 2²³ or later.
 pub(crate) const NAMING: u64 = 1 << 20;
 
 /// Bits of the stage in a state or claim word.
@@ -187,14 +188,14 @@ pub(crate) fn pack<R: Ring>(ring: &R, position: u64, rank: u32, stage: u64) -> u
     lap(ring, position) << 32 | u64::from(rank) << STAGE_BITS | stage
 }
 
-/// What a state or claim word says about a position that the slot serves.
+/// The information of a state or claim word about a position that the slot serves.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Said {
-    /// It says nothing about this lap.
+    /// The word is about an earlier lap, or the slot was never used.
     Nothing,
-    /// It is about this lap.
+    /// The word is about this lap.
     Now { rank: u32, stage: u64 },
-    /// It is about a later lap.
+    /// The word is about a later lap.
     Later,
 }
 

@@ -1,9 +1,10 @@
-//! The ring under loom: every interleaving, within a bound on preemptions, of a few producers and a
-//! consumer over two slots, so that each test laps the ring. This file has what all rings must do,
-//! whatever their entries; [`bare`] tries it, and more, with entries of three words, the receive
-//! queue's model with its records. Loom explores what relaxed loads may see, but it never lets a
-//! load see a value stored later. So it cannot detect the absence of the acquire in `claim`, which
-//! prevents a payload from being overwritten before it was read.
+//! Model of the ring under loom: every interleaving, within a bound on preemptions, of a few
+//! producers and a consumer over two slots, so that each test laps the ring. This file contains the
+//! tests of all rings, whatever their entries; [`bare`] runs them, and more, with entries of three
+//! words, and the receive queue's model runs them with its records. Loom explores the values that
+//! relaxed loads may see, but it never lets a load see a value stored later. So it cannot detect
+//! the absence of the acquire in `claim`, which prevents a payload from being overwritten before it
+//! was read.
 
 /// The tests of a ring, with the least number of executions for one producer and for two takers.
 macro_rules! ring_tests {
@@ -51,7 +52,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::SeqCst},
 };
 
-/// A deliberate mistake in the protocol.
+/// A mutant of the protocol.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Mutation {
     None,
@@ -59,7 +60,7 @@ pub(crate) enum Mutation {
     RelaxedPublish,
     /// Consuming does not acquire.
     RelaxedConsume,
-    /// Nobody records the rank that claimed before.
+    /// The rank that claimed the position before is not recorded.
     Nameless,
     /// A consumer advances the head without checking whether it has moved.
     BlindTake,
@@ -99,7 +100,7 @@ impl Word for Cell {
 
 /// A ring of two slots through which numbers pass, with their senders.
 pub(crate) trait Tiny: Send + Sync + Sized + 'static {
-    /// The most branches of an execution.
+    /// The maximum number of branches of an execution.
     const BRANCHES: usize;
 
     fn new(mutation: Mutation) -> Self;

@@ -8,8 +8,8 @@ use super::{
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rdma_fabric::Rank;
 
-/// Claims a slot of `ring` for `me` if that takes no more than a look and a compare-and-swap: there
-/// is room, nobody interferes, and `me` took the position before. If this returns `None`, [`claim`]
+/// Claims a slot of `ring` for `me` if a look and a compare-and-swap suffice: there is room, no
+/// other producer interferes, and `me` took the position before. If this returns `None`, [`claim`]
 /// gives the full answer.
 #[inline(always)]
 pub(crate) fn claim_next<R: Ring>(ring: &R, me: Rank) -> Option<Claim> {
@@ -31,8 +31,8 @@ pub(crate) fn claim_next<R: Ring>(ring: &R, me: Rank) -> Option<Claim> {
 /// Claims a slot of `ring` for `me`; `None` if it is full.
 ///
 /// # Errors
-/// [`DamagedRing`] if the tail holds no position, or head and tail are further apart than the ring
-/// is long.
+/// [`DamagedRing`] if the tail holds no position, or the distance between head and tail exceeds the
+/// ring's depth.
 #[inline(never)]
 pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, DamagedRing> {
     let rank = me.number();
@@ -43,8 +43,8 @@ pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damage
         if position >= positions(ring) {
             return Err(DamagedRing);
         }
-        // Acquire: pairs with the release in `look_at_head`, by which it is known that the slot's
-        // entry was read.
+        // Acquire: pairs with the release in `look_at_head`, which shows that the slot's entry was
+        // read.
         if distance(ring, position, ring.seen().load(Acquire)) >= ring.depth() && !look_at_head(ring, position)? {
             return Ok(None);
         }
@@ -104,7 +104,7 @@ pub(crate) fn has_room<R: Ring>(ring: &R) -> bool {
 #[inline(always)]
 pub(crate) fn publish<R: Ring>(ring: &R, claim: Claim, entry: R::Entry) {
     ring.fill(index(ring, claim.position), entry);
-    // Comes after the entry and the bytes that it announces.
+    // After the entry and the bytes that it announces.
     hand_over(ring, claim, READY);
 }
 
@@ -134,8 +134,8 @@ pub(crate) fn is_empty<R: Ring>(ring: &R) -> bool {
     read(ring, state_at(ring, head), head) == Said::Nothing
 }
 
-/// Returns the oldest entry, and which of the first `ranks` ranks left it, if it is ready and
-/// nobody else takes it first. If this returns `None`, [`consume`] gives the full answer.
+/// Returns the oldest entry, and the one of the first `ranks` ranks that sent it, if it is ready
+/// and no other thread takes it first. If this returns `None`, [`consume`] gives the full answer.
 #[inline(always)]
 pub(crate) fn take<R: Ring>(ring: &R, ranks: u64) -> Option<(u32, R::Entry)> {
     let now = ring.head().load(Relaxed);
@@ -149,19 +149,20 @@ pub(crate) fn take<R: Ring>(ring: &R, ranks: u64) -> Option<(u32, R::Entry)> {
     move_on(ring, now).then_some((rank as u32, entry))
 }
 
-/// Advances the head from `now`. Returns false if another thread has done so; what was read from
-/// the slot may then be from any lap.
+/// Advances the head from `now`. Returns false if another thread has done so; the entry that was
+/// read from the slot may then be from any lap.
 #[inline(always)]
 fn move_on<R: Ring>(ring: &R, now: u64) -> bool {
     // Release: pairs with the acquire in `look_at_head`.
     ring.head().replace(now, after(ring, now), Release, Relaxed).is_ok()
 }
 
-/// Returns the oldest entry, and the rank that left it, if one is ready. `has_ended` says which of
-/// the first `ranks` ranks will never write again; `anybody_ended` says whether there are any.
+/// Returns the oldest entry, and the rank that sent it, if one is ready. `has_ended` returns which
+/// of the first `ranks` ranks will never write again; `anybody_ended` returns whether there are
+/// any.
 ///
 /// # Errors
-/// [`DamagedRing`] if a slot, its claim or the tail holds what no producer writes.
+/// [`DamagedRing`] if a slot, its claim or the tail holds a value that no producer writes.
 #[inline]
 pub(crate) fn consume<R: Ring>(
     ring: &R,
@@ -203,7 +204,7 @@ pub(crate) fn consume<R: Ring>(
     }
 }
 
-/// Returns which rank has claimed position `head`, if one has.
+/// Returns the rank that has claimed position `head`, if one has.
 #[cold]
 fn claimant<R: Ring>(ring: &R, head: u64) -> Result<Option<u32>, DamagedRing> {
     // Acquire: pairs with the release in `claim`.

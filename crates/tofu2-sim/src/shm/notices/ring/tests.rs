@@ -1,4 +1,5 @@
-//! Tests the ring of notices against a queue, under stress, and with producers that die or lie.
+//! Tests the ring of notices against a queue, under stress, and with producers that die or write
+//! false names.
 
 use super::{CLAIMED, NAMING, Said, pack_tail, protocol::keep_name, read, *};
 use crate::shm::{
@@ -117,7 +118,7 @@ fn a_claim_of_an_ended_rank_is_skipped() {
         assert!(send(&ring, behind, 11));
         assert_eq!(consume(None), None);
         assert_eq!(consume(Some(dead)).map(|notice| notice.data), Some(11));
-        // The last claim of all, with nobody behind it.
+        // The last claim of all, with none after it.
         dies(&ring);
         assert_eq!(consume(Some(dead)), None);
         assert!(send(&ring, 1, 12));
@@ -125,7 +126,7 @@ fn a_claim_of_an_ended_rank_is_skipped() {
     }
 }
 
-/// Names are renewed in time; otherwise one could be so old that it is taken for a new one.
+/// Names are renewed in time; otherwise a name could be so old that it is mistaken for a new one.
 #[test]
 fn a_lone_producer_is_named_now_and_then() {
     for (lap, named) in [(5, false), (NAMING - 1, true), (NAMING, false), (2 * NAMING - 1, true)] {

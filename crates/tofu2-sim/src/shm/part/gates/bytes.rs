@@ -1,4 +1,4 @@
-//! News of a gate, as bytes.
+//! Encoding of a gate's updates.
 
 use crate::shm::gates::{
     far::News,
@@ -11,10 +11,10 @@ use rdma_fabric::{
 
 /// Words in front of the packets.
 const HEAD: usize = 7;
-/// The most bytes of news.
+/// The maximum number of bytes of an update.
 pub(super) const MOST: usize = 8 * (HEAD + 2 * (1 + Wave::WORDS));
 
-/// Returns news as bytes.
+/// Encodes an update.
 pub(in crate::shm::part) fn bytes_of(news: &News) -> Vec<u8> {
     let gate = u64::from(news.rank.number()) | u64::from(news.index) << 32;
     let wire = u64::from(news.wire == Field::DestinationRemote);
@@ -26,7 +26,7 @@ pub(in crate::shm::part) fn bytes_of(news: &News) -> Vec<u8> {
     words.into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
-/// Returns the news that these bytes are; `None` if [`bytes_of`] never returns them.
+/// Decodes an update; `None` if [`bytes_of`] never returns these bytes.
 pub(super) fn news_of(bytes: &[u8]) -> Option<News> {
     let (words, []) = bytes.as_chunks::<8>() else { return None };
     let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
@@ -80,7 +80,7 @@ mod tests {
             for cut in 0..bytes.len() {
                 assert_eq!(news_of(&bytes[..cut]), None);
             }
-            // Whatever is changed, nothing out of range comes of it.
+            // No change of a byte yields a value out of range.
             let mut chance = Chance::seeded();
             for _ in 0..2000 {
                 let mut bytes = bytes.clone();

@@ -1,5 +1,5 @@
-//! Gates of nodes that are parts in this process: news wait until the test delivers them, in whatever
-//! order it likes.
+//! Gates of nodes that are parts in this process: updates are queued until the test delivers them,
+//! in any order.
 
 use super::*;
 use crate::shm::{
@@ -19,7 +19,7 @@ use std::sync::{
 
 type Post = Vec<(Rank, Vec<u8>)>;
 
-/// Nodes of one rank each, and the news under way.
+/// Nodes of one rank each, and the updates in flight.
 struct Nodes {
     parts: Arc<OnceLock<Vec<Part>>>,
     post: Arc<Mutex<Post>>,
@@ -58,7 +58,7 @@ impl Nodes {
         self.parts.get().unwrap().iter().map(Part::fabric).collect()
     }
 
-    /// Delivers the news under way at this place of the line.
+    /// Delivers the update at this position of the queue.
     fn deliver(&self, at: usize) {
         let (to, news) = self.post.lock().unwrap().remove(at);
         self.part(to.index()).gate(&news);
@@ -68,7 +68,7 @@ impl Nodes {
         self.post.lock().unwrap().len()
     }
 
-    /// Delivers all in order.
+    /// Delivers all updates in order.
     fn settle(&self) {
         while self.under_way() > 0 {
             self.deliver(0);
@@ -111,7 +111,7 @@ fn news_come_in_any_order_and_more_than_once() {
     let mut old = Post::new();
     let mut gates = gates_of_two(&fabrics, 2);
     for turn in 0..if cfg!(miri) { 2 } else { 60 } {
-        // Set anew, or new gates in the places of old ones.
+        // The gates are set again, or new gates use the records of old ones.
         if turn % 3 == 1 {
             drop(gates);
             gates = gates_of_two(&fabrics, 2);
@@ -180,11 +180,11 @@ fn a_freed_gate_keeps_what_it_signalled() {
     let gate = mine.start();
     fabrics[0].start_gate(gate, sum(7)).unwrap();
     drop(mine);
-    // It was fired, and freed: the latter says all there is to know.
+    // Two updates: the gate was fired, and freed. The second contains the complete state.
     assert_eq!(nodes.under_way(), 2);
     nodes.deliver(1);
     nodes.deliver(0);
-    // Its place is not reused before it is told that the signal was read.
+    // Its record is not reused until it is notified that the signal was read.
     let again = || fabrics[0].alloc_gates(1).unwrap().start();
     let progress = |value| {
         fabrics[1].start_gate(theirs.start(), sum(value)).unwrap();
@@ -211,7 +211,7 @@ fn wrong_names_are_told() {
         fabrics[0].poll_gate(gate, Deps::All)
     };
     let (gate, to) = (gates[0].start(), gates[1].ids()[1]);
-    // It is not set, and later leads elsewhere.
+    // It is not set, and later leads to another gate.
     let elsewhere = Err(GateError::PointsElsewhere { gate: to, by: gate }.into());
     assert_eq!(ends(to), elsewhere);
     let own = gates[1].start();
@@ -225,7 +225,7 @@ fn wrong_names_are_told() {
     assert!(matches!(ends(none), Err(rdma_fabric::FabricError::Corrupt { .. })));
     let freed = fabrics[1].alloc_gates(1).unwrap().start();
     assert_eq!(ends(freed), Err(GateError::Freed(freed).into()));
-    // One that led here, and leads elsewhere now.
+    // One that led here, and leads to another gate now.
     let fabric = &fabrics[1];
     fabric.set_gates(&[Wiring { source_remote: Some(gate), ..Wiring::none(own) }]).unwrap();
     assert_eq!(ends(own), Ok(Progress::Completed(None)));

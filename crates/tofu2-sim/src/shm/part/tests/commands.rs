@@ -1,4 +1,4 @@
-//! Control queues of two nodes, whose commands this process takes from one to the other.
+//! Control queues of two nodes; this process transports their commands from one node to the other.
 
 use super::*;
 use rdma_fabric::{
@@ -7,11 +7,11 @@ use rdma_fabric::{
 };
 use std::{collections::VecDeque, sync::MutexGuard};
 
-/// The most bytes that go with a command here.
+/// The maximum number of bytes sent with a command here.
 const INLINE: usize = 100;
 const BYTES: usize = 1000;
 
-/// What is between the nodes.
+/// The connection between the nodes.
 struct Between {
     parts: Vec<Part>,
     sent: Arc<Mutex<VecDeque<(FarCommand, Cargo)>>>,

@@ -1,5 +1,5 @@
-//! The claim under loom: every interleaving, within a bound on preemptions, of ranks that advance,
-//! post and execute; and each rule broken on purpose.
+//! Model of the claim under loom: every interleaving, within a bound on preemptions, of ranks that
+//! advance, post and execute; and mutants that each break one rule.
 
 use super::*;
 use crate::shm::testing;
@@ -13,7 +13,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::SeqCst},
 };
 
-/// A deliberate mistake in the protocol.
+/// A mutant of the protocol.
 #[derive(Clone, Copy, PartialEq)]
 enum Mutation {
     None,
@@ -25,7 +25,7 @@ enum Mutation {
     RelaxedAdvance,
     /// The poster has no barrier between its command and its look at the credit.
     NoPosterBarrier,
-    /// The advance comes before the data.
+    /// The advance precedes the data.
     AdvanceFirst,
     /// A rank that finds the claim taken executes all the same.
     NoClaim,
@@ -125,7 +125,7 @@ impl Queue {
         })
     }
 
-    /// Plays an arrival: writes the data, advances, executes.
+    /// Simulates an arrival: writes the data, advances, executes.
     fn arrive(&self, me: u32, mutation: Mutation) {
         let store = || self.data.iter().for_each(|word| word.store(7, Relaxed));
         if mutation != Mutation::AdvanceFirst {
@@ -194,8 +194,8 @@ fn an_arrival_beside_an_executor_is_seen_whole() {
     assert!(one_arrives_while_another_executes(Mutation::None) >= 5);
 }
 
-/// A posting and an arrival at the same time: one of the two executes it. `post` says whether the
-/// poster takes a turn.
+/// A posting and an arrival at the same time: one of the two executes it. `post` returns whether
+/// the poster takes a turn.
 fn a_posting_meets_an_arrival(mutation: Mutation, post: impl Fn(&Queue) -> bool + Send + Sync + 'static) -> usize {
     explore(move || {
         let queue = Queue::new(mutation);
@@ -260,7 +260,7 @@ fn a_bounded_turn_loses_nothing() {
     assert!(executions >= 100);
 }
 
-/// Rank 1 dies while it executes; an arrival or the owner goes on.
+/// Rank 1 dies while it executes; an arrival or the owner continues.
 #[test]
 fn the_claim_of_the_dead_is_taken_over_once() {
     let executions = explore(|| {

@@ -1,18 +1,18 @@
-//! Commands for queues of other nodes, in a job that runs on several.
+//! Commands for queues of other nodes, in a job that runs on several nodes.
 //!
-//! The rank that owns the queue executes them, whichever rank has released them: it gives each, with
-//! its bytes if they are few, to whoever moves bytes between nodes, and goes on to the next
-//! ([`send`]). The target's rank carries it out in its own memory when it arrives, as if it came
-//! from its own node, and so releases commands of its own queues ([`obey`]). Its reply makes the
-//! notices at the poster ([`reply`]).
+//! The rank that owns the queue executes them, whichever rank has released them: it passes each,
+//! together with its bytes if they are few, to the layer that connects the nodes, and continues
+//! with the next ([`send`]). The target's rank executes the command in its own memory when it
+//! arrives, as if it came from its own node, and so releases commands of its own queues ([`obey`]).
+//! Its reply creates the notices at the poster ([`reply`]).
 //!
-//! Bytes that are too many for a message stay where they are. The target's rank, which knows where
-//! they are to go once it has looked at its tags, has them moved between both segments.
+//! Bytes that are too many for a message stay where they are. The target's rank, which knows their
+//! destination once it has looked at its tags, has them moved between both segments.
 //!
 //! # Order
 //! Commands reach their target in the order in which they were executed. A command that keeps the
-//! order of memory effects ([`FarCommand::keeps_order`]) is not begun there while bytes of an
-//! earlier one are still being moved: whoever moves them sees to that.
+//! order of memory effects ([`FarCommand::keeps_order`]) is not started there while bytes of an
+//! earlier one are still being moved; the layer that moves them ensures that.
 
 mod obey;
 mod reply;
@@ -33,11 +33,11 @@ use rdma_fabric::{
     control_queue::{Command, Posting, QueueError, QueueId},
 };
 
-/// A command of a control queue for a queue of another node. Plain data, made by one of them and
+/// A command of a control queue for a queue of another node. Plain data, created by one node and
 /// checked by the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FarCommand {
-    /// The queue that it was posted to.
+    /// The queue that the command was posted to.
     from: QueueId,
     /// Its number among the commands of that queue that went to other nodes.
     number: u64,
@@ -47,25 +47,25 @@ pub struct FarCommand {
     posting: Posting,
 }
 
-/// Where the bytes of a command are, in its poster's memory.
+/// The bytes of a command in its poster's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cargo {
-    /// They come with the reply, or the command has none.
+    /// The bytes come with the reply, or the command has none.
     Nothing,
     /// The bytes of a put.
     Bytes(Vec<u8>),
-    /// They stay in a region: those from an offset in the segment's heap on.
+    /// The bytes stay in a region, from an offset in the segment's heap on.
     Memory(RegionKey, u64),
 }
 
-/// What becomes of a command at its target.
+/// The outcome of a command at its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FarReply {
-    /// The error that was met there.
+    /// The error at the target.
     status: Result<(), QueueError>,
     /// The word's value before an atomic.
     value: u64,
-    /// The bytes of a get, if they were not moved otherwise.
+    /// The bytes of a get, if they were not moved separately.
     bytes: Vec<u8>,
 }
 
@@ -82,7 +82,7 @@ impl FarCommand {
     /// Number of bytes of [`FarCommand::to_bytes`].
     pub const BYTES: usize = 8 * COMMAND;
 
-    /// Returns the queue that it was posted to.
+    /// Returns the queue that the command was posted to.
     pub fn from(&self) -> QueueId {
         self.from
     }
@@ -92,7 +92,7 @@ impl FarCommand {
         self.number
     }
 
-    /// Returns the rank that has to carry it out.
+    /// Returns the rank that has to execute it.
     pub fn target(&self) -> Rank {
         self.posting.command.target().unwrap_or(self.from).rank()
     }
@@ -102,12 +102,12 @@ impl FarCommand {
         self.posting.strong_order
     }
 
-    /// Returns whether it brings bytes to its target, rather than from there.
+    /// Returns whether it moves bytes to its target, rather than from there.
     pub fn is_put(&self) -> bool {
         self.posting.command.advances()
     }
 
-    /// Returns how many bytes of registered memory it moves.
+    /// Returns the number of bytes of registered memory that it moves.
     pub fn len(&self) -> usize {
         match self.posting.command {
             Command::Put { len, .. } | Command::Get { len, .. } => len as usize,
@@ -129,8 +129,8 @@ impl FarCommand {
         words.flat_map(u64::to_le_bytes).collect()
     }
 
-    /// Restores a command of a rank, and returns the bytes behind it; `None` for what no rank of
-    /// that number sends.
+    /// Restores a command of a rank, and returns the bytes behind it; `None` for bytes that no rank
+    /// of that number sends.
     pub fn from_bytes(poster: Rank, bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (words, rest) = bytes.split_first_chunk::<{ Self::BYTES }>()?;
         let (words, _) = words.as_chunks::<8>();
@@ -146,14 +146,14 @@ impl FarCommand {
 }
 
 impl FarReply {
-    /// Number of bytes of [`FarReply::to_bytes`] of a reply that brings no bytes.
+    /// Number of bytes of [`FarReply::to_bytes`] of a reply without bytes.
     pub const BYTES: usize = 8 * REPLY;
 
     fn of(status: Result<(), QueueError>, value: u64) -> Self {
         FarReply { status, value, bytes: Vec::new() }
     }
 
-    /// Returns the reply to a command that was not carried out since its target's rank is lost, or
+    /// Returns the reply to a command that was not executed because its target's rank is lost, or
     /// can't be reached any more.
     pub fn lost(command: &FarCommand) -> Self {
         let queue = command.posting.command.target().unwrap_or(command.from);
@@ -179,7 +179,7 @@ impl FarReply {
         words.chain(self.bytes.iter().copied()).collect()
     }
 
-    /// Restores a reply; `None` for bytes that are none.
+    /// Restores a reply; `None` if the bytes are not a reply.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (words, rest) = bytes.split_first_chunk::<{ Self::BYTES }>()?;
         let (words, _) = words.as_chunks::<8>();

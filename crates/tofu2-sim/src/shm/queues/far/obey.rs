@@ -1,4 +1,4 @@
-//! The target's side: a command of another node's queue has arrived.
+//! The target's side: execution of commands of other nodes' queues.
 
 use super::{FarCommand, FarReply};
 use crate::shm::queues::{
@@ -12,19 +12,20 @@ use rdma_fabric::{
     control_queue::{Command, QueueError, QueueId, Stadd},
 };
 
-/// What has become of a command that arrived.
+/// The outcome of a command that arrived.
 #[derive(Debug)]
 pub enum Obeyed {
-    /// It is over.
+    /// The command has completed.
     Over(FarReply),
-    /// Its bytes have to be moved, to or from a region of this rank: those from an offset in the
-    /// segment's heap on.
+    /// The command's bytes have to be moved, to or from a region of this rank, from an offset in
+    /// the segment's heap on.
     Move(RegionKey, u64),
 }
 
 impl Executor<'_> {
-    /// Carries out a command of another node's queue in this rank's memory, and what that releases.
-    /// `bytes` are those of a put that came with it; `is_long` says that its bytes did not.
+    /// Executes a command of another node's queue in this rank's memory, and the commands that it
+    /// releases. `bytes` are those of a put that came with the command; `is_long` is true if they
+    /// did not.
     pub(crate) fn obey(&self, command: &FarCommand, bytes: &[u8], is_long: bool) -> Obeyed {
         let mut work = WorkList::new();
         let outcome = if is_long { self.prepare(command) } else { self.obey_now(command, bytes, &mut work) };
@@ -75,7 +76,7 @@ impl Executor<'_> {
         Ok(Obeyed::Over(FarReply { bytes, ..FarReply::of(Ok(()), 0) }))
     }
 
-    /// Returns where the bytes of a long put or get are in this rank's memory.
+    /// Returns the position of the bytes of a long put or get in this rank's memory.
     fn prepare(&self, far: &FarCommand) -> Result<Obeyed, QueueError> {
         let (to, at, len, writes) = match far.posting.command {
             Command::Put { to, at, len, .. } => (to, at, len, true),
@@ -87,8 +88,8 @@ impl Executor<'_> {
         Ok(Obeyed::Move(region, heap_at))
     }
 
-    /// Ends a command whose bytes were to be moved from or to `region`: leaves its notice and makes
-    /// its advance, if they `arrived`.
+    /// Completes a command whose bytes were to be moved from or to `region`: if they `arrived`,
+    /// queues its notice and advances its queue.
     pub(crate) fn moved(&self, far: &FarCommand, region: RegionKey, arrived: bool) -> FarReply {
         let mut work = WorkList::new();
         let ended = if arrived { self.announce_moved(far, &mut work) } else { Err(QueueError::PeerLost(far.from)) };

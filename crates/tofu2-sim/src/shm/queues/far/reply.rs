@@ -1,4 +1,4 @@
-//! The poster's side: what became of a command of this rank's queue that had gone to another node.
+//! The poster's side: replies to commands of this rank's queues that were sent to other nodes.
 
 use super::{FarReply, under_way::UnderWay};
 use crate::shm::queues::{
@@ -10,12 +10,13 @@ use crate::shm::queues::{
 use rdma_fabric::control_queue::{Command, QueueError, QueueId};
 
 impl<'a> Executor<'a> {
-    /// Ends command `number` of a queue of this rank that had gone to another node. Makes the
-    /// notices that were asked for, and executes what has waited for it.
+    /// Completes command `number` of a queue of this rank that was sent to another node. Creates
+    /// the notices that were requested, and executes the commands that waited for it.
     pub(crate) fn replied(&self, id: QueueId, number: u64, reply: &FarReply) {
         let Some(far) = self.queues.far(id) else { return };
         let Some(command) = far.under_way(number) else { return };
-        // Closed meanwhile: nobody looks at notices, but the first error counts.
+        // If the queue was closed meanwhile, its notices are not needed, but the first error is
+        // kept.
         let queue = View::find(self.job, id).ok();
         let here = match &queue {
             Some(queue) if reply.status.is_ok() => self.land(queue, &command, reply),
@@ -38,7 +39,7 @@ impl<'a> Executor<'a> {
         self.help_if_due(id);
     }
 
-    /// Puts the bytes of a short get where they belong.
+    /// Copies the bytes of a short get to their destination.
     fn land(&self, queue: &View<'a>, command: &UnderWay, reply: &FarReply) -> Result<(), QueueError> {
         let Command::Get { at, len, .. } = command.posting.command else { return Ok(()) };
         if command.region.is_some() {

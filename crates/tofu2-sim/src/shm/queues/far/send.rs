@@ -1,4 +1,4 @@
-//! The poster's side: a command leaves for another node.
+//! The poster's side: sending a command to another node.
 
 use super::{Cargo, FarCommand, under_way::UnderWay};
 use crate::shm::{
@@ -16,8 +16,8 @@ use rdma_fabric::{
 };
 
 impl<'a> Executor<'a> {
-    /// Gives `posting`, a command of a queue of this rank for a rank of another node, to whoever
-    /// moves bytes between nodes.
+    /// Passes `posting`, a command of a queue of this rank for a rank of another node, to the layer
+    /// that connects the nodes.
     pub(crate) fn send(&self, queue: &View<'_>, posting: &Posting) -> Performed {
         let to = posting.command.target().unwrap_or(queue.id);
         let (Some(far), Some(most)) = (self.queues.far(queue.id), self.job.most_inline()) else {
@@ -29,7 +29,7 @@ impl<'a> Executor<'a> {
         };
         let is_get = matches!(posting.command, Command::Get { .. });
         let region = if let Cargo::Memory(region, _) = cargo { Some(region) } else { None };
-        // A command that leaves with its bytes is done with the memory here.
+        // A command that is sent with its bytes does not need the memory here any more.
         let awaited = posting.tcq_notice && (is_get || region.is_some());
         let number = far.begin(UnderWay { posting: *posting, awaited, region });
         let checked = queue.geometry.checked;
@@ -37,7 +37,7 @@ impl<'a> Executor<'a> {
         Performed { later: awaited.then_some(number), ..Performed::here(Ok(())) }
     }
 
-    /// Returns the bytes of a command if they are at most `most`, or where they stay.
+    /// Returns the bytes of a command if they are at most `most`, otherwise their position.
     fn pack(&self, queue: &View<'a>, command: &Command, most: usize) -> Result<Cargo, QueueError> {
         let (at, len) = match *command {
             Command::Put { from, len, .. } => (from, len),
@@ -59,13 +59,13 @@ impl<'a> Executor<'a> {
         Ok(Cargo::Bytes(bytes))
     }
 
-    /// Keeps a registration on a queue of this rank in place while its bytes are moved by the
-    /// network. Returns the region, and where its bytes are in the heap.
+    /// Keeps a registration on a queue of this rank in place while the network moves its bytes.
+    /// Returns the region, and the position of its bytes in the heap.
     pub(super) fn stay(&self, queue: &View<'_>, range: Range) -> Result<(RegionKey, u64), QueueError> {
         let Range { at, len, writes } = range;
         let (piece, key) = resolve(queue, at, len, 1, writes)?;
         self.queues.moving().enter(key);
-        // Whoever ends the registration now sees this, or this sees the end.
+        // A thread that ends the registration now sees this, or this sees the end.
         inside::barrier();
         if !resolve(queue, at, len, 1, writes).is_ok_and(|(_, now)| now == key) {
             self.queues.moving().leave(key);

@@ -1,5 +1,5 @@
-//! What the owner of a queue keeps of its commands that have gone to other nodes, and which regions
-//! of a rank bytes of such commands are moved from or to.
+//! The record that a queue's owner keeps of its commands sent to other nodes, and the regions of a
+//! rank that the network moves bytes of such commands from or to.
 
 use rdma_fabric::{
     RegionKey,
@@ -10,7 +10,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// The commands of one queue that have gone to other nodes.
+/// The commands of one queue that were sent to other nodes.
 #[derive(Debug, Default)]
 pub(crate) struct FarCommands(Mutex<State>);
 
@@ -18,12 +18,12 @@ pub(crate) struct FarCommands(Mutex<State>);
 struct State {
     /// The number of the next command.
     next: u64,
-    /// Those without a reply.
+    /// Commands without a reply.
     under_way: BTreeMap<u64, UnderWay>,
-    /// The commands whose entry in the shared TCQ stands for a completion that comes with the
+    /// The commands whose entry in the shared TCQ represents a completion that comes with the
     /// reply, by position.
     entries: BTreeMap<u64, u64>,
-    /// Completions that have come and were not taken, by number.
+    /// Completions that have arrived and were not taken, by number.
     completed: BTreeMap<u64, Result<(), QueueError>>,
     /// The first error that was not reported otherwise.
     error: Option<QueueError>,
@@ -35,12 +35,12 @@ pub(crate) struct UnderWay {
     pub(crate) posting: Posting,
     /// Whether its completion comes with the reply.
     pub(crate) awaited: bool,
-    /// The own region that its bytes stay in.
+    /// The rank's own region that contains its bytes.
     pub(crate) region: Option<RegionKey>,
 }
 
 impl FarCommands {
-    /// The most commands of a queue that are under way.
+    /// The maximum number of commands of a queue in flight.
     const MOST: usize = 64;
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -48,17 +48,17 @@ impl FarCommands {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether the next command has to wait until an earlier one is over.
+    /// Returns whether the next command has to wait until an earlier one completes.
     pub(crate) fn is_full(&self) -> bool {
         self.lock().under_way.len() >= Self::MOST
     }
 
-    /// Returns whether nothing is under way.
+    /// Returns whether no command is in flight.
     pub(crate) fn is_idle(&self) -> bool {
         self.lock().under_way.is_empty()
     }
 
-    /// Numbers a command that is about to go.
+    /// Numbers a command that is about to be sent.
     pub(crate) fn begin(&self, command: UnderWay) -> u64 {
         let mut state = self.lock();
         let number = state.next;
@@ -67,13 +67,14 @@ impl FarCommands {
         number
     }
 
-    /// Notes that the entry of the shared TCQ for the command at `position` stands for a completion
-    /// that comes later.
+    /// Records that the entry of the shared TCQ for the command at `position` represents a
+    /// completion that comes later.
     pub(crate) fn stand_in(&self, position: u64, number: u64) {
         self.lock().entries.insert(position, number);
     }
 
-    /// Returns the command for whose completion the entry for `position` stands in, if it does so.
+    /// Returns the command whose completion the entry for `position` represents, if it represents
+    /// one.
     pub(crate) fn stands_for(&self, position: u64) -> Option<u64> {
         self.lock().entries.remove(&position)
     }
@@ -83,8 +84,8 @@ impl FarCommands {
         self.lock().under_way.get(&number).copied()
     }
 
-    /// Ends a command: `completion` is how it ended here, `unheard` an error that is reported in no
-    /// other way.
+    /// Completes a command: `completion` is its outcome here, `unheard` an error that is reported
+    /// in no other way.
     pub(crate) fn end(&self, number: u64, completion: Result<(), QueueError>, unheard: Option<QueueError>) {
         let mut state = self.lock();
         let Some(command) = state.under_way.remove(&number) else { return };
@@ -94,7 +95,7 @@ impl FarCommands {
         state.error = state.error.or(unheard);
     }
 
-    /// Takes a completion that has come.
+    /// Takes a completion that has arrived.
     pub(crate) fn take_completion(&self, number: u64) -> Option<Result<(), QueueError>> {
         self.lock().completed.remove(&number)
     }
@@ -105,7 +106,7 @@ impl FarCommands {
     }
 }
 
-/// Regions of a rank that bytes of commands are being moved from or to by the network.
+/// Regions of a rank that the network is moving bytes of commands from or to.
 #[derive(Debug, Default)]
 pub(crate) struct Moving(Mutex<BTreeMap<u64, usize>>);
 
@@ -115,12 +116,12 @@ impl Moving {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that bytes of a region begin to be moved.
+    /// Records that bytes of a region begin to be moved.
     pub(crate) fn enter(&self, region: RegionKey) {
         *self.lock().entry(region.to_bits()).or_default() += 1;
     }
 
-    /// Notes that they are moved.
+    /// Records that they have been moved.
     pub(crate) fn leave(&self, region: RegionKey) {
         let mut moving = self.lock();
         if let Some(count) = moving.get_mut(&region.to_bits()) {

@@ -1,4 +1,4 @@
-//! The receive queue's ring under loom: a few producers and a consumer over two records.
+//! Model of the receive queue's ring under loom: a few producers and a consumer over two records.
 
 use super::*;
 use crate::shm::notices::ring::model::{Cell, Mutation, Tiny, ring_tests};

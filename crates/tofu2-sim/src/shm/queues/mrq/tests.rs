@@ -19,7 +19,7 @@ impl Whole {
         }
     }
 
-    /// Returns the queue as it is after `notices` notices.
+    /// Returns the queue in its state after `notices` notices.
     fn after(depth: usize, notices: u64) -> Self {
         let whole = Self::new(depth);
         let positions = ring::positions(&whole.ring());
@@ -159,7 +159,7 @@ fn many_producers_lose_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 10 } else { 2000 }))]
 
-    /// Whatever the words hold, each call returns, with an error at worst.
+    /// For arbitrary values of the words, each call returns, with an error at worst.
     #[test]
     fn garbage_ends_in_an_error_at_worst(drawn in prop::collection::vec(any::<u64>(), 3 + 2 * 9), small in any::<bool>()) {
         let whole = Whole::new(2);

@@ -21,14 +21,14 @@ use rdma_fabric::{
     control_queue::{Command, Posting, QueueError, QueueId, Stadd, Width},
 };
 
-/// The bytes of a put, as the command gives them.
+/// The source of a put, as the command gives it.
 pub(crate) enum Source<'s> {
     /// In memory that is registered on the command's own queue.
     Memory(&'s View<'s>, Stadd),
     Carried(&'s [u8]),
 }
 
-/// The bytes of a put, once they are resolved.
+/// The bytes of a put, resolved.
 enum Bytes<'a, 's> {
     Memory(Piece<&'a Mapping>),
     Carried(&'s [u8]),
@@ -99,7 +99,7 @@ impl<'a> Executor<'a> {
         Ok((notices, status))
     }
 
-    /// Makes the advance of a put that has arrived, if it asks for one.
+    /// Makes the advance of a put that has arrived, if it requests one.
     ///
     /// # Errors
     /// [`QueueError::CreditIgnored`].

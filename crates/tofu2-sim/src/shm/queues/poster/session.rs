@@ -18,7 +18,7 @@ use rdma_fabric::{
 
 impl Poster {
     /// Posts as many of `postings` to a session queue as there is room for, lets them start
-    /// together, and returns how many. `examine` checks their numbers.
+    /// together, and returns their number. `examine` checks the numbers of each.
     ///
     /// # Errors
     /// The error of the next posting, or of the queue; those before it are posted.
@@ -95,7 +95,7 @@ impl Poster {
                 None => return Err(failed(queue.corrupt("the transmit order queue"))),
             }
         }
-        // Every command may leave an entry; all entries that nobody has fetched must fit.
+        // Every command may add an entry; all entries that have not been fetched must fit.
         if self.write + slots - self.fetched_at > u64::from(depth) {
             self.fetch(queue).map_err(failed)?;
         }
@@ -124,7 +124,8 @@ impl Poster {
         }
     }
 
-    /// Returns how many commands were never started. To be called once nobody executes any more.
+    /// Returns the number of commands that were never started. To be called when no rank executes
+    /// any more.
     pub(crate) fn remaining(&self, queue: &View<'_>) -> u64 {
         if !queue.is_session() {
             return self.delayed.iter().map(|posting| u64::from(posting.command.commands())).sum();

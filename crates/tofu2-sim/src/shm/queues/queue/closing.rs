@@ -6,17 +6,17 @@ use core::{sync::atomic::Ordering::SeqCst, time::Duration};
 use rdma_fabric::control_queue::QueueError;
 use std::{sync::Arc, time::Instant};
 
-/// How often to look whether a rank is still executing before the queue is closed anyway, with its
-/// words never used again. A command takes less time, unless its process is stopped or the claim is
-/// damaged.
+/// The number of checks whether a rank is still executing before the queue is closed anyway, with
+/// its words never used again. A command takes less time, unless its process is stopped or the
+/// claim is damaged.
 const CLOSING: u32 = 1 << 14;
-/// How long a queue that is being closed waits for replies at most. They come in a round trip, or
-/// when the loss of their rank is told.
+/// The longest time that a queue that is being closed waits for replies. They arrive within a round
+/// trip, or when the loss of their rank is reported.
 const REPLIES: Duration = Duration::from_secs(30);
 
 impl Queue {
-    /// Closes the queue. Returns how many commands were never started, and the error that was not
-    /// reported.
+    /// Closes the queue. Returns the number of commands that were never started, and the error that
+    /// was not reported.
     pub(crate) fn shut(&mut self) -> (u64, Option<QueueError>) {
         let Ok(queue) = self.view() else { return (0, None) };
         let (segment, me) = (self.endpoint.segment(), self.endpoint.me());
@@ -59,8 +59,8 @@ impl Queue {
 }
 
 impl Queue {
-    /// Waits for the replies to commands that have gone to other nodes, which other threads bring:
-    /// their errors count.
+    /// Waits for the replies to commands that were sent to other nodes, which other threads
+    /// receive: their errors must be reported.
     fn settle(&self) {
         let Some(far) = &self.far else { return };
         let begun = Instant::now();

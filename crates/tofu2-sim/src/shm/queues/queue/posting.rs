@@ -1,4 +1,4 @@
-//! Posting to a queue: the checks before it, the short path and the general one.
+//! Posting to a queue: the checks before it, the fast path and the general one.
 
 use super::Queue;
 use crate::shm::queues::{executor::WorkList, fast_put::FastPut, poster::failed};
@@ -8,7 +8,7 @@ use rdma_fabric::{
 };
 
 impl Queue {
-    /// Checks everything that can be checked without looking at memory.
+    /// Makes all checks that do not look at memory.
     #[inline]
     fn examine(&self, posting: &Posting) -> Result<(), QueueError> {
         let Posting { command, sps, .. } = posting;
@@ -42,7 +42,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Executes a short put, if `posting` is one and nothing stands in the way.
+    /// Executes a short put, if `posting` is one and the fast path applies.
     #[inline(always)]
     pub(crate) fn post_fast(&self, posting: &Posting) -> FastPut {
         let Ok(queue) = self.view() else { return FastPut::Not };
@@ -77,7 +77,7 @@ impl Queue {
         posted
     }
 
-    /// Posts as many commands as there is room for, and returns how many.
+    /// Posts as many commands as there is room for, and returns their number.
     pub(crate) fn post_many(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>) {
         let queue = match self.view() {
             Ok(queue) => queue,

@@ -59,7 +59,7 @@ impl RankSetup {
     }
 
     /// Posts the owner's two commands for the target, each with all notices or all but the local
-    /// one; without it they take the short path. The first advances the target's queue, where a nop
+    /// one; without it they take the fast path. The first advances the target's queue, where a nop
     /// waits for it.
     pub(crate) fn queue_up(&self, local: bool) {
         self.fabric.write(&self.span, &[1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
@@ -72,11 +72,11 @@ impl RankSetup {
         self.queue.try_post(posting(put(8), 2)).unwrap();
     }
 
-    /// Plays the dying rank: `die` is called at `label` of the owner's first command.
+    /// Acts as the dying rank: `die` is called at `label` of the owner's first command.
     pub(crate) fn advance(&self, label: DeathPoint, die: impl Fn() + 'static) {
         let mut executing = false;
         hook::set(move |now| {
-            // The dying rank's own command comes first.
+            // The dying rank's own command is executed first.
             executing |= now == DeathPoint::Claimed;
             if executing && now == label {
                 die();
@@ -97,7 +97,7 @@ pub(crate) fn expected(label: DeathPoint) -> Result<(), QueueError> {
     }
 }
 
-/// How many notices the target gets of the first command.
+/// The number of notices that the target gets of the first command.
 pub(crate) fn told(label: DeathPoint) -> usize {
     usize::from(label != DeathPoint::Past)
 }
@@ -119,7 +119,7 @@ pub(crate) fn check_target(part: &RankSetup, label: DeathPoint) {
 #[test]
 fn whoever_comes_next_finishes_a_command_or_reports_it() {
     for label in DEATH_POINTS {
-        // Next comes the owner, or another rank's advance.
+        // The next executor is the owner, or another rank's advance.
         for (advancer, local) in [(false, false), (false, true), (true, false), (true, true)] {
             let job = job(4 << 20);
             let [owner, dies, target] =
@@ -129,7 +129,7 @@ fn whoever_comes_next_finishes_a_command_or_reports_it() {
             let died = catch_unwind(AssertUnwindSafe(|| dies.advance(label, || panic!("dies on purpose"))));
             assert!(died.is_err(), "{label:?} was not reached");
             hook::set(|_| ());
-            // The command is not completed before it is known that its executor has died.
+            // The command is not completed before the death of its executor is known.
             assert!(owner.queue.poll_tcq().unwrap().is_none() || label == DeathPoint::Completed, "{label:?}");
             job.control.set_ended(DIES.index());
             job.publish(DIES, State::Lost);

@@ -24,7 +24,7 @@ fn garble(word: &core::sync::atomic::AtomicU64, chance: &mut Chance) {
     word.store(value, Relaxed);
 }
 
-/// Writes one word of garbage into something that belongs to one of the queues.
+/// Writes one word of garbage into one of the queues' data.
 fn vandalise(job: &Job, queues: &[QueueId], chance: &mut Chance) {
     let id = chance.one(queues);
     let Ok(segment) = job.segment(id.rank()).map(|segment| &**segment) else { return };
@@ -135,7 +135,7 @@ fn every_call_beside_a_vandal_ends_well_or_with_an_error() {
         let mut workers: Vec<_> = (0..RANKS).map(|rank| Worker::new(testing::fabric(&job, rank))).collect();
         let mut names = Vec::new();
         for step in 0..steps {
-            // At first the ranks get a chance to open something.
+            // At first the ranks get a chance to open queues.
             if step > 100 && chance.below(6) == 0 && !names.is_empty() {
                 vandalise(&job, &names, &mut chance);
             }
@@ -155,7 +155,7 @@ fn nobody_hangs_beside_a_vandal() {
     let (calls, writes) = if cfg!(miri) { (60, 60) } else { (60_000, 60_000) };
     let job = job(4 << 20);
     let theirs = job.clone();
-    // Every possible id, since the vandal knows them all.
+    // Every possible id, since all are known to the vandal.
     let all = |rank| (0..4u8).map(move |engine| QueueId::new(Rank::new(rank), engine, 0, 0));
     let names: Vec<_> = (0..RANKS).flat_map(all).collect();
     testing::all_end(&job, move |rank, fabric, mut chance| {

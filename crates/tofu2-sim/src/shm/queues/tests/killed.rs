@@ -1,5 +1,5 @@
 //! An executor that is killed at each label, with ranks as processes; this test executable also
-//! plays the ranks.
+//! runs the ranks.
 
 use super::{
     deaths::{DEATH_POINTS, DIES, MEMORY, OWNER, RankSetup, TARGET, check_target, expected},
@@ -22,7 +22,7 @@ const SOON: Duration = Duration::from_secs(5);
 
 #[test]
 fn a_killed_executor_leaves_a_finished_command_or_a_report() {
-    // The general path and the short one: see `RankSetup::queue_up`.
+    // The general path and the fast one: see `RankSetup::queue_up`.
     let all = [true, false].into_iter().flat_map(|local| DEATH_POINTS.map(|label| (local, label)));
     for (number, (local, label)) in all.enumerate() {
         let directory = env::temp_dir().join(format!("onesided-queues-{}-{number}", std::process::id()));
@@ -48,7 +48,7 @@ fn a_killed_executor_leaves_a_finished_command_or_a_report() {
     }
 }
 
-/// Plays a rank of the test above; does nothing outside a job.
+/// Runs as a rank of the test above; does nothing outside a job.
 #[test]
 fn the_ranks_part() {
     if env::var_os(JOB_VARIABLE).is_none() || env::var_os(LABEL).is_none() {
@@ -87,7 +87,7 @@ async fn play(fabric: Fabric, label: DeathPoint) {
     match fabric.rank() {
         DIES => part.advance(label, || kill_process(getpid(), Signal::KILL).unwrap()),
         OWNER => {
-            // Waits, so as not to execute the commands before the other rank does.
+            // Waits, so that it does not execute the commands before the other rank does.
             let wait = fabric.wait_until(&part.flag(), Deps::One(DIES), |_| false).await;
             assert_eq!(wait, Err(FabricError::PeerLost { rank: DIES }));
             for (tag, status) in [(1, expected(label)), (2, Ok(()))] {

@@ -1,5 +1,5 @@
-//! Tests that can't be made from outside: deaths at a label, garbage in shared memory, which rank
-//! holds which control queue.
+//! Tests that need internal access: deaths at a label, garbage in shared memory, the owners of
+//! control queues.
 
 #![cfg_attr(not(target_os = "linux"), allow(unused_imports))]
 

@@ -1,5 +1,5 @@
-//! Changes behind a remembered route are noticed by the next short put, both on a queue that
-//! executes its commands at once and on a session queue, where the executor remembers the route.
+//! The next short put notices changes behind a remembered route, both on a queue that executes its
+//! commands at once and on a session queue, where the executor remembers the route.
 
 use super::*;
 use rdma_fabric::{ControlQueue as Queue, Fabric};
@@ -63,7 +63,7 @@ impl Side {
 /// The modes of the poster's queue.
 const MODES: [QueueMode; 2] = [QueueMode::Normal, QueueMode::Session];
 
-/// Returns poster and target after two puts, so that the poster knows the route.
+/// Returns poster and target after two puts, so that the poster has the route.
 fn sides(mode: QueueMode) -> (Arc<Job>, Side, Side, QueueId) {
     let job = job(1 << 20);
     let (poster, target) = (Side::new(&job, 0, mode), Side::new(&job, 1, QueueMode::Normal));
@@ -129,7 +129,7 @@ fn a_region_that_is_gone() {
     for (_job, poster, target, to) in MODES.map(sides) {
         drop(target.region);
         assert_eq!([3, 3].map(|value| poster.put(&to, value)), [Err(QueueError::Stale { queue: to, stadd: AT }); 2]);
-        // Its place in the table is reused, perhaps its memory too.
+        // Its entry in the table is reused, perhaps its memory too.
         let other = target.fabric.alloc(4096).unwrap();
         assert_eq!(poster.put(&to, 4), Err(QueueError::Stale { queue: to, stadd: AT }));
         drop(other);

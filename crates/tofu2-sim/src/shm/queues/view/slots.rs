@@ -45,13 +45,13 @@ impl<'a> View<'a> {
     #[inline]
     pub(crate) fn enter(&self, position: u64, phase: claim::Phase) {
         self.words[STAGE].store(claim::pack(position, phase), Release);
-        // When a process is killed, what it has done is a prefix of its program order; so only the
+        // When a process is killed, its effects are a prefix of its program order; so only the
         // compiler must keep the order.
         compiler_fence(SeqCst);
     }
 
-    /// Returns the read pointer as others see it: past a command that has begun, since its effects
-    /// are seen before it completes.
+    /// Returns the read pointer as visible to other ranks: past a command that has started, since
+    /// its effects are visible before it completes.
     pub(crate) fn begun(&self) -> u64 {
         let mut now = self.words[STAGE].load(Acquire);
         loop {
@@ -71,7 +71,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns how many entries were ever added to the TCQ.
+    /// Returns the number of entries ever added to the TCQ.
     #[inline]
     pub(crate) fn completed(&self) -> u64 {
         // Acquire: pairs with the release in `complete`.

@@ -1,5 +1,5 @@
-//! The doorbell's protocol over loom's words. Loom has no process-wide barrier, which amounts to a
-//! fence on both sides.
+//! Model of the doorbell's protocol over loom's words. Loom has no process-wide barrier, which is
+//! equivalent to a fence on both sides.
 
 use super::{Bell, PARKED, Watch, leave, park, prepare, ring, rouse};
 use crate::shm::testing;
@@ -13,7 +13,7 @@ use loom::sync::{
     },
 };
 
-/// A deliberate mistake in the protocol.
+/// A mutant of the protocol.
 #[derive(Clone, Copy, PartialEq)]
 enum Mutation {
     None,
@@ -96,8 +96,8 @@ impl Bell for Model {
     }
 }
 
-/// Explores one waiter and `posters` posters. `stale` is the bell's word at the start: 1 is what
-/// another thread of the rank leaves that waits too.
+/// Explores one waiter and `posters` posters. `stale` is the bell's word at the start: 1 is left by
+/// another waiting thread of the rank.
 fn explore(mutation: Mutation, posters: u32, stale: u32) -> usize {
     testing::explore(3, 1_000, move || {
         let bell = Arc::new(Model::new(mutation, stale));
@@ -202,8 +202,8 @@ loses_a_wake_up!(
     with_the_watch_set_late: LateWatch
 );
 
-/// One round of a waiter that may leave out W3, and that would sleep for good if at the end the
-/// word is as it remembers.
+/// One round of a waiter that may leave out W3, and that would sleep forever if the final word
+/// equals the one that it remembers.
 fn one_round(second_look: bool) {
     loom::model(move || {
         let bell = Arc::new(Model::new(Mutation::None, 0));

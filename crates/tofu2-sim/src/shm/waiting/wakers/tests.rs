@@ -44,7 +44,7 @@ impl Rank {
         Arc::new(Task(name, self.tell.clone())).into()
     }
 
-    /// Leaves the waker of task `name`.
+    /// Registers the waker of task `name`.
     fn arm(&self, name: u32, until: Option<Instant>) -> Key {
         match self.wakers.arm(&self.task(name), Watch::Notice, HOUR, until) {
             Armed::Kept(key) => key,
@@ -52,8 +52,8 @@ impl Rank {
         }
     }
 
-    /// Waits until the thread has seen all waiters and is about to park. Returns until when it
-    /// parks if nobody rings.
+    /// Waits until the thread has seen all waiters and is about to park. Returns the time until
+    /// which it parks unless the bell rings.
     fn parked(&self) -> Instant {
         let begun = Instant::now();
         loop {
@@ -100,7 +100,7 @@ fn a_ring_wakes_everybody_once() {
     assert_eq!([rank.next(), rank.next()], [1, 2]);
     assert!(keys.iter().all(|&key| !rank.wakers.is_armed(key, Waker::noop())));
     rank.segment.ring_for_notice();
-    // The thread is idle by now or soon, and comes back.
+    // The thread is idle by now or soon, and starts again.
     rank.arm(3, None);
     rank.parked();
     rank.segment.ring();
@@ -164,8 +164,8 @@ fn who_was_rung_for_before_it_was_kept_is_told() {
     assert_eq!(armed, Armed::Rung);
 }
 
-/// The thread is parked for an hour when a waiter comes that will not wait that long. `patience`
-/// goes beyond its deadline.
+/// The thread is parked for an hour when a waiter arrives that will not wait that long. `patience`
+/// extends beyond its deadline.
 fn an_impatient_waiter(patience: Duration, arm: impl Fn(&Rank, Instant)) {
     let rank = Rank::new();
     rank.arm(1, None);
@@ -213,8 +213,8 @@ fn the_last_to_leave_clears_the_bit() {
     assert_eq!(bit(), 0);
 }
 
-/// A waiter whose memory is written just before it leaves its waker, and which looks again (W3) or
-/// does not.
+/// A waiter whose memory is written just before it registers its waker, and which looks again (W3)
+/// or does not.
 fn written_before(looks_again: bool) {
     let (rank, memory) = (Rank::new(), AtomicU64::new(0));
     memory.store(1, Release);

@@ -56,7 +56,7 @@ fn run(job: Job<'_>) -> Stats {
     let run = job.run(&async |fabric| mixture(fabric, 6).await).unwrap();
     assert_eq!(run.outs[0], 24 * 6 * 2);
     let commands = run.stats.commands;
-    // Ring puts, adds, gets, and the first credit; all of them went all the way.
+    // Ring puts, adds, gets, and the first credit; all of them reached every stage.
     assert_eq!(commands.posted, 3 * 24 * 6 + 1);
     assert_eq!(
         [commands.started, commands.sent, commands.arrived, commands.visible, commands.completed],

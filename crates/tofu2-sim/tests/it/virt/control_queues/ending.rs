@@ -1,4 +1,4 @@
-//! How waits for queues end when nothing more can come.
+//! The ends of waits for queues when nothing more can arrive.
 
 use super::script::AT;
 use crate::virt::start::{NETWORKS, fx100, opened};
@@ -81,8 +81,7 @@ fn waits_end_when_those_they_depend_on_do() {
     }
 }
 
-/// Sends commands to ranks that are lost, gone or nonexistent, and checks the statuses that come
-/// back.
+/// Sends commands to ranks that are lost, gone or nonexistent, and checks the returned statuses.
 async fn to_nobody(fabric: Fabric) -> ProgramResult<()> {
     let (_own, queue) = opened(&fabric, 64, QueueSpec::new(QueueMode::Normal).on(0)).await?;
     match fabric.rank().number() {
@@ -130,7 +129,7 @@ fn commands_to_nobody_come_back_with_a_status() {
     }
 }
 
-/// A leaked queue is closed when its rank ends; what it has sent still arrives.
+/// A leaked queue is closed when its rank ends; commands that it has sent still arrive.
 async fn leaves_early(fabric: Fabric) -> ProgramResult<u64> {
     let (_own, queue) = opened(&fabric, 64, QueueSpec::new(QueueMode::Normal).on(0)).await?;
     if fabric.rank().number() == 1 {

@@ -1,5 +1,5 @@
-//! Control queues in virtual time: what `crates/fabric-conformance` does not check of every
-//! provider.
+//! Control queues in virtual time: properties that `crates/fabric-conformance` does not check of
+//! every provider.
 
 pub(crate) mod determinism;
 mod ending;

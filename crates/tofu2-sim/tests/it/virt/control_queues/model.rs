@@ -1,5 +1,5 @@
-//! Random postings and advances against a sequential model of the rules, and wrong rules that must
-//! be noticed.
+//! Random postings and advances against a sequential model of the rules, and mutated rules that
+//! must be detected.
 
 use super::script::{AT, OWN, Seen, Step, nop, run, session, word};
 use crate::virt::start::fx100;
@@ -55,7 +55,7 @@ enum Act {
     },
 }
 
-/// The true rules, or wrong ones.
+/// The correct rules, or mutated ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rules {
     True,
@@ -152,7 +152,7 @@ impl Model {
     }
 }
 
-/// Returns the posting that does this on the queue.
+/// Returns the posting of this act on the queue.
 fn step(act: Act) -> Step {
     let at = |word: u8| AT + 8 * u64::from(word);
     Step::Own(match act {
@@ -228,8 +228,8 @@ proptest! {
         prop_assert!(agreed.is_ok(), "{}", agreed.unwrap_err());
     }
 
-    /// Small rings, which fill up and wrap. Queues give themselves no credit here, since it matters
-    /// when that arrives.
+    /// Small rings, which fill up and wrap. Queues give themselves no credit here, since its
+    /// arrival time would matter.
     #[test]
     fn small_rings_fill_and_wrap_as_the_model_does(acts in acts(), depth in 2u32..5) {
         let acts: Vec<Act> = acts
@@ -241,7 +241,7 @@ proptest! {
     }
 }
 
-/// Mutations: the random steps distinguish the queue from one with wrong rules.
+/// Mutants: the random steps distinguish the queue from one with mutated rules.
 #[test]
 fn wrong_rules_are_noticed() {
     use Rules::{AdvanceBeforeData, BooleanCredit, CommandsInsteadOfSlots, SpsPerPacket};

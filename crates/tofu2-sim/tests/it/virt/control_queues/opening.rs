@@ -1,4 +1,4 @@
-//! Which control queues a node has, and which ranks get them.
+//! The control queues of a node, and their assignment to ranks.
 
 use crate::virt::start::fx100;
 use rdma_fabric::{

@@ -1,4 +1,4 @@
-//! What strong order adds: a command does not pass atomics that are still in service.
+//! The effect of strong order: a command does not pass atomics that are still in service.
 
 use super::script::AT;
 use crate::virt::start::{NETWORKS, fx100, opened};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tofu2_sim::virt::NetworkModel;
 
 /// While all ranks add to a word of rank 0, rank 1 adds 1000 to another word there and then puts a
-/// flag. Returns how much of the 1000 rank 0 finds when it sees the flag, and the order of the
+/// flag. Returns the part of the 1000 that rank 0 finds when it sees the flag, and the order of the
 /// notices.
 async fn behind_atomics(fabric: Fabric, strong: bool) -> ProgramResult<(u64, Vec<MrqKind>)> {
     let me = fabric.rank().number();

@@ -1,4 +1,4 @@
-//! A command takes the path that it asks for.
+//! A command takes the path that it requests.
 
 use super::script::AT;
 use crate::virt::start::{NETWORKS, fx100, opened};
@@ -14,7 +14,7 @@ fn bits(path: Path) -> u8 {
     path.a | path.b << 1 | path.c << 3
 }
 
-/// Measures how long a put to the last rank takes to be acknowledged by each of these paths, in
+/// Measures the time until a put to the last rank is acknowledged by each of these paths, in
 /// picoseconds.
 async fn acknowledged(fabric: Fabric, paths: Vec<Option<u8>>) -> ProgramResult<Vec<u64>> {
     let (me, last) = (fabric.rank().number(), fabric.ranks() as u32 - 1);

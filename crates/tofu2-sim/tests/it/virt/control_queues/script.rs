@@ -1,4 +1,4 @@
-//! Scripts: postings one after the other on two queues, and what is seen after each.
+//! Scripts: postings one after the other on two queues, and the observable state after each.
 
 use crate::virt::start::at;
 use rdma_fabric::{
@@ -26,7 +26,7 @@ pub(super) enum Step {
     Send(Posting),
 }
 
-/// What one queue has reported since the last step.
+/// The reports of one queue since the last step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Reports {
     pub(super) completions: Vec<Completion>,
@@ -34,14 +34,15 @@ pub(super) struct Reports {
     pub(super) errors: Vec<FabricError>,
 }
 
-/// What is seen after a step. Each rank sees only its own queue.
+/// The state that is observed after a step. Each rank observes only its own queue.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Seen {
     /// The pointers of the queue under test.
     pub(super) pointers: Pointers,
     pub(super) own: Reports,
     pub(super) sent: Reports,
-    /// Why the posting was refused, if it was: the error, or `None` if the queue was full.
+    /// The reason why the posting was refused, if it was: the error, or `None` if the queue was
+    /// full.
     pub(super) refused: Option<Option<FabricError>>,
     /// Words 0 to 63 of the first rank's memory.
     pub(super) words: Vec<u64>,
@@ -65,7 +66,7 @@ fn reports(queue: &ControlQueue) -> Reports {
     reports
 }
 
-/// Takes step k at (k + 1) times 400 us. Its effects are over when the next one comes.
+/// Takes step k at (k + 1) times 400 us. Its effects are complete when the next step starts.
 pub(super) async fn script(
     fabric: Fabric,
     own: QueueSpec,
@@ -108,8 +109,8 @@ pub(super) async fn script(
     Ok(seen)
 }
 
-/// Runs a script on `job`. Returns what the rank of the queue under test sees after each step,
-/// together with what the sender sees.
+/// Runs a script on `job`. Returns the observations of the rank of the queue under test after each
+/// step, together with the sender's.
 pub(super) fn run(job: &Job<'_>, own: QueueSpec, steps: &[Step]) -> Vec<Seen> {
     let sender = QueueSpec::new(QueueMode::Normal).checked(own.checked);
     let run = job.run(&async |fabric| script(fabric, own, sender, steps.to_vec()).await).unwrap();

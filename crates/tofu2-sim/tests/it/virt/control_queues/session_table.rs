@@ -68,7 +68,7 @@ fn sps_width_is_four_bits_and_zero_advances_nothing() {
     assert_eq!(seen.refused, Some(Some(limit.into())));
 }
 
-/// A table of commands with an SPS, and how far each advances the queue.
+/// A table of commands with an SPS, and the number of slots by which each advances the queue.
 #[test]
 fn only_puts_advance_and_each_of_their_blocks_once() {
     let at = AT + 512;
@@ -152,8 +152,8 @@ fn any_queue_may_send_credit() {
     }
 }
 
-/// A released command forwards the bytes that have just arrived, and the notice is older than what
-/// it released.
+/// A released command forwards the bytes that have just arrived, and the notice precedes the
+/// released command.
 #[test]
 fn order_at_the_receiver_is_data_notice_advance() {
     for (ranks, job) in jobs() {

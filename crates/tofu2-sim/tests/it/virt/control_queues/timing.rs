@@ -1,5 +1,5 @@
-//! When commands happen: the calibrated sums, shared engines, packets, and progress while the ranks
-//! compute.
+//! The times of commands: the calibrated sums, shared engines, packets, and progress while the
+//! ranks compute.
 
 use super::script::{AT, BYTES};
 use crate::virt::start::{NETWORKS, at, fx100, opened};
@@ -15,7 +15,7 @@ fn to(nodes: u32) -> QueueId {
     QueueId::new(Rank::new(1), 0, u8::from(nodes == 1), 0)
 }
 
-/// Rank 0 posts `posting` to rank 1. Returns how long each report took, in picoseconds: completion,
+/// Rank 0 posts `posting` to rank 1. Returns the time of each report, in picoseconds: completion,
 /// local notice, remote notice.
 async fn measure(fabric: Fabric, posting: Posting) -> ProgramResult<[u64; 3]> {
     let (_region, queue) = opened(&fabric, BYTES, QueueSpec::new(QueueMode::Normal).on(0)).await?;
@@ -52,7 +52,7 @@ fn all(command: Command) -> Posting {
 
 /// Commands take as long as fabric operations on an idle machine (`latency.rs`): put, get and
 /// fetch-add, inside a node and to a neighbour. Two ranks of a node share the first TNI here, which
-/// nothing else uses.
+/// is otherwise unused.
 #[test]
 fn latencies_are_those_of_fabric_operations() {
     let put = |nodes| all(Command::PutInline { to: to(nodes), bytes: Inline::word(1), at: AT });
@@ -89,8 +89,8 @@ fn mtu_and_gap_are_timing() {
     }
 }
 
-/// Rank 0 puts `bytes` to rank 1 `each` times over one queue per engine. Returns when the last
-/// notice came.
+/// Rank 0 puts `bytes` to rank 1 `each` times over one queue per engine. Returns the time at which
+/// the last notice arrived.
 async fn streams(fabric: Fabric, engines: u8, each: u32, bytes: u32) -> ProgramResult<u64> {
     let region = fabric.alloc_symmetric(BYTES).await?;
     let mut queues = vec![];
@@ -134,8 +134,8 @@ fn engines_work_at_the_same_time_and_one_engine_in_turn() {
 }
 
 /// Both ranks compute for a millisecond, while rank 0's session queue answers rank 1's with data,
-/// again and again. Returns the picoseconds of computing, and how far the queue had got by then:
-/// when each piece came can't be seen without looking.
+/// repeatedly. Returns the picoseconds of computing, and the queue's progress by then: the arrival
+/// time of each piece can't be observed without polling.
 async fn overlap(fabric: Fabric, rounds: u64) -> ProgramResult<[u64; 2]> {
     let me = fabric.rank().number();
     let region = fabric.alloc_symmetric(BYTES).await?;
@@ -151,7 +151,7 @@ async fn overlap(fabric: Fabric, rounds: u64) -> ProgramResult<[u64; 2]> {
     fabric.sleep(Duration::from_micros(50)).await;
     let start = fabric.now();
     if me == 1 {
-        // Rank 1's put starts the exchange; from here on no rank calls anything.
+        // Rank 1's put starts the exchange; from here on no rank makes any call.
         normal.post(Posting::new(Command::put(peer, AT, AT, 0)).sps(1), Deps::All).await?;
     }
     fabric.compute(Duration::from_millis(1)).await;
@@ -177,7 +177,7 @@ fn session_released_transfers_happen_during_compute() {
     }
 }
 
-/// Measures how long a chain of forwards takes from the first put to the last notice.
+/// Measures the time of a chain of forwards from the first put to the last notice.
 async fn chain(fabric: Fabric) -> ProgramResult<u64> {
     let me = fabric.rank().index();
     let last = fabric.ranks() - 1;

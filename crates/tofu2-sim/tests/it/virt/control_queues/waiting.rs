@@ -1,4 +1,4 @@
-//! Waiting for room: in line, alongside other things, and given up.
+//! Waiting for room: in line, alongside other waits, and given up.
 
 use super::script::AT;
 use crate::virt::start::fx100;
@@ -8,8 +8,8 @@ use rdma_fabric::{
 };
 use std::{cell::RefCell, time::Duration};
 
-/// Ten postings wait for room in a full session queue, and one of them gives up. Credit comes slot
-/// by slot.
+/// Ten postings wait for room in a full session queue, and one of them gives up. Credit arrives
+/// slot by slot.
 async fn in_line(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let region = fabric.alloc(64)?;
     let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session).depth(4))?;
@@ -78,7 +78,7 @@ async fn overflow(fabric: Fabric) -> ProgramResult<()> {
         sender.post(put, Deps::All).await?;
     }
     fabric.sleep(Duration::from_micros(10)).await;
-    // The put whose notice found no room did everything else, but advanced nothing; the next one
+    // The put whose notice found no room had all other effects, except the advance; the next one
     // was refused.
     assert_eq!(queue.pointers().scheduled, 14);
     let mut statuses = vec![];

@@ -104,7 +104,7 @@ fn two_producers_share_the_ring() {
     assert!(executions >= 1000);
 }
 
-/// Rank 1 is said to have ended but goes on.
+/// Rank 1 is reported as ended but continues.
 #[test]
 #[should_panic(expected = "a notice of a living rank was lost")]
 fn only_who_has_ended_may_be_skipped() {
