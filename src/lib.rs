@@ -130,12 +130,16 @@ mod book {
     mod readme {}
     #[doc = include_str!("../docs/learn/first-program.md")]
     mod first_program {}
+    #[doc = include_str!("../docs/learn/memory.md")]
+    mod memory {}
     #[doc = include_str!("../docs/learn/lock.md")]
     mod lock {}
     #[doc = include_str!("../docs/learn/window.md")]
     mod window {}
     #[doc = include_str!("../docs/learn/exchange.md")]
     mod exchange {}
+    #[doc = include_str!("../docs/learn/messages.md")]
+    mod messages {}
     #[doc = include_str!("../docs/systems/persistent.md")]
     mod persistent {}
     #[doc = include_str!("../docs/systems/acp.md")]

@@ -47,7 +47,7 @@ pub(crate) struct Seconds(pub(crate) Duration);
 
 /// Why a text is not [`Seconds`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is no number of seconds above 0, such as 2.5")]
+#[error("it is not a number of seconds above 0, such as 2.5")]
 pub(crate) struct NoSeconds;
 
 impl FromStr for Seconds {
@@ -65,7 +65,7 @@ pub(crate) struct Amount(pub(crate) Duration);
 
 /// Why a text is not an [`Amount`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is no number with one of the units ns, us, ms, s, as in 2us")]
+#[error("it is not a number with one of the units ns, us, ms, s, as in 2us")]
 pub(crate) struct NoAmount;
 
 impl FromStr for Amount {

@@ -88,7 +88,7 @@ pub(super) fn a_seed_and_a_jitter_are_a_run() {
 
 pub(super) fn wrong_amounts_are_refused() {
     for (options, part) in [
-        ("--fabric virt --jitter 2", "setting --jitter: `2`: it is no number with one of the units"),
+        ("--fabric virt --jitter 2", "setting --jitter: `2`: it is not a number with one of the units"),
         ("--fabric threads --jitter 2us", "setting --jitter: only `--fabric virt` has it"),
         ("--fabric threads --stuck-after soon", "setting --stuck-after: `soon`: it is neither"),
         ("--fabric threads --seed 0", "setting --seed: only `--fabric virt` has it"),

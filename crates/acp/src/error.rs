@@ -75,7 +75,7 @@ pub enum AcpError {
         address: GlobalAddress,
     },
     /// The container has no such element, or no longer has it.
-    #[error("{address} is no element of the container")]
+    #[error("{address} is not an element of the container")]
     NoSuchElement {
         /// The expected address of the element.
         address: GlobalAddress,
@@ -132,7 +132,7 @@ pub enum AcpError {
     #[error("this was made for one thread, and is used by another: choose Threads::Many")]
     OtherThread,
     /// A collective call was made while another one of this rank was in progress.
-    #[error("{what} while another collective call of this rank is under way")]
+    #[error("{what} while another collective call of this rank is in progress")]
     Overlapping {
         /// The call.
         what: &'static str,

@@ -21,7 +21,7 @@ pub(crate) enum CallError {
     NoGrid { rows: Int, columns: Int },
     #[error("{full}; {open} contexts are open, and blacs_gridexit gives back what one of them takes")]
     NoRoomForContext { open: usize, full: FabricError },
-    #[error("usermap({row},{column}) is {number}, which is no process number")]
+    #[error("usermap({row},{column}) is {number}, which is not a process number")]
     NoProcess { row: usize, column: usize, number: Int },
     #[error("usermap has columns of {rows} rows, but its leading dimension is {leading}")]
     ShortMap { rows: Int, leading: Int },

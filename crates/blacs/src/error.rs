@@ -60,7 +60,7 @@ pub enum BlacsError {
         members: usize,
     },
     /// There is nobody at these coordinates.
-    #[error("there is nobody at ({row}, {column}): the grid has {rows} rows and {columns} columns, counted from 0")]
+    #[error("({row}, {column}) is outside the grid: it has {rows} rows and {columns} columns, counted from 0")]
     OutsideGrid {
         /// The row asked for.
         row: usize,

@@ -26,7 +26,7 @@ pub enum Error {
         within: Duration,
     },
     /// The process at the coordinator's address is not a coordinator.
-    #[error("what answers at {address} is no coordinator of a job")]
+    #[error("the server at {address} is not the coordinator of a job")]
     NotACoordinator {
         /// The address.
         address: SocketAddr,

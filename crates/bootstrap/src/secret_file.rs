@@ -22,7 +22,7 @@ pub enum SecretFileError {
     #[error("{SECRET_FILE} does not name a file with the secret of the job, which this launcher needs")]
     Unnamed,
     /// It is not a regular file.
-    #[error("{} is no regular file", path.display())]
+    #[error("{} is not a regular file", path.display())]
     NotRegular {
         /// The file.
         path: PathBuf,

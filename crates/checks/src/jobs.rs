@@ -16,7 +16,7 @@ pub fn threads(ranks: usize) -> Threads {
 
 /// Returns a job in virtual time, and watches the calling test.
 #[track_caller]
-pub fn virtual_time(platform: &Platform, ranks: usize) -> Job<'static> {
+pub fn virtual_time<'a>(platform: &Platform, ranks: usize) -> Job<'a> {
     watch_test();
     Job::new(platform, ranks)
 }

@@ -156,12 +156,12 @@ impl Timeline {
             Act::Watch(part) if moves => format!("wakes: {} is {:#x}", at(part), value(part)),
             Act::Watch(part) => format!("looks at {}: {:#x}", at(part), value(part)),
             Act::Await(_) if moves => match answer {
-                Answer::Value(value) => format!("goes on with {value:#x}"),
-                Answer::Lost(rank) => format!("goes on with an error: {rank} is lost"),
+                Answer::Value(value) => format!("continues with {value:#x}"),
+                Answer::Lost(rank) => format!("continues with an error: {rank} is lost"),
                 Answer::Stale(Holding { rank, index }) => {
-                    format!("goes on with an error: {rank} has dropped its region {index}")
+                    format!("continues with an error: {rank} has dropped its region {index}")
                 }
-                _ => "goes on".to_owned(),
+                _ => "continues".to_owned(),
             },
             Act::Test(_) => format!("tests a handle: {}", *answer == Answer::Value(1)),
             Act::NextNotice if !moves => return,

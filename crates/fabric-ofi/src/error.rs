@@ -36,7 +36,7 @@ impl fmt::Display for Reply {
 #[non_exhaustive]
 pub enum BadName {
     /// The bytes do not start as names do, or have a wrong length.
-    #[error("these {len} bytes are no name of an endpoint")]
+    #[error("these {len} bytes are not the name of an endpoint")]
     Form {
         /// Number of bytes.
         len: usize,
@@ -141,7 +141,7 @@ pub enum OfiError {
     #[error(transparent)]
     Name(#[from] BadName),
     /// The bytes are not a remote key.
-    #[error("these {len} bytes are no remote key")]
+    #[error("these {len} bytes are not a remote key")]
     Key {
         /// Number of bytes.
         len: usize,

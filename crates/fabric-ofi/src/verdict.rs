@@ -94,7 +94,7 @@ impl fmt::Display for Reason {
             Self::KeyBytes { bytes } => write!(f, "keys of {bytes} bytes, 1 to 8 are possible"),
             Self::Registration { bits } => write!(f, "registers memory in a way that is not supported ({bits:#x})"),
             Self::Mode { bits } => write!(f, "asks for a mode that is not supported ({bits:#x})"),
-            Self::UncheckedKeys => f.write_str("nobody looks at keys"),
+            Self::UncheckedKeys => f.write_str("keys are not checked"),
             Self::NotTogether => f.write_str("does not offer puts, gets and atomics together"),
             Self::Open { error } => write!(f, "can't be opened: {error}"),
             Self::NoAtomic { kind } => write!(f, "claims atomics, has no fetching {} on u64", kind.name()),

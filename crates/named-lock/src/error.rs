@@ -16,7 +16,7 @@ pub enum Error {
     /// The name is not valid: 1 to 100 bytes out of `A`–`Z`, `a`–`z`, `0`–`9`, `-`, `_` and `.`,
     /// the first of which is not `.`.
     #[error(
-        "{name:?} is no name of a lock: 1 to 100 letters of ASCII, digits, `-`, `_` and `.`, not beginning with `.`"
+        "{name:?} is not the name of a lock: 1 to 100 letters of ASCII, digits, `-`, `_` and `.`, not beginning with `.`"
     )]
     Name {
         /// The given name.

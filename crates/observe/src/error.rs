@@ -17,7 +17,7 @@ pub enum ObserveError {
         error: io::Error,
     },
     /// A rank's record holds something that no rank writes.
-    #[error("{} is no record of a rank: {error}", path.display())]
+    #[error("{} is not the record of a rank: {error}", path.display())]
     Record {
         /// The record's file.
         path: PathBuf,

@@ -199,7 +199,7 @@ pub enum PrdmaError {
     Broken(Box<PrdmaError>),
     /// A call of [`crate::Neighbourhood::alltoallw`] was dropped half-way: this member's mailboxes
     /// are closed, and its neighbours have been notified.
-    #[error("an earlier exchange of the neighbourhood was dropped half-way: there are no more")]
+    #[error("an earlier exchange of the neighbourhood was dropped before it completed: the neighbourhood is unusable")]
     Dropped,
     /// A notice belongs to an iteration other than the current one: a neighbour violated the
     /// protocol.

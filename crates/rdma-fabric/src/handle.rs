@@ -21,7 +21,7 @@ use core::{
 ///
 /// Dropping a handle does not cancel the transfer: memory in flight stays alive, the result is
 /// discarded. A handle may be awaited from any task of its rank.
-#[must_use = "a handle tells when the operation is complete; drop it only if nobody needs to know"]
+#[must_use = "a handle reports completion; drop it only if completion does not matter"]
 pub struct Handle<T: 'static> {
     /// The result, or the value that becomes it; `None` after it was taken.
     value: Option<T>,

@@ -81,7 +81,7 @@ pub enum XmpError {
         why: String,
     },
     /// No transport has this name.
-    #[error("{name:?} is no transport: {known} are")]
+    #[error("{name:?} is not a transport: the transports are {known}")]
     NoTransport {
         /// The name.
         name: String,

@@ -19,6 +19,7 @@ mod nightly;
 mod ofi;
 mod page;
 mod progress;
+mod prose;
 #[cfg(target_os = "linux")]
 mod quick;
 mod suite;
@@ -104,6 +105,8 @@ enum Task {
     /// and by each launcher that is installed here.
     #[cfg(target_os = "linux")]
     Ofi(ofi::Options),
+    /// Count turns of phrase in comments and Markdown that documentation of the field avoids.
+    Prose(prose::Options),
     /// Run the quick form of every measuring and checking command that needs nothing to be built.
     #[cfg(target_os = "linux")]
     Quick(quick::Options),
@@ -162,6 +165,7 @@ fn main() -> ExitCode {
         Task::Matrix => suite::matrix(),
         #[cfg(target_os = "linux")]
         Task::Ofi(options) => ofi::run(&options),
+        Task::Prose(options) => prose::run(&options),
         #[cfg(target_os = "linux")]
         Task::Quick(options) => quick::run(&options),
         Task::Reduction => suite::reduction(),

@@ -49,7 +49,7 @@ pub(crate) enum HostsError {
 #[non_exhaustive]
 pub(crate) enum BadLine {
     /// ssh would take the name for an option, or it has characters that names can't have.
-    #[error("`{0}` is no name of a host")]
+    #[error("`{0}` is not the name of a host")]
     Name(String),
     /// The word after the name is not `slots=N`.
     #[error("`{0}` is not of the form `slots=N`, N at least 1")]

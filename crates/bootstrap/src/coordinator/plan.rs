@@ -46,7 +46,7 @@ pub enum StartError {
         limit: usize,
     },
     /// The segment exceeds the limit of a message.
-    #[error("a segment of {size} bytes is more than the {limit} that are told")]
+    #[error("a segment of {size} bytes exceeds the limit of {limit}")]
     Segment {
         /// Its size in bytes.
         size: usize,

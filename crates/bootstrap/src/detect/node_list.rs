@@ -9,7 +9,7 @@ const NAME_LIMIT: usize = 253;
 
 /// A text is not a node list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no list of nodes: {why}")]
+#[error("`{text}` is not a list of nodes: {why}")]
 pub struct BadNodeList {
     /// The text.
     pub text: String,

@@ -353,10 +353,13 @@ fn faults_that_fit_no_job_are_refused() {
         ended.err
     };
     std::fs::write(&file, "# one\n2 node-stop node=7\n").expect("a file");
-    assert_eq!(said(path, 1), "error: line 2: `2.000 node-stop node=7` is no fault: there is no node 7, only 0 to 1\n");
+    assert_eq!(
+        said(path, 1),
+        "error: line 2: `2.000 node-stop node=7` is not a fault: there is no node 7, only 0 to 1\n"
+    );
     std::fs::write(&file, "2 fire\n").expect("a file");
     let expected =
-        format!("error: setting --faults: {path}: line 1: `2 fire` is no fault: there is no `fire`\nusage: ");
+        format!("error: setting --faults: {path}: line 1: `2 fire` is not a fault: there is no `fire`\nusage: ");
     assert!(said(path, 2).starts_with(&expected));
     assert!(said("/dev/zero", 2).contains("/dev/zero: it has no end, or more than 16777216 bytes"));
 }

@@ -11,7 +11,6 @@ use rdma_fabric::{
     control_queue::{Command, Posting, QueueMode, QueueSpec},
     join::{Either, join, race},
 };
-use tofu2_sim::shm::Threads;
 
 /// A program that is observed on the fabric that a function makes of its fabric, and returns its
 /// record.
@@ -29,7 +28,7 @@ impl<P: AsyncFn(Fabric) -> ProgramResult<()> + Sync> Program for Recorded<P> {
 
 /// Runs one rank, observed on the fabric that `over` makes of its fabric. Returns its record.
 fn recorded(over: fn(&Fabric) -> Fabric, program: impl AsyncFn(Fabric) -> ProgramResult<()> + Sync) -> RankRecord {
-    Threads::new(1).segment_bytes(1 << 20).run(&Recorded(over, program)).unwrap().remove(0)
+    checks::jobs::threads(1).segment_bytes(1 << 20).run(&Recorded(over, program)).unwrap().remove(0)
 }
 
 /// Returns each event's kind, begin and end, with times in microseconds.
@@ -89,7 +88,7 @@ fn copies_are_counted_as_what_they_are() {
         drop(fabric.alloc_symmetric(8).await?);
         Ok(())
     });
-    let record = Threads::new(3).segment_bytes(1 << 20).run(&program).unwrap().remove(0);
+    let record = checks::jobs::threads(3).segment_bytes(1 << 20).run(&program).unwrap().remove(0);
     let [one, two] = [1, 2].map(|peer| record.counts.peers[&peer]);
     assert_eq!((one.puts, one.gets, one.copies, one.put_bytes, one.get_bytes), (1, 1, 0, 16, 16));
     assert_eq!((two.puts, two.gets, two.copies, two.copy_bytes), (0, 0, 1, 16));
@@ -118,7 +117,7 @@ fn a_multicast_counts_as_a_put_to_each_member() {
         drop(fabric.alloc_symmetric(8).await?);
         Ok(())
     });
-    let record = Threads::new(3).segment_bytes(1 << 20).run(&program).unwrap().remove(0);
+    let record = checks::jobs::threads(3).segment_bytes(1 << 20).run(&program).unwrap().remove(0);
     for peer in 0..3 {
         let counts = record.counts.peers[&peer];
         assert_eq!((counts.puts, counts.put_bytes), (1, 24), "to {peer}");

@@ -70,7 +70,7 @@ fn kinds(recorder: &Recorder) -> Vec<EventKind> {
 
 #[test]
 fn some_of_everything_is_noted() {
-    for recorder in tofu2_sim::shm::Threads::new(2).segment_bytes(1 << 20).run(&noted).unwrap() {
+    for recorder in checks::jobs::threads(2).segment_bytes(1 << 20).run(&noted).unwrap() {
         let kinds = kinds(&recorder);
         for kind in [
             EventKind::Put,

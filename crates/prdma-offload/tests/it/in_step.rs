@@ -1,5 +1,5 @@
 //! Two queues for four neighbours preserve the relative timing with which their ranks start
-//! (`docs/papers/prdma-figures.md`): virtual time, 36 nodes, 64 KiB.
+//! (`docs/papers/reproducing.md`): virtual time, 36 nodes, 64 KiB.
 //!
 //! In step, each receive engine takes one message at a time. Out of step, the messages of two
 //! neighbours arrive at one engine at the same time and share it, which delays the queues of both

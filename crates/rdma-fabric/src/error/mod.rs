@@ -60,7 +60,7 @@ pub enum FabricError {
     PeersLeft,
     /// A member of a group has finished its program without entering a collective of the group,
     /// which can therefore no longer be completed.
-    #[error("{rank} has finished without taking part: the group can't complete this any more")]
+    #[error("{rank} has finished without taking part: the group can no longer complete this operation")]
     MemberLeft {
         /// The member that has left.
         rank: Rank,
@@ -105,7 +105,9 @@ pub enum FabricError {
     },
     /// The region has no key: it is reached only through the capability that it was allocated with
     /// ([`crate::Fabric::keyless`]).
-    #[error("{region:?} of {rank} is locked: it has no key, and is reached through what it was allocated with only")]
+    #[error(
+        "{region:?} of {rank} is protected: it has no key and is accessible only through the handle that allocated it"
+    )]
     Locked {
         /// The owner.
         rank: Rank,

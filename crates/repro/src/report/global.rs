@@ -40,14 +40,14 @@ impl<'a> Section<'a> {
         write!(page, "<h2>What if</h2><figure>{}", self.what_if)?;
         key(page, &bars)?;
         page.push_str(
-            "<figcaption>The distance between A4 and A9 is what the communication helper costs. Predictions that nobody has \
-             published, except for the two that are marked.</figcaption></figure>",
+            "<figcaption>The distance between A4 and A9 is what the communication helper costs. Predictions without a \
+             published value, except for the two that are marked.</figcaption></figure>",
         );
         write!(page, "<h2>Disturbance</h2><figure>{}", self.disturbance)?;
         key(page, &Load::ALL.map(|load| (plots::load_colour(load), load.name())))?;
         page.push_str(
             "<figcaption>A rank adds to another rank's word while others have copies of 64 KiB carried out by it, one at a time each. \
-             Predictions that nobody has published.</figcaption></figure>",
+             Predictions without a published value.</figcaption></figure>",
         );
         let rows = Load::ALL.map(|load| {
             let [a, b, c, d] = AcpPlan::INITIATORS.map(|initiators| {
@@ -91,7 +91,7 @@ mod tests {
         let results = Results { acp: Some(&runs), ..Results::default() };
         let page = render(results, &compare(&runs), &example()).expect("it can be drawn");
         assert_eq!((page.matches("<svg").count(), page.matches("</svg>").count()), (3, 3));
-        assert!(page.matches("nobody has").count() >= 2);
+        assert!(page.matches("without a published").count() >= 2);
         for part in ["A14", "thousand copies", "software.acp.network", "hw desc ts by"] {
             assert!(page.contains(part), "{part} is missing");
         }

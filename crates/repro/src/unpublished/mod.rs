@@ -101,7 +101,7 @@ pub fn global_adds(runs: &AcpRuns) -> String {
         "\nWHERE DO THE 1.42 MICROSECONDS GO? An atomic add of 4 bytes and its completion\n{}\n{}",
         terminal(table),
         wrapped(
-            "* The paper measured these. All others are predictions that nobody has published. Ours charges the program what ACP does \
+            "* The paper measured these. All others are predictions without a published value. Ours charges the program what ACP does \
              for an operation of the network, and no communication helper; order in hardware assumes that a command costs the helper nothing."
         )
     )
@@ -127,7 +127,7 @@ pub fn disturbances(runs: &AcpRuns) -> String {
     format!(
         "\nDISTURBANCE: µs per remote atomic add while others delegate copies of 64 KiB to the adder (thousand copies/s)\n{}\n{}",
         terminal(table),
-        wrapped("Predictions that nobody has published; the paper wants to suppress it and does not measure it.")
+        wrapped("Predictions without a published value; the paper wants to suppress it and does not measure it.")
     )
 }
 
@@ -219,7 +219,7 @@ pub fn exchanges(runs: &PrdmaRuns) -> String {
         quantity::count(PrdmaPlan::IN_SPACE as u64),
         terminal(in_space),
         wrapped(
-            "* The paper measured these forms. All others are predictions that nobody has published, on the machine that the figures \
+            "* The paper measured these forms. All others are predictions without a published value, on the machine that the figures \
              above calibrate; nothing is compared."
         )
     )
@@ -245,7 +245,7 @@ mod tests {
         plan.jobs.retain(|job| job.pattern != Pattern::Corners);
         let text = exchanges(&run(&plan, &mut Progress::silent()).expect("it runs"));
         assert!(text.lines().all(|line| line.chars().count() <= usize::from(WIDTH)), "{text}");
-        assert!(text.contains("1-D MRC*") && text.contains("nobody has published"), "{text}");
+        assert!(text.contains("1-D MRC*") && text.contains("without a published value"), "{text}");
         assert!(text.lines().any(|line| line.contains("6 (3-D 7-point)") && !line.contains('–')), "{text}");
     }
 
@@ -256,6 +256,6 @@ mod tests {
         let runs = crate::acp_paper::run(&plan, &mut Progress::silent()).expect("it runs");
         let text = global_adds(&runs) + &disturbances(&runs);
         assert!(text.lines().all(|line| line.chars().count() <= usize::from(WIDTH)), "{text}");
-        assert!(text.contains("hw desc*") && text.contains("nobody has published"), "{text}");
+        assert!(text.contains("hw desc*") && text.contains("without a published value"), "{text}");
     }
 }

@@ -74,7 +74,7 @@ pub fn barriers_and_neighbours(runs: &XmpRuns) -> String {
         "\nNEIGHBOURS INSTEAD OF BARRIERS: what a step on K exchanges for, in ms, not computing; how much faster a step is\n{}\n{}",
         terminal(table),
         wrapped(
-            "A prediction that nobody has published; the paper names it as future work. Puts of blocks through the extended RDMA \
+            "A prediction without a published value; the paper names it as future work. Puts of blocks through the extended RDMA \
              interface in all of them. Without imbalance: what ranks wait for that compute longer comes on top."
         )
     )
@@ -99,7 +99,7 @@ pub fn what_if_reflects(runs: &XmpRuns) -> String {
         terminal(table),
         wrapped(
             "On 16 nodes, which take as long where only neighbours wait. Without layers of software but the network's, eight \
-             threads a node, the same time to compute. Predictions that nobody has published."
+             threads a node, the same time to compute. Predictions without a published value."
         )
     )
 }

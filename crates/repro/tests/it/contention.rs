@@ -17,7 +17,7 @@ const RANKS: usize = 12;
 const EACH: u32 = 30;
 
 fn job() -> Job<'static> {
-    Job::new(&Platform::fx100(), RANKS).ranks_per_node(4)
+    checks::jobs::virtual_time(&Platform::fx100(), RANKS).ranks_per_node(4)
 }
 
 fn run(workload: Workload, writers: u32) -> Run {
@@ -141,7 +141,7 @@ fn waits_are_kept_and_counted() {
     // time inside; latencies include neither.
     let alone = |workload| {
         let program = async move |fabric| contention(fabric, LockKind::BackOff, run(workload, 1000)).await;
-        let run = Job::new(&Platform::fx100(), 1).run(&program).expect("it runs");
+        let run = checks::jobs::virtual_time(&Platform::fx100(), 1).run(&program).expect("it runs");
         let record = &run.outs[0];
         (record.elapsed as f64 / f64::from(EACH) * 1e-6, record.pair[EXCLUSIVE].mean_ns().unwrap_or(0.0) * 1e-3)
     };
@@ -157,12 +157,11 @@ fn waits_are_kept_and_counted() {
 /// The workloads over thread ranks, in wall-clock time.
 #[test]
 fn threads_contend_for_a_length_of_time() {
-    use tofu2_sim::shm::Threads;
     for lock in compared() {
         for workload in Workload::ALL {
             let length = RunLength::Lasting { warm_up: Duration::from_millis(1), length: Duration::from_millis(8) };
             let run = Run { length, timed: workload.is_about_latency(), ..run(workload, 250) };
-            let records = Threads::new(3)
+            let records = checks::jobs::threads(3)
                 .segment_bytes(1 << 20)
                 .run(&async |fabric| contention(fabric, lock, run).await)
                 .expect("it runs");

@@ -4,7 +4,7 @@ use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use repro::workloads::hashtable::{Cells, Hashtable, TableError, VolumeSize};
 use rma_lock::locks::{BackOffLock, RpLock};
 use std::collections::BTreeMap;
-use tofu2_sim::virt::{Job, Platform};
+use tofu2_sim::virt::Platform;
 
 /// All ranks insert keys that collide in few buckets, twice; then all ranks look all of them up.
 async fn crowded(fabric: Fabric, volumes: usize) -> ProgramResult<u64> {
@@ -31,7 +31,9 @@ async fn crowded(fabric: Fabric, volumes: usize) -> ProgramResult<u64> {
 #[test]
 fn all_keys_are_found_wherever_they_are() {
     for volumes in [0, 1, 3, 5, 8] {
-        let run = Job::new(&Platform::fx100(), 5).run(&async |fabric| crowded(fabric, volumes).await).expect("it runs");
+        let run = checks::jobs::virtual_time(&Platform::fx100(), 5)
+            .run(&async |fabric| crowded(fabric, volumes).await)
+            .expect("it runs");
         assert_eq!(run.outs, [40; 5], "{volumes} volumes");
     }
 }
@@ -62,7 +64,9 @@ async fn alone(fabric: Fabric, heap: u32) -> ProgramResult<()> {
 #[test]
 fn a_table_is_a_map_until_it_is_full() {
     for heap in [0, 5, 100] {
-        Job::new(&Platform::fx100(), 1).run(&async |fabric| alone(fabric, heap).await).expect("it is");
+        checks::jobs::virtual_time(&Platform::fx100(), 1)
+            .run(&async |fabric| alone(fabric, heap).await)
+            .expect("it is");
     }
 }
 
@@ -88,7 +92,7 @@ fn garbage_in_a_volume_is_an_error() {
     // The heap's count; the first cell's use and next; the heap cell's next, which then forms a
     // ring.
     for (word, garbage, errors) in [(0, 77, 1), (8, 9, 2), (11, 99, 2), (15, 1, 2)] {
-        let run = Job::new(&Platform::fx100(), 1)
+        let run = checks::jobs::virtual_time(&Platform::fx100(), 1)
             .run(&async |fabric| garbled(fabric, word, garbage).await)
             .expect("no panic");
         let found = &run.outs[0];

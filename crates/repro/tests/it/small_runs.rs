@@ -78,7 +78,8 @@ fn four_engines_save_some_of_the_time() {
 #[test]
 fn a_barrier_start_agrees_with_the_clock() {
     let slowest = |together| {
-        let run = Job::new(&Platform::fx100(), 16).ranks_per_node(16).run(&reader_pairs(200, together));
+        let run =
+            checks::jobs::virtual_time(&Platform::fx100(), 16).ranks_per_node(16).run(&reader_pairs(200, together));
         run.expect("it runs").outs.into_iter().max().unwrap_or(0) as f64
     };
     let ratio = slowest(Together::Barrier) / slowest(CLOCK);
@@ -89,7 +90,7 @@ fn a_barrier_start_agrees_with_the_clock() {
 fn a_workload_that_comes_late_says_so() {
     let end = Time::from_picos(1_000_000_001);
     let together = Together::Clock { start: Time::from_picos(1_000_000_000), end };
-    let error = Job::new(&Platform::fx100(), 2)
+    let error = checks::jobs::virtual_time(&Platform::fx100(), 2)
         .run(&async |fabric| single_fetch_adds(fabric, together).await)
         .expect_err("no time at all");
     assert!(error.to_string().contains("later than the workload's"), "{error}");
@@ -97,7 +98,7 @@ fn a_workload_that_comes_late_says_so() {
 
 /// Returns the ratio of the first to the last finisher of 256 ranks on 64 nodes.
 fn spread(arrange: impl FnOnce(Job<'static>) -> Job<'static>) -> f64 {
-    let job = Job::new(&Platform::fx100(), 256).ranks_per_node(4);
+    let job = checks::jobs::virtual_time(&Platform::fx100(), 256).ranks_per_node(4);
     let torus = Torus::new(&[4, 16]).expect("a torus");
     let run = arrange(job.torus(torus)).run(&reader_pairs(100, CLOCK)).expect("it runs");
     let (first, last) = (run.outs.iter().min().copied(), run.outs.iter().max().copied());

@@ -5,10 +5,7 @@ use rdma_fabric::{Fabric, Program, ProgramResult};
 use repro::workloads::{Stencil, Tile, stencil_fence, stencil_lock_all, with_lock_all};
 use rma_lock::locks::WindowLock;
 use std::time::Duration;
-use tofu2_sim::{
-    shm::Threads,
-    virt::{Job, Platform},
-};
+use tofu2_sim::virt::Platform;
 
 const SIZES: [u32; 6] = [1, 2, 3, 4, 6, 12];
 
@@ -19,7 +16,8 @@ fn check(stencil: Stencil, what: &str, tiles: &[Tile]) {
 
 fn simulated<P: Program<Out = Tile>>(ranks: u32, seed: u64, program: &P) -> Vec<Tile> {
     let platform = Platform::fx100();
-    let job = Job::new(&platform, ranks as usize).ranks_per_node(2).seed(seed).shuffle_ties(seed != 0);
+    let job =
+        checks::jobs::virtual_time(&platform, ranks as usize).ranks_per_node(2).seed(seed).shuffle_ties(seed != 0);
     job.jitter(Duration::from_micros(seed)).run(program).expect("it runs").outs
 }
 
@@ -47,7 +45,7 @@ fn both_forms_compute_the_same_as_one_loop() {
 #[test]
 fn both_forms_run_on_threads() {
     let stencil = Stencil::of_ranks(6, 8, 50);
-    let threads = || Threads::new(6).segment_bytes(1 << 17);
+    let threads = || checks::jobs::threads(6).segment_bytes(1 << 17);
     check(stencil, "fence", &threads().run(&async |fabric| stencil_fence(fabric, stencil).await).unwrap());
     check(stencil, "lock_all", &threads().run(&async |fabric| stencil_lock_all(fabric, stencil).await).unwrap());
 }

@@ -15,7 +15,7 @@ use rdma_fabric::{FabricError, Handle, Result};
 /// reused or is filled.
 ///
 /// It cannot outlive its epoch. Dropping it does not cancel the transfer.
-#[must_use = "a request tells when the operation is complete; drop it only if nobody needs to know"]
+#[must_use = "a request reports completion; drop it only if completion does not matter"]
 pub struct Transfer<'e, B: Unpin + 'static> {
     handle: Handle<B>,
     epoch: PhantomData<&'e ()>,
@@ -62,7 +62,7 @@ impl<B: Unpin + 'static> Unpin for Transfer<'_, B> {}
 /// It cannot outlive its epoch. Dropping it does not cancel the accumulate: a flush, the end of the
 /// epoch, or a wait for another accumulate of the window drives it. Until then an accumulate that
 /// needs more than one atomic per element makes no progress.
-#[must_use = "a request tells when the operation is complete; drop it only if nobody needs to know"]
+#[must_use = "a request reports completion; drop it only if completion does not matter"]
 pub struct Request<'e, Out> {
     core: &'e Core,
     number: u64,

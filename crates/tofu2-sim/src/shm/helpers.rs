@@ -105,7 +105,7 @@ pub(crate) fn start(endpoint: &Endpoint, name: &'static str, task: HelperTask) -
     let helpers = endpoint.helpers();
     let mut state = helpers.state();
     if !state.is_run {
-        return Err(FabricError::Unsupported { feature: &"a helper of a rank that nobody runs, or that has ended" });
+        return Err(FabricError::Unsupported { feature: &"a helper of a rank that does not run, or has ended" });
     }
     state.threads.retain(|thread| !thread.is_finished());
     let own = endpoint.for_helper();

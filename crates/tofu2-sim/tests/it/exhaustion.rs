@@ -1,7 +1,6 @@
 //! Symmetric table entries and memory run out and become available again.
 
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult};
-use tofu2_sim::shm::Threads;
 
 /// Allocates symmetric regions until no entries are left, then until no memory is left. Regions
 /// that all ranks have dropped are available again at once.
@@ -37,5 +36,5 @@ async fn symmetric(fabric: Fabric) -> ProgramResult<()> {
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn symmetric_entries_and_memory() {
-    Threads::new(2).segment_bytes(1 << 20).run(&symmetric).unwrap();
+    crate::watched::threads(2).segment_bytes(1 << 20).run(&symmetric).unwrap();
 }

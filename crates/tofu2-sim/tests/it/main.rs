@@ -9,6 +9,7 @@ mod sizes;
 mod stuck;
 mod threads;
 mod virt;
+mod watched;
 
 use std::{
     future::Future,

@@ -6,7 +6,6 @@ use crate::virt::start::fx100;
 use rdma_fabric::{
     Fabric, FabricError, Group, GroupMemory, Program, ProgramResult, RemoteAddr, Result, error::OutOfBounds,
 };
-use tofu2_sim::shm::Threads;
 
 const BYTES: usize = 4096;
 
@@ -24,7 +23,7 @@ const TOO_MANY: [usize; 9] = [
 ];
 
 fn both(program: &impl Program<Out = ()>) {
-    Threads::new(2).run(program).unwrap();
+    crate::watched::threads(2).run(program).unwrap();
     fx100(2).run(program).unwrap();
 }
 
@@ -127,9 +126,11 @@ fn memory_of_a_group_has_an_end() {
 fn jobs_of_impossible_sizes_are_refused() {
     let program = async |_: Fabric| -> ProgramResult<()> { Ok(()) };
     for many in TOO_MANY {
-        assert!(Threads::new(many).run(&program).is_err(), "{many} ranks");
-        assert!(Threads::new(1).segment_bytes(many).run(&program).is_err(), "segments of {many} bytes");
-        assert!(Threads::new(2).ranks_per_node(many).run(&program).is_ok_and(|outs| outs.len() == 2) || many > 2);
+        assert!(crate::watched::threads(many).run(&program).is_err(), "{many} ranks");
+        assert!(crate::watched::threads(1).segment_bytes(many).run(&program).is_err(), "segments of {many} bytes");
+        assert!(
+            crate::watched::threads(2).ranks_per_node(many).run(&program).is_ok_and(|outs| outs.len() == 2) || many > 2
+        );
         assert!(fx100(many).run(&program).is_err(), "{many} ranks in virtual time");
     }
 }

@@ -57,7 +57,7 @@ pub enum ColourError {
         own: u32,
     },
     /// This rank has entered the barrier and not yet seen its end.
-    #[error("a barrier of colour {0} is under way")]
+    #[error("a barrier of colour {0} is in progress")]
     Outstanding(u32),
     /// This rank has not entered the barrier.
     #[error("no barrier of colour {0} was started")]

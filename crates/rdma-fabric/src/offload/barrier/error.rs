@@ -22,7 +22,7 @@ pub enum GateError {
         relays: usize,
     },
     /// The gate is another rank's, or does not exist.
-    #[error("{gate} is no gate of {rank}")]
+    #[error("{gate} is not a gate of {rank}")]
     NotOwn {
         /// The gate.
         gate: GateId,
@@ -39,7 +39,7 @@ pub enum GateError {
     #[error("{0} is a relay gate")]
     NotStart(GateId),
     /// An operation of the gate is in flight: a gate has one at a time. Wait for it first.
-    #[error("an operation of {0} is under way")]
+    #[error("an operation of {0} is in progress")]
     Outstanding(GateId),
     /// Nothing was started on the gate.
     #[error("nothing was started on {0}")]
@@ -51,7 +51,7 @@ pub enum GateError {
     #[error("{0} has no source or no destination")]
     Dangling(GateId),
     /// A local wire leads to another rank's gate.
-    #[error("{gate} has a local wire to {other}, which is no gate of its rank")]
+    #[error("{gate} has a local wire to {other}, which is not a gate of its rank")]
     NotLocal {
         /// The gate.
         gate: GateId,
@@ -82,13 +82,13 @@ pub enum GateError {
         limit: usize,
     },
     /// `MaxLoc` takes pairs of a value and its location.
-    #[error("{given} values are no pairs")]
+    #[error("{given} values do not form pairs")]
     NoPairs {
         /// Values given.
         given: usize,
     },
     /// The operation does not exist for that type.
-    #[error("{op:?} is no operation on {on}")]
+    #[error("{op:?} is not an operation on {on}")]
     NoSuchReduction {
         /// The operation.
         op: ReduceOp,

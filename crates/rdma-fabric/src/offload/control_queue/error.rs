@@ -126,7 +126,7 @@ pub enum QueueError {
     },
     /// The rank that executed a command of the queue died while doing so; the command was carried
     /// out in part, at most once.
-    #[error("the command at slot {slot} of {queue} was interrupted by the death of who executed it")]
+    #[error("the command at slot {slot} of {queue} was interrupted by the death of the rank that executed it")]
     Interrupted {
         /// The queue.
         queue: QueueId,

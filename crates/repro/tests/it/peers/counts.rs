@@ -3,7 +3,7 @@
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use repro::lock_bench::peers::{dec::DecLock, mcs::McsLock, shift::ShiftLock};
 use rma_lock::{Guard, RmaLock};
-use tofu2_sim::virt::{Job, Platform};
+use tofu2_sim::virt::Platform;
 
 /// Rank 1 acquires and releases a free lock `times` times.
 async fn alone<L: RmaLock<Options = ()>>(fabric: Fabric, exclusive: bool, times: u32) -> ProgramResult<()> {
@@ -26,7 +26,8 @@ async fn alone<L: RmaLock<Options = ()>>(fabric: Fabric, exclusive: bool, times:
 /// Returns the numbers of atomics and gets of one pair.
 fn of_a_pair<L: RmaLock<Options = ()>>(exclusive: bool) -> [u64; 2] {
     let of = |times| {
-        let run = Job::new(&Platform::fx100(), 2).run(&async |fabric| alone::<L>(fabric, exclusive, times).await);
+        let run = checks::jobs::virtual_time(&Platform::fx100(), 2)
+            .run(&async |fabric| alone::<L>(fabric, exclusive, times).await);
         let ops = run.expect("it runs").stats.ops;
         [ops.atomics, ops.gets]
     };

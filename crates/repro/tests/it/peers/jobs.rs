@@ -6,10 +6,7 @@ use repro::{
     workloads::locks::{EXCLUSIVE, RankRecord, Run, RunLength, SHARED, Workload, WriterShare, contend},
 };
 use std::time::Duration;
-use tofu2_sim::{
-    shm::Threads,
-    virt::{Job, Platform},
-};
+use tofu2_sim::virt::Platform;
 
 const RANKS: usize = 12;
 const EACH: u32 = 25;
@@ -33,7 +30,10 @@ fn peers_exclude_and_everybody_gets_in() {
                 let kind = Some(Competitor::Peer(peer));
                 let wrapping = Wrapping { kind, broken: false, watch: Some(watch.clone()) };
                 let program = async move |fabric| contend::<Wrapped>(&fabric, &run, wrapping.clone()).await;
-                let job = Job::new(&Platform::fx100(), RANKS).ranks_per_node(4).seed(seed).shuffle_ties(true);
+                let job = checks::jobs::virtual_time(&Platform::fx100(), RANKS)
+                    .ranks_per_node(4)
+                    .seed(seed)
+                    .shuffle_ties(true);
                 let job = if seed % 2 == 0 { job.jitter(JITTER) } else { job };
                 let records = job.run(&program).unwrap_or_else(|error| panic!("{case}: {error}")).outs;
                 let seen = watch.seen();
@@ -54,7 +54,7 @@ fn peers_exclude_where_queues_are_long() {
             length: RunLength::Operations { each: 2, within: Duration::from_secs(1) },
             ..run(Workload::Wcsb, share, 5)
         };
-        let job = Job::new(&Platform::fx100(), 1500).ranks_per_node(32).seed(5).jitter(JITTER);
+        let job = checks::jobs::virtual_time(&Platform::fx100(), 1500).ranks_per_node(32).seed(5).jitter(JITTER);
         let done = job.run(&async |fabric| contention(fabric, Competitor::Peer(peer), run).await);
         let records = done.unwrap_or_else(|error| panic!("{}, {share} of 1000: {error}", peer.name())).outs;
         assert_eq!(records.iter().map(RankRecord::all).sum::<u64>(), 3000, "{}, {share} of 1000", peer.name());
@@ -67,7 +67,7 @@ fn peers_contend_on_threads() {
         for workload in [Workload::Ecsb, Workload::Wcsb, Workload::Dht] {
             let length = RunLength::Lasting { warm_up: Duration::from_millis(1), length: Duration::from_millis(8) };
             let run = Run { length, ..run(workload, 250, 1) };
-            let records = Threads::new(3)
+            let records = checks::jobs::threads(3)
                 .segment_bytes(1 << 20)
                 .run(&async |fabric| contention(fabric, Competitor::Peer(peer), run).await)
                 .unwrap_or_else(|error| panic!("{}, {workload}: {error}", peer.name()));

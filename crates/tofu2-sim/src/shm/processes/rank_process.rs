@@ -43,7 +43,7 @@ impl End {
                 format!("killed by {}, which the launcher sent", SignalName(signal))
             }
             End::Killed(signal) => format!("killed by {}", SignalName(signal)),
-            End::Unknown => "was reaped by somebody else, so nobody knows how it ended".to_owned(),
+            End::Unknown => "was reaped by another process: how it ended is unknown".to_owned(),
         }
     }
 }

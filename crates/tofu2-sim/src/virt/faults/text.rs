@@ -48,7 +48,7 @@ impl fmt::Display for Faults {
 
 /// A line that is not a valid fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}`{line}` is no fault: {problem}", in_front(*.number))]
+#[error("{}`{line}` is not a fault: {problem}", in_front(*.number))]
 pub struct BadFault {
     /// The line's number in the text, from 1; `None` if the fault does not come from a text.
     pub number: Option<usize>,
@@ -164,6 +164,6 @@ mod tests {
         let kind = FaultKind::PartialPut { rank: 3 };
         assert_eq!(text.parse(), Ok(Faults::new(vec![Fault { at: Time::from_picos(5250), kind }])));
         let error = "# a comment\n\n7 fire\n".parse::<Faults>().unwrap_err();
-        assert_eq!(error.to_string(), "line 3: `7 fire` is no fault: there is no `fire`");
+        assert_eq!(error.to_string(), "line 3: `7 fire` is not a fault: there is no `fire`");
     }
 }

@@ -5,7 +5,6 @@ use rdma_fabric::{
     ControlQueue as Queue, Fabric, LocalSpan,
     control_queue::{Command, Inline, Posting, QueueMode, QueueSpec, Stadd},
 };
-use tofu2_sim::shm::Threads;
 
 /// The number of words of the memory.
 pub(crate) const WORDS: usize = 1024;
@@ -32,7 +31,7 @@ pub(crate) fn alone_with(spec: QueueSpec, test: impl Fn(&Fixture) + Sync) {
         test(&Fixture::new(fabric, spec));
         Ok(())
     };
-    Threads::new(1).segment_bytes(16 << 20).run_with(run).expect("a job");
+    crate::watched::threads(1).segment_bytes(16 << 20).run_with(run).expect("a job");
 }
 
 pub(crate) fn alone(test: impl Fn(&Fixture) + Sync) {

@@ -6,7 +6,7 @@ use rdma_fabric::{
     join::join, op,
 };
 use std::time::Duration;
-use tofu2_sim::{JobError, shm::Threads};
+use tofu2_sim::JobError;
 
 /// Moves data of many lengths between registered and private memory, at odd offsets, and uses all
 /// atomics.
@@ -209,9 +209,9 @@ fn misuse_is_a_typed_error() {
 
 #[test]
 fn impossible_jobs_are_refused() {
-    for job in [Threads::new(0), threads(1).segment_bytes(0), threads(1).ranks_per_node(0)] {
+    for job in [crate::watched::threads(0), threads(1).segment_bytes(0), threads(1).ranks_per_node(0)] {
         assert!(matches!(job.run(&errors), Err(JobError::Fabric(FabricError::Setting(_)))), "{job:?}");
     }
-    let huge = Threads::new(1).segment_bytes(usize::MAX);
+    let huge = crate::watched::threads(1).segment_bytes(usize::MAX);
     assert!(matches!(huge.run(&errors), Err(JobError::Fabric(FabricError::Setting(_)))));
 }

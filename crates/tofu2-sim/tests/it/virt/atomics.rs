@@ -5,7 +5,7 @@ use rdma_fabric::{
     Amo, Atomics, Fabric, FabricError, ProgramResult, Refused,
     control_queue::{Command, Posting, QueueMode, QueueSpec, Width},
 };
-use tofu2_sim::virt::{Job, Platform};
+use tofu2_sim::virt::Platform;
 
 #[test]
 fn each_machine_tells_who_carries_them_out() {
@@ -16,11 +16,14 @@ fn each_machine_tells_who_carries_them_out() {
         (Platform::tofud(), Atomics::Hardware),
         (without, Atomics::None),
     ] {
-        let caps = Job::new(&platform, 2).run(&async |fabric: Fabric| Ok(fabric.caps().atomics)).unwrap().outs;
+        let caps = crate::watched::virtual_time(&platform, 2)
+            .run(&async |fabric: Fabric| Ok(fabric.caps().atomics))
+            .unwrap()
+            .outs;
         assert_eq!(caps, [atomics; 2], "{}", platform.name());
     }
     let wrong = Platform::fx100().with("atomics", 3).unwrap();
-    let error = Job::new(&wrong, 1).run(&async |_| Ok(())).unwrap_err().to_string();
+    let error = crate::watched::virtual_time(&wrong, 1).run(&async |_| Ok(())).unwrap_err().to_string();
     assert!(error.contains("atomics is 3"), "{error}");
 }
 
@@ -54,5 +57,5 @@ async fn refused(fabric: Fabric) -> ProgramResult<()> {
 #[test]
 fn a_machine_without_atomics_refuses_them_by_name() {
     let platform = Platform::fx100().with("atomics", 0).unwrap();
-    Job::new(&platform, 2).run(&refused).unwrap();
+    crate::watched::virtual_time(&platform, 2).run(&refused).unwrap();
 }

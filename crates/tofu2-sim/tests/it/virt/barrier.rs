@@ -38,7 +38,10 @@ fn a_barrier_of_two_is_the_sum_of_its_parts() {
     // A ring goes there and back, through the owner's relay gate.
     assert_eq!(slowest(&fx100(2), GraphShape::Ring), post + gate + wire + gate + wire + gate + post);
     let slow = Platform::fx100().with("barrier_gate", 200_000).unwrap();
-    assert_eq!(slowest(&Job::new(&slow, 2), GraphShape::RecursiveDoubling), post + wire + 3 * 200_000 + post);
+    assert_eq!(
+        slowest(&crate::watched::virtual_time(&slow, 2), GraphShape::RecursiveDoubling),
+        post + wire + 3 * 200_000 + post
+    );
 }
 
 #[test]

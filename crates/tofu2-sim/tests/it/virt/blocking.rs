@@ -8,10 +8,7 @@ use core::{
     time::Duration,
 };
 use rdma_fabric::{Amo, Deps, Fabric, ProgramResult, Rank, join::join};
-use tofu2_sim::{
-    JobError,
-    shm::{Threads, block_on},
-};
+use tofu2_sim::{JobError, shm::block_on};
 
 /// Returns the outcome of a job whose first rank blocks on the future that `blocks` makes.
 fn ends<T, F: Future<Output = T>>(blocks: impl Fn(Fabric) -> F + Sync) -> Result<(), JobError> {
@@ -68,5 +65,5 @@ async fn combines(fabric: Fabric) -> ProgramResult<()> {
 fn a_simulation_may_run_inside_block_on() {
     block_on(async { fx100(2).run(&combines).map(drop) }).unwrap();
     let within = async |_: Fabric| -> ProgramResult<()> { Ok(fx100(2).run(&combines).map(drop)?) };
-    Threads::new(2).run(&within).unwrap();
+    crate::watched::threads(2).run(&within).unwrap();
 }

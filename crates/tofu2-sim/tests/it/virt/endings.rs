@@ -283,8 +283,8 @@ fn computing_beyond_the_end_of_time_is_an_error_of_who_does_it() {
 #[test]
 fn faults_of_what_a_job_has_not_are_refused() {
     for (line, said) in [
-        ("1 node-stop node=3", "line 2: `1.000 node-stop node=3` is no fault: there is no node 3, only 0 to 2"),
-        ("1 partial-put rank=6", "line 2: `1.000 partial-put rank=6` is no fault: there is no rank 6, only 0 to 5"),
+        ("1 node-stop node=3", "line 2: `1.000 node-stop node=3` is not a fault: there is no node 3, only 0 to 2"),
+        ("1 partial-put rank=6", "line 2: `1.000 partial-put rank=6` is not a fault: there is no rank 6, only 0 to 5"),
     ] {
         let faults = format!("# of six ranks on three nodes\n{line}\n").parse().expect("faults");
         let job = fx100(6).ranks_per_node(2).faults(faults);

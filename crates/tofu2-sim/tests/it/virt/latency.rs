@@ -7,7 +7,7 @@ use rdma_fabric::{
     op,
 };
 use std::time::Duration;
-use tofu2_sim::virt::{Job, NetworkModel, Path, Paths, Platform, System, Torus};
+use tofu2_sim::virt::{NetworkModel, Path, Paths, Platform, System, Torus};
 
 /// Rank 0 measures a fetch-add, a get and a flushed put on the last rank's memory; the last rank
 /// measures a put's one-way time. Returns, in picoseconds: atomic, put handle, flush after the put,
@@ -165,7 +165,7 @@ async fn one_atomic(fabric: Fabric) -> ProgramResult<u64> {
 
 #[test]
 fn fx10_has_a_software_service() {
-    let run = Job::new(&Platform::fx10(), 1).run(&one_atomic).unwrap();
+    let run = crate::watched::virtual_time(&Platform::fx10(), 1).run(&one_atomic).unwrap();
     assert_eq!(run.outs[0], 222_656_250 + 2 * (910_000 - 260_000));
 }
 
@@ -173,7 +173,7 @@ fn fx10_has_a_software_service() {
 fn what_if_a_hop_were_free() {
     let platform = Platform::fx100().with("hop", 0).unwrap();
     for network in NETWORKS {
-        let job = Job::new(&platform, 4).torus(Torus::line(4)).network(network);
+        let job = crate::watched::virtual_time(&platform, 4).torus(Torus::line(4)).network(network);
         assert_eq!(job.run(&async |fabric| measure(fabric, 8).await).unwrap().outs[0][0], 1_689_500, "{network:?}");
     }
 }

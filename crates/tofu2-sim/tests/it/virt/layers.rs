@@ -13,7 +13,7 @@ use std::{
     sync::{Arc, Mutex},
     task::{Context, Poll},
 };
-use tofu2_sim::{shm::Threads, virt::Stats};
+use tofu2_sim::virt::Stats;
 
 /// A layer that forwards everything.
 #[derive(Debug)]
@@ -165,7 +165,7 @@ async fn noted(fabric: Fabric) -> ProgramResult<Vec<(&'static str, usize)>> {
 
 #[test]
 fn what_stands_in_between_sees_what_calls_are_made_of() {
-    let seen = &Threads::new(1).segment_bytes(1 << 20).run(&noted).unwrap()[0];
+    let seen = &crate::watched::threads(1).segment_bytes(1 << 20).run(&noted).unwrap()[0];
     let expected = [
         ("atomic", 1),
         ("control queues", 1),

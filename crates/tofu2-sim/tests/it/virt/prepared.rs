@@ -2,7 +2,7 @@
 
 use crate::virt::start::at;
 use rdma_fabric::{Amo, Fabric, ProgramResult, op::Atomic};
-use tofu2_sim::virt::{Job, Platform, Run};
+use tofu2_sim::virt::{Platform, Run};
 
 /// A fetch-add on the neighbouring node, as calibrated.
 const ATOMIC: u64 = 1_689_500;
@@ -32,7 +32,7 @@ async fn adds(fabric: Fabric, prepared: bool) -> ProgramResult<[u64; 4]> {
 }
 
 fn run(platform: &Platform, prepared: bool) -> Run<[u64; 4]> {
-    Job::new(platform, 2).run(&async |fabric| adds(fabric, prepared).await).unwrap()
+    crate::watched::virtual_time(platform, 2).run(&async |fabric| adds(fabric, prepared).await).unwrap()
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, atomic::AtomicBool, atomic::Ordering},
     task::{Context, Poll, Wake, Waker},
 };
-use tofu2_sim::virt::{Job, Platform};
+use tofu2_sim::virt::Platform;
 
 async fn fill_up(fabric: Fabric) -> ProgramResult<usize> {
     let home = fabric.alloc_symmetric(64).await?;
@@ -52,7 +52,7 @@ async fn fill_up(fabric: Fabric) -> ProgramResult<usize> {
 #[test]
 fn a_full_transmit_queue_refuses_and_makes_room_in_order() {
     let platform = Platform::fx100().with("transmit_queue", 16).unwrap();
-    let run = Job::new(&platform, 3).run(&fill_up).unwrap();
+    let run = crate::watched::virtual_time(&platform, 3).run(&fill_up).unwrap();
     assert_eq!(run.outs, [16; 3]);
     assert_eq!(fx100(1).run(&fill_up).unwrap().outs, [2048]);
 }

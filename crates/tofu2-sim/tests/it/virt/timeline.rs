@@ -2,7 +2,7 @@
 
 use rdma_fabric::{Deps, Fabric, Group, ProgramResult, Rank, Time};
 use serde_json::Value;
-use tofu2_sim::virt::{Busy, Job, Platform, Work};
+use tofu2_sim::virt::{Busy, Platform, Work};
 
 async fn there_and_back(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
@@ -22,7 +22,7 @@ async fn there_and_back(fabric: Fabric) -> ProgramResult<()> {
 }
 
 fn events(limit: usize, from: Time) -> (Vec<Value>, Value, u64) {
-    let job = Job::new(&Platform::fx100(), 2).timeline(limit, from);
+    let job = crate::watched::virtual_time(&Platform::fx100(), 2).timeline(limit, from);
     let run = job.run(&there_and_back).expect("a run");
     let mut text = Vec::new();
     run.timeline.expect("a timeline").write(&mut text).expect("written");
@@ -49,7 +49,7 @@ fn a_put_is_seen_at_every_station() {
 
 #[test]
 fn recording_changes_nothing() {
-    let plain = Job::new(&Platform::fx100(), 2).run(&there_and_back).expect("a run");
+    let plain = crate::watched::virtual_time(&Platform::fx100(), 2).run(&there_and_back).expect("a run");
     assert!(plain.timeline.is_none());
     let (_, about, hash) = events(10_000, Time::ZERO);
     assert_eq!((hash, about["dropped"].as_u64()), (plain.stats.trace_hash, Some(0)));
@@ -71,7 +71,10 @@ fn what_was_over_before_is_left_out() {
 
 #[test]
 fn what_a_cpu_did_is_data() {
-    let run = Job::new(&Platform::fx100(), 2).timeline(10_000, Time::ZERO).run(&there_and_back).expect("a run");
+    let run = crate::watched::virtual_time(&Platform::fx100(), 2)
+        .timeline(10_000, Time::ZERO)
+        .run(&there_and_back)
+        .expect("a run");
     let busy = run.timeline.expect("a timeline").cpu(Rank::new(1));
     let lasted = |busy: &Busy| busy.end.picos_since(busy.begin);
     let at = busy.iter().position(|busy| busy.with == Work::Computing).expect("it computed");

@@ -6,7 +6,7 @@ use rdma_fabric::{
     control_queue::{QueueError, QueueMode, QueueSpec},
 };
 use std::time::Duration;
-use tofu2_sim::virt::{Job, Platform};
+use tofu2_sim::virt::Platform;
 
 /// Opens queues until there are no more, one rank after the other. Returns the ids as (engine,
 /// number, context), and the last error.
@@ -59,7 +59,7 @@ fn normal_queues_of_a_rank_share_their_queue() {
 fn tofud_has_other_limits() {
     let platform = Platform::tofud();
     let opened = |spec| {
-        let run = Job::new(&platform, 1).run(&async |fabric| open_all(fabric, spec).await).unwrap();
+        let run = crate::watched::virtual_time(&platform, 1).run(&async |fabric| open_all(fabric, spec).await).unwrap();
         (run.outs[0].0.len(), run.outs[0].1.clone())
     };
     assert_eq!(opened(QueueSpec::new(QueueMode::Session).on(0)), (3, none_free(11)));
@@ -112,7 +112,9 @@ fn misuse_is_told_and_closed_queues_come_back() {
 #[test]
 fn tofu1_has_no_session_mode() {
     let spec = QueueSpec::new(QueueMode::Session);
-    let run = Job::new(&Platform::fx10(), 1).run(&async |fabric| open_all(fabric, spec.on(0)).await).unwrap();
+    let run = crate::watched::virtual_time(&Platform::fx10(), 1)
+        .run(&async |fabric| open_all(fabric, spec.on(0)).await)
+        .unwrap();
     assert_eq!(run.outs[0].1, FabricError::Unsupported { feature: &"session mode on this machine" });
 }
 
