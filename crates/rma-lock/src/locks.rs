@@ -10,7 +10,7 @@
 //!   taken sleeps and tries again. They cost less when free, and no rank has to run for another to
 //!   make progress.
 //! * [`Aggregated`], [`IndicatorLock`], [`PerRankLock`] and [`EachLock`] are composed of these and
-//!   take into account which ranks share a node (`docs/systems/node-locks.md`).
+//!   take into account which ranks share a node (`docs/systems/locks.md`).
 //! * [`RecoverableLock`] continues after members have died (`docs/systems/recovery.md`).
 //!
 //! [`LockKind`] lists them; [`crate::with_lock!`] runs code for the type of a kind, and a

@@ -1,5 +1,5 @@
 //! The level of nodes below a lock that counts readers. The steps are those of
-//! `docs/systems/node-locks.md`, except for giving up.
+//! `docs/systems/locks.md`, except for giving up.
 
 use crate::{
     model::{Model, Violation},

@@ -16,13 +16,53 @@
 //! necessary number of SELFs release one another, all DATA, and the READYs of the next iteration.
 //!
 //! # Credit
-//! In both, an iteration of T slots receives credit for T slots, and the offset is ahead by the
-//! READYs. A neighbour can be ahead by at most one iteration, because its READY(k+1) follows its
-//! wait(k), which needs the data of iteration k. In the MRC form, that READY may arrive while this
-//! member's data are still leaving; the slot that it releases was released already, or is the first
-//! NOP of the next iteration. So the first SELF of an iteration is reached only when all READYs of
-//! that iteration have arrived, and no data are leaving. `docs/systems/persistent.md` has the full
-//! argument; the tests check it.
+//! Let an iteration receive data along r edges and have D slots of data, s SELFs and, with n > 1
+//! neighbours, n - 1 NOPs. It has T slots: r + D with one neighbour, where a READY releases T, and
+//! r + (n - 1) + s + D with several, where a READY releases 1, and each SELF 15 or, the last one,
+//! the remainder. Iteration i (from 1) has slots (i-1)T to iT - 1. A slot may start when the
+//! session offset S, which begins at r, is above its number.
+//!
+//! *Sum.* An iteration brings credit for T slots: T from the one READY, or n from the READYs and
+//! s - 1 + D + r from the SELFs. When exactly iterations 1 to i have arrived, S = r + iT: this
+//! covers the READYs of iteration i + 1, which leave when they are posted, and no more.
+//!
+//! *A neighbour is at most one iteration ahead.* It posts READY(i+1) after its wait(i), which needs
+//! this member's data of iteration i. So when a READY(i+1) arrives anywhere, the data that it
+//! follows have left.
+//!
+//! *One neighbour.* After a READYs S = r + aT. The data of iteration i begin at slot (i-1)T + r, so
+//! they leave if and only if a >= i. READY(i+1) may come before this member's start(i+1); its
+//! credit stays, S is then r + T above the write pointer, and later commands leave when they are
+//! posted.
+//!
+//! *Several.* Claim: the first SELF of iteration i starts if and only if all n READYs of iterations
+//! 1 to i are here.
+//! ```text
+//!   iteration i                                   iteration i + 1
+//!   ... | NOP NOP | SELF SELF | DATA DATA DATA DATA | READY READY READY | NOP NOP | SELF ...
+//!                   1           2                   3                   4         5
+//! ```
+//! 1: released by the n-th READY(i). 2: an early READY(i+1) may replace a SELF's credit here; data
+//! of i may leave anyway. 3: the last credit of the SELFs of i. 4: READYs(i+1) release these, one
+//! each. 5: released by the n-th READY(i+1).
+//!
+//! *Safety.* Assume the claim up to i - 1. No READY(i+1) can be here before data of iteration i
+//! have left, and these are behind the SELF in the same queue. So until it starts, the credit is
+//! that of iterations below i, at most (i-1)T, and the READYs(i). Its slot is (i-1)T + r + n - 1; S
+//! is above that only with n of them. An early READY(i) that arrives while SELFs of i - 1 are in
+//! flight releases one more slot of iteration i - 1; but its sender has had data of i - 1, so the
+//! first SELF of i - 1 has started, and everything behind it may leave. The order of arrivals does
+//! not change the final S.
+//!
+//! *Liveness.* When the READYs are here, the SELF starts; each SELF releases the next one among its
+//! 15 slots; together they release all data and the next READYs. A READY needs only its own
+//! member's start, so members in a cycle all become ready.
+//!
+//! *Size of the ring.* S is at most r + T + n above the first slot of an iteration whose end is not
+//! reached, and n + r <= T + 1: 2T + 2 slots, rounded up to a power of two, are never passed by
+//! credit nor filled. Notices of one iteration are taken before the READYs of the next leave, so
+//! 2r + 2 places hold them, and a notice's number, the iteration modulo 256, is unambiguous. The
+//! tests check all this on a model.
 //!
 //! # Forwarding
 //! A queue that forwards data waits for their arrival as it waits for READYs: n READYs and m

@@ -29,7 +29,7 @@
 //! # Steps
 //! The protocol is a table of steps ([`steps`]), named R1–R7 (reader lock), U1–U4 (reader unlock),
 //! W1–W7 (writer lock), X2–X7 (writer unlock) after Mellor-Crummey and Scott's Figure 7, as
-//! numbered in this project's documentation (`docs/systems/rp-lock.md`), X1 being redundant. It
+//! numbered in this project's documentation (`docs/systems/locks.md`), X1 being redundant. It
 //! differs from the printed one:
 //! * A waiter is woken by a compare-and-swap instead of a store. It fails if the waiter gave up (a
 //!   deadline) or if the wake belongs to another turn of the node; the waker then acts on behalf of

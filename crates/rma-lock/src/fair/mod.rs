@@ -12,7 +12,7 @@
 //! has left.
 //!
 //! # Steps
-//! Comments name these steps; `docs/systems/queued-locks.md` lists them with their operations. They
+//! Comments name these steps; `docs/systems/locks.md` lists them with their operations. They
 //! follow Mellor-Crummey and Scott's fair lock (PPoPP 1991, Figure 4), as corrected later; the same
 //! document lists the differences.
 //! * F1: append to the end of the queue. F2: link behind the predecessor; the result shows whether

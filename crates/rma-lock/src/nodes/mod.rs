@@ -8,7 +8,7 @@
 //! which serve all levels.
 //!
 //! # Steps
-//! N1–N13 in comments are those of `docs/systems/node-locks.md`. A level does not depend on the
+//! N1–N13 in comments are those of `docs/systems/locks.md`. A level does not depend on the
 //! kind of the next one above ([`Above`]): another level or, at the top, the lock. An acquisition
 //! is a loop up and a loop down ([`climb`]), a release a loop up ([`level`]); nothing is recursive,
 //! and the number of levels is known at run time ([`shape`]).

@@ -1,8 +1,8 @@
 //! The steps of the locks that count readers, as a table: for readers, for writers, and for ranks
 //! that act on behalf of others.
 //!
-//! The steps are named as in `docs/systems/rp-lock.md` and `docs/systems/queued-locks.md`. A step
-//! that the printed lock does not have is named after its function.
+//! The steps are named as in `docs/systems/locks.md`. A step that the printed lock
+//! does not have is named after its function.
 
 mod barge;
 mod help;
