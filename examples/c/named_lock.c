@@ -3,7 +3,7 @@
  * mid-write; the other, which waits for the lock, is told, mends the accounts, and both a third
  * process and it go on.
  *
- *   cc named_lock.c -o named_lock -Ionesided/crates/named-lock-c/include -L... -lonesided_lock
+ *   cc named_lock.c -o named_lock -Ionesided/bindings/named-lock-c/include -L... -lonesided_lock
  *   ./named_lock [name]
  */
 #define _XOPEN_SOURCE 700

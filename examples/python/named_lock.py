@@ -1,7 +1,7 @@
 """Processes that share nothing but a name: one writes and is killed in the middle of it; the other,
 which waits for the lock, is told, mends what was written, and goes on.
 
-    PYTHONPATH=crates/named-lock-c/python ONESIDED_LOCK_LIBRARY=.../libonesided_lock.so \\
+    PYTHONPATH=bindings/named-lock-c/python ONESIDED_LOCK_LIBRARY=.../libonesided_lock.so \\
         python3 examples/python/named_lock.py [name]
 """
 

@@ -6,7 +6,7 @@ fn main() {}
 #[cfg(target_os = "linux")]
 mod programs;
 #[cfg(target_os = "linux")]
-#[path = "../../../named-lock/tests/processes/watchdog.rs"]
+#[path = "../../../../crates/named-lock/tests/processes/watchdog.rs"]
 #[allow(dead_code, reason = "shared with the tests of `named-lock`")]
 mod watchdog;
 

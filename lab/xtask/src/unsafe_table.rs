@@ -29,7 +29,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = Vec::new();
-    for folder in ["src", "tests", "benches", "examples", "crates"] {
+    for folder in ["src", "tests", "benches", "examples", "crates", "cluster", "bindings", "lab"] {
         rust_files(&root.join(folder), &mut files)?;
     }
     files.sort();
