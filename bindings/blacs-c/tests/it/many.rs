@@ -1,13 +1,13 @@
-//! As many grids at once as MPI has communicators (`tests/own/grids.c`), on four processes.
+//! Thousands of grids at once (`tests/own/grids.c`), on four processes.
 
-use crate::tools::{Linked, compiled, job};
+use crate::tools::{Linked, compiled, long_job};
 
-/// The communicators of a process that Open MPI and MPICH have room for, less the two that are always there.
+/// About as many as an MPI process has communicators.
 const GRIDS: &str = "4094";
 
 fn runs_well(way: &str) {
     let Some(program) = compiled(&["tests/own/grids.c"], Linked::Shared) else { return };
-    let ended = job(4, &program, &[way, GRIDS]);
+    let ended = long_job(4, &program, &[way, GRIDS]);
     assert!(ended.code == Some(0) && ended.out.starts_with("grids: well, 4094"), "{way}: {ended}");
     print!("    {way}: {}", ended.out);
 }

@@ -121,9 +121,18 @@ impl fmt::Display for Ended {
 
 /// Runs a program as so many ranks.
 pub(crate) fn job(ranks: usize, program: &Path, args: &[&str]) -> Ended {
+    ended(&mut launched(ranks, program, args))
+}
+
+/// Runs a program that takes much longer than others, in particular without optimisation.
+pub(crate) fn long_job(ranks: usize, program: &Path, args: &[&str]) -> Ended {
+    ended_within(10 * HANG, &mut launched(ranks, program, args))
+}
+
+fn launched(ranks: usize, program: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env::current_exe().expect("own path"));
     command.args(["launch", &ranks.to_string()]).arg(program).args(args);
-    ended(&mut command)
+    command
 }
 
 /// Runs a program without a launcher.
@@ -132,6 +141,10 @@ pub(crate) fn alone(program: &Path, args: &[&str]) -> Ended {
 }
 
 pub(crate) fn ended(command: &mut Command) -> Ended {
+    ended_within(HANG, command)
+}
+
+fn ended_within(hang: Duration, command: &mut Command) -> Ended {
     // Cargo's own path leads to libraries that `cargo build` may have left behind.
     for variable in ["ONESIDED_JOB", "ONESIDED_FABRIC", "LD_LIBRARY_PATH"] {
         command.env_remove(variable);
@@ -142,7 +155,7 @@ pub(crate) fn ended(command: &mut Command) -> Ended {
     let waiting = thread::spawn(move || child.wait_with_output());
     let began = Instant::now();
     while !waiting.is_finished() {
-        if began.elapsed() >= HANG {
+        if began.elapsed() >= hang {
             // The ranks of a launcher that is killed are killed.
             let _ = Command::new("kill").args(["-KILL", &number.to_string()]).status();
             panic!("process {number} hangs: {command:?}");
