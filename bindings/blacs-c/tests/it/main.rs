@@ -51,7 +51,6 @@ const CASES: &[(&str, fn())] = &[
     ("an_abort_keeps_what_was_printed", ends::an_abort_keeps_what_was_printed),
     ("too_many_contexts_are_told_how_to_end_one", ends::too_many_contexts_are_told_how_to_end_one),
     ("thousands_of_grids_are_alive", many::thousands_of_grids_are_alive),
-    ("thousands_of_grids_are_used_in_all_scopes", many::thousands_of_grids_are_used_in_all_scopes),
     ("other_launchers_are_refused", launchers::other_launchers_are_refused),
     ("mpirun_starts_one_process_only", launchers::mpirun_starts_one_process_only),
     ("what_there_is_no_room_for_is_told", ends::what_there_is_no_room_for_is_told),
@@ -61,8 +60,10 @@ const CASES: &[(&str, fn())] = &[
 
 /// What takes too long for every day: run by `--ignored`.
 #[cfg(target_os = "linux")]
-const HEAVIER: &[(&str, fn())] =
-    &[("late_receivers_and_roots_elsewhere_in_a_loop", mixes::late_receivers_and_roots_elsewhere_in_a_loop)];
+const HEAVIER: &[(&str, fn())] = &[
+    ("late_receivers_and_roots_elsewhere_in_a_loop", mixes::late_receivers_and_roots_elsewhere_in_a_loop),
+    ("thousands_of_grids_are_used_in_all_scopes", many::thousands_of_grids_are_used_in_all_scopes),
+];
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
