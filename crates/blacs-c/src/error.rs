@@ -1,4 +1,4 @@
-//! Why a call ends the job.
+//! Errors, each of which ends the job.
 
 use crate::int::Int;
 use blacs::BlacsError;
@@ -42,7 +42,7 @@ pub(crate) enum CallError {
 }
 
 impl CallError {
-    /// Returns the fabric's error that this is.
+    /// Returns the underlying error of the fabric, if there is one.
     pub(crate) fn of_fabric(&self) -> Option<&FabricError> {
         match self {
             CallError::Fabric(error)

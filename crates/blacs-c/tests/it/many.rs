@@ -1,8 +1,9 @@
-//! As many grids at once as MPI has communicators (`tests/own/grids.c`), on four processes.
+//! As many simultaneous grids as MPI has communicators (`tests/own/grids.c`), on four processes.
 
 use crate::tools::{Linked, compiled, job};
 
-/// The communicators of a process that Open MPI and MPICH have room for, less the two that are always there.
+/// The maximum number of communicators of a process in Open MPI and MPICH, less the two that always
+/// exist.
 const GRIDS: &str = "4094";
 
 fn runs_well(way: &str) {

@@ -219,8 +219,9 @@ impl Group {
         // A sum that can't be counted is refused like any other that is too large.
         let whole = self.make_listed(bytes.saturating_add(CONTROL_BYTES), ranks).await?;
         let memory = whole.part(CONTROL_BYTES, bytes)?;
-        // The allgather has waited for each word that a member writes into this block for it, so nothing
-        // is under way to the old block. The new one may have words of the next collective already.
+        // The allgather has waited for each word that a member writes into this block for it, so no
+        // write to the old block is in flight. The new one may already contain words of the next
+        // collective.
         self.control = whole;
         Ok(memory)
     }
