@@ -8,7 +8,7 @@ use rdma_fabric::FabricError;
 /// The result of a routine.
 pub(crate) type Result<T, E = CallError> = core::result::Result<T, E>;
 
-/// A call that can't be carried out.
+/// The error of a failed call.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
     #[error("there is no context {0}: it was not made, or has been exited")]

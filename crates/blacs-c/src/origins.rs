@@ -28,8 +28,8 @@ impl Origins {
         origin.map_or(lost, Rank::new)
     }
 
-    /// Publishes that this rank gives up because of the loss of `origin`. Ranks that are already lost
-    /// are skipped.
+    /// Publishes that this rank gives up because of the loss of `origin`. Failed writes to ranks
+    /// that are already lost are ignored: they need no notification.
     pub(crate) async fn publish(&self, fabric: &Fabric, origin: Rank) {
         let value = u64::from(origin.number()) + 1;
         for rank in (0..fabric.ranks()).filter_map(|rank| u32::try_from(rank).ok()).map(Rank::new) {

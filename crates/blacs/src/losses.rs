@@ -27,7 +27,7 @@ impl Silence {
     }
 }
 
-/// The ranks whose loss fails the calls of a process.
+/// The ranks whose loss fails the calls of a process, by scope.
 #[derive(Debug)]
 pub(crate) struct Losses {
     fabric: Fabric,

@@ -57,7 +57,7 @@ impl Walk {
         range
     }
 
-    /// Adds the runs to be collected to `pieces`, after `first`; returns their total length.
+    /// Collects `first` and the short runs after it into `pieces`; returns their total length.
     fn collect(&mut self, first: Range<usize>, most: usize, longest: usize, pieces: &mut Vec<Range<usize>>) -> usize {
         let (most, mut length) = (most.min(SCRATCH), first.len());
         pieces.clear();

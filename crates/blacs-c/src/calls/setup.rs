@@ -71,7 +71,7 @@ fn keep(library: &mut Library, made: Result<Option<Grid>, BlacsError>) -> Result
     Ok(grid.map_or(NO_CONTEXT, |grid| library.contexts.add(grid)))
 }
 
-/// Returns whether the error would not have occurred with one grid less.
+/// Returns whether the error would not have occurred with one fewer grid.
 fn is_full(error: &FabricError) -> bool {
     use FabricError::{OutOfMachineMemory, OutOfMemory, TooManyRegions};
     matches!(error, TooManyRegions { .. } | OutOfMemory(_) | OutOfMachineMemory(_))

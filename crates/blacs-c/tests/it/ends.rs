@@ -2,7 +2,7 @@
 
 use crate::tools::{Ended, Linked, alone, compiled, job};
 
-/// Runs three ranks that end in a way; `None` without a compiler.
+/// Runs three ranks that end as `way` names; `None` without a compiler.
 fn ends(way: &str) -> Option<Ended> {
     let program = compiled(&["tests/own/ends.c"], Linked::Shared)?;
     let ended = job(3, &program, &[way]);

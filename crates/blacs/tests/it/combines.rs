@@ -1,4 +1,4 @@
-//! Sums and magnitudes of all processes of a scope.
+//! Sums, and the greatest and least magnitudes, over all processes of a scope.
 
 use crate::bed::{Guarded, Number, SCOPES, everywhere, large_shapes, shapes, topologies};
 use blacs::{Blacs, Grid, Order, Scope, Shape, Topology, Winners};
@@ -11,7 +11,7 @@ struct Round<'a> {
     topology: Topology,
     shape: Shape,
     turn: usize,
-    /// Whether all want the result.
+    /// Whether all members receive the result.
     everywhere: bool,
 }
 

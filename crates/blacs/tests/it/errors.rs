@@ -120,7 +120,7 @@ fn letters_mean_what_the_standard_says() {
     assert_eq!(b"0x-".map(Topology::from_letter), [None; 3]);
 }
 
-/// The receiver gets an error, and the messages after it are not affected.
+/// The receiver receives an error, and the messages after it are not affected.
 #[test]
 fn a_message_of_another_length_is_an_error_at_the_receiver() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
