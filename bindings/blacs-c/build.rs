@@ -1,4 +1,4 @@
-//! Gives the shared library the name by which programs ask for it.
+//! Sets the soname of the shared library, under which programs load it.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

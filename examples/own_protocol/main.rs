@@ -1,5 +1,5 @@
-//! A new protocol, from its first lines to its exploration: many ranks send, one receives, all
-//! learn the sum. `docs/learn/own-protocol.md` explains it.
+//! A new protocol, from its first lines to its exploration: many ranks send, one receives, and
+//! every rank obtains the sum. `docs/learn/own-protocol.md` explains it.
 //!
 //! ```text
 //! cargo example own_protocol -- --ranks 4
@@ -122,16 +122,16 @@ pub async fn sum(fabric: &Fabric, mistake: Option<Mistake>) -> ProgramResult<u64
     Ok(sum)
 }
 
-/// The parts of a program that can be forgotten.
+/// The mistakes that this example can make: parts of the protocol that it leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// A flush between two puts.
+    /// Leaves out the flush between two puts.
     Flush,
-    /// That a word which several ranks change needs an atomic.
+    /// Changes a word that several ranks change without an atomic.
     Atomic,
-    /// To wait for the message itself, not for a sign that it may come.
+    /// Does not wait for the message itself, but only for its ticket to be drawn.
     Check,
-    /// That others still use this rank's memory.
+    /// Drops this rank's memory while other ranks may still use it.
     Region,
 }
 
@@ -157,7 +157,7 @@ impl Mailbox {
         Ok(ticket)
     }
 
-    /// Wrong: who has drawn a ticket need not have sent anything yet.
+    /// Wrong: a rank that has drawn a ticket may not have sent its message yet.
     async fn receive_unchecked(&self, ticket: u64) -> ProgramResult<u64> {
         let [_, place] = slot(ticket);
         self.fabric.wait_until(&self.own(TICKETS)?, Deps::All, |drawn| drawn > ticket).await?;
@@ -165,7 +165,7 @@ impl Mailbox {
     }
 }
 
-/// Every rank tells the sum.
+/// Every rank prints the sum.
 pub async fn add_up(fabric: Fabric, mistake: Option<Mistake>) -> ProgramResult<u64> {
     let sum = sum(&fabric, mistake).await?;
     println!("{}: {sum}", fabric.rank());

@@ -1,17 +1,17 @@
-//! Memory of the fabric that programs have asked for (`blacs_fmpl_alloc`).
+//! Fabric memory that programs have allocated (`blacs_fmpl_alloc`).
 
 use rdma_fabric::{Fabric, FabricError, LocalSpan, Region, Result};
 
-/// All of it, by address.
+/// All allocations, sorted by address.
 #[derive(Debug, Default)]
 pub(crate) struct Allocations(Vec<Allocation>);
 
 #[derive(Debug)]
 struct Allocation {
-    /// All its bytes, mapped at `start`.
+    /// All bytes of the allocation, mapped at `start`.
     span: LocalSpan<u8>,
     start: usize,
-    /// Registered as long as this is kept.
+    /// Keeps the memory registered.
     _region: Region,
 }
 
@@ -33,13 +33,13 @@ impl Allocations {
         Ok(at.as_ptr())
     }
 
-    /// Gives memory back that begins at an address. Returns whether there was some.
+    /// Frees the memory that begins at `start`. Returns whether there was an allocation.
     pub(crate) fn remove(&mut self, start: usize) -> bool {
         let found = self.0.binary_search_by_key(&start, |allocation| allocation.start);
         found.map(|at| self.0.remove(at)).is_ok()
     }
 
-    /// Returns the `bytes` bytes at an address, if all of them are here.
+    /// Returns the `bytes` bytes at `start`, if all of them are in one allocation.
     #[inline]
     pub(crate) fn span(&self, start: usize, bytes: usize) -> Option<LocalSpan<u8>> {
         if self.0.is_empty() { None } else { self.find(start, bytes) }

@@ -1,4 +1,4 @@
-//! Where calls of other languages enter, and the end of the job where they can't go on.
+//! The entry of calls from other languages, and the end of the job after an error.
 
 use crate::{
     error::{CallError, Result},
@@ -14,23 +14,23 @@ use std::{
     process,
 };
 
-/// The code of a job that an error ended.
+/// The exit code of a job that an error ended.
 const ERROR: i32 = 1;
 
-/// What calls without a context have as theirs.
+/// The context of calls that have none.
 pub(crate) const NO_CONTEXT: Int = -1;
 
-/// A call, for messages about it.
+/// The identity of a call, for messages about it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
-    /// The routine's name, without what C or Fortran add.
+    /// The routine's name, without the affixes of C or Fortran.
     pub(crate) routine: &'static str,
     pub(crate) context: Int,
 }
 
 impl Call {
-    /// Carries out a call: `act` with the library, which no other thread uses meanwhile. Where that
-    /// fails or panics, the job ends.
+    /// Executes a call: runs `act` with the library, which it locks for this time. If `act` fails or
+    /// panics, the job ends.
     #[inline]
     pub(crate) fn run<T>(self, act: impl FnOnce(&mut Library) -> Result<T>) -> T {
         let mut library = enter();
@@ -41,13 +41,13 @@ impl Call {
         }
     }
 
-    /// Tells what is wrong, and goes on.
+    /// Prints a warning; the call continues.
     #[cold]
     pub(crate) fn warn(self, library: &Library, text: impl fmt::Display) {
         say(&self.message(library, "WARNING", &text));
     }
 
-    /// Ends the job by what `text` says.
+    /// Ends the job with the message `text`.
     #[cold]
     pub(crate) fn abort(self, library: Turn<'_, Library>, text: &str, code: i32) -> ! {
         say(&format!("{text}\n{}\n", self.origin(&library)));
@@ -58,9 +58,9 @@ impl Call {
     #[inline(never)]
     fn failed(self, library: Turn<'_, Library>, error: &CallError) -> ! {
         let aborts = match error.of_fabric() {
-            // The rank that ended the job has said why.
+            // The rank that ended the job has reported the reason.
             Some(FabricError::Aborted { code, .. }) => end(library, None, *code),
-            // The launcher knows more: how the others ended, or what all are waiting for.
+            // The launcher reports more: how the other ranks ended, or what all ranks are waiting for.
             Some(FabricError::PeerLost { .. } | FabricError::Deadlock { .. }) => false,
             _ => !matches!(error, CallError::Deadlock { .. }),
         };
@@ -93,7 +93,7 @@ impl Call {
         format!("BLACS {kind} '{text}'\n{}, in routine '{}'.\n", self.origin(library), self.routine)
     }
 
-    /// Says where a call comes from.
+    /// Describes the origin of a call.
     fn origin(self, library: &Library) -> String {
         let (row, column) = library.contexts.grid(self.context).map_or((-1, -1), |grid| {
             let (row, column) = grid.me();
@@ -104,12 +104,13 @@ impl Call {
     }
 }
 
-/// Ends this process, and if there is a text, which then is the job's end, all others.
+/// Ends this process. If there is a text, it aborts the job with this text, which ends all other
+/// processes.
 fn end(library: Turn<'_, Library>, text: Option<&str>, code: i32) -> ! {
     let fabric = library.rank().cloned();
-    // What runs at the end of the process may call the library.
+    // Exit handlers of the process may call the library.
     drop(library);
-    // Of a code, processes keep eight bits.
+    // A process's exit code keeps only eight bits.
     let code = if code & 0xff == 0 { ERROR } else { code & 0xff };
     if let (Some(fabric), Some(text)) = (fabric, text) {
         let Err(_) = fabric.abort(text, code);
@@ -117,8 +118,8 @@ fn end(library: Turn<'_, Library>, text: Option<&str>, code: i32) -> ! {
     process::exit(code)
 }
 
-/// Writes a message at once, so that those of several processes stay whole. There is nowhere to
-/// tell if that fails.
+/// Writes a message in one call, so that messages of several processes do not mix. A failure is
+/// ignored, because there is nowhere to report it.
 fn say(message: &str) {
     let _ = io::stderr().lock().write_all(message.as_bytes());
 }

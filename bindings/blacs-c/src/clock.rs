@@ -2,7 +2,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Returns seconds of a clock that never goes back; on one machine, all processes read the same.
+/// Returns the seconds of a monotonic clock, which all processes of a machine share.
 pub(crate) fn wall_time(_: &'static str) -> f64 {
     seconds(ClockId::Monotonic)
 }

@@ -1,4 +1,4 @@
-//! The contexts that are open, and the system contexts that stand for processes of theirs.
+//! The open contexts, and the system contexts that stand for the processes of a context.
 
 use crate::{
     error::{CallError, Result},
@@ -7,7 +7,7 @@ use crate::{
 };
 use blacs::Grid;
 
-/// Grids by context; a number is taken again when its grid has been exited, the lowest first.
+/// Grids by context. The number of a grid that has been exited is reused, the lowest first.
 #[derive(Debug, Default)]
 pub(crate) struct Contexts {
     grids: Places<Grid>,
@@ -15,12 +15,12 @@ pub(crate) struct Contexts {
     systems: Places<usize>,
 }
 
-/// Whose processes a system context stands for.
+/// The processes that a system context stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum System {
-    /// All of the job.
+    /// All processes of the job.
     Job,
-    /// Those of the grid of a context.
+    /// The processes of the grid of a context.
     Grid(usize),
 }
 
@@ -52,7 +52,7 @@ impl Contexts {
         int(self.grids.keep(grid))
     }
 
-    /// Takes a grid out, and closes the system contexts that stand for its processes.
+    /// Removes a grid, and closes the system contexts that stand for its processes.
     pub(crate) fn take(&mut self, context: Int) -> Result<Grid> {
         let at = usize::try_from(context).map_err(|_| CallError::NoContext(context))?;
         let grid = self.grids.take(at).ok_or(CallError::NoContext(context))?;
@@ -62,7 +62,7 @@ impl Contexts {
         Ok(grid)
     }
 
-    /// Takes all grids out.
+    /// Removes all grids.
     pub(crate) fn take_all(&mut self) -> Vec<Grid> {
         self.systems.take_all();
         self.grids.take_all()
@@ -92,13 +92,13 @@ impl Contexts {
         }
     }
 
-    /// Forgets a system context. Returns whether there was one; that of the job stays.
+    /// Frees a system context. Returns whether it existed; that of the job remains.
     pub(crate) fn free_system(&mut self, system: Int) -> bool {
         system == JOB || place(system).is_some_and(|at| self.systems.take(at).is_some())
     }
 }
 
-/// Returns where a system context stands that is not the job's.
+/// Returns the index of a system context other than the job's.
 fn place(system: Int) -> Option<usize> {
     usize::try_from(system).ok()?.checked_sub(1)
 }

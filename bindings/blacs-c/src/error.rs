@@ -1,4 +1,4 @@
-//! Why a call ends the job.
+//! Errors, each of which ends the job.
 
 use crate::int::Int;
 use blacs::BlacsError;
@@ -8,7 +8,7 @@ use rdma_fabric::FabricError;
 /// The result of a routine.
 pub(crate) type Result<T, E = CallError> = core::result::Result<T, E>;
 
-/// A call that can't be carried out.
+/// The error of a failed call.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
     #[error("there is no context {0}: it was not made, or has been exited")]
@@ -42,7 +42,7 @@ pub(crate) enum CallError {
 }
 
 impl CallError {
-    /// Returns the fabric's error that this is.
+    /// Returns the underlying error of the fabric, if there is one.
     pub(crate) fn of_fabric(&self) -> Option<&FabricError> {
         match self {
             CallError::Fabric(error)

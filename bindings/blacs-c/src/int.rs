@@ -7,17 +7,17 @@ pub(crate) type Int = i32;
 #[cfg(feature = "int64")]
 pub(crate) type Int = i64;
 
-/// Returns a number of rows or columns, which is 0 for what is less.
+/// Returns a number of rows or columns; 0 for negative numbers.
 pub(crate) fn extent(given: Int) -> usize {
     usize::try_from(given).unwrap_or(0)
 }
 
-/// Returns a number that is small by its nature as the caller's integer.
+/// Returns a number, which is small by its nature, as the caller's integer.
 pub(crate) fn int(number: usize) -> Int {
     Int::try_from(number).unwrap_or(Int::MAX)
 }
 
-/// Returns a number that fits into 32 bits.
+/// Returns the number if it fits into 32 bits.
 #[allow(clippy::useless_conversion, reason = "an `Int` may have 32 bits itself")]
 pub(crate) fn narrow(given: Int) -> Option<i32> {
     i32::try_from(given).ok()

@@ -1,4 +1,4 @@
-//! What this process keeps between calls.
+//! The state that this process keeps between calls.
 
 use crate::{
     allocations::Allocations,
@@ -18,17 +18,17 @@ use rdma_fabric::{
 };
 use std::{env, sync::LazyLock};
 
-/// The environment variable that names the provider of a process that no launcher started.
+/// The environment variable that names the provider of a process without a launcher.
 const FABRIC_VARIABLE: &str = "ONESIDED_FABRIC";
 
-/// The library in this process.
+/// The library's state in this process.
 #[derive(Debug, Default)]
 pub(crate) struct Library {
-    /// The rank that this process is, once that is known.
+    /// The rank of this process, once it is known.
     fabric: Option<Fabric>,
-    /// There is one from the first call that needs it until `blacs_exit(0)`.
+    /// Exists from the first call that needs it until `blacs_exit(0)`.
     blacs: Option<Blacs>,
-    /// There are some whenever there is `blacs`, and later.
+    /// Exists whenever `blacs` does, and afterwards.
     origins: Option<Origins>,
     /// Whether `blacs_exit(0)` was called.
     ended: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Library {
     pub(crate) allocations: Allocations,
 }
 
-/// Waits until no other thread's call uses the library.
+/// Locks the library, once no call of another thread uses it.
 #[inline]
 pub(crate) fn enter() -> Turn<'static, Library> {
     static LIBRARY: LazyLock<TurnCell<Library>> = LazyLock::new(|| TurnCell::of_any_thread(Library::default()));
@@ -44,12 +44,12 @@ pub(crate) fn enter() -> Turn<'static, Library> {
 }
 
 impl Library {
-    /// Returns the rank that this process is, if that is known.
+    /// Returns the rank of this process, if it is known.
     pub(crate) fn rank(&self) -> Option<&Fabric> {
         self.fabric.as_ref()
     }
 
-    /// Returns the rank that this process is; the first call finds that out.
+    /// Returns the rank of this process; the first call determines it.
     pub(crate) fn attached(&mut self) -> Result<&Fabric> {
         if self.ended {
             return Err(CallError::Ended);
@@ -66,7 +66,7 @@ impl Library {
         }
     }
 
-    /// Begins, if that has not happened. Then it is collective over the job.
+    /// Initializes BLACS unless that has happened; the initialization is collective over the job.
     pub(crate) fn begun(&mut self) -> Result<&mut Blacs> {
         if self.blacs.is_none() {
             let fabric = self.attached()?.clone();
@@ -81,7 +81,8 @@ impl Library {
         self.blacs.as_mut().ok_or(CallError::Ended)
     }
 
-    /// Returns the rank whose loss made `lost` give up; `lost` itself if it was lost by itself.
+    /// Returns the rank whose loss made `lost` give up; `lost` itself if it did not give up because of
+    /// another rank.
     pub(crate) fn origin(&self, lost: Rank) -> Rank {
         self.fabric.as_ref().zip(self.origins.as_ref()).map_or(lost, |(fabric, origins)| origins.of(fabric, lost))
     }
@@ -93,21 +94,21 @@ impl Library {
         }
     }
 
-    /// Returns the library and the contexts, to make a grid out of both.
+    /// Returns the library and the contexts, to create a grid from both.
     pub(crate) fn parts(&mut self) -> Result<(&mut Blacs, &mut Contexts)> {
         self.begun()?;
         let Library { blacs, contexts, .. } = self;
         Ok((blacs.as_mut().ok_or(CallError::Ended)?, contexts))
     }
 
-    /// Exits all contexts. The grids end side by side, since their members may not have made them
-    /// in the same order.
+    /// Exits all contexts. The grids are exited concurrently, because their members may not have
+    /// created them in the same order.
     pub(crate) fn exit_contexts(&mut self) -> Result<()> {
         let ended = run(join::join_all(self.contexts.take_all().into_iter().map(Grid::exit)));
         ended.into_iter().collect::<Result<(), _>>().map_err(CallError::from)
     }
 
-    /// Ends for good: waits until all processes come here, and leaves the job.
+    /// Shuts down: waits until all processes call this, and leaves the job.
     pub(crate) fn end(&mut self) -> Result<()> {
         self.exit_contexts()?;
         if let Some(blacs) = self.blacs.take() {
@@ -124,7 +125,7 @@ impl Library {
         Lent::new(start, span)
     }
 
-    /// Returns the memory of a matrix that is one piece of the fabric's.
+    /// Returns the memory of a matrix that is one contiguous piece of fabric memory.
     #[inline]
     fn registered(&self, start: usize, shape: &Shape, precision: Precision) -> Option<LocalSpan<u8>> {
         let bytes = shape.elements().checked_mul(precision.bytes())?;
@@ -135,10 +136,10 @@ impl Library {
     }
 }
 
-/// Matrices of fewer bytes are copied, which takes less time than to find out where they are.
+/// Smaller matrices, in bytes, are copied, which takes less time than a lookup of their memory.
 const ZERO_COPY: usize = 1 << 10;
 
-/// Returns the provider that this process is to have. That of ranks of a launcher is shared memory.
+/// Returns the provider for this process. Ranks started by a launcher use shared memory.
 fn provider() -> Result<Provider, FabricError> {
     match env::var(FABRIC_VARIABLE) {
         Ok(name) if env::var_os(onesided::sim::shm::JOB_VARIABLE).is_none() => {

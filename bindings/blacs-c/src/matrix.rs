@@ -1,12 +1,12 @@
-//! Matrices of the caller's, as the library below sees them.
+//! The caller's matrices, as the crate `blacs` accesses them.
 //!
 //! # Safety
-//! The address of a matrix is made into a [`Source`] or a [`Sink`] by functions whose callers pass
-//! on what the program promises: all elements that the routine's arguments describe are there, and
-//! nobody else changes them (or uses them, if the routine changes them) as long as the call lasts.
-//! The library below asks a [`Lent`] matrix only for bytes of the shape's runs, and slices are made
-//! of exactly those: what lies between two columns may be anybody's. Peers write into memory of the
-//! fabric only where this process has posted a receive, while the library below has no slice of it.
+//! Functions of this module make the address of a matrix into a [`Source`] or a [`Sink`]; their
+//! callers pass on the program's promise: all elements that the routine's arguments describe exist,
+//! and no other code changes them (or uses them, if the routine changes them) for the duration of the
+//! call. `blacs` requests only bytes of the shape's runs from a [`Lent`] matrix, and slices cover
+//! exactly these bytes: memory between two columns may belong to other code. Peers write into fabric
+//! memory only where this process has posted a receive, while `blacs` has no slice of it.
 
 #![allow(unsafe_code)]
 
@@ -14,40 +14,41 @@ use blacs::{Memory, MemoryMut};
 use core::{ffi::c_void, ops::Range, slice};
 use rdma_fabric::LocalSpan;
 
-/// Where a matrix begins that a routine reads.
+/// The start of a matrix that a routine reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source(*const u8);
 
 impl Source {
     /// # Safety
-    /// All elements of the matrix that the routine is described to read are there, and nobody
-    /// changes them as long as the call lasts.
+    /// All elements of the matrix that the routine is described to read exist, and no code changes
+    /// them for the duration of the call.
     pub(crate) unsafe fn new(at: *const c_void) -> Self {
         Source(at.cast())
     }
 }
 
-/// Where a matrix begins that a routine changes.
+/// The start of a matrix that a routine changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sink(*mut u8);
 
 impl Sink {
     /// # Safety
-    /// All elements of the matrix that the routine is described to change are there, and nobody
-    /// else uses them as long as the call lasts.
+    /// All elements of the matrix that the routine is described to change exist, and no other code
+    /// uses them for the duration of the call.
     pub(crate) unsafe fn new(at: *mut c_void) -> Self {
         Sink(at.cast())
     }
 }
 
-// SAFETY: an address; those who made it promise that the bytes may be used wherever the call goes.
+// SAFETY: it is an address; the callers of `new` promise that its bytes may be used wherever the call
+// runs.
 unsafe impl Send for Source {}
-// SAFETY: as above; they are only read.
+// SAFETY: as above; its bytes are only read.
 unsafe impl Sync for Source {}
 // SAFETY: as for a `Source`.
 unsafe impl Send for Sink {}
 
-/// Where a matrix begins.
+/// The start of a matrix.
 pub(crate) trait Start {
     /// Returns the address.
     fn address(&self) -> usize;
@@ -65,16 +66,17 @@ impl Start for Sink {
     }
 }
 
-/// A matrix of the caller's, as long as its call lasts.
+/// A matrix of the caller, for the duration of its call.
 #[derive(Debug)]
 pub(crate) struct Lent<S> {
     start: S,
-    /// The same, if it is one piece of memory of the fabric.
+    /// The same matrix, if it is one contiguous piece of fabric memory.
     span: Option<LocalSpan<u8>>,
 }
 
 impl<S> Lent<S> {
-    /// Makes one of where it begins. If `span` is given, it begins there too, and is the whole.
+    /// Creates a matrix from its start. If `span` is given, it has the same start and covers the whole
+    /// matrix.
     pub(crate) fn new(start: S, span: Option<LocalSpan<u8>>) -> Self {
         Lent { start, span }
     }
@@ -86,7 +88,7 @@ impl Memory for Lent<Source> {
         if range.is_empty() {
             return &[];
         }
-        // SAFETY: bytes of the matrix, which is there and unchanged as long as the call lasts.
+        // SAFETY: bytes of the matrix, which exists and does not change for the duration of the call.
         unsafe { slice::from_raw_parts(self.start.0.wrapping_add(range.start), range.len()) }
     }
 
@@ -101,8 +103,8 @@ impl MemoryMut for Lent<Sink> {
         if range.is_empty() {
             return &mut [];
         }
-        // SAFETY: bytes of the matrix, which nobody else uses as long as the call lasts; the matrix
-        // is borrowed exclusively. The program may not have written them yet: then they are written
+        // SAFETY: bytes of the matrix, which no other code uses for the duration of the call; the
+        // matrix is borrowed exclusively. If the program has not written them yet, they are written
         // here before they are read.
         unsafe { slice::from_raw_parts_mut(self.start.0.wrapping_add(range.start), range.len()) }
     }
@@ -112,8 +114,7 @@ impl MemoryMut for Lent<Sink> {
         if range.is_empty() {
             return &[];
         }
-        // SAFETY: as in `bytes_mut`; those that are read are operands, which the program has
-        // written.
+        // SAFETY: as in `bytes_mut`; bytes that are read are operands, which the program has written.
         unsafe { slice::from_raw_parts(self.start.0.wrapping_add(range.start), range.len()) }
     }
 

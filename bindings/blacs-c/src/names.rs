@@ -1,13 +1,13 @@
-//! All names that the library exports, with their arguments: the one list of them.
+//! All names that the library exports, with their arguments, in a single list.
 //!
-//! Each routine has two names. Its Fortran name ends in `_`, and all arguments go by address; the
-//! lengths of texts, which Fortran compilers append, are not declared here: callee and caller need
-//! not agree about what comes after the last argument that is used. Its C name begins with `C`, and
-//! scalars go by value.
+//! Each routine has two names. Its Fortran name ends in `_`, and all arguments are passed by address;
+//! the lengths of texts, which Fortran compilers append, are not declared here: caller and callee need
+//! not agree on arguments after the last one that is used. Its C name begins with `C`, and scalars are
+//! passed by value.
 //!
 //! # Safety
-//! Every function here has the same promise to ask for, which is what the program already promised
-//! to BLACS: all arguments are what `blacs_fmpl.h` says.
+//! All functions of this module have the same precondition, which the program has already promised to
+//! BLACS: all arguments are as described in `blacs_fmpl.h`.
 
 #![allow(unsafe_code)]
 
@@ -27,7 +27,7 @@ use crate::{
 use blacs::Precision;
 use core::ffi::{c_char, c_void};
 
-/// How an argument of a kind is passed to C names.
+/// The type of an argument of a kind in C names.
 macro_rules! c_type {
     (int) => { Int };
     (letter) => { *const c_char };
@@ -36,13 +36,13 @@ macro_rules! c_type {
     (sink) => { *mut c_void };
 }
 
-/// How an argument of a kind is passed to Fortran names.
+/// The type of an argument of a kind in Fortran names.
 macro_rules! fortran_type {
     (int) => { *const Int };
     ($kind:ident) => { c_type!($kind) };
 }
 
-/// Makes a value of an argument of a C name.
+/// Converts an argument of a C name into a value.
 macro_rules! c_value {
     (int, $given:ident) => {
         $given
@@ -61,7 +61,7 @@ macro_rules! c_value {
     };
 }
 
-/// Makes a value of an argument of a Fortran name.
+/// Converts an argument of a Fortran name into a value.
 macro_rules! fortran_value {
     (int, $given:ident) => {
         integer($given)
@@ -71,12 +71,12 @@ macro_rules! fortran_value {
     };
 }
 
-/// Calls `path` with a routine's name, what is in brackets, and the routine's arguments.
+/// Calls `path` with a routine's name, the bracketed arguments, and the routine's arguments.
 macro_rules! call {
     ($path:path, [$($more:expr)?], $($argument:ident),*) => { $path(NAME, $($more,)? $($argument),*) };
 }
 
-/// Exports routines: each calls `path` with its name, what is in brackets, and its arguments.
+/// Exports routines: each calls `path` with its name, the bracketed arguments, and its arguments.
 macro_rules! routines {
     ($letter:literal, $more:tt: $(
         $stem:ident($($argument:ident: $kind:ident),*) $(-> $out:ty)? = $path:path;
@@ -205,17 +205,17 @@ of_precision!(d, "d", Precision::D);
 of_precision!(c, "c", Precision::C);
 of_precision!(z, "z", Precision::Z);
 
-/// Memory of the fabric, at null if there is none left.
+/// Returns fabric memory; null if memory runs out.
 // SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 extern "C" fn blacs_fmpl_alloc(bytes: usize) -> *mut c_void {
     memory::alloc("blacs_fmpl_alloc", bytes).cast()
 }
 
-/// Gives it back.
+/// Frees memory of `blacs_fmpl_alloc`.
 ///
 /// # Safety
-/// Nobody uses the memory any more.
+/// The memory is no longer used.
 // SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn blacs_fmpl_free(start: *mut c_void) {

@@ -1,13 +1,12 @@
-//! The rank at whose loss other ranks have given up.
+//! The ranks whose loss has made other ranks give up.
 //!
 //! A process that waits for a lost rank ends, and is itself lost to the ranks that wait for it. So
-//! that they name the rank whose loss came first, it writes that into the memory of all ranks before
-//! it ends.
+//! that these ranks report the rank that was lost first, the process writes its number into the memory
+//! of all ranks before it ends.
 
 use rdma_fabric::{Fabric, FabricError, Rank, Region};
 
-/// A word for each rank: 0, or one more than the number of the rank because of whose loss it has
-/// given up.
+/// A word for each rank: 0, or one more than the number of the rank whose loss has made it give up.
 #[derive(Debug)]
 pub(crate) struct Origins(Region);
 
@@ -22,15 +21,15 @@ impl Origins {
         Ok(Origins(fabric.alloc_symmetric(WORD * fabric.ranks()).await?))
     }
 
-    /// Returns the rank at whose loss `lost` has given up; `lost` itself if it has not.
+    /// Returns the rank whose loss made `lost` give up; `lost` itself if it has not given up.
     pub(crate) fn of(&self, fabric: &Fabric, lost: Rank) -> Rank {
         let word = self.0.word::<u64>(fabric, WORD * lost.index()).and_then(|word| fabric.load(&word));
         let origin = word.ok().and_then(|word| u32::try_from(word.checked_sub(1)?).ok());
         origin.map_or(lost, Rank::new)
     }
 
-    /// Publishes that this rank gives up because of the loss of `origin`. The ranks that are lost
-    /// already need not know.
+    /// Publishes that this rank gives up because of the loss of `origin`. Failed writes to ranks
+    /// that are already lost are ignored: they need no notification.
     pub(crate) async fn publish(&self, fabric: &Fabric, origin: Rank) {
         let value = u64::from(origin.number()) + 1;
         for rank in (0..fabric.ranks()).filter_map(|rank| u32::try_from(rank).ok()).map(Rank::new) {

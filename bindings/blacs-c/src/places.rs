@@ -1,11 +1,11 @@
-//! Values by number, of which the lowest free one is taken first.
+//! Values by number; a new value takes the lowest free number.
 
 use std::collections::BTreeSet;
 
 #[derive(Debug)]
 pub(crate) struct Places<T> {
     values: Vec<Option<T>>,
-    /// The numbers without a value. Their search takes no longer when there are more values.
+    /// The numbers without a value. The time of a search does not grow with the number of values.
     free: BTreeSet<usize>,
 }
 
@@ -30,7 +30,7 @@ impl<T> Places<T> {
         self.values.len() - self.free.len()
     }
 
-    /// Puts a value into the first free place, and returns that.
+    /// Stores a value in the first free place, and returns its number.
     pub(crate) fn keep(&mut self, value: T) -> usize {
         match self.free.pop_first() {
             Some(free) => {
@@ -50,7 +50,7 @@ impl<T> Places<T> {
         Some(value)
     }
 
-    /// Takes all values out; the next one gets number 0.
+    /// Removes all values; the next one gets number 0.
     pub(crate) fn take_all(&mut self) -> Vec<T> {
         self.free.clear();
         self.values.drain(..).flatten().collect()

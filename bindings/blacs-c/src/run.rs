@@ -6,7 +6,7 @@ use core::{
     task::{Context, Poll, Waker},
 };
 
-/// Runs `future` to its end. What is over at once costs one poll: nothing is allocated.
+/// Runs `future` to completion. A future that completes immediately takes one poll and no allocation.
 #[inline]
 pub(crate) fn run<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);

@@ -1,8 +1,9 @@
-//! Standard output of programs in C, of which a rank that is killed must leave what it has printed.
+//! Standard output of C programs. The output that a rank has printed must survive if the rank is
+//! killed.
 //!
 //! # Safety
-//! What is declared here is the C library's, as its headers have it. Its functions lock the stream,
-//! so that other threads may write to it meanwhile.
+//! The declarations are those of the C library's headers. Its functions lock the stream, so that other
+//! threads may write to it at the same time.
 
 #![allow(unsafe_code)]
 
@@ -18,20 +19,20 @@ mod of_c {
         fn __fbufsize(stream: *mut c_void) -> usize;
     }
 
-    /// The size of the buffer of a stream that is not buffered.
+    /// The buffer size of an unbuffered stream.
     const UNBUFFERED: usize = 1;
 
-    /// Writes out what the program has printed, and from now on each line when it is complete, as it
-    /// is on a terminal. The launcher ends a rank of an aborted job that is busy elsewhere by a
-    /// signal, after which nothing can be written. (Fortran's runtime does this itself.)
+    /// Flushes the program's output, and switches to line buffering, as on a terminal. When a job is
+    /// aborted, the launcher ends a rank that is busy elsewhere by a signal, after which nothing can
+    /// be written. (Fortran's runtime does this itself.)
     pub(crate) fn keep_lines() {
-        // SAFETY: the stream exists as long as the process; an unbuffered one keeps nothing, and
-        // stays as the program has set it.
+        // SAFETY: the stream exists as long as the process. An unbuffered stream retains no output,
+        // and remains as the program has set it.
         unsafe {
             if __fbufsize(stdout) != UNBUFFERED {
                 setlinebuf(stdout);
                 // After the change: glibc lets single characters fill the buffer as before until it
-                // is empty once.
+                // has been empty once.
                 fflush(stdout);
             }
         }
@@ -41,6 +42,6 @@ mod of_c {
 #[cfg(target_os = "linux")]
 pub(crate) use of_c::keep_lines;
 
-/// Elsewhere, jobs have one rank.
+/// On other systems, jobs have one rank.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn keep_lines() {}

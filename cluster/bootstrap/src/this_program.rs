@@ -52,8 +52,9 @@ impl ThisProgram {
 
 /// Returns the words of a command line between the first one and the program's arguments.
 ///
-/// A loader takes its words off what the program gets as arguments. The kernel's command line has all;
-/// a program that has overwritten it, to show another title, has no such end.
+/// A loader removes its own words from the arguments that the program receives. The kernel's command
+/// line contains all of them. If a program has overwritten it, to show another title, it no longer
+/// ends with the program's arguments, and the result is empty.
 fn loading(line: &[u8], arguments: &[OsString]) -> Vec<OsString> {
     let words: Vec<_> = line.strip_suffix(b"\0").unwrap_or(line).split(|byte| *byte == 0).collect();
     let own = words.len().saturating_sub(arguments.len());

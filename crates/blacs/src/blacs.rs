@@ -1,15 +1,15 @@
-//! The library on one rank.
+//! The BLACS library on one rank.
 
 use crate::{BlacsError, Grid, GridMap, Order, Result, grid::Family, losses::Silence, scope::INDICES};
 use core::{future::Future, time::Duration};
 use fmpl::{Fmpl, Threads};
 use rdma_fabric::{Fabric, provider::Boxed};
 
-/// How long a send waits for a receiver that is far behind, before it returns all the same. Processes
-/// that share a CPU take turns within that time.
+/// The maximum time for which a send waits for a receiver that lags behind, before it returns anyway.
+/// Processes that share a CPU get their turns within this time.
 const PATIENCE: Duration = Duration::from_micros(500);
 
-/// What [`Blacs::begin_with`] sets. All processes give the same values.
+/// The options of [`Blacs::begin_with`]. All processes pass the same values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Options {
@@ -17,14 +17,14 @@ pub struct Options {
 }
 
 impl Options {
-    /// Sets which threads may use the grids: the one that begins, unless this says otherwise.
+    /// Sets which threads may use the grids; by default only the thread that initializes BLACS.
     pub fn threads(mut self, threads: Threads) -> Self {
         self.threads = threads;
         self
     }
 }
 
-/// BLACS, begun on this rank. A process's number is its rank (`blacs_pinfo`).
+/// BLACS, initialized on this rank. The number of a process is its rank (`blacs_pinfo`).
 #[derive(Debug)]
 pub struct Blacs {
     fmpl: Fmpl,
@@ -32,7 +32,7 @@ pub struct Blacs {
 }
 
 impl Blacs {
-    /// Begins with the default options. Collective over the job.
+    /// Initializes BLACS with the default options. Collective over the job.
     ///
     /// # Errors
     /// As [`Blacs::begin_with`].
@@ -40,14 +40,15 @@ impl Blacs {
         Self::begin_with(fabric, Options::default())
     }
 
-    /// Begins. Collective over the job.
+    /// Initializes BLACS. Collective over the job.
     ///
     /// # Errors
-    /// [`BlacsError::Fmpl`] if memory runs out, if options differ or if a rank is lost.
+    /// [`BlacsError::Fmpl`] if memory runs out, if the options differ between ranks or if a rank is
+    /// lost.
     pub fn begin_with(fabric: &Fabric, options: Options) -> impl Future<Output = Result<Self>> + use<> {
         let fabric = fabric.clone();
         let begun: Boxed<'static, Result<Self>> = Box::pin(async move {
-            // Any member may be met, and a send never waits for its receive.
+            // Any two members may exchange messages, and a send never waits for its receive.
             let areas = fmpl::Options::default().indices(INDICES).any_indices(0).peers(fabric.ranks());
             let options = areas.spool(0, Duration::ZERO).growing(PATIENCE).threads(options.threads);
             Ok(Blacs { fmpl: Fmpl::init_with(&fabric, options).await?, silence: Silence::new(&fabric)? })
@@ -55,7 +56,7 @@ impl Blacs {
         begun
     }
 
-    /// Returns this process's number.
+    /// Returns the number of this process.
     pub fn me(&self) -> usize {
         self.fmpl.world().me()
     }
@@ -65,13 +66,13 @@ impl Blacs {
         self.fmpl.world().len()
     }
 
-    /// Returns the fabric that it works over.
+    /// Returns the underlying fabric.
     pub fn fabric(&self) -> &Fabric {
         self.fmpl.world().fabric()
     }
 
-    /// Makes a grid of the first processes (`blacs_gridinit`); `None` for all others. Collective over
-    /// the job.
+    /// Creates a grid of the first processes (`blacs_gridinit`); returns `None` at all other
+    /// processes. Collective over the job.
     ///
     /// # Errors
     /// [`BlacsError::BadExtent`], [`BlacsError::TooFewProcesses`]; [`BlacsError::DifferentGrids`];
@@ -86,9 +87,9 @@ impl Blacs {
         self.make(map)
     }
 
-    /// Makes a grid of the processes that a map names (`blacs_gridmap`); `None` for those that it does
-    /// not name. Collective over the job; processes may give different maps if no process is named by
-    /// two of them.
+    /// Creates a grid of the processes that a map names (`blacs_gridmap`); returns `None` at processes
+    /// that it does not name. Collective over the job; processes may pass different maps if no two of
+    /// these maps name the same process.
     ///
     /// # Errors
     /// [`BlacsError::NoSuchProcess`], [`BlacsError::TooFewProcesses`]; [`BlacsError::DifferentGrids`];
@@ -108,9 +109,9 @@ impl Blacs {
         })
     }
 
-    /// Makes a grid of the first processes of another one, as [`Blacs::grid`] does (`blacs_gridinit` from
-    /// what `blacs_get(.., 10, ..)` gives). Processes are numbered along the rows of `parent`, from 0.
-    /// Collective over `parent`.
+    /// Creates a grid of the first processes of another grid, as [`Blacs::grid`] does
+    /// (`blacs_gridinit` with the system context that `blacs_get(.., 10, ..)` returns). Processes are
+    /// numbered along the rows of `parent`, from 0. Collective over `parent`.
     ///
     /// # Errors
     /// As [`Blacs::grid`].
@@ -125,8 +126,8 @@ impl Blacs {
         self.make_of(parent, map)
     }
 
-    /// Makes a grid of the processes of another one that a map names, as [`Blacs::map`] does. Processes
-    /// are numbered along the rows of `parent`, from 0. Collective over `parent`.
+    /// Creates a grid of those processes of another grid that a map names, as [`Blacs::map`] does.
+    /// Processes are numbered along the rows of `parent`, from 0. Collective over `parent`.
     ///
     /// # Errors
     /// As [`Blacs::map`].
@@ -149,10 +150,11 @@ impl Blacs {
         })
     }
 
-    /// Ends (`blacs_exit`), when all processes have come here. Collective over the job.
+    /// Shuts BLACS down (`blacs_exit`) once all processes have called this function. Collective over
+    /// the job.
     ///
-    /// Messages that this process has sent in a grid are lost with the grid if they were not received:
-    /// see [`Grid::exit`] and [`Grid::free_buffers`].
+    /// Messages that this process has sent in a grid and that were not received are lost with the
+    /// grid: see [`Grid::exit`] and [`Grid::free_buffers`].
     ///
     /// # Errors
     /// [`BlacsError::Fmpl`] if a rank is lost.

@@ -1,4 +1,4 @@
-//! Matrices from one process of a scope to all others.
+//! Broadcasts: matrices from one process of a scope to all others.
 
 use crate::{
     BlacsError, Element, Grid, Matrix, MatrixMut, Memory, MemoryMut, Precision, Result, Scope, Shape, Topology,
@@ -10,7 +10,8 @@ use core::future::Future;
 
 impl Grid {
     /// Sends a matrix to all other processes of the caller's scope (`vgebs2d`, `vtrbs2d`), which call
-    /// [`Grid::broadcast_recv`] with the same topology. Ends when the matrix may be written again.
+    /// [`Grid::broadcast_recv`] with the same topology. Completes when the matrix may be written
+    /// again.
     ///
     /// # Errors
     /// [`BlacsError::Fmpl`] if memory runs out or a receiver is lost.
@@ -18,9 +19,10 @@ impl Grid {
         self.broadcast_send_bytes(scope, topology, T::PRECISION, &a.shape, &a.held).await
     }
 
-    /// Receives a matrix that the process at `from` sends to the caller's scope (`vgebr2d`, `vtrbr2d`),
-    /// and passes it on if it is the caller's turn. In a row, only the column of `from` counts; in a
-    /// column, only its row does. Others need not have received it when this ends.
+    /// Receives a matrix that the process at `from` sends to the caller's scope (`vgebr2d`,
+    /// `vtrbr2d`), and forwards it if the topology makes the caller a relay. In a row, only the column
+    /// of `from` counts; in a column, only its row. The call may complete before other processes have
+    /// received the matrix.
     ///
     /// # Errors
     /// [`BlacsError::OutsideGrid`], [`BlacsError::FromSelf`]; [`BlacsError::ShapeMismatch`];
@@ -35,7 +37,7 @@ impl Grid {
         self.broadcast_recv_bytes(scope, topology, T::PRECISION, &a.shape, &mut a.held, from).await
     }
 
-    /// Sends a matrix out of any memory, as [`Grid::broadcast_send`] does.
+    /// Sends a matrix from any memory, as [`Grid::broadcast_send`] does.
     ///
     /// # Errors
     /// As [`Grid::broadcast_send`].
@@ -92,7 +94,7 @@ impl Grid {
             for child in children.into_iter().map(|child| members.member(child)) {
                 match received {
                     Ok(()) => self.put(child, space, View::Own(&mut *memory), shape, size).await?,
-                    // So that it does not wait for ever.
+                    // An empty message, so that the child does not wait forever.
                     Err(_) => self.put_from(child, space, &mut &[0u8; 0][..]).await?,
                 }
             }

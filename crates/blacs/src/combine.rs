@@ -1,4 +1,4 @@
-//! Matrices of all processes of a scope become one.
+//! Combines: element-wise reductions of the matrices of all processes of a scope.
 
 use crate::{
     BlacsError, Element, Grid, MatrixMut, MemoryMut, Precision, Result, Scope, Shape, Topology,
@@ -9,25 +9,28 @@ use crate::{
 };
 use rdma_fabric::join::join;
 
-/// What becomes of the elements in the same place.
+/// The operation that combines corresponding elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Combine {
-    /// Their sum.
+    /// The sum.
     Sum,
-    /// The one with the greatest magnitude, with its sign; a complex number's is |re| + |im|.
+    /// The element with the greatest magnitude, with its sign; the magnitude of a complex number is
+    /// |re| + |im|.
     AbsMax,
-    /// The one with the least magnitude.
+    /// The element with the least magnitude.
     AbsMin,
 }
 
-/// Where the coordinates go of those who contributed the elements of a result, in column-major order.
+/// The output arrays for the coordinates of the processes that contributed the elements of a result,
+/// in column-major order.
 #[derive(Debug)]
 pub struct Winners<'a> {
-    /// Their rows.
+    /// The rows of the contributors.
     pub rows: &'a mut [i32],
-    /// Their columns.
+    /// The columns of the contributors.
     pub columns: &'a mut [i32],
-    /// The number of elements from a column of both to the next one; the matrix's rows if that is more.
+    /// The number of elements between the starts of consecutive columns of both arrays; the number of
+    /// rows of the matrix if that is greater.
     pub leading: usize,
 }
 
@@ -39,7 +42,7 @@ impl Winners<'_> {
     }
 }
 
-/// A call of a combine.
+/// The arguments of a combine.
 #[derive(Clone, Copy)]
 struct Call {
     scope: Scope,
@@ -49,16 +52,17 @@ struct Call {
     to: Option<(usize, usize)>,
 }
 
-/// Row and column of each element's contributor, in the order of messages.
+/// Row and column of each element's contributor, in message order.
 type Contributors = Vec<(usize, usize)>;
 
-/// Who gets the coordinates of an element's contributor: row and column of the element first.
+/// A callback that receives the coordinates of each element's contributor: row of the element, column
+/// of the element, (row, column) of the contributor.
 type Found<'a> = &'a mut dyn FnMut(usize, usize, (usize, usize));
 
 impl Grid {
-    /// Adds the matrices of all processes of the caller's scope (`vgsum2d`). The process at `to` gets
-    /// the sum, or all if that is `None`; the matrices of others stay as they are. In a row, only the
-    /// column of `to` counts; in a column, only its row does.
+    /// Adds the matrices of all processes of the caller's scope (`vgsum2d`). The process at `to`
+    /// receives the sum, or all processes if `to` is `None`; the matrices of the others do not change.
+    /// In a row, only the column of `to` counts; in a column, only its row.
     ///
     /// # Errors
     /// [`BlacsError::OutsideGrid`]; [`BlacsError::ShapeMismatch`]; [`BlacsError::Fmpl`] if a neighbour is
@@ -74,14 +78,15 @@ impl Grid {
         self.combined(Call { scope, topology, fold, shape: a.shape, to }, &mut a.held).await.map(drop)
     }
 
-    /// Finds, in each place, the element with the greatest magnitude (`vgamx2d`), as [`Grid::sum`] adds
-    /// them, and whose it was. Of several the nearest after `to` wins, round the scope (after the first
-    /// process if all get the result). If nobody asks whose it was, the greatest wins, as compared by
-    /// its value; of complex numbers that with the greatest real part, then imaginary part. Either all
-    /// ask or nobody.
+    /// Finds, at each position, the element with the greatest magnitude (`vgamx2d`), with the
+    /// destination rules of [`Grid::sum`], and the process that contributed it. Among elements of the
+    /// same magnitude, the contributor nearest after `to`, counted around the scope, wins (nearest
+    /// after the first process if all processes receive the result). Without `winners`, the greatest
+    /// value wins instead; among complex numbers the one with the greatest real part, then imaginary
+    /// part. Either all processes pass `winners` or none does.
     ///
     /// # Errors
-    /// As [`Grid::sum`]; [`BlacsError::TooShort`] if the winners have too little room.
+    /// As [`Grid::sum`]; [`BlacsError::TooShort`] if the arrays of `winners` are too short.
     pub async fn amax<T: Element>(
         &self,
         scope: Scope,
@@ -93,7 +98,8 @@ impl Grid {
         self.extreme(Combine::AbsMax, scope, topology, a, winners, to).await
     }
 
-    /// Finds, in each place, the element with the least magnitude (`vgamn2d`), as [`Grid::amax`] does.
+    /// Finds, at each position, the element with the least magnitude (`vgamn2d`), as [`Grid::amax`]
+    /// does.
     ///
     /// # Errors
     /// As [`Grid::amax`].
@@ -129,9 +135,9 @@ impl Grid {
         Ok(())
     }
 
-    /// Combines matrices in any memory, as [`Grid::sum`], [`Grid::amax`] and [`Grid::amin`] do. `winners`
-    /// is told row and column of each element of the result, and who contributed it, if this process
-    /// gets the result; sums have no winners.
+    /// Combines matrices in any memory, as [`Grid::sum`], [`Grid::amax`] and [`Grid::amin`] do. If
+    /// this process receives the result, `winners` is called with the row and column of each element
+    /// of the result and the coordinates of its contributor; sums have no winners.
     ///
     /// # Errors
     /// As [`Grid::sum`].
@@ -155,11 +161,11 @@ impl Grid {
         Ok(())
     }
 
-    /// Combines matrices; returns the coordinates of the winners if they are asked for and the caller
-    /// gets the result.
+    /// Combines matrices; returns the coordinates of the winners if they were requested and the caller
+    /// receives the result.
     async fn combined<'a>(&'a self, call: Call, memory: &'a mut (dyn MemoryMut + 'a)) -> Result<Option<Contributors>> {
         let Call { scope, topology, fold, shape, to } = call;
-        // Distances may be part of the message.
+        // A message may include distances.
         shape.fits(fold.precision.bytes() + DISTANCE)?;
         let members = self.members(scope);
         let to = to.map(|to| self.index_in(scope, to)).transpose()?;
@@ -186,7 +192,7 @@ impl Grid {
         Ok(fold.winners.then(|| distances.chunks_exact(DISTANCE).map(winner).collect()))
     }
 
-    /// Combines messages of the same length; the result is for one member or for all.
+    /// Combines messages of equal length; the result is for one member or for all.
     async fn combine_packed(
         &self,
         members: Members,
@@ -225,15 +231,15 @@ impl Grid {
         step.outcome
     }
 
-    /// Combines the messages of a power of two of members, so that all get the result: in each round
-    /// with the other half of a part that is twice as large.
+    /// Combines the messages of a power-of-two number of members by recursive doubling, so that all
+    /// members receive the result.
     async fn exchange(&self, members: Members, fold: Fold, message: &mut Vec<u8>) -> Result<()> {
         let mut step = Step { grid: self, members, outcome: Ok(()) };
         let mut theirs = vec![0; message.len()];
         let mut bit = 1;
         while bit < members.count {
             let partner = members.me ^ bit;
-            // Together: each may be too long to wait for the other end.
+            // Concurrently: each message may be too long to be sent before the partner receives.
             let (sent, received) = join(step.put(partner, message), step.receive(partner, &mut theirs)).await;
             sent?;
             if step.note(received)? {
@@ -247,19 +253,19 @@ impl Grid {
         step.outcome
     }
 
-    /// Meets the members of a scope by empty messages.
+    /// Synchronizes the members of a scope by empty messages.
     pub(crate) async fn meet(&self, scope: Scope) -> Result<()> {
         let fold = Fold { combine: Combine::Sum, precision: Precision::I, winners: false };
         self.combine_packed(self.members(scope), Topology::Default, fold, &mut Vec::new(), None).await
     }
 }
 
-/// A member on its way through a combine.
+/// The state of a member in a combine.
 struct Step<'a> {
     grid: &'a Grid,
     members: Members,
-    /// The first message that had another length. Empty messages are sent afterwards, so that nobody
-    /// waits for ever and all are told.
+    /// The error of the first message with an unexpected length. This member sends only empty messages
+    /// after it, so that no member waits forever and all members receive an error.
     outcome: Result<()>,
 }
 
@@ -269,7 +275,7 @@ impl Step<'_> {
         self.grid.put_from(self.members.member(to), Space::Of(self.members.scope), &mut message).await
     }
 
-    /// Receives a message; returns whether all had the right length so far.
+    /// Receives a message; returns whether all messages so far had the right length.
     async fn take(&mut self, from: usize, message: &mut [u8]) -> Result<bool> {
         let received = self.receive(from, message).await;
         self.note(received)
@@ -279,7 +285,7 @@ impl Step<'_> {
         self.grid.take_into(self.members.member(from), Space::Of(self.members.scope), &mut message).await
     }
 
-    /// Notes what came of a message; returns whether all had the right length so far.
+    /// Records the outcome of a receive; returns whether all messages so far had the right length.
     fn note(&mut self, received: Result<()>) -> Result<bool> {
         match received {
             Err(error @ BlacsError::Fmpl(_)) => return Err(error),

@@ -1,8 +1,8 @@
-//! What matrices are made of.
+//! Element types of matrices.
 
 use rdma_fabric::Pod;
 
-/// The type of a matrix's elements, by the letters of BLACS.
+/// The type of a matrix's elements, by its letter in BLACS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// `i32`.
@@ -30,26 +30,27 @@ impl Precision {
     }
 }
 
-/// A type of elements: `i32`, `i64`, `f32`, `f64`; `[f32; 2]` and `[f64; 2]`, which are complex numbers.
-/// With the feature `num-complex` also those of that crate.
+/// An element type: `i32`, `i64`, `f32`, `f64`; `[f32; 2]` and `[f64; 2]`, which are complex numbers;
+/// with the feature `num-complex` also the types of that crate.
 pub trait Element: Pod + Arithmetic {
-    /// Its letter.
+    /// The letter of the type.
     const PRECISION: Precision;
 }
 
-/// What combines do with elements.
+/// The arithmetic that combines use.
 pub trait Arithmetic: Sized {
-    /// What magnitudes are measured in.
+    /// The type of magnitudes.
     type Magnitude: PartialOrd;
 
-    /// Returns the sum; that of integers wraps around.
+    /// Returns the sum; sums of integers wrap around.
     fn plus(self, other: Self) -> Self;
 
     /// Returns the absolute value; of a complex number |re| + |im|.
     fn magnitude(&self) -> Self::Magnitude;
 
-    /// Returns whether the element is the one to keep of two with the same magnitude: the greater one;
-    /// of complex numbers that with the greater real part, then that with the greater imaginary part.
+    /// Returns whether this element is preferred over `other`, which has the same magnitude: the
+    /// greater one is; of complex numbers the one with the greater real part, then the one with the
+    /// greater imaginary part.
     fn precedes(&self, other: &Self) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! Why a call failed.
+//! Errors of this crate.
 
 use fmpl::FmplError;
 use rdma_fabric::FabricError;
@@ -6,29 +6,29 @@ use rdma_fabric::FabricError;
 /// The result of a call to this crate.
 pub type Result<T, E = BlacsError> = core::result::Result<T, E>;
 
-/// A call that did not do what it was asked to. Unless a variant says otherwise, nothing has moved.
+/// The error of a failed call. Unless a variant says otherwise, no data has moved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlacsError {
-    /// The messages failed underneath.
+    /// The underlying message layer failed.
     #[error("{0}")]
     Fmpl(#[from] FmplError),
-    /// A grid has more places than there are processes.
+    /// A grid has more positions than there are processes.
     #[error("a grid of {rows} x {columns} needs {} processes, but there are {processes}", .rows.saturating_mul(*.columns))]
     TooFewProcesses {
-        /// The rows asked for.
+        /// The requested number of rows.
         rows: usize,
-        /// The columns asked for.
+        /// The requested number of columns.
         columns: usize,
-        /// How many processes there are.
+        /// The number of processes.
         processes: usize,
     },
     /// A grid has no rows or no columns.
     #[error("a grid of {rows} x {columns} has no places: it must have 1 row and 1 column at least")]
     BadExtent {
-        /// The rows asked for.
+        /// The requested number of rows.
         rows: usize,
-        /// The columns asked for.
+        /// The requested number of columns.
         columns: usize,
     },
     /// A map names a process twice.
@@ -36,42 +36,42 @@ pub enum BlacsError {
     DuplicateProcess {
         /// The process's number.
         number: usize,
-        /// Row and column of its first place, in row-major order.
+        /// Row and column of its first position, in row-major order.
         first: (usize, usize),
-        /// Row and column of its second place.
+        /// Row and column of its second position.
         second: (usize, usize),
     },
-    /// A map names a process that there is not.
+    /// A map names a process that does not exist.
     #[error("the map names process {number}: there are processes 0 to {last}", last = .processes.saturating_sub(1))]
     NoSuchProcess {
         /// The number in the map.
         number: usize,
-        /// How many processes there are.
+        /// The number of processes.
         processes: usize,
     },
-    /// The processes of a grid have not given the same extents, order or map.
+    /// The processes of a grid have passed different extents, orders or maps.
     #[error("a grid of {rows} x {columns} was asked for by {members} of its processes only")]
     DifferentGrids {
-        /// The rows asked for here.
+        /// The number of rows requested by the caller.
         rows: usize,
-        /// The columns asked for here.
+        /// The number of columns requested by the caller.
         columns: usize,
-        /// How many processes have asked for what may be the same grid.
+        /// The number of processes whose requests match the caller's.
         members: usize,
     },
-    /// There is nobody at these coordinates.
+    /// The grid has no process at these coordinates.
     #[error("({row}, {column}) is outside the grid: it has {rows} rows and {columns} columns, counted from 0")]
     OutsideGrid {
-        /// The row asked for.
+        /// The requested row.
         row: usize,
-        /// The column asked for.
+        /// The requested column.
         column: usize,
-        /// The grid's rows.
+        /// The grid's number of rows.
         rows: usize,
-        /// The grid's columns.
+        /// The grid's number of columns.
         columns: usize,
     },
-    /// A broadcast is to be received from the process that calls.
+    /// The caller would receive a broadcast from itself.
     #[error("({row}, {column}) can't receive a broadcast from itself")]
     FromSelf {
         /// The caller's row.
@@ -79,9 +79,10 @@ pub enum BlacsError {
         /// The caller's column.
         column: usize,
     },
-    /// A message has not the length of the matrix that was to receive it. The message counts as
-    /// received; what is in the matrix's shape is not defined. Relays of a broadcast pass on an empty
-    /// message then, and so do combines, so that nobody waits for ever.
+    /// The length of a message differs from that of the receiving matrix. The message counts as
+    /// received; the contents of the matrix's shape are unspecified. The relays of a broadcast then
+    /// forward an empty message, and the members of a combine send one, so that no process waits
+    /// forever.
     #[error("({}, {}) has sent {sent} bytes, but {expected} are expected", .from.0, .from.1)]
     ShapeMismatch {
         /// Row and column of the sender, which may be a relay.
@@ -94,17 +95,17 @@ pub enum BlacsError {
     /// A matrix does not fit into its memory.
     #[error("the matrix needs {needed} elements, but its memory has {elements}")]
     TooShort {
-        /// Elements from its first to its last one.
+        /// The number of elements from its first to its last one.
         needed: usize,
-        /// Elements in memory.
+        /// The number of elements in memory.
         elements: usize,
     },
-    /// A parameter of a grid has a value that it can't have.
+    /// A parameter of a grid has an invalid value.
     #[error("{parameter} is {value}, but must be {allowed}")]
     BadParameter {
-        /// The parameter.
+        /// The name of the parameter.
         parameter: &'static str,
-        /// The values that it may have.
+        /// The allowed values.
         allowed: &'static str,
         /// The value given.
         value: i64,

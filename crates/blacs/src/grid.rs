@@ -9,13 +9,13 @@ use core::future::Future;
 use fmpl::{Communicator, Fmpl, FmplError};
 use rdma_fabric::{Fabric, Rank, provider::Boxed};
 
-/// A grid of processes, which exchange messages with each other and with nobody else (a *context*).
+/// A grid of processes, which exchange messages only with each other (a *context*).
 ///
-/// Which threads may call, [`Options::threads`](crate::Options::threads) says. Calls for one scope come
-/// in the same order at all its members.
+/// [`Options::threads`](crate::Options::threads) selects the threads that may call. All members of a
+/// scope make the calls for that scope in the same order.
 #[derive(Debug)]
 pub struct Grid {
-    /// Its members are numbered along the rows.
+    /// Members are numbered along the rows.
     communicator: Communicator,
     map: GridMap,
     row: usize,
@@ -25,14 +25,14 @@ pub struct Grid {
     pub(crate) losses: Losses,
 }
 
-/// By what processes find together that make a grid.
+/// The key by which the processes of a new grid find each other.
 pub(crate) struct Family {
     pub(crate) colour: Option<u64>,
     pub(crate) order: u64,
 }
 
 impl Family {
-    /// Returns what process `me` of those that a map is about gives.
+    /// Returns the key of process `me` among the processes that a map numbers.
     pub(crate) fn of(map: &GridMap, me: usize) -> Self {
         let place = map.coordinates(me);
         let order = place.map_or(0, |(row, column)| (row * map.columns() + column) as u64);
@@ -44,7 +44,7 @@ impl Grid {
     pub(crate) async fn new(communicator: Communicator, map: GridMap, silence: Silence) -> Result<Self> {
         let (rows, columns, members) = (map.rows(), map.columns(), communicator.len());
         if members != rows * columns {
-            // Others may not have done with making it.
+            // Other processes may still be creating the grid.
             communicator.finish().await?;
             return Err(BlacsError::DifferentGrids { rows, columns, members });
         }
@@ -80,7 +80,7 @@ impl Grid {
     }
 
     /// Returns the number of the process at (row, column) among those that the grid was made of
-    /// (`blacs_pnum`): its rank, if that was the job. `None` outside the grid.
+    /// (`blacs_pnum`): its rank, if these were the processes of the job. `None` outside the grid.
     pub fn number(&self, row: usize, column: usize) -> Option<usize> {
         self.map.number(row, column)
     }
@@ -96,21 +96,21 @@ impl Grid {
         self.communicator.rank(member?).ok()
     }
 
-    /// Returns what is set for the grid (`blacs_get`, 11 to 16).
+    /// Returns the parameters of the grid (`blacs_get`, 11 to 16).
     pub fn parameters(&self) -> Parameters {
         self.parameters
     }
 
-    /// Sets it (`blacs_set`), to the same values at all processes of the grid.
+    /// Sets the parameters (`blacs_set`), to the same values at all processes of the grid.
     ///
     /// # Errors
-    /// [`BlacsError::BadParameter`], and nothing is set.
+    /// [`BlacsError::BadParameter`]; no parameter changes.
     pub fn set_parameters(&mut self, parameters: Parameters) -> Result<()> {
         self.parameters = parameters.checked()?;
         Ok(())
     }
 
-    /// Returns the fabric that the grid works over.
+    /// Returns the underlying fabric.
     pub fn fabric(&self) -> &Fabric {
         self.communicator.fabric()
     }
@@ -133,7 +133,7 @@ impl Grid {
         Ok(fmpl.split(&mut self.communicator, colour, order).await?)
     }
 
-    /// Waits until all members of the caller's scope have come here (`blacs_barrier`).
+    /// Waits until all members of the caller's scope have called this function (`blacs_barrier`).
     ///
     /// # Errors
     /// [`BlacsError::Fmpl`] if a member is lost.
@@ -144,9 +144,9 @@ impl Grid {
         }
     }
 
-    /// Frees what memory was set aside for messages that were received meanwhile (`blacs_freebuff`). If it
-    /// is to wait, that is all, because it waits until all that the caller has sent in this grid is
-    /// received.
+    /// Frees the memory of buffered messages that have been received since (`blacs_freebuff`). With
+    /// `wait`, it first waits until all messages that the caller has sent in this grid have been
+    /// received, so it frees all of it.
     ///
     /// # Errors
     /// [`BlacsError::Fmpl`] if a receiver is lost.
@@ -157,19 +157,19 @@ impl Grid {
         Ok(self.communicator.trim_spool()?)
     }
 
-    /// Waits until everything that the caller has sent is received.
+    /// Waits until all messages that the caller has sent have been received.
     async fn drain(&self) -> Result<()> {
         loop {
             match self.communicator.all_fetched().await {
-                // The receiver was told of it.
+                // The receiver has returned this error.
                 Err(FmplError::TooLong { .. }) => {}
                 other => return Ok(other?),
             }
         }
     }
 
-    /// Ends the grid (`blacs_gridexit`) when all that the caller has sent was received and all processes
-    /// of the grid have come here. Collective over the grid.
+    /// Frees the grid (`blacs_gridexit`) once all messages that the caller has sent have been received
+    /// and all processes of the grid have called this function. Collective over the grid.
     ///
     /// # Errors
     /// [`BlacsError::Fmpl`] if a member is lost.

@@ -1,10 +1,10 @@
 //! BLACS: matrices sent, broadcast and combined on grids of processes.
 //!
-//! Programs of dense linear algebra spread their matrices over a grid of processes. What they
-//! exchange are blocks: parts of columns that lie some distance from each other in memory, or
-//! triangles. A message passing library knows neither grids nor such blocks, so each program would
-//! describe them anew. The *Basic Linear Algebra Communication Subprograms*, on which ScaLAPACK is
-//! built, do that once. Here they are in safe Rust, over the matching areas of [`fmpl`].
+//! Programs of dense linear algebra distribute their matrices over a grid of processes and exchange
+//! blocks: parts of columns that are separated in memory by the leading dimension, or triangles. A
+//! message-passing library has neither grids nor such blocks, so each program would describe them
+//! anew. The *Basic Linear Algebra Communication Subprograms*, on which ScaLAPACK is built, provide
+//! both. This crate implements them in safe Rust, over the matching areas of [`fmpl`].
 //!
 //! ```
 //! use blacs::{Blacs, Matrix, MatrixMut, Order, Scope, Topology};
@@ -32,24 +32,24 @@
 //! # checks::documented::run(4, &program);
 //! ```
 //!
-//! # What a message needs
+//! # Messages
 //! Matrices are in column-major order: element (i, j) is `leading` x j + i elements after the first.
-//! Rows and columns count from 0, also those of the grid. Sender and receiver agree in the number of
-//! elements; how far apart their columns are is everybody's own affair. Only what belongs to the shape
-//! is ever read or written.
+//! Rows and columns count from 0, also those of the grid. Sender and receiver agree on the number of
+//! elements; each chooses its own distance between columns. Only elements of the shape are read or
+//! written.
 //!
-//! A send ends when its matrix may be used again, whether or not the receiver has come. Messages
-//! between two processes arrive in order. Those of different grids never meet, and neither do those
-//! between two processes, along rows, along columns and of the whole grid. A message that waits in the
-//! sender's memory is fetched by its receiver, without another call of the sender; a broadcast waits for
-//! those processes only that have to pass it on ([`Topology`]).
+//! A send completes when its matrix may be used again, whether or not the receiver has called.
+//! Messages between two processes arrive in order. Messages of different grids are independent, and so
+//! are those between two processes, along rows, along columns and of the whole grid. The receiver
+//! fetches a message that waits in the sender's memory without another call of the sender; a broadcast
+//! waits only for processes that have to forward it ([`Topology`]).
 //!
-//! # What is the same every time
+//! # Repeatability
 //! Every receive names its sender, and operands are combined in an order that depends on the topology
-//! alone. So all combines are repeatable, bit by bit, whatever [`Parameters::repeatable`] says.
+//! alone. So all combines are bitwise repeatable, whatever the value of [`Parameters::repeatable`].
 //!
 //! # Layers
-//! The typed calls, [`Grid::send`] and so on, are thin covers of those with `_bytes` in their names,
+//! The typed calls, such as [`Grid::send`], are thin wrappers of those with `_bytes` in their names,
 //! which take any [`Memory`] with a [`Shape`] and a [`Precision`]: for bindings to other languages.
 
 #![forbid(unsafe_code)]

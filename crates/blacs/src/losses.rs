@@ -1,7 +1,8 @@
-//! Calls of a scope end when one of its members is lost.
+//! The loss of a member fails the calls of all its scopes.
 //!
-//! In a tree, most members wait for one that waits itself. If a member dies, its neighbours are told by
-//! their own messages; the others would wait for neighbours that have given up.
+//! In a tree, most members wait for a member that is itself waiting. If a member dies, its neighbours
+//! receive an error from their own messages; without this module, the other members would wait forever
+//! for neighbours that have returned an error.
 
 use crate::{Result, Scope};
 use core::{future::Future, pin::pin};
@@ -12,7 +13,7 @@ use rdma_fabric::{
 };
 use std::sync::Arc;
 
-/// A word that is 0 for ever, for which all grids of a process wait.
+/// A word that stays 0 forever, on which all grids of a process wait.
 #[derive(Clone, Debug)]
 pub(crate) struct Silence {
     word: LocalWord<u64>,
@@ -26,7 +27,7 @@ impl Silence {
     }
 }
 
-/// By what a process learns that a member of its scopes is lost.
+/// The ranks whose loss fails the calls of a process, by scope.
 #[derive(Debug)]
 pub(crate) struct Losses {
     fabric: Fabric,
@@ -52,7 +53,7 @@ impl Losses {
         Ok(Losses { fabric, others: others.map(Vec::into_boxed_slice), silence })
     }
 
-    /// Awaits a call in which all members of a scope take part, unless one of them is lost.
+    /// Awaits a call of all members of a scope; fails if a member is lost.
     pub(crate) async fn or_lost<T>(&self, scope: Scope, call: impl Future<Output = Result<T>>) -> Result<T> {
         let [row, column, all] = &self.others;
         let others = match scope {
@@ -66,14 +67,15 @@ impl Losses {
         let lost = self.fabric.wait_until(&self.silence.word, Deps::Ranks(others), |word| word != 0);
         let (mut call, mut lost) = (pin!(call), pin!(lost));
         match race(call.as_mut(), lost.as_mut()).await {
-            // Perhaps because the other end was told of a loss, and has given up.
+            // The peer may have given up because it detected a loss, which is then the error to
+            // report.
             Either::First(Err(error)) => match now(lost) {
                 Some(Err(lost)) => Err(lost.into()),
                 _ => Err(error),
             },
             Either::First(done) => done,
             Either::Second(Err(lost)) => Err(lost.into()),
-            // Nobody ever writes the word.
+            // Unreachable in practice: the word is never written.
             Either::Second(Ok(_)) => call.await,
         }
     }

@@ -1,11 +1,11 @@
-//! Which process stands where.
+//! Maps from grid coordinates to processes.
 
 #![deny(clippy::arithmetic_side_effects)]
 
 use crate::{BlacsError, Result};
 use std::collections::BTreeMap;
 
-/// How processes are put into a grid by their numbers.
+/// The order in which processes are assigned to the positions of a grid, by number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
     /// Along the first row, then along the second one.
@@ -25,29 +25,30 @@ impl Order {
     }
 }
 
-/// Which process stands where in a grid.
+/// An assignment of processes to the positions of a grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GridMap {
     rows: usize,
     columns: usize,
-    /// Process numbers, row by row. No number is there twice.
+    /// Process numbers, row by row, without duplicates.
     numbers: Box<[usize]>,
 }
 
-/// The most processes of a job, whose ranks are 32-bit numbers.
+/// The maximum number of processes of a job, whose ranks are 32-bit numbers.
 const MOST: usize = u32::MAX as usize;
 
-/// Returns the place of (row, column) among rows of `columns` places; those of a map are at most [`MOST`].
+/// Returns the index of (row, column) among rows of `columns` positions; a map has at most [`MOST`]
+/// positions.
 fn place(row: usize, column: usize, columns: usize) -> usize {
     row.saturating_mul(columns).saturating_add(column)
 }
 
 impl GridMap {
-    /// Makes a map in which process `number(row, column)` stands at (row, column).
+    /// Creates a map with process `number(row, column)` at (row, column).
     ///
     /// # Errors
     /// [`BlacsError::BadExtent`], [`BlacsError::DuplicateProcess`]; [`BlacsError::TooFewProcesses`] if
-    /// no job can have that many.
+    /// no job can have this number of processes.
     pub fn new(rows: usize, columns: usize, mut number: impl FnMut(usize, usize) -> usize) -> Result<Self> {
         let count = match rows.checked_mul(columns) {
             Some(0) => return Err(BlacsError::BadExtent { rows, columns }),
@@ -67,7 +68,7 @@ impl GridMap {
         Ok(GridMap { rows, columns, numbers })
     }
 
-    /// Makes the map of the first `rows` x `columns` of so many processes, in an order.
+    /// Creates the map of the first `rows` x `columns` of `processes` processes, in an order.
     pub(crate) fn in_order(order: Order, rows: usize, columns: usize, processes: usize) -> Result<Self> {
         if rows == 0 || columns == 0 {
             return Err(BlacsError::BadExtent { rows, columns });
@@ -81,7 +82,7 @@ impl GridMap {
         })
     }
 
-    /// Checks that a map names some of so many processes.
+    /// Checks that all numbers of the map are less than `processes`.
     pub(crate) fn checked(&self, processes: usize) -> Result<()> {
         let GridMap { rows, columns, ref numbers } = *self;
         if let Some(number) = numbers.iter().copied().find(|number| *number >= processes) {
@@ -93,7 +94,7 @@ impl GridMap {
         Ok(())
     }
 
-    /// Returns a number that differs for different maps, as far as anybody will ever see (FNV-1a).
+    /// Returns a hash of the map (FNV-1a), which is assumed to differ for different maps.
     pub(crate) fn hash(&self) -> u64 {
         let words = [self.rows, self.columns].into_iter().chain(self.numbers.iter().copied());
         words.fold(0xcbf2_9ce4_8422_2325, |hash: u64, word| {
@@ -119,7 +120,7 @@ impl GridMap {
         (row < self.rows && column < self.columns).then(|| self.numbers[place(row, column, self.columns)])
     }
 
-    /// Returns row and column of a process; `None` if it stands nowhere.
+    /// Returns row and column of a process; `None` if it is not in the map.
     pub fn coordinates(&self, number: usize) -> Option<(usize, usize)> {
         let place = self.numbers.iter().position(|there| *there == number)?;
         Some((place.checked_div(self.columns)?, place.checked_rem(self.columns)?))

@@ -1,4 +1,4 @@
-//! The memory that matrices are in.
+//! The memory of matrices.
 
 #![deny(clippy::arithmetic_side_effects)]
 
@@ -8,11 +8,12 @@ use rdma_fabric::LocalSpan;
 
 /// Memory that a matrix is sent from.
 pub trait Memory: Send + Sync {
-    /// Returns bytes of it, counted from the matrix's first element on. Only ranges inside the
-    /// [runs](Shape::runs) of the matrix's shape are ever asked for, and none if there is a span.
+    /// Returns a range of its bytes, counted from the matrix's first element. Callers request only
+    /// ranges inside the [runs](Shape::runs) of the matrix's shape, and none if there is a span.
     fn bytes(&self, range: Range<usize>) -> &[u8];
 
-    /// Returns it as memory of the fabric, from the matrix's first element on, if that is what it is.
+    /// Returns the memory from the matrix's first element on as a span of the fabric, if it is fabric
+    /// memory.
     fn span(&self) -> Option<&LocalSpan<u8>> {
         None
     }
@@ -20,13 +21,13 @@ pub trait Memory: Send + Sync {
 
 /// Memory that a matrix is received into.
 pub trait MemoryMut: Send {
-    /// Returns bytes of it to be written, by the rules of [`Memory::bytes`].
+    /// Returns a range of its bytes for writing, by the rules of [`Memory::bytes`].
     fn bytes_mut(&mut self, range: Range<usize>) -> &mut [u8];
 
-    /// Returns bytes of it, as [`Memory::bytes`] does.
+    /// Returns a range of its bytes, as [`Memory::bytes`] does.
     fn bytes(&self, range: Range<usize>) -> &[u8];
 
-    /// Returns it as memory of the fabric, as [`Memory::span`] does.
+    /// Returns the memory as a span of the fabric, as [`Memory::span`] does.
     fn span(&self) -> Option<&LocalSpan<u8>> {
         None
     }
@@ -47,14 +48,14 @@ pub struct MatrixMut<'a, T> {
     element: PhantomData<&'a mut [T]>,
 }
 
-/// What a [`Matrix`] holds.
+/// The memory of a [`Matrix`].
 #[derive(Clone)]
 pub(crate) enum Held<'a> {
     Slice(&'a [u8]),
     Span(LocalSpan<u8>),
 }
 
-/// What a [`MatrixMut`] holds.
+/// The memory of a [`MatrixMut`].
 pub(crate) enum HeldMut<'a> {
     Slice(&'a mut [u8]),
     Span(LocalSpan<u8>),
@@ -99,7 +100,7 @@ impl MemoryMut for HeldMut<'_> {
     }
 }
 
-/// Returns the shape of a rectangle that fits into so many elements.
+/// Returns the shape of a rectangle, which must fit into `elements` elements.
 fn fitting(elements: usize, rows: usize, columns: usize, leading: usize) -> Result<Shape> {
     let shape = Shape::general(rows, columns, leading);
     let needed = shape.extent();
@@ -109,21 +110,21 @@ fn fitting(elements: usize, rows: usize, columns: usize, leading: usize) -> Resu
 macro_rules! parts {
     ($name:ident) => {
         impl<T: Element> $name<'_, T> {
-            /// Returns the upper trapezoid of it (`'U'`), with or without the diagonal.
+            /// Restricts the matrix to its upper trapezoid (`'U'`), with or without the diagonal.
             #[must_use]
             pub fn upper(self, diag: Diag) -> Self {
                 let shape = self.shape.with(Part::Trapezoid { uplo: Uplo::Upper, diag });
                 $name { shape, ..self }
             }
 
-            /// Returns the lower trapezoid of it (`'L'`), with or without the diagonal.
+            /// Restricts the matrix to its lower trapezoid (`'L'`), with or without the diagonal.
             #[must_use]
             pub fn lower(self, diag: Diag) -> Self {
                 let shape = self.shape.with(Part::Trapezoid { uplo: Uplo::Lower, diag });
                 $name { shape, ..self }
             }
 
-            /// Returns which elements belong to it.
+            /// Returns the shape of the matrix.
             pub fn shape(&self) -> Shape {
                 self.shape
             }
@@ -141,7 +142,7 @@ parts!(Matrix);
 parts!(MatrixMut);
 
 impl<'a, T: Element> Matrix<'a, T> {
-    /// Takes a matrix of `rows` x `columns` whose columns are `leading` elements apart, or `rows` if
+    /// Creates a matrix of `rows` x `columns` whose columns are `leading` elements apart, or `rows` if
     /// that is more.
     ///
     /// # Errors
@@ -151,8 +152,8 @@ impl<'a, T: Element> Matrix<'a, T> {
         Ok(Matrix { held: Held::Slice(bytemuck::cast_slice(memory)), shape, element: PhantomData })
     }
 
-    /// Takes such a matrix in own memory of the fabric, out of which it goes without a copy if its
-    /// columns lie one after the other.
+    /// Creates such a matrix in the caller's own fabric memory. It is sent without a copy if its
+    /// columns are contiguous.
     ///
     /// # Errors
     /// [`BlacsError::TooShort`].
@@ -163,7 +164,7 @@ impl<'a, T: Element> Matrix<'a, T> {
 }
 
 impl<'a, T: Element> MatrixMut<'a, T> {
-    /// Takes a matrix of `rows` x `columns` whose columns are `leading` elements apart, or `rows` if
+    /// Creates a matrix of `rows` x `columns` whose columns are `leading` elements apart, or `rows` if
     /// that is more.
     ///
     /// # Errors
@@ -173,8 +174,8 @@ impl<'a, T: Element> MatrixMut<'a, T> {
         Ok(MatrixMut { held: HeldMut::Slice(bytemuck::cast_slice_mut(memory)), shape, element: PhantomData })
     }
 
-    /// Takes such a matrix in own memory of the fabric, which it goes into without a copy if its columns
-    /// lie one after the other.
+    /// Creates such a matrix in the caller's own fabric memory. It is received without a copy if its
+    /// columns are contiguous.
     ///
     /// # Errors
     /// [`BlacsError::TooShort`].

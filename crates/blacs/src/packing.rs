@@ -1,30 +1,30 @@
-//! Matrices as messages: their runs one after the other.
+//! The packing of matrices into messages: their runs, one after the other.
 //!
-//! Long runs are handed out where they are; short ones are collected in a scratch, so that a small
-//! matrix is one piece, however it lies in memory.
+//! Long runs are passed in place; short ones are collected in a scratch buffer, so that a small matrix
+//! is a single piece, whatever its layout in memory.
 
 use crate::{Memory, MemoryMut, Result, Shape, shape::Runs};
 use core::ops::Range;
 use fmpl::{Sink, Source};
 use rdma_fabric::{Fabric, FabricError, LocalSpan};
 
-/// The least length of a run that is handed out where it is, in bytes.
+/// The minimum length of a run that is passed in place, in bytes.
 const LONG: usize = 8 << 10;
-/// The most bytes that are collected.
+/// The size of the scratch buffer in bytes.
 const SCRATCH: usize = 16 << 10;
 
-/// A place in the message of a shape.
+/// A position in the message of a shape.
 #[derive(Clone)]
 struct Walk {
     shape: Shape,
-    /// The bytes of an element.
+    /// The number of bytes of an element.
     size: usize,
-    /// The bytes of the message.
+    /// The number of bytes of the message.
     bytes: usize,
     runs: Runs,
-    /// What is left of the current run, in bytes of the memory.
+    /// The rest of the current run, in bytes of the memory.
     run: Range<usize>,
-    /// How many bytes of the message come before that.
+    /// The number of bytes of the message before that.
     at: usize,
 }
 
@@ -40,7 +40,7 @@ impl Walk {
         while self.at < at && !self.take(at - self.at).is_empty() {}
     }
 
-    /// Returns the length of what is left of the current run; 0 at the end.
+    /// Returns the length of the rest of the current run; 0 at the end.
     fn ahead(&mut self) -> usize {
         if self.run.is_empty() {
             self.run = self.runs.next().map_or(0..0, |run| run.start * self.size..run.end * self.size);
@@ -57,7 +57,7 @@ impl Walk {
         range
     }
 
-    /// Takes what is to be collected into `pieces`, after a first piece; returns its length altogether.
+    /// Collects `first` and the short runs after it into `pieces`; returns their total length.
     fn collect(&mut self, first: Range<usize>, most: usize, longest: usize, pieces: &mut Vec<Range<usize>>) -> usize {
         let (most, mut length) = (most.min(SCRATCH), first.len());
         pieces.clear();
@@ -70,7 +70,7 @@ impl Walk {
         length
     }
 
-    /// Returns the part of memory of the fabric that is the whole message.
+    /// Returns the part of fabric memory that is the whole message, if it is contiguous.
     fn in_one_piece(&self, memory: Option<&LocalSpan<u8>>) -> Option<LocalSpan<u8>> {
         let mut runs = self.shape.runs();
         let (span, run) = (memory?, runs.next()?);
@@ -81,10 +81,10 @@ impl Walk {
     }
 }
 
-/// Memory to be read.
+/// Readable memory.
 pub(crate) enum View<'a> {
     Shared(&'a dyn Memory),
-    /// Of one who may write it, too.
+    /// Memory that the caller may also write.
     Own(&'a mut (dyn MemoryMut + 'a)),
 }
 
@@ -104,16 +104,16 @@ impl View<'_> {
     }
 }
 
-/// A matrix on its way out.
+/// A matrix being sent.
 pub(crate) struct Outgoing<'a> {
     fabric: &'a Fabric,
     view: View<'a>,
     walk: Walk,
     scratch: Vec<u8>,
     pieces: Vec<Range<usize>>,
-    /// The whole message in memory of the fabric.
+    /// The whole message in fabric memory.
     span: Option<LocalSpan<u8>>,
-    /// Why memory of the fabric could not be read.
+    /// The error of a failed read of fabric memory.
     failed: Option<FabricError>,
 }
 
@@ -124,7 +124,7 @@ impl<'a> Outgoing<'a> {
         Outgoing { fabric, view, walk, scratch: Vec::new(), pieces: Vec::new(), span, failed: None }
     }
 
-    /// Returns the message in a piece of its own.
+    /// Returns the message in a buffer of its own.
     pub(crate) fn packed(mut self) -> Result<Vec<u8>> {
         let mut packed = Vec::with_capacity(self.bytes());
         while packed.len() < self.bytes() {
@@ -135,7 +135,7 @@ impl<'a> Outgoing<'a> {
         Ok(packed)
     }
 
-    /// Returns whether all that was asked for could be read.
+    /// Returns an error if a read has failed.
     pub(crate) fn read_all(self) -> Result<()> {
         self.failed.map_or(Ok(()), |error| Err(error.into()))
     }
@@ -183,17 +183,17 @@ impl Source for Outgoing<'_> {
     }
 }
 
-/// A matrix on its way in.
+/// A matrix being received.
 pub(crate) struct Incoming<'a> {
     fabric: &'a Fabric,
     memory: &'a mut (dyn MemoryMut + 'a),
     walk: Walk,
     scratch: Vec<u8>,
-    /// Where the bytes in the scratch belong; empty if the chunk is where it belongs.
+    /// The destinations of the bytes in the scratch buffer; empty if the chunk was received in place.
     pieces: Vec<Range<usize>>,
-    /// The whole message in memory of the fabric.
+    /// The whole message in fabric memory.
     span: Option<LocalSpan<u8>>,
-    /// Why memory of the fabric could not be written.
+    /// The error of a failed write to fabric memory.
     failed: Option<FabricError>,
 }
 
@@ -204,7 +204,7 @@ impl<'a> Incoming<'a> {
         Incoming { fabric, memory, walk, scratch: Vec::new(), pieces: Vec::new(), span, failed: None }
     }
 
-    /// Takes a message that is in one piece.
+    /// Unpacks a message that is in one piece.
     pub(crate) fn unpack(mut self, packed: &[u8]) -> Result<()> {
         let mut at = 0;
         while at < packed.len() {
@@ -217,7 +217,7 @@ impl<'a> Incoming<'a> {
         self.written_all()
     }
 
-    /// Returns whether all that came could be written.
+    /// Returns an error if a write has failed.
     pub(crate) fn written_all(self) -> Result<()> {
         self.failed.map_or(Ok(()), |error| Err(error.into()))
     }

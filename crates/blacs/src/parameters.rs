@@ -1,25 +1,27 @@
-//! What can be set for a grid.
+//! The parameters of a grid.
 
 use crate::{BlacsError, Result};
 
-/// What `blacs_get` and `blacs_set` call 11 to 16. All processes of a grid give the same values.
+/// The parameters 11 to 16 of `blacs_get` and `blacs_set`. All processes of a grid set the same
+/// values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Parameters {
-    /// In how many paths a [multi-ring](crate::Topology::MultiRing) broadcasts (11); towards lower
+    /// The number of paths of a [multi-ring](crate::Topology::MultiRing) broadcast (11); towards lower
     /// numbers if it is negative. Not 0.
     pub broadcast_rings: i32,
-    /// How many branches a [general tree](crate::Topology::GeneralTree) has in broadcasts (12). Not 0.
+    /// The number of branches of a [general tree](crate::Topology::GeneralTree) in broadcasts (12).
+    /// Not 0.
     pub broadcast_branches: usize,
     /// As `broadcast_rings`, for combines (13).
     pub combine_rings: i32,
     /// As `broadcast_branches`, for combines (14).
     pub combine_branches: usize,
-    /// Whether combines must give the same bits each time (15). They always do.
+    /// Whether combines must yield the same bits each time (15). They always do.
     pub repeatable: bool,
-    /// Whether all that receive the result of a combine must get the same bits (16). Then
-    /// [`Topology::Hypercube`](crate::Topology::Hypercube) goes along a tree, too. Where all ranks
-    /// calculate alike, an exchange gives the same bits as well, because operands are always taken in
-    /// the order of their numbers.
+    /// Whether all receivers of the result of a combine must have the same bits (16). If so,
+    /// [`Topology::Hypercube`](crate::Topology::Hypercube) uses a tree, too. Where the arithmetic of
+    /// all ranks is identical, an exchange yields the same bits as well, because operands are always
+    /// taken in the order of their numbers.
     pub coherent: bool,
 }
 

@@ -14,8 +14,8 @@ use rdma_fabric::{
 };
 
 impl Grid {
-    /// Sends a matrix to the process at `to` (`vgesd2d`, `vtrsd2d`), which may be the caller. Ends when
-    /// the matrix may be written again, whether or not the receiver has come.
+    /// Sends a matrix to the process at `to` (`vgesd2d`, `vtrsd2d`), which may be the caller.
+    /// Completes when the matrix may be written again, whether or not the receiver has called.
     ///
     /// # Errors
     /// [`BlacsError::OutsideGrid`]; [`BlacsError::Fmpl`] if memory runs out or the receiver is lost.
@@ -32,7 +32,7 @@ impl Grid {
         self.recv_bytes(T::PRECISION, &a.shape, &mut a.held, from).await
     }
 
-    /// Sends a matrix out of any memory, as [`Grid::send`] does.
+    /// Sends a matrix from any memory, as [`Grid::send`] does.
     ///
     /// # Errors
     /// As [`Grid::send`].
@@ -119,13 +119,13 @@ impl Grid {
 
     async fn send_source(&self, index: usize, to: usize, source: &mut dyn Source) -> Result<()> {
         match self.communicator().send_from(source, to, index).await {
-            // Whether the sender learns that depends on who comes first; the receiver always does.
+            // Whether the sender receives this error depends on timing; the receiver always does.
             Ok(()) | Err(FmplError::TooLong { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Receives a message from a member, which fills a sink.
+    /// Receives a message from a member into a sink.
     pub(crate) async fn take_into(&self, from: usize, space: Space, sink: &mut dyn Sink) -> Result<()> {
         self.receive(self.counters.next_from(from, space), from, sink).await
     }
@@ -136,7 +136,7 @@ impl Grid {
         self.whole(received, from, expected)
     }
 
-    /// Checks that a message had the length expected.
+    /// Checks that a message had the expected length.
     fn whole(&self, received: fmpl::Result<Received>, from: usize, expected: usize) -> Result<()> {
         let sent = match received {
             Ok(received) => received.bytes,
@@ -150,14 +150,14 @@ impl Grid {
     }
 }
 
-/// A call of [`Grid::send_bytes`].
+/// The state of [`Grid::send_bytes`].
 struct SendCall<'a> {
     grid: &'a Grid,
     memory: &'a dyn Memory,
     shape: Shape,
     size: usize,
     to: (usize, usize),
-    /// The message's index, once it has one.
+    /// The index of the message, once assigned.
     index: Option<usize>,
 }
 
@@ -192,7 +192,7 @@ impl<'a> Call<'a> for SendCall<'a> {
     }
 }
 
-/// A call of [`Grid::recv_bytes`].
+/// The state of [`Grid::recv_bytes`].
 struct RecvCall<'a> {
     grid: &'a Grid,
     memory: &'a mut (dyn MemoryMut + 'a),
@@ -202,13 +202,13 @@ struct RecvCall<'a> {
     begun: Begun<'a>,
 }
 
-/// How far a receive has come.
+/// The progress of a receive.
 enum Begun<'a> {
     Not,
-    /// The message has this index.
+    /// The index of the message is assigned.
     Counted(usize),
     Posted(ReceivingInto<'a>),
-    /// It had so many bytes, which are not as many as expected.
+    /// The message had this number of bytes, which differs from the expected length.
     Received(usize),
 }
 

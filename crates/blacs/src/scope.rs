@@ -1,21 +1,21 @@
-//! Which processes take part in a call, and how its messages are counted.
+//! The processes that take part in a call, and the numbering of its messages.
 
 use crate::{BlacsError, Grid, Result};
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// Which processes a broadcast, combine or barrier is for.
+/// The processes of a broadcast, combine or barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// Those in the caller's row.
+    /// The processes of the caller's row.
     Row,
-    /// Those in the caller's column.
+    /// The processes of the caller's column.
     Column,
-    /// All of the grid.
+    /// All processes of the grid.
     All,
 }
 
 impl Scope {
-    /// Returns the scope that BLACS calls by this letter.
+    /// Returns the scope with this letter in BLACS.
     pub const fn from_letter(letter: u8) -> Option<Self> {
         match letter.to_ascii_lowercase() {
             b'r' => Some(Scope::Row),
@@ -26,27 +26,27 @@ impl Scope {
     }
 }
 
-/// Messages that never meet those of another space.
+/// A class of messages that is independent of all other classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Space {
-    /// Between two processes.
+    /// Messages between two processes.
     Pair,
-    /// In a scope.
+    /// Messages in a scope.
     Of(Scope),
 }
 
-/// The number of indices for messages between two processes. Of each, two offers have room at the
-/// receiver; more are found in the sender's memory, at the cost of one more transfer.
+/// The number of indices for messages between two processes. For each index, the receiver has room for
+/// two offers; it finds further ones in the sender's memory, at the cost of one more transfer.
 const PAIR_INDICES: usize = 64;
 /// The number of indices for messages of each scope.
 const SCOPE_INDICES: usize = 8;
-/// How many indices of a communicator there are for all spaces together.
+/// The number of indices of a communicator, for all spaces together.
 pub(crate) const INDICES: usize = PAIR_INDICES + SCOPE_INDICES * (SPACES - 1);
-/// How many spaces there are.
+/// The number of spaces.
 const SPACES: usize = 4;
 
 impl Space {
-    /// Returns its number.
+    /// Returns the number of the space.
     const fn place(self) -> usize {
         match self {
             Space::Pair => 0,
@@ -57,7 +57,7 @@ impl Space {
     }
 
     /// Returns the index of a message by its number among those from the same sender to the same
-    /// receiver. As many numbers as there are, 256, are a multiple of the indices used.
+    /// receiver. Message numbers wrap around at 256, a multiple of the number of indices.
     const fn index(self, message: u8) -> usize {
         match self.place() {
             0 => message as usize % PAIR_INDICES,
@@ -66,7 +66,7 @@ impl Space {
     }
 }
 
-/// Counts the messages to and from each member, in each space. The other end counts alike.
+/// Counts the messages to and from each member, in each space. The peers count the same messages.
 #[derive(Debug)]
 pub(crate) struct Counters(Box<[[AtomicU8; 2 * SPACES]]>);
 
@@ -99,7 +99,7 @@ impl Counters {
 pub(crate) struct Members {
     pub(crate) scope: Scope,
     pub(crate) count: usize,
-    /// The caller's number.
+    /// The number of the caller.
     pub(crate) me: usize,
     /// The member of the communicator that is number 0 here, and the step to the next one.
     first: usize,
@@ -107,14 +107,14 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Returns the number in the communicator.
+    /// Returns the number of a member in the communicator.
     pub(crate) fn member(&self, index: usize) -> usize {
         self.first + index * self.step
     }
 }
 
 impl Grid {
-    /// Returns who belongs to a scope of the caller.
+    /// Returns the members of a scope of the caller.
     pub(crate) fn members(&self, scope: Scope) -> Members {
         let (row, column) = self.me();
         match scope {
@@ -127,8 +127,8 @@ impl Grid {
         }
     }
 
-    /// Returns the number in a scope of the process at these coordinates, of which a row looks at the
-    /// column only, and a column at the row.
+    /// Returns the number within a scope of the process at these coordinates. Only the column counts
+    /// in a row, and only the row in a column.
     pub(crate) fn index_in(&self, scope: Scope, (row, column): (usize, usize)) -> Result<usize> {
         let (rows, columns) = (self.rows(), self.columns());
         let (within, index) = match scope {

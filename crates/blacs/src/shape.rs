@@ -1,21 +1,22 @@
-//! Which elements of memory belong to a matrix.
+//! Shapes: the elements of memory that belong to a matrix.
 //!
-//! Any numbers make a shape. What does not fit into `usize` is `usize::MAX`, which no memory has.
+//! Any numbers make a shape. Sizes that do not fit into `usize` saturate at `usize::MAX`, which no
+//! memory has.
 
 #![deny(clippy::arithmetic_side_effects)]
 
 use crate::{BlacsError, Result};
 use core::{iter::FusedIterator, ops::Range};
 
-/// The most bytes that memory has.
+/// The maximum number of bytes of memory.
 pub(crate) const MOST: usize = isize::MAX as usize;
 
-/// Which triangle a trapezoid is part of.
+/// The triangle of which a trapezoid is a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Uplo {
-    /// The upper one.
+    /// The upper triangle.
     Upper,
-    /// The lower one.
+    /// The lower triangle.
     Lower,
 }
 
@@ -32,9 +33,9 @@ impl Uplo {
 /// Whether a trapezoid has a diagonal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Diag {
-    /// It has: the diagonal is sent, too.
+    /// The diagonal is included: it is sent, too.
     NonUnit,
-    /// It has none: the diagonal is neither sent nor written.
+    /// The diagonal is excluded: it is neither sent nor written.
     Unit,
 }
 
@@ -48,22 +49,22 @@ impl Diag {
     }
 }
 
-/// Which part of a rectangle is meant.
+/// A part of a rectangle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// All of it.
+    /// The whole rectangle.
     General,
-    /// A triangle, with the rectangle beside it if there are more columns than rows, or the one above
-    /// or below it if there are more rows.
+    /// A triangle, together with the rectangle beside it if there are more columns than rows, or with
+    /// the rectangle above or below it if there are more rows.
     Trapezoid {
-        /// Which triangle.
+        /// The triangle.
         uplo: Uplo,
-        /// Whether with its diagonal.
+        /// Whether the diagonal is included.
         diag: Diag,
     },
 }
 
-/// Which elements of memory belong to a matrix, in column-major order, relative to its first one.
+/// The elements of memory that belong to a matrix, in column-major order, relative to its first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     rows: usize,
@@ -101,31 +102,31 @@ impl Shape {
         self.columns
     }
 
-    /// Returns the number of elements from a column to the next one.
+    /// Returns the number of elements between the starts of consecutive columns.
     pub const fn leading(&self) -> usize {
         self.leading
     }
 
-    /// Returns the part of the rectangle that is meant.
+    /// Returns the part of the rectangle that belongs to the shape.
     pub const fn part(&self) -> Part {
         self.part
     }
 
-    /// Returns whether the elements, if there are any, follow each other in memory from the first one
-    /// on: whether this is a rectangle of one column, or one whose columns have nothing between them.
+    /// Returns whether the elements, if there are any, are contiguous from the first one on: whether
+    /// the shape is a rectangle of one column, or one without gaps between its columns.
     #[inline]
     pub fn is_one_run(&self) -> bool {
         self.part == Part::General && (self.columns <= 1 || self.leading == self.rows || self.rows == 0)
     }
 
-    /// Returns the number of elements that belong to it.
+    /// Returns the number of elements of the shape.
     pub fn elements(&self) -> usize {
         let less = self.rows.min(self.columns);
         match self.part {
             Part::General => self.rows.saturating_mul(self.columns),
             Part::Trapezoid { diag, .. } => {
                 let beside = less.saturating_mul(self.rows.abs_diff(self.columns));
-                // Half of the product of two numbers that follow each other, one of which is even.
+                // Half of the product of two consecutive numbers, one of which is even.
                 let beyond = match diag {
                     Diag::NonUnit => less.saturating_add(1),
                     Diag::Unit => less.saturating_sub(1),
@@ -140,29 +141,31 @@ impl Shape {
         }
     }
 
-    /// Returns the length of its message, given the bytes of an element.
+    /// Returns the length of the shape's message, for elements of `size` bytes.
     pub(crate) fn bytes(&self, size: usize) -> usize {
         self.elements().saturating_mul(size)
     }
 
-    /// Checks that memory can hold it, given the bytes of an element.
+    /// Checks that memory can hold the shape, for elements of `size` bytes.
     pub(crate) fn fits(&self, size: usize) -> Result<()> {
         let (needed, elements) = (self.extent(), MOST.checked_div(size).unwrap_or(MOST));
         if needed <= elements { Ok(()) } else { Err(BlacsError::TooShort { needed, elements }) }
     }
 
-    /// Returns the rows of a column that belong to it.
+    /// Returns the rows of a column that belong to the shape.
     fn column(&self, column: usize) -> Range<usize> {
         let (rows, columns) = (self.rows, self.columns);
         match self.part {
             Part::General => 0..rows,
             Part::Trapezoid { uplo: Uplo::Upper, diag } => {
-                // Down to the diagonal, which ends in the last row if there are more rows.
+                // Down to the diagonal, which ends in the last row if there are more rows than
+                // columns.
                 let diagonal = column.saturating_add(rows.saturating_sub(columns));
                 0..rows.min(diagonal.saturating_add(usize::from(diag == Diag::NonUnit)))
             }
             Part::Trapezoid { uplo: Uplo::Lower, diag } => {
-                // From the diagonal on, which begins after the columns that are more than the rows.
+                // From the diagonal on, which begins after the excess columns if there are more
+                // columns than rows.
                 match column.checked_sub(columns.saturating_sub(rows)) {
                     Some(diagonal) => rows.min(diagonal.saturating_add(usize::from(diag == Diag::Unit)))..rows,
                     None => 0..rows,
@@ -171,27 +174,27 @@ impl Shape {
         }
     }
 
-    /// Returns the longest runs of elements that lie one after the other, none of them empty: a single
-    /// one for a rectangle whose columns do.
+    /// Returns the maximal runs of contiguous elements, none of them empty: a single run for a
+    /// rectangle with contiguous columns.
     pub fn runs(&self) -> Runs {
         Runs { shape: *self, next: 0 }
     }
 
-    /// Returns the number of elements from the first one of the rectangle to one after the last one that
-    /// belongs to it.
+    /// Returns the number of elements from the first one of the rectangle to the last one of the
+    /// shape, inclusive.
     pub fn extent(&self) -> usize {
         let columns = if self.rows == 0 { 0 } else { self.columns };
         let last = (0..columns).rev().find(|column| !self.column(*column).is_empty());
         last.map_or(0, |last| last.saturating_mul(self.leading).saturating_add(self.column(last).end))
     }
 
-    /// Returns row and column of each element, in the order of messages.
+    /// Returns row and column of each element, in message order.
     pub(crate) fn places(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let shape = *self;
         (0..shape.columns).flat_map(move |column| shape.column(column).map(move |row| (row, column)))
     }
 
-    /// Returns the place of a column's elements in memory.
+    /// Returns the range of a column's elements in memory.
     fn elements_of(&self, column: usize) -> Range<usize> {
         let Range { start, end } = self.column(column);
         let first = column.saturating_mul(self.leading);
@@ -203,7 +206,7 @@ impl Shape {
 #[derive(Clone, Debug)]
 pub struct Runs {
     shape: Shape,
-    /// The first column that belongs to no run yet.
+    /// The first column that is not yet part of a run.
     next: usize,
 }
 

@@ -1,17 +1,17 @@
-//! Two operands become one: sums, and the greatest and least magnitudes.
+//! The combination of two operands: sums, and the greatest and least magnitudes.
 
 use crate::{Combine, Element, Precision};
 
-/// How the messages of a combine are combined.
+/// The rule by which two messages of a combine are combined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fold {
     pub(crate) combine: Combine,
     pub(crate) precision: Precision,
-    /// Whether each message has, after its elements, the distance of each element's contributor.
+    /// Whether each message contains, after its elements, the distance of each element's contributor.
     pub(crate) winners: bool,
 }
 
-/// The bytes of a distance.
+/// The number of bytes of a distance.
 pub(crate) const DISTANCE: usize = size_of::<u32>();
 
 impl Fold {
@@ -46,12 +46,13 @@ impl Fold {
     }
 }
 
-/// Returns whether `b` replaces `a`: it has won, or nobody has and it comes first by its value.
+/// Returns whether `b` replaces `a`: `b` has won, or the magnitudes are equal and `b` precedes `a` by
+/// value.
 fn replaces<T: Element>(a: &T, b: &T, won: bool) -> bool {
     won || a.magnitude() == b.magnitude() && b.precedes(a)
 }
 
-/// Replaces each element of `first` for which `replacement` returns something.
+/// Replaces each element of `first` for which `replacement` returns a value.
 fn each<T: Element>(first: &mut [u8], second: &[u8], replacement: impl Fn(T, T) -> Option<T>) {
     for (a, b) in first.chunks_exact_mut(size_of::<T>()).zip(second.chunks_exact(size_of::<T>())) {
         if let Some(new) = replacement(bytemuck::pod_read_unaligned(a), bytemuck::pod_read_unaligned(b)) {
@@ -60,8 +61,8 @@ fn each<T: Element>(first: &mut [u8], second: &[u8], replacement: impl Fn(T, T) 
     }
 }
 
-/// Replaces each element of `first` that `second` has beaten, or that is as good and further away; and
-/// its distance.
+/// Replaces each element of `first`, with its distance, if the element of `second` wins, or if it has
+/// the same magnitude and a smaller distance.
 fn with_winners<T: Element>(first: &mut [u8], second: &[u8], wins: impl Fn(&T, &T) -> bool) {
     let elements = first.len() / (size_of::<T>() + DISTANCE);
     let (first, first_distances) = first.split_at_mut(elements * size_of::<T>());

@@ -1,7 +1,7 @@
-//! Along which ways a matrix goes through a scope: who gets it from whom.
+//! Communication topologies: the neighbours of each member of a scope in broadcasts and combines.
 //!
-//! Everything here follows from the number of members, the root and the topology, so that every member
-//! works out for itself whom it receives from.
+//! All results follow from the number of members, the root and the topology alone, so that every
+//! member computes its neighbours by itself.
 
 use crate::Parameters;
 use core::num::NonZeroU8;
@@ -9,36 +9,37 @@ use core::num::NonZeroU8;
 #[cfg(test)]
 mod tests;
 
-/// How a broadcast or combine goes through its scope. The members are counted from the root on, round
+/// The topology of a broadcast or combine within its scope. Members are counted from the root, around
 /// the scope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Topology {
-    /// Whatever is good: a binomial tree, as `Tree(1)`.
+    /// The default: a binomial tree, as `Tree(1)`.
     #[default]
     Default,
     /// From each member to the one with the next higher number.
     IncreasingRing,
     /// From each member to the one with the next lower number.
     DecreasingRing,
-    /// Broadcasts go both ways from the root, combines in two halves.
+    /// Broadcasts go in both directions from the root, combines in two halves.
     SplitRing,
-    /// In several paths: [`Parameters::broadcast_rings`], [`Parameters::combine_rings`].
+    /// Several paths: [`Parameters::broadcast_rings`], [`Parameters::combine_rings`].
     MultiRing,
-    /// A tree in which a member may have so many children at each level, 1 to 9; 1 makes a binomial
-    /// tree.
+    /// A tree in which a member has up to this number of children at each level, 1 to 9; 1 makes a
+    /// binomial tree.
     Tree(NonZeroU8),
-    /// A tree whose branches [`Parameters::broadcast_branches`] and [`Parameters::combine_branches`]
-    /// say.
+    /// A tree whose number of branches is [`Parameters::broadcast_branches`] or
+    /// [`Parameters::combine_branches`].
     GeneralTree,
-    /// Between the root and everyone else.
+    /// Directly between the root and each other member.
     Full,
-    /// Broadcasts along the edges of a hypercube; combines whose result all want by exchanges along
-    /// them. Otherwise, and if the number of members is no power of two, as `Tree(1)`.
+    /// Broadcasts follow the edges of a hypercube; combines whose result goes to all members exchange
+    /// along these edges. Other combines, and scopes whose number of members is not a power of two,
+    /// use `Tree(1)`.
     Hypercube,
 }
 
 impl Topology {
-    /// Returns the topology that BLACS calls by this letter or digit.
+    /// Returns the topology with this letter or digit in BLACS.
     pub fn from_letter(letter: u8) -> Option<Self> {
         Some(match letter.to_ascii_lowercase() {
             b' ' => Topology::Default,
@@ -58,13 +59,13 @@ impl Topology {
 /// A member's neighbours in a broadcast or combine, by their numbers in the scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Neighbours {
-    /// Who is nearer to the root; `None` at the root.
+    /// The neighbour nearer to the root; `None` at the root.
     pub(crate) parent: Option<usize>,
-    /// Who is further away, in the order of the messages.
+    /// The neighbours further from the root, in message order.
     pub(crate) children: Vec<usize>,
 }
 
-/// One member of a scope, and the root of what goes through it.
+/// A member of a scope, and the root of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seat {
     pub(crate) members: usize,
@@ -72,16 +73,16 @@ pub(crate) struct Seat {
     pub(crate) root: usize,
 }
 
-/// The shapes that there are.
+/// The basic forms of topologies.
 #[derive(Clone, Copy)]
 enum Form {
-    /// Several paths, nearly equal in length, to higher numbers or to lower ones.
+    /// Several paths of nearly equal length, to higher numbers or to lower ones.
     Paths { paths: usize, increasing: bool },
-    /// Two paths, one each way.
+    /// Two paths, one in each direction.
     Split,
-    /// Member d is below d less the last digit other than 0, in this base.
+    /// A tree in this base: the parent of member d is d with its last nonzero digit set to 0.
     Tree { base: usize },
-    /// The same in base 2, where members are counted from the root by exclusive or.
+    /// The same in base 2, with members counted from the root by exclusive or.
     Cube,
 }
 
@@ -90,7 +91,7 @@ impl Form {
         Form::Paths { paths: rings.unsigned_abs() as usize, increasing: rings > 0 }
     }
 
-    /// Returns the form of a topology, given the parameters for general trees and rings.
+    /// Returns the form of a topology, given the parameters of general trees and rings.
     fn new(topology: Topology, rings: i32, branches: usize, members: usize) -> Self {
         match topology {
             Topology::Default => Form::Tree { base: 2 },
@@ -108,7 +109,7 @@ impl Form {
 }
 
 impl Seat {
-    /// Returns the member's neighbours in a broadcast, of which the parent sends to it.
+    /// Returns the member's neighbours in a broadcast. It receives from its parent.
     pub(crate) fn broadcast(self, topology: Topology, parameters: &Parameters) -> Neighbours {
         let Parameters { broadcast_rings, broadcast_branches, .. } = *parameters;
         match Form::new(topology, broadcast_rings, broadcast_branches, self.members) {
@@ -119,12 +120,12 @@ impl Seat {
         }
     }
 
-    /// Returns the member's neighbours in a combine, which receives from its children, in this order,
-    /// and then sends to its parent.
+    /// Returns the member's neighbours in a combine. It receives from its children, in this order, and
+    /// then sends to its parent.
     pub(crate) fn combine(self, topology: Topology, parameters: &Parameters) -> Neighbours {
         let Parameters { combine_rings, combine_branches, .. } = *parameters;
         match Form::new(topology, combine_rings, combine_branches, self.members) {
-            // Who sends to higher numbers is further away the lower its own is.
+            // On a path to higher numbers, members with lower numbers are further from the root.
             Form::Paths { paths, increasing } => self.paths(!increasing, Paths::last_longer(paths, self.members)),
             Form::Split => self.paths(false, Paths::last_longer(2, self.members)),
             Form::Tree { base } => self.mirrored_tree(base),
@@ -139,13 +140,13 @@ impl Seat {
         self.broadcast(topology, &Parameters { broadcast_rings, broadcast_branches, ..*parameters })
     }
 
-    /// Returns how many places after the root a member is, or before it.
+    /// Returns the member's distance after the root (`increasing`) or before it.
     fn distance(&self, increasing: bool) -> usize {
         let Seat { members, me, root } = *self;
         if increasing { (members + me - root) % members } else { (members + root - me) % members }
     }
 
-    /// Returns the member that is so many places after the root, or before it.
+    /// Returns the member at `distance` after the root (`increasing`) or before it.
     fn at(&self, increasing: bool, distance: usize) -> usize {
         let Seat { members, root, .. } = *self;
         if increasing { (root + distance) % members } else { (members + root - distance) % members }
@@ -211,13 +212,14 @@ impl Seat {
     }
 }
 
-/// Returns a place's parent in a tree, and its children, those with the most members below first.
+/// Returns the parent of a position in a tree, and its children, those with the largest subtrees
+/// first.
 fn in_tree(base: usize, members: usize, place: usize) -> (Option<usize>, Vec<usize>) {
     let mut weight: usize = 1;
     while weight.checked_mul(base).is_some_and(|weight| weight < members) && place.is_multiple_of(weight * base) {
         weight *= base;
     }
-    // The weight is now that of the last digit other than 0, or of the first digit at the root.
+    // The weight is now that of the last nonzero digit, or of the first digit at the root.
     let (parent, mut weight) = match place {
         0 => (None, Some(weight)),
         _ => (Some(place - place / weight % base * weight), (weight > 1).then(|| weight / base)),
@@ -231,33 +233,33 @@ fn in_tree(base: usize, members: usize, place: usize) -> (Option<usize>, Vec<usi
     (parent, children)
 }
 
-/// How the distances from 1 on are divided into paths.
+/// The division of the distances from 1 on into paths.
 #[derive(Clone, Copy)]
 struct Paths {
     /// The greatest distance.
     all: usize,
-    /// How many paths there are.
+    /// The number of paths.
     paths: usize,
-    /// The length of most of them; not 0.
+    /// The length of most paths; not 0.
     length: usize,
-    /// How many paths, the first ones, have one member more.
+    /// The number of paths, the first ones, that have one more member.
     longer: usize,
 }
 
 impl Paths {
-    /// Divides them into paths that differ by one member at most.
+    /// Divides the distances into paths whose lengths differ by at most one member.
     fn longer_first(paths: usize, members: usize) -> Self {
         let all = members - 1;
         let paths = paths.clamp(1, all.max(1));
         Paths { all, paths, length: (all / paths).max(1), longer: all % paths }
     }
 
-    /// Divides them into equal paths, of which the last one takes the rest.
+    /// Divides the distances into paths of equal length, the last of which takes the remainder.
     fn last_longer(paths: usize, members: usize) -> Self {
         Paths { longer: 0, ..Paths::longer_first(paths, members) }
     }
 
-    /// Returns where a path begins.
+    /// Returns the first distance of a path.
     fn first(&self, path: usize) -> usize {
         1 + path * self.length + path.min(self.longer)
     }
@@ -266,7 +268,7 @@ impl Paths {
         (0..self.paths).map(move |path| self.first(path)).take_while(move |first| *first <= self.all)
     }
 
-    /// Returns where the path of a distance begins and ends.
+    /// Returns the first and last distance of the path that contains `distance`.
     fn of(&self, distance: usize) -> (usize, usize) {
         let long = self.longer * (self.length + 1);
         let path = match distance - 1 {

@@ -31,7 +31,7 @@ pub(crate) fn markdown(mut table: Table) -> String {
 pub(crate) const EVIDENCE: &str = "target/evidence";
 
 /// A part of a Markdown file, between `<!-- begin NAME -->` and `<!-- end NAME -->`. Writing creates
-/// what is missing: the folder, the file, the part.
+/// the folder, the file and the part if they are missing.
 #[derive(Debug)]
 pub(crate) struct Part {
     path: PathBuf,

@@ -48,7 +48,7 @@ const RELAYS: u64 = 2;
 /// For each rank: its standard streams.
 const STREAMS: u64 = 3;
 
-/// Checks that this machine has room for `ranks` ranks and for what the launcher keeps for them.
+/// Checks that this machine has room for `ranks` ranks and for the launcher's own resources for them.
 ///
 /// # Errors
 /// [`JobError::TooManyRanks`].

@@ -1,4 +1,4 @@
-//! What a call waits for, in words: for the message of a deadlock.
+//! Descriptions of the event that a call waits for, for the message of a deadlock.
 
 use crate::error::{CallError, Result};
 use blacs::{Grid, Scope};
@@ -6,7 +6,7 @@ use rdma_fabric::FabricError;
 
 /// Results of calls that may wait.
 pub(crate) trait WaitingFor<T> {
-    /// Adds to the error of a deadlock what the call waits for.
+    /// Adds a description of the awaited event to the error of a deadlock.
     fn waiting_for(self, what: impl FnOnce() -> String) -> Result<T>;
 }
 

@@ -17,7 +17,7 @@ use crate::{
 };
 use blacs::{Combine, Grid, Precision, Scope};
 
-/// Stands for all processes, as the destination, and for no arrays, as their leading dimension.
+/// As destination, all processes; as leading dimension, no arrays.
 const NO: Int = -1;
 
 pub(crate) fn gsum2d(
@@ -93,7 +93,7 @@ fn extremes(
 ) {
     let leading = extent(ldia);
     let mut write = |i: usize, j: usize, (row, column): (usize, usize)| {
-        // Arrays that are too short get what they have room for.
+        // Arrays that are too short receive only the elements for which they have room.
         if i < leading {
             rows.set(j * leading + i, int(row));
             columns.set(j * leading + i, int(column));
@@ -128,8 +128,8 @@ fn combine<'a>(
     combined.waiting_for(|| format!("{} to combine", others(grid, scope)))
 }
 
-/// Returns who gets the result; `None` if all do. Within a row, only the column says who, and within
-/// a column only the row.
+/// Returns the process that receives the result; `None` if all do. Within a row, only the column
+/// counts, and within a column only the row.
 fn destination(grid: &Grid, scope: Scope, (row, column): (Int, Int)) -> Result<Option<(usize, usize)>> {
     if row == NO || column == NO {
         return Ok(None);

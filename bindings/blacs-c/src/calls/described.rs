@@ -1,8 +1,8 @@
-//! What callers say about a matrix, and the checks of it.
+//! Matrix descriptions from callers, and their checks.
 //!
 //! The checks are those of the reference implementation built for debugging (`BI_ArgCheck`), except
-//! for `LDA`: where that one warns and accesses `M` x `N` elements, of which the caller's array may
-//! have fewer, this one ends the job.
+//! for `LDA`: where the reference warns and accesses `M` x `N` elements, of which the caller's array
+//! may have fewer, this library ends the job.
 
 use crate::{
     boundary::Call,
@@ -31,13 +31,13 @@ impl Described {
         Described { trapezoid: Some((uplo, diag)), ..Described::rectangle(rows, columns, leading) }
     }
 
-    /// Returns the number of rows, as it was given.
+    /// Returns the number of rows, as the caller passed it.
     pub(crate) fn rows(self) -> Int {
         self.rows
     }
 
-    /// Checks the description, warns of what is only dubious, and returns the shape. Without rows or
-    /// without columns, nothing else counts.
+    /// Checks the description, warns of dubious values, and returns the shape. Without rows or without
+    /// columns, no other value matters.
     ///
     /// # Errors
     /// [`CallError::NegativeExtent`], [`CallError::ShortColumns`].

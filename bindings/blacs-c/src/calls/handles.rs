@@ -1,9 +1,9 @@
 //! System contexts as handles, and message ids: routines of the reference implementation that its
-//! documentation leaves out.
+//! documentation does not describe.
 //!
-//! Where the message system is MPI, a handle is made of a communicator. Here the two are the same
-//! integer: there is no other library that could have made one. Messages have no ids that two
-//! libraries would have to share, so that 0 stands for all of them.
+//! Over MPI, a handle is derived from a communicator. Here, handle and system context are the same
+//! integer, because no other library could have made one. Messages have no ids that two libraries
+//! would have to share, so 0 stands for all of them.
 
 use crate::{
     arguments::Integers,
@@ -11,7 +11,7 @@ use crate::{
     int::Int,
 };
 
-/// The one message id that the library would use.
+/// The single message id that the library would use.
 const ID: Int = 0;
 const LAST_ID: Int = 32_767;
 
@@ -45,8 +45,8 @@ pub(crate) fn scope_id_from(_: &'static str, _: Int, _: u8, _: Int, _: Int) -> I
     ID
 }
 
-/// Tells the first and the last message id. Programs that keep some for themselves get as many as
-/// every MPI has.
+/// Returns the first and the last message id. Programs that reserve some ids for themselves get the
+/// range that every MPI has.
 pub(crate) fn message_ids(value: Integers) {
     value.set(0, ID);
     value.set(1, LAST_ID);

@@ -1,9 +1,9 @@
-//! Memory of the fabric, which programs ask for so that messages need no copies.
+//! Fabric memory for programs, in which messages need no copies.
 
 use crate::boundary::{Call, NO_CONTEXT};
 use core::ptr::null_mut;
 
-/// Returns the address of `bytes` bytes; null if there are none left.
+/// Returns the address of `bytes` bytes; null if memory runs out.
 pub(crate) fn alloc(routine: &'static str, bytes: usize) -> *mut u8 {
     let call = Call { routine, context: NO_CONTEXT };
     call.run(|library| {

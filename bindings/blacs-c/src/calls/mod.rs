@@ -1,6 +1,6 @@
-//! What the routines do, whichever language calls them.
+//! The implementations of the routines, independent of the calling language.
 //!
-//! The names of routines and arguments are BLACS's own, as are the long lists of arguments.
+//! The names of routines and arguments are those of BLACS, as are the long argument lists.
 
 pub(crate) mod awaited;
 pub(crate) mod broadcast;
@@ -20,8 +20,7 @@ use crate::{
 };
 use blacs::Grid;
 
-/// Returns the coordinates of a process, of which the library below checks only whether they are
-/// too large.
+/// Returns the coordinates of a process. The crate `blacs` checks only whether they are too large.
 fn coordinates(grid: &Grid, row: Int, column: Int) -> Result<(usize, usize)> {
     match (usize::try_from(row), usize::try_from(column)) {
         (Ok(row), Ok(column)) => Ok((row, column)),

@@ -54,7 +54,7 @@ fn set_parameter(call: Call, what: Int, value: Int) {
     call.run(|library| {
         let grid = library.contexts.open_mut(call.context)?;
         let mut parameters = grid.parameters();
-        // What is too large for them is refused like 0.
+        // Values out of range are rejected in the same way as 0.
         let (rings, branches) = (narrow(value).unwrap_or(0), usize::try_from(value).unwrap_or(0));
         match what {
             11 => parameters.broadcast_rings = rings,

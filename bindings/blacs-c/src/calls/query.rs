@@ -1,4 +1,4 @@
-//! The routines that tell about a grid, and the barrier.
+//! The routines that return properties of a grid, and the barrier.
 
 use super::awaited::{WaitingFor as _, others};
 use crate::{
@@ -10,10 +10,10 @@ use crate::{
     run::run,
 };
 
-/// What stands for a process or a place that there is not.
+/// The number of a process, or the coordinate of a position, that does not exist.
 const NONE: Int = -1;
 
-/// Tells extents and own place. A context that is not open has none of them.
+/// Returns the extents of the grid and the caller's position. A context that is not open has neither.
 pub(crate) fn gridinfo(
     _: &'static str,
     context: Int,

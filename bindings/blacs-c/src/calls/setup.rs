@@ -1,4 +1,4 @@
-//! The routines that begin, and that make contexts.
+//! The routines that initialize the library and create contexts.
 
 use super::awaited::WaitingFor as _;
 use crate::{
@@ -59,7 +59,7 @@ pub(crate) fn gridmap(
     context.set(0, made);
 }
 
-/// Returns the context of a grid that this process is in; of others it has none.
+/// Returns the context of a new grid; `NO_CONTEXT` if this process is not in it.
 fn keep(library: &mut Library, made: Result<Option<Grid>, BlacsError>) -> Result<Int> {
     let grid = made.map_err(|error| match error {
         BlacsError::Fmpl(FmplError::Fabric(full)) if is_full(&full) => {
@@ -71,7 +71,7 @@ fn keep(library: &mut Library, made: Result<Option<Grid>, BlacsError>) -> Result
     Ok(grid.map_or(NO_CONTEXT, |grid| library.contexts.add(grid)))
 }
 
-/// Returns whether a grid less would have left room.
+/// Returns whether the error would not have occurred with one fewer grid.
 fn is_full(error: &FabricError) -> bool {
     use FabricError::{OutOfMachineMemory, OutOfMemory, TooManyRegions};
     matches!(error, TooManyRegions { .. } | OutOfMemory(_) | OutOfMachineMemory(_))

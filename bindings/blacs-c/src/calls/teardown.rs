@@ -22,7 +22,7 @@ pub(crate) fn gridexit(routine: &'static str, context: Int) {
     });
 }
 
-/// Ends the library, or with `go_on` only its contexts.
+/// Ends the library; with `go_on`, only its contexts.
 pub(crate) fn exit(routine: &'static str, go_on: Int) {
     Call { routine, context: NO_CONTEXT }.run(|library| {
         let ended = if go_on == 0 { library.end() } else { library.exit_contexts() };

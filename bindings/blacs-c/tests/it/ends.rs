@@ -1,8 +1,8 @@
-//! Ways in which jobs end.
+//! The ways in which jobs end.
 
 use crate::tools::{Ended, Linked, alone, compiled, job};
 
-/// Runs three ranks that end in a way; `None` without a compiler.
+/// Runs three ranks that end as `way` names; `None` without a compiler.
 fn ends(way: &str) -> Option<Ended> {
     let program = compiled(&["tests/own/ends.c"], Linked::Shared)?;
     let ended = job(3, &program, &[way]);
@@ -51,7 +51,7 @@ pub(crate) fn a_deadlock_is_told() {
     }
 }
 
-/// Rank 1 has given up, and was not lost by itself.
+/// Rank 1 has given up because of another rank's loss.
 pub(crate) fn the_first_loss_is_named() {
     let Some(ended) = ends("chain") else { return };
     assert_eq!(ended.code, Some(128 + 9), "{ended}");
@@ -61,7 +61,7 @@ pub(crate) fn the_first_loss_is_named() {
     assert!(ended.err.contains(second), "{ended}");
 }
 
-/// Of the code, the shell gets the lowest eight bits, as after `exit`.
+/// The shell receives the lowest eight bits of the code, as after `exit`.
 pub(crate) fn an_abort_keeps_what_was_printed() {
     let Some(ended) = ends("printed") else { return };
     assert_eq!(ended.code, Some(7), "{ended}");
@@ -84,7 +84,7 @@ pub(crate) fn too_many_contexts_are_told_how_to_end_one() {
     assert!(open.is_some_and(|open: usize| (7100..7168).contains(&open)), "{ended}");
 }
 
-/// Sends wait for nobody until there is no memory left.
+/// Sends do not wait for their receivers; they fail when memory runs out.
 pub(crate) fn what_there_is_no_room_for_is_told() {
     let Some(program) = compiled(&["tests/own/ends.c"], Linked::Shared) else { return };
     let ended = alone(&program, &["full"]);

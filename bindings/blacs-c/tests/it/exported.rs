@@ -1,4 +1,4 @@
-//! What the shared library exports.
+//! The exported names of the shared library.
 
 use crate::tools::{libraries, there};
 use std::{collections::BTreeSet, process::Command};

@@ -3,7 +3,7 @@
 use crate::tools::{Linked, compiled, ended, there};
 use std::process::Command;
 
-/// What the launchers set for rank 1 of 4, and their names in messages.
+/// The variables that the launchers set for rank 1 of 4, and the launchers' names in messages.
 const SEVERAL: [(&str, &[(&str, &str)]); 3] = [
     ("PMIx", &[("PMIX_RANK", "1"), ("PMIX_NAMESPACE", "job"), ("OMPI_COMM_WORLD_SIZE", "4")]),
     ("PMI-1", &[("PMI_RANK", "1"), ("PMI_SIZE", "4"), ("PMI_FD", "9")]),
@@ -41,7 +41,7 @@ pub(crate) fn mpirun_starts_one_process_only() {
     for ranks in ["1", "2"] {
         let mut command = Command::new("mpirun");
         command.args(["-n", ranks]).arg(&program);
-        // Open MPI refuses root and more ranks than CPUs otherwise.
+        // Otherwise Open MPI refuses to run as root, or with more ranks than CPUs.
         for allowed in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"]
         {
             command.env(allowed, "1");

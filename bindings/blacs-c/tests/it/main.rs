@@ -58,7 +58,7 @@ const CASES: &[(&str, fn())] = &[
     ("many_broadcasts_need_no_help_of_their_root", mixes::many_broadcasts_need_no_help_of_their_root),
 ];
 
-/// What takes too long for every day: run by `--ignored`.
+/// Cases that take too long for every run; selected by `--ignored`.
 #[cfg(target_os = "linux")]
 const HEAVIER: &[(&str, fn())] = &[
     ("late_receivers_and_roots_elsewhere_in_a_loop", mixes::late_receivers_and_roots_elsewhere_in_a_loop),

@@ -2,7 +2,7 @@
 
 use crate::tools::{Linked, compiled, long_job};
 
-/// About as many as an MPI process has communicators.
+/// The number of communicators of an MPI process.
 const GRIDS: &str = "4094";
 
 fn runs_well(way: &str) {

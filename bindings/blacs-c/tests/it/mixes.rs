@@ -1,4 +1,4 @@
-//! The mixes that are hard on a library (`tests/own/mixes.c`), as jobs of 4 and 8 ranks.
+//! Mixes of calls that are hard on a library (`tests/own/mixes.c`), as jobs of 4 and 8 ranks.
 
 use crate::tools::{Linked, compiled, job};
 use std::{
@@ -8,16 +8,16 @@ use std::{
     sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
 
-/// The cases for every day: name, and rounds.
+/// The cases of every run: name, and number of rounds.
 const QUICK: [(&str, u32); 4] = [("few", 8), ("points", 4), ("combines", 8), ("random", 8)];
 
-/// More broadcasts than a root may keep back: their arrival must not depend on its next call.
+/// More broadcasts than a root may hold back: their arrival must not depend on its next call.
 const MANY: [(&str, u32); 1] = [("many", 8)];
 
-/// The runs of the loop.
+/// The number of runs of the loop.
 const LOOPED: u32 = 50;
 
-/// Runs a case as so many ranks, with a place where they wait outside.
+/// Runs a case as `ranks` ranks, with a FIFO on which they wait outside the fabric.
 fn runs_well(program: &Path, ranks: usize, name: &str, rounds: u32, seed: u32) {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let fifo = program.with_file_name(format!("fifo-{}", NEXT.fetch_add(1, Relaxed)));
@@ -47,7 +47,7 @@ pub(crate) fn many_broadcasts_need_no_help_of_their_root() {
     run_all(&MANY, 1);
 }
 
-/// A heavier check: `--ignored`.
+/// A heavier check, selected by `--ignored`.
 pub(crate) fn late_receivers_and_roots_elsewhere_in_a_loop() {
     run_all(&QUICK, LOOPED);
     run_all(&MANY, LOOPED);

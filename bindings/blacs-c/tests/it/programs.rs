@@ -1,5 +1,5 @@
-//! The programs in `tests/programs`, which test any BLACS library: see what each of them says at
-//! its beginning.
+//! The programs in `tests/programs`, which test any BLACS library; each describes itself in its head
+//! comment.
 
 use crate::tools::{Ended, Linked, alone, compiled, job, scalapack_is_there};
 use std::{
@@ -16,10 +16,10 @@ const FORTRAN_ROUTINES: &[&str] = &["matrices.f90", "calls.f90", "routines.f90"]
 const SEMANTICS: &[&str] =
     &["semantics.c", "semantics_grids.c", "semantics_messages.c", "semantics_combines.c", "matrix.c", "check.c"];
 
-/// What a library should do about each mistake: case, outcome, text.
+/// The required reaction of a library to each mistake: case, outcome, text.
 const MISTAKES: &str = include_str!("../programs/errors.txt");
 
-/// Jobs of mistakes at a time: they mostly wait until all processes have ended.
+/// The number of simultaneous jobs of mistakes: these mostly wait until all processes have ended.
 const AT_ONCE: usize = 4;
 
 fn program(sources: &[&str]) -> Option<PathBuf> {
@@ -27,7 +27,7 @@ fn program(sources: &[&str]) -> Option<PathBuf> {
     compiled(&sources.iter().map(String::as_str).collect::<Vec<_>>(), Linked::Shared)
 }
 
-/// Checks that four processes find nothing wrong.
+/// Checks that four processes report no failure.
 fn finds_nothing(program: &Path) {
     let ended = job(4, program, &[]);
     assert!(ended.code == Some(0) && !ended.out.contains("FAIL"), "{ended}");
@@ -84,7 +84,7 @@ pub(crate) fn every_mistake_has_its_outcome() {
     assert!(wrong.is_empty(), "{} of {} mistakes:\n{}", wrong.len(), mistakes.len(), wrong.join("\n"));
 }
 
-/// How many calls with arguments of a generator are made.
+/// The number of calls with generated arguments.
 const CALLS: u32 = 500;
 
 pub(crate) fn arguments_of_any_kind_are_errors_at_most() {
@@ -94,7 +94,7 @@ pub(crate) fn arguments_of_any_kind_are_errors_at_most() {
     assert!(told && ended.code == Some(0), "{ended}");
 }
 
-/// Returns whether a job has ended as a line of [`MISTAKES`] says.
+/// Returns whether a job has ended as required by a line of [`MISTAKES`].
 fn is_as_told(mistake: &str, ended: &Ended) -> bool {
     let mut words = mistake.split_whitespace().skip(1);
     let outcome = words.next().expect("an outcome");

@@ -1,4 +1,4 @@
-//! Programs that end well.
+//! Programs that end successfully.
 
 use crate::tools::{Ended, Linked, alone, compiled, job};
 use std::path::Path;

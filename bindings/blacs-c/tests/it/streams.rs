@@ -3,7 +3,8 @@
 use crate::tools::{Linked, compiled, job};
 use std::path::Path;
 
-/// What a shell appends to close descriptors. One is enough for a library to get its number.
+/// Shell redirections that close descriptors. A single closed one is enough for a library to be
+/// assigned its number.
 const CLOSED: [&str; 5] = [">&-", "<&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"];
 
 pub(crate) fn closed_descriptors_stay_the_programs_own() {

@@ -1,4 +1,4 @@
-//! Compilers, the programs they make, and jobs of them.
+//! Compilers, compiled programs, and the jobs that run them.
 
 use std::{
     env, fmt, fs,
@@ -9,13 +9,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Ten times what the slowest job takes.
+/// Ten times the duration of the slowest job.
 const HANG: Duration = Duration::from_secs(60);
 
-/// What the static library needs on Linux.
+/// The libraries that the static library needs on Linux.
 const NEEDED: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
 
-/// Whether a tool is there. If not, says that the case is skipped.
+/// Returns whether a tool exists. If not, reports that the case is skipped.
 pub(crate) fn there(tool: &str) -> bool {
     let ran = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let there = ran.is_ok_and(|status| status.success());
@@ -25,13 +25,13 @@ pub(crate) fn there(tool: &str) -> bool {
     there
 }
 
-/// Where Cargo has put this test, and the libraries.
+/// Returns the folder of this test and the libraries, as chosen by Cargo.
 pub(crate) fn libraries() -> PathBuf {
     let own = env::current_exe().expect("own path");
     own.parent().expect("a folder").to_owned()
 }
 
-/// Where this process puts its programs.
+/// Returns the folder of this process's programs.
 fn programs() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("blacs-{}", std::process::id()))
 }
@@ -41,19 +41,20 @@ pub(crate) fn remove_programs() {
     let _ = fs::remove_dir_all(programs());
 }
 
-/// Which library a program is linked with.
+/// The library that a program is linked with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Linked {
     Shared,
     Static,
-    /// The shared one, before a ScaLAPACK that was made for BLACS over MPI.
+    /// The shared library, before a ScaLAPACK that was built for BLACS over MPI.
     BeforeScalapack,
 }
 
-/// The ScaLAPACK that Debian's and others' packages install for programs over Open MPI.
+/// The ScaLAPACK that the packages of Debian and other distributions install for programs over Open
+/// MPI.
 const SCALAPACK: &str = "scalapack-openmpi";
 
-/// Whether ScaLAPACK is there, for integers as the library has them. If not, says that the case is
+/// Returns whether ScaLAPACK exists, for the library's integer size. If not, reports that the case is
 /// skipped.
 pub(crate) fn scalapack_is_there() -> bool {
     let file = format!("lib{SCALAPACK}.so");
@@ -66,8 +67,8 @@ pub(crate) fn scalapack_is_there() -> bool {
     there
 }
 
-/// Compiles sources, whose paths begin where this package is, by their language's compiler; `None`
-/// if that is missing.
+/// Compiles sources, whose paths are relative to this package, with their language's compiler; `None`
+/// if it is missing.
 pub(crate) fn compiled(sources: &[&str], linked: Linked) -> Option<PathBuf> {
     static UNIQUE: AtomicU32 = AtomicU32::new(0);
     let fortran = sources.iter().any(|source| source.ends_with(".f90"));
@@ -76,12 +77,12 @@ pub(crate) fn compiled(sources: &[&str], linked: Linked) -> Option<PathBuf> {
         return None;
     }
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // Modules of Fortran are written there, too.
+    // Fortran modules are written there, too.
     let scratch = programs().join(UNIQUE.fetch_add(1, Relaxed).to_string());
     fs::create_dir_all(&scratch).expect("a folder for the program");
     let mut command = Command::new(compiler);
     command.current_dir(&scratch).args(["-o", "program", "-O1", "-Wall", "-Wextra", "-Werror"]);
-    // In Fortran, what is only passed on keeps its bits, so that floats may be compared.
+    // The Fortran programs compare floats that are only transferred and so keep their bits.
     command.args(if fortran { &["-Wno-compare-reals"][..] } else { &["-std=c99"] });
     if cfg!(feature = "int64") {
         command.arg(if fortran { "-fdefault-integer-8" } else { "-DBLACS_INT64" });
@@ -106,7 +107,7 @@ pub(crate) fn compiled(sources: &[&str], linked: Linked) -> Option<PathBuf> {
     Some(scratch.join("program"))
 }
 
-/// What a job leaves behind.
+/// The exit code and output of a job.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
@@ -119,7 +120,7 @@ impl fmt::Display for Ended {
     }
 }
 
-/// Runs a program as so many ranks.
+/// Runs a program as `ranks` ranks.
 pub(crate) fn job(ranks: usize, program: &Path, args: &[&str]) -> Ended {
     ended(&mut launched(ranks, program, args))
 }
@@ -145,7 +146,7 @@ pub(crate) fn ended(command: &mut Command) -> Ended {
 }
 
 fn ended_within(hang: Duration, command: &mut Command) -> Ended {
-    // Cargo's own path leads to libraries that `cargo build` may have left behind.
+    // Cargo's own path contains libraries that `cargo build` may have left behind.
     for variable in ["ONESIDED_JOB", "ONESIDED_FABRIC", "LD_LIBRARY_PATH"] {
         command.env_remove(variable);
     }
@@ -156,7 +157,7 @@ fn ended_within(hang: Duration, command: &mut Command) -> Ended {
     let began = Instant::now();
     while !waiting.is_finished() {
         if began.elapsed() >= hang {
-            // The ranks of a launcher that is killed are killed.
+            // Killing a launcher also kills its ranks.
             let _ = Command::new("kill").args(["-KILL", &number.to_string()]).status();
             panic!("process {number} hangs: {command:?}");
         }

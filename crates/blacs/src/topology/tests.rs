@@ -24,8 +24,8 @@ fn combine(topology: Topology, parameters: &Parameters, members: usize, root: us
     (0..members).map(|me| Seat { members, me, root }.combine(topology, parameters)).collect()
 }
 
-/// Checks that all members are reached from the root by one message each, and that both ends of each
-/// message agree; returns the number of messages on the longest way.
+/// Checks that the root reaches every member by exactly one message, and that both ends of each
+/// message agree; returns the number of messages on the longest path.
 fn depth(all: &[Neighbours], root: usize) -> usize {
     let mut depths = vec![None; all.len()];
     depths[root] = Some(0);
@@ -70,7 +70,7 @@ fn the_longest_ways_are_as_long_as_they_should_be() {
     let defaults = Parameters::default();
     let of = |topology, parameters: &Parameters, members| depth(&broadcast(topology, parameters, members, 0), 0);
     for members in 2..40usize {
-        // A binomial tree is as deep as the most bits that are set in a distance.
+        // The depth of a binomial tree is the maximum number of set bits of a distance.
         let bits = (0..members).map(|distance| distance.count_ones() as usize).max().expect("a member");
         assert_eq!(of(Topology::Default, &defaults, members), bits);
         assert_eq!(of(Topology::Hypercube, &defaults, members), bits);
@@ -95,21 +95,21 @@ fn broadcasts_go_the_ways_of_the_standard() {
     };
     assert_eq!(children(&of(b'i', 1, 1, 4, 2)), [&[1][..], &[], &[3], &[0]]);
     assert_eq!(children(&of(b'd', 1, 1, 4, 2)), [&[3][..], &[0], &[1], &[]]);
-    // To +1 first, which gets one more.
+    // The path to +1 comes first and has one more member.
     assert_eq!(children(&of(b's', 1, 1, 6, 0)), [&[1, 5][..], &[2], &[3], &[], &[], &[4]]);
     assert_eq!(children(&of(b's', 1, 1, 2, 1)), [&[][..], &[0]]);
     // Paths of 3, 2 and 2.
     assert_eq!(children(&of(b'm', 3, 1, 8, 0)), [&[1, 4, 6][..], &[2], &[3], &[], &[5], &[], &[7], &[]]);
     assert_eq!(children(&of(b'm', -3, 1, 8, 0)), [&[7, 4, 2][..], &[], &[1], &[], &[3], &[], &[5], &[6]]);
     assert_eq!(children(&of(b'f', 1, 1, 4, 1)), [&[][..], &[2, 3, 0], &[], &[]]);
-    // The greatest power of two first.
+    // The greatest power of two comes first.
     assert_eq!(children(&of(b'1', 1, 1, 6, 0)), [&[4, 2, 1][..], &[], &[3], &[], &[5], &[]]);
     assert_eq!(of(b' ', 1, 1, 6, 4), of(b'1', 1, 1, 6, 4));
     // Two branches make a tree in base 3.
     assert_eq!(children(&of(b'2', 1, 1, 8, 0)), [&[3, 6, 1, 2][..], &[], &[], &[4, 5], &[], &[], &[7], &[]]);
     assert_eq!(of(b't', 1, 2, 8, 3), of(b'2', 1, 1, 8, 3));
     assert_eq!(children(&of(b'9', 1, 1, 4, 3)), [&[][..], &[], &[], &[0, 1, 2]]);
-    // By exclusive or with the root's number, the least bit first.
+    // By exclusive or with the root's number, the lowest bit first.
     assert_eq!(children(&of(b'h', 1, 1, 8, 5)), [&[][..], &[], &[], &[], &[6, 0], &[4, 7, 1], &[2], &[3]]);
     assert_eq!(of(b'h', 1, 1, 6, 2), of(b'1', 1, 1, 6, 2));
 }
@@ -120,15 +120,15 @@ fn combines_go_the_ways_of_the_standard() {
         let topology = Topology::from_letter(letter).expect("a topology");
         combine(topology, &parameters(rings, branches), members, root)
     };
-    // Each sends to the next one; the one after the destination begins.
+    // Each member sends to the next one; the one after the destination begins.
     assert_eq!(children(&of(b'i', 1, 1, 4, 2)), [&[3][..], &[0], &[1], &[]]);
     assert_eq!(children(&of(b'd', 1, 1, 4, 2)), [&[1][..], &[], &[3], &[0]]);
-    // Rings of 2, 2 and 3: the furthest is the longest.
+    // Rings of 2, 2 and 3 members: the furthest ring is the longest.
     assert_eq!(children(&of(b'm', 3, 1, 8, 0)), [&[7, 5, 3][..], &[], &[1], &[2], &[], &[4], &[], &[6]]);
     assert_eq!(children(&of(b'm', -3, 1, 8, 0)), [&[1, 3, 5][..], &[2], &[], &[4], &[], &[6], &[7], &[]]);
     assert_eq!(of(b's', 1, 1, 9, 4), of(b'm', 2, 1, 9, 4));
     assert_eq!(children(&of(b'f', 1, 1, 4, 1)), [&[][..], &[2, 3, 0], &[], &[]]);
-    // The nearest first.
+    // The nearest child comes first.
     assert_eq!(children(&of(b'1', 1, 1, 6, 0)), [&[1, 2, 4][..], &[], &[3], &[], &[5], &[]]);
     assert_eq!(children(&of(b't', 1, 2, 8, 0)), [&[1, 2, 3, 6][..], &[], &[], &[4, 5], &[], &[], &[7], &[]]);
     assert_eq!(of(b'h', 1, 1, 8, 5), of(b'1', 1, 1, 8, 5));

@@ -9,8 +9,9 @@ use tofu2_sim::{
     virt::{Job, Platform},
 };
 
-/// Runs a program as threads and in virtual time, where operations may take up to 30 µs longer than
-/// they need and events at one time come in any order; returns what it yields, which must be the same.
+/// Runs a program on threads and in virtual time, where operations may take up to 30 µs longer than
+/// necessary and simultaneous events occur in any order; returns its results, which must be the same
+/// in both runs.
 #[track_caller]
 pub(crate) fn everywhere<P: Program>(ranks: usize, program: &P) -> Vec<P::Out>
 where
@@ -24,9 +25,10 @@ where
     real
 }
 
-/// Elements that tests make of small numbers.
+/// Element types whose test values are made from small numbers.
 pub(crate) trait Number: Element + PartialEq + Debug {
-    /// Returns an element; those of numbers below 2^24 differ, and are exact in each precision.
+    /// Returns the element for a number; elements for different numbers below 2^24 differ, and are
+    /// exact in each precision.
     fn of(number: i32) -> Self;
 }
 
@@ -66,19 +68,19 @@ impl Number for [f64; 2] {
     }
 }
 
-/// What is before, between and after the columns of a matrix.
+/// The value of the cells before, between and after the columns of a matrix.
 const GUARD: i32 = -9999;
-/// How many guard cells there are before it, and after it.
+/// The number of guard cells before and after the matrix.
 const MARGIN: usize = 3;
 
-/// A matrix in memory whose other cells must stay as they are.
+/// A matrix in memory, with guard cells that must not change.
 pub(crate) struct Guarded<T> {
     cells: Vec<T>,
     shape: Shape,
 }
 
 impl<T: Number> Guarded<T> {
-    /// Makes a matrix whose element (i, j) is that of `number(i, j)`.
+    /// Creates a matrix whose element (i, j) is `number(i, j)`.
     pub(crate) fn new(shape: Shape, number: impl Fn(usize, usize) -> i32) -> Self {
         let cells = vec![T::of(GUARD); MARGIN + shape.leading() * shape.columns() + MARGIN];
         let mut made = Guarded { cells, shape };
@@ -88,7 +90,7 @@ impl<T: Number> Guarded<T> {
         made
     }
 
-    /// Makes a matrix that waits for its elements.
+    /// Creates a matrix to be received into.
     pub(crate) fn empty(shape: Shape) -> Self {
         Guarded::new(shape, |_, _| GUARD)
     }
@@ -114,7 +116,7 @@ impl<T: Number> Guarded<T> {
         }
     }
 
-    /// Checks all elements, and the cells that are none.
+    /// Checks all elements and all guard cells.
     #[track_caller]
     pub(crate) fn check(&self, number: impl Fn(usize, usize) -> i32, what: impl Debug) {
         let expected = Guarded::<T>::new(self.shape, number);
@@ -124,15 +126,15 @@ impl<T: Number> Guarded<T> {
     }
 }
 
-/// Returns the places of a shape, by the words of the standard: for each column, the rows from the top
-/// or the bottom.
+/// Returns the positions of a shape, as the standard defines them: for each column, the rows from the
+/// top or the bottom.
 pub(crate) fn places(shape: &Shape) -> Vec<(usize, usize)> {
     let (m, n) = (shape.rows() as isize, shape.columns() as isize);
     let belongs = |i: isize, j: isize| match shape.part() {
         Part::General => true,
         Part::Trapezoid { uplo, diag } => {
-            // The diagonal ends in the last row of an upper trapezoid, and begins in the first of a lower
-            // one after the columns that are more than rows.
+            // The diagonal of an upper trapezoid ends in the last row; that of a lower one begins in
+            // the first row, after the excess columns.
             let beyond = match uplo {
                 Uplo::Upper => i - j - (m - n).max(0),
                 Uplo::Lower => j - i - (n - m).max(0),
@@ -144,7 +146,7 @@ pub(crate) fn places(shape: &Shape) -> Vec<(usize, usize)> {
     all.filter(|(i, j)| belongs(*i, *j)).map(|(i, j)| (i as usize, j as usize)).collect()
 }
 
-/// Returns shapes of all kinds: empty, small, with gaps, and longer than what is collected.
+/// Returns shapes of all kinds: empty, small, with gaps, and longer than the scratch buffer.
 pub(crate) fn shapes() -> Vec<Shape> {
     let mut shapes = Vec::new();
     for (rows, columns) in [(0, 3), (3, 0), (1, 1), (4, 1), (1, 6), (5, 3), (3, 7), (4, 4)] {
@@ -160,7 +162,7 @@ pub(crate) fn shapes() -> Vec<Shape> {
     shapes
 }
 
-/// Returns shapes whose messages come in several pieces.
+/// Returns shapes whose messages consist of several pieces.
 pub(crate) fn large_shapes() -> [Shape; 4] {
     [
         Shape::general(3000, 2, 3001),

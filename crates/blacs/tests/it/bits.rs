@@ -1,14 +1,14 @@
 //! The bits of combined matrices where operands do not commute: NaNs with payloads, signed zeros,
 //! infinities, sums that round.
 //!
-//! The result depends on the order of operands. The promise is that all that receive a result have the
-//! same bits, and the same ones each time.
+//! The result depends on the order of operands. All receivers of a result must have the same bits, and
+//! the same ones each time.
 
 use crate::bed::{SCOPES, everywhere, topologies};
 use blacs::{Blacs, BlacsError, Combine, Element, Grid, MatrixMut, Order, Parameters, Scope, Topology, Winners};
 use rdma_fabric::{Fabric, ProgramResult, bytemuck::cast_slice};
 
-/// Elements that differ in bits from process to process.
+/// Elements whose bits differ between processes.
 trait Awkward: Element {
     fn of(case: usize, process: usize) -> Self;
 }
@@ -48,7 +48,7 @@ awkward! {
     f64, u64, 1 << 51;
 }
 
-/// Combines all cases, to one process or to all; returns the bits, and the winners if they are asked for.
+/// Combines all cases, to one process or to all; returns the bits, and the winners if requested.
 async fn combined<T: Awkward>(
     grid: &Grid,
     (scope, topology): (Scope, Topology),
@@ -70,7 +70,7 @@ async fn combined<T: Awkward>(
     Ok((cast_slice(&memory).to_vec(), rows))
 }
 
-/// What each process of a grid has in the end, in one order.
+/// The final contents at each process of a grid, in a fixed order.
 type Results = Vec<(String, Scope, Vec<u8>, Vec<i32>)>;
 
 async fn all_of<T: Awkward>(grid: &Grid, results: &mut Results) -> ProgramResult<()> {
@@ -143,7 +143,7 @@ fn so_they_have_along_trees() {
     all_have_the_same_bits((2, 2), true);
 }
 
-/// The fault that these tests are for: operands in another order give other bits.
+/// The premise of these tests: another order of operands yields other bits.
 #[test]
 fn operands_do_not_commute_here() {
     let sums = |case| (f64::of(case, 0) + f64::of(case, 1), f64::of(case, 1) + f64::of(case, 0));

@@ -1,4 +1,4 @@
-//! Matrices from one process to all of a scope.
+//! Broadcasts: matrices from one process to all processes of a scope.
 
 use crate::bed::{Guarded, Number, SCOPES, everywhere, large_shapes, shapes, topologies};
 use blacs::{Blacs, Grid, Order, Scope, Shape, Topology};
@@ -18,7 +18,7 @@ async fn round<T: Number>(
         Scope::Column => root.0 == grid.row(),
         Scope::All => root == grid.me(),
     };
-    // Who is the root in a row or column depends on where the caller is.
+    // The root in a row or column depends on the caller's position.
     let from = match scope {
         Scope::Row => grid.row(),
         Scope::Column => grid.column(),
@@ -104,7 +104,7 @@ fn every_shape_is_broadcast_in_every_precision() {
     });
 }
 
-/// The root and the relays go on before others have come.
+/// The root and the relays continue before the other processes have called.
 #[test]
 fn a_broadcast_is_no_barrier() {
     everywhere(4, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -120,7 +120,7 @@ fn a_broadcast_is_no_barrier() {
                 grid.send(Guarded::<i32>::new(Shape::general(1, 1, 1), |_, _| 5).get(), (0, 3)).await?;
             } else {
                 if grid.column() == 3 {
-                    // Only now does it take part.
+                    // This process takes part only now.
                     let mut a = Guarded::<i32>::empty(Shape::general(1, 1, 1));
                     grid.recv(a.get_mut(), (0, 0)).await?;
                 }

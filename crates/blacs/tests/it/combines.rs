@@ -1,4 +1,4 @@
-//! Sums and magnitudes of all processes of a scope.
+//! Sums, and the greatest and least magnitudes, over all processes of a scope.
 
 use crate::bed::{Guarded, Number, SCOPES, everywhere, large_shapes, shapes, topologies};
 use blacs::{Blacs, Grid, Order, Scope, Shape, Topology, Winners};
@@ -11,7 +11,7 @@ struct Round<'a> {
     topology: Topology,
     shape: Shape,
     turn: usize,
-    /// Whether all want the result.
+    /// Whether all members receive the result.
     everywhere: bool,
 }
 
@@ -26,7 +26,8 @@ impl Round<'_> {
         }
     }
 
-    /// Returns what a member contributes: numbers whose magnitudes differ in each place.
+    /// Returns a member's contribution: numbers whose magnitudes differ between members at each
+    /// position.
     fn number(&self, (row, column): (usize, usize), i: usize, j: usize) -> i32 {
         let who = row * self.grid.columns() + column;
         let magnitude = 1 + (who + i + 2 * j + self.turn) % (self.grid.rows() * self.grid.columns());
@@ -120,7 +121,7 @@ async fn all(fabric: Fabric, rows: usize, columns: usize) -> ProgramResult<()> {
                         }
                         turn += 1;
                     }
-                    // Or else the same topology would always get the same shapes.
+                    // Otherwise each topology would always get the same shapes.
                     turn += 5;
                 }
             }
@@ -170,8 +171,8 @@ fn rough(who: usize, at: usize) -> f64 {
     (mixed >> 11) as f64 * 2f64.powi((mixed % 64) as i32 - 80)
 }
 
-/// The members come at different times, and the bits must not depend on that, nor differ between those
-/// who get the result.
+/// The members start at different times. The bits must not depend on that, nor differ between the
+/// receivers of the result.
 #[test]
 fn sums_have_the_same_bits_each_time_and_everywhere() {
     let outs = everywhere(6, &async |fabric: Fabric| -> ProgramResult<Vec<u64>> {
@@ -200,7 +201,8 @@ fn sums_have_the_same_bits_each_time_and_everywhere() {
     assert!(outs.iter().all(|out| *out == outs[0]), "members have different bits");
 }
 
-/// An exchange of eight members: all have the same bits, because operands are taken by their numbers.
+/// In an exchange of eight members, all have the same bits, because operands are taken in the order of
+/// their numbers.
 #[test]
 fn an_exchange_gives_all_the_same_bits() {
     let outs = everywhere(8, &async |fabric: Fabric| -> ProgramResult<Vec<u64>> {

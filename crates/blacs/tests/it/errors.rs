@@ -1,4 +1,4 @@
-//! Calls that can't be right.
+//! Calls with invalid arguments, and mismatched calls.
 
 use crate::bed::{everywhere, topologies};
 use blacs::{
@@ -24,7 +24,7 @@ fn grids_that_there_can_not_be() {
         assert_eq!(blacs.grid(Order::ColumnMajor, 1, 0).await.err(), none);
         let stranger = blacs.map(&GridMap::new(1, 2, |_, column| 2 * column)?).await.err();
         assert_eq!(stranger, Some(BlacsError::NoSuchProcess { number: 2, processes: 2 }));
-        // Nothing has happened.
+        // The failed calls have had no effect.
         let grid = blacs.grid(Order::RowMajor, 1, 2).await?.expect("all processes");
         grid.exit().await?;
         Ok(blacs.exit().await?)
@@ -46,7 +46,7 @@ fn coordinates_outside_the_grid_are_refused() {
             grid.amax(Scope::Row, default, MatrixMut::new(&mut a, 1, 1, 1)?, None, Some((0, 2))).await,
             outside(0, 2)
         );
-        // A row looks at the column only.
+        // In a row, only the column counts.
         grid.sum(Scope::Row, default, MatrixMut::new(&mut a, 1, 1, 1)?, Some((9, 1))).await?;
         assert_eq!(a, [if grid.column() == 1 { 2.0 } else { 1.0 }]);
         let (row, column) = grid.me();
@@ -120,7 +120,7 @@ fn letters_mean_what_the_standard_says() {
     assert_eq!(b"0x-".map(Topology::from_letter), [None; 3]);
 }
 
-/// The receiver is told, and the messages after it are not disturbed.
+/// The receiver receives an error, and the messages after it are not affected.
 #[test]
 fn a_message_of_another_length_is_an_error_at_the_receiver() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -128,7 +128,7 @@ fn a_message_of_another_length_is_an_error_at_the_receiver() {
         let grid = blacs.grid(Order::RowMajor, 1, 2).await?.expect("all processes");
         for round in 0..40 {
             for (sent, expected) in [(3, 2), (2, 3), (0, 1), (1, 0), (2000, 1999), (1999, 2000)] {
-                // At times the receive comes first.
+                // In some rounds the receive is posted first.
                 if round % 2 == grid.column() {
                     grid.fabric().sleep(std::time::Duration::from_micros(40)).await;
                 }
@@ -151,7 +151,7 @@ fn a_message_of_another_length_is_an_error_at_the_receiver() {
     });
 }
 
-/// Nobody waits for ever, and the scope can be used afterwards.
+/// No member waits forever, and the scope can be used afterwards.
 #[test]
 fn all_that_depend_on_a_wrong_shape_are_told() {
     everywhere(5, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -168,7 +168,7 @@ fn all_that_depend_on_a_wrong_shape_are_told() {
                     let received = grid.broadcast_recv(Scope::Row, topology, a, (0, 1)).await;
                     assert!(matches!(received, Err(BlacsError::ShapeMismatch { .. })), "{topology:?}: {received:?}");
                 }
-                // One has another shape; the result is for all, or for the first one.
+                // One member has another shape; the result is for all, or for the first one.
                 for to in [None, Some((0, 0))] {
                     let mine = if me == 3 { sent } else { expected };
                     let mut a = [1.0; 3];
@@ -191,7 +191,7 @@ fn all_that_depend_on_a_wrong_shape_are_told() {
     });
 }
 
-/// No number makes a size that wraps around.
+/// No number leads to a size that wraps around.
 #[test]
 fn sizes_without_sense_are_errors() {
     const MOST: usize = usize::MAX;
@@ -236,7 +236,7 @@ fn sizes_without_sense_are_errors() {
     });
 }
 
-/// Memory of which no byte is asked for.
+/// Memory whose bytes are never requested.
 struct Nowhere;
 
 impl Memory for Nowhere {

@@ -1,10 +1,10 @@
-//! Who stands where, and grids beside, over and inside each other.
+//! The positions of processes, and grids beside, over and inside each other.
 
 use crate::bed::everywhere;
 use blacs::{Blacs, BlacsError, Grid, GridMap, Matrix, MatrixMut, Options, Order, Scope, Threads, Topology};
 use rdma_fabric::{Fabric, ProgramResult};
 
-/// Adds up the processes' numbers over a scope.
+/// Adds up the numbers of the processes of a scope.
 async fn total(grid: &Grid, scope: Scope, number: usize) -> ProgramResult<usize> {
     let mut a = [number as i32];
     grid.sum(scope, Topology::Default, MatrixMut::new(&mut a, 1, 1, 1)?, None).await?;
@@ -54,7 +54,7 @@ fn grids_overlap_and_their_messages_never_meet() {
         let line = blacs.map(&GridMap::new(1, 4, |_, column| 3 - column)?).await?.expect("all processes");
         let some = blacs.map(&GridMap::new(3, 1, |row, _| [2, 0, 3][row])?).await?;
         assert_eq!(some.is_some(), me != 1);
-        // Everybody tells everybody in both grids, and looks at them in another order.
+        // Each process sends to each one in both grids, and receives in another order.
         for to in 0..4 {
             square.send(Matrix::new(&[100 + me as i64], 1, 1, 1)?, (to / 2, to % 2)).await?;
             line.send(Matrix::new(&[200 + me as i64], 1, 1, 1)?, (0, 3 - to)).await?;
@@ -83,7 +83,7 @@ fn processes_may_give_maps_that_name_different_processes() {
     everywhere(5, &async |fabric: Fabric| -> ProgramResult<()> {
         let mut blacs = Blacs::begin(&fabric).await?;
         let me = blacs.me();
-        // Each row of what would be a grid of 2 x 2 is a grid of its own; the last process is in none.
+        // Each row of a 2 x 2 grid is a grid of its own; the last process is in none.
         let first = if me < 4 { me / 2 * 2 } else { 0 };
         let grid = blacs.map(&GridMap::new(1, 2, |_, column| first + column)?).await?;
         assert_eq!(grid.is_some(), me < 4);
@@ -99,7 +99,7 @@ fn processes_may_give_maps_that_name_different_processes() {
 fn a_grid_is_made_of_another_ones_processes() {
     everywhere(6, &async |fabric: Fabric| -> ProgramResult<()> {
         let mut blacs = Blacs::begin(&fabric).await?;
-        // Ranks 5, 4, 3 and 2, which alone take part in what follows.
+        // Ranks 5, 4, 3 and 2; the other ranks take no part in the following calls.
         let outer = blacs.map(&GridMap::new(2, 2, |row, column| 5 - 2 * row - column)?).await?;
         if let Some(mut outer) = outer {
             let (row, column) = outer.me();
@@ -127,7 +127,8 @@ fn a_grid_is_made_of_another_ones_processes() {
     });
 }
 
-/// Both can't be right: those who agree get their grid if they are all of it.
+/// The requests contradict each other: the processes that agree get their grid if they are all of its
+/// members.
 #[test]
 fn who_asks_for_another_grid_than_the_others_is_told() {
     everywhere(4, &async |fabric: Fabric| -> ProgramResult<()> {

@@ -1,6 +1,6 @@
-//! Broadcasts and sends whose receivers come late, while their root waits outside the fabric.
+//! Broadcasts and sends whose receivers are late, while the root waits outside the fabric.
 //!
-//! A send may be left alone: no receiver may depend on another call of the process that sends.
+//! Once a send has completed, no receiver may depend on another call of the sender.
 
 use crate::bed::{SCOPES, topologies};
 use blacs::{Blacs, Grid, Matrix, MatrixMut, Order, Scope, Topology};
@@ -12,10 +12,11 @@ use tofu2_sim::{
     virt::{Job, Platform},
 };
 
-/// Six times as many as the receivers' memory has room for offers of a scope.
+/// Six times the number of offers of a scope for which the receivers' memory has room.
 const MESSAGES: usize = 100;
 
-/// Returns rows and columns of message `n`: one element, a long column, columns that lie apart, nothing.
+/// Returns the number of rows and columns of message `n`: one element, a long column, columns with
+/// gaps, none.
 fn extent(n: usize) -> (usize, usize) {
     [(1, 1), (4000, 1), (7, 3), (0, 4), (60, 50)][n % 5]
 }
@@ -24,7 +25,7 @@ fn element(n: usize, i: usize, j: usize) -> f64 {
     (n * 10_000 + j * 100 + i) as f64
 }
 
-/// Returns message `n`, whose columns are two elements further apart than they are long.
+/// Returns message `n`, whose leading dimension exceeds the number of rows by two.
 fn matrix(n: usize) -> (Vec<f64>, usize) {
     let (rows, columns) = extent(n);
     let leading = rows + 2;
@@ -35,7 +36,7 @@ fn matrix(n: usize) -> (Vec<f64>, usize) {
     (memory, leading)
 }
 
-/// What the root sends before the others come.
+/// The messages that the root sends before the receivers call.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Broadcast(Scope, Topology),
@@ -75,7 +76,7 @@ impl Way {
             return Ok(());
         }
         let (rows, columns) = extent(n);
-        // Another distance between columns than the sender's.
+        // Another leading dimension than the sender's.
         let leading = rows + 1;
         let mut memory = vec![-1.0; leading * columns];
         let a = MatrixMut::new(&mut memory, rows, columns, leading)?;
@@ -92,7 +93,8 @@ impl Way {
     }
 }
 
-/// Two grids of all processes: what waits in one must not depend on calls of the other either.
+/// Creates two grids of all processes: messages pending in one must not depend on calls of the other
+/// either.
 async fn begin(fabric: &Fabric, (rows, columns): (usize, usize)) -> ProgramResult<(Blacs, [Grid; 2])> {
     let mut blacs = Blacs::begin(fabric).await?;
     let first = blacs.grid(Order::RowMajor, rows, columns).await?.ok_or("no grid")?;
@@ -146,7 +148,7 @@ fn neither_do_those_of_a_larger_grid() {
     }
 }
 
-/// The root sleeps for as long as the receivers may take.
+/// The root sleeps for as long as the receivers take.
 #[test]
 fn receivers_need_no_call_of_a_root_that_sleeps() {
     const ASLEEP: Duration = Duration::from_secs(10);
@@ -161,7 +163,7 @@ fn receivers_need_no_call_of_a_root_that_sleeps() {
                 }
                 fabric.sleep(ASLEEP).await;
             } else {
-                // The root has lost its patience with each of them meanwhile.
+                // Meanwhile, the root's sends to each of them have run out of patience and returned.
                 fabric.sleep(ASLEEP / 10).await;
                 for n in 0..MESSAGES {
                     way.receive(&grids[n % 2], n).await?;

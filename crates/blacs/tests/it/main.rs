@@ -1,4 +1,4 @@
-//! What the crate promises, over threads and in virtual time.
+//! Tests of the crate's guarantees, on threads and in virtual time.
 
 mod bed;
 mod bits;

@@ -1,4 +1,4 @@
-//! Messages that wait, and barriers.
+//! Pending messages, and barriers.
 
 use crate::bed::everywhere;
 use blacs::{Blacs, Grid, Matrix, MatrixMut, Order, Scope, Topology};
@@ -32,7 +32,7 @@ fn a_hundred_messages_wait_for_their_receives() {
                 expect(&grid, 1000 * from as i32 + n, from).await?;
             }
         }
-        // The counters have gone round.
+        // The message counters have wrapped around.
         for n in 0..300 {
             send(&grid, n, (me + 1) % 3).await?;
             expect(&grid, n, (me + 2) % 3).await?;
@@ -42,7 +42,7 @@ fn a_hundred_messages_wait_for_their_receives() {
     });
 }
 
-/// The sender waits in another grid, for the one who has to receive first.
+/// The sender waits in another grid for the process that has to receive first.
 #[test]
 fn messages_do_not_depend_on_calls_of_other_grids() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -76,7 +76,8 @@ fn messages_do_not_depend_on_calls_of_other_grids() {
     });
 }
 
-/// Messages of pairs, rows, columns and of all are received in another order than they were sent.
+/// Messages of pairs, rows, columns and of the whole grid are received in another order than they were
+/// sent.
 #[test]
 fn spaces_of_messages_are_independent() {
     everywhere(4, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -114,7 +115,7 @@ fn spaces_of_messages_are_independent() {
     });
 }
 
-/// Nobody leaves before the last of its scope has come; others are not waited for.
+/// No member leaves before the last one of its scope has entered; other processes are not waited for.
 #[test]
 fn a_barrier_waits_for_its_scope_only() {
     everywhere(4, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -140,7 +141,7 @@ fn a_barrier_waits_for_its_scope_only() {
                 assert!(theirs[0] <= left, "{scope:?} round {round}: left {left}, the other came at {}", theirs[0]);
             }
         }
-        // The first row meets, though the second one is not there.
+        // The first row synchronizes without the second one.
         if grid.row() == 0 {
             grid.barrier(Scope::Row).await?;
             grid.send(Matrix::new(&[1], 1, 1, 1)?, (1, grid.column())).await?;

@@ -1,13 +1,14 @@
-//! Which of several elements with the same magnitude is kept.
+//! The choice among several elements of the same magnitude.
 
 use crate::bed::{everywhere, topologies};
 use blacs::{Blacs, MatrixMut, Order, Scope, Winners};
 use rdma_fabric::{Fabric, ProgramResult};
 
-/// Whatever the topology, the nearest to the destination wins, and gives its sign.
+/// Whatever the topology, the contributor nearest to the destination wins, and the result has its
+/// sign.
 #[test]
 fn the_nearest_of_those_with_the_same_magnitude_wins() {
-    // By column: those with 5 win, those with 4 lose, each way round.
+    // By column: those with 5 win, those with 4 lose, in each direction.
     let contributed = [4, -5, 5, -5, 4];
     everywhere(5, &async |fabric: Fabric| -> ProgramResult<()> {
         let mut blacs = Blacs::begin(&fabric).await?;
@@ -68,7 +69,7 @@ fn without_winners_the_greater_value_is_kept_of_those_with_the_same_magnitude() 
     });
 }
 
-/// The least integer has no positive counterpart, but the greatest magnitude.
+/// The least integer has no positive counterpart, but it has the greatest magnitude.
 #[test]
 fn magnitudes_of_integers_do_not_overflow() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {

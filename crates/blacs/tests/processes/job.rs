@@ -4,10 +4,10 @@ use crate::{late, parts};
 use checks::killed::{self, Asked, Outcome};
 use std::{path::Path, time::Duration};
 
-/// The time that the other ranks may take to end after one has died.
+/// The time within which the other ranks must end after one has died.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Runs a job of `ranks` ranks that does what `asked` says.
+/// Runs a job of `ranks` ranks with the part `asked`.
 #[track_caller]
 pub(crate) fn launch(ranks: usize, asked: &str) -> Vec<Outcome> {
     launch_with(ranks, asked, 1 << 20)

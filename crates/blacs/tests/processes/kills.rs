@@ -6,7 +6,7 @@ use std::{env, time::Instant};
 
 const RANKS: usize = 4;
 
-/// What goes on when the rank is killed.
+/// The calls that are repeated until the rank is killed.
 const SCENES: [&str; 10] = [
     "recv",
     "broadcast",
@@ -20,7 +20,7 @@ const SCENES: [&str; 10] = [
     "exit",
 ];
 
-/// Set to a number to kill at so many times in each scene.
+/// The environment variable for the number of times at which to kill in each scene.
 const POINTS: &str = "KILLED_POINTS";
 
 #[test]

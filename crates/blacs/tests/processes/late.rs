@@ -1,4 +1,4 @@
-//! Broadcasts whose receivers come late, while their root waits for files: outside the fabric.
+//! Broadcasts whose receivers are late, while the root waits for files, outside the fabric.
 
 use crate::job::launch_with;
 use blacs::{Blacs, Matrix, MatrixMut, Order, Scope, Topology};
@@ -13,7 +13,7 @@ use std::{
 
 const RANKS: usize = 4;
 const MESSAGES: usize = 100;
-/// How long a file may take to come: a guard against hangs.
+/// The maximum wait for a file: a guard against hangs.
 const LONG: Duration = Duration::from_secs(120);
 
 fn message(n: usize) -> Vec<i64> {
@@ -21,7 +21,7 @@ fn message(n: usize) -> Vec<i64> {
     (0..elements).map(|at| (n * 10_000 + at) as i64).collect()
 }
 
-/// Waits for a file without a call of the fabric.
+/// Waits for a file without calling the fabric.
 fn wait_for(file: &Path) -> ProgramResult<()> {
     let begun = Instant::now();
     while !file.exists() {
@@ -33,7 +33,7 @@ fn wait_for(file: &Path) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Plays one rank's part.
+/// Runs one rank's part.
 pub(crate) async fn play(fabric: Fabric, directory: &Path) -> ProgramResult<String> {
     let mut blacs = Blacs::begin(&fabric).await?;
     let grid = blacs.grid(Order::RowMajor, 1, RANKS).await?.ok_or("no grid")?;

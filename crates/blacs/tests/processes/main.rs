@@ -1,5 +1,5 @@
-//! Jobs of processes, one of which is killed: whoever waits for it in a call gets an error, and nobody
-//! waits for ever.
+//! Jobs of processes, one of which is killed: every process that waits for it in a call gets an error,
+//! and no process waits forever.
 #![cfg(target_os = "linux")]
 
 mod job;

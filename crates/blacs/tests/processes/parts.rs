@@ -1,4 +1,4 @@
-//! What the ranks of a job do until one of them is killed.
+//! The parts of the ranks of a job, which run until one of them is killed.
 
 use blacs::{Blacs, BlacsError, Grid, Matrix, MatrixMut, Order, Scope, Topology};
 use checks::killed::die_after;
@@ -6,13 +6,13 @@ use fmpl::FmplError;
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
 use std::time::Duration;
 
-/// Plays one rank's part.
+/// Runs one rank's part.
 pub(crate) async fn play(fabric: Fabric, words: &[String]) -> ProgramResult<String> {
     let [scene, victim, micros] = words else { return Err(format!("no such part: {words:?}").into()) };
     let (victim, micros) = (Rank::new(victim.parse()?), micros.parse()?);
     let is_victim = fabric.rank() == victim;
     let mut blacs = Blacs::begin(&fabric).await?;
-    // All in one row, so that a row is everybody.
+    // A single row, so that a row contains all processes.
     let grid = blacs.grid(Order::RowMajor, 1, fabric.ranks()).await?.ok_or("no grid")?;
     let mut world = Group::world(&fabric).await?;
     let survivors = world.split((!is_victim).then_some(0), 0).await?;
@@ -27,7 +27,7 @@ pub(crate) async fn play(fabric: Fabric, words: &[String]) -> ProgramResult<Stri
         }
         return std::future::pending().await;
     };
-    // The victim may die as soon as it has left the barrier: while others are still inside.
+    // The victim may die as soon as it has left the barrier, while other ranks are still in it.
     let mut done = begun.map_err(|error| BlacsError::Fmpl(FmplError::from(error)));
     for n in 0.. {
         if done.is_err() || scene == "exit" {
@@ -47,10 +47,10 @@ pub(crate) async fn play(fabric: Fabric, words: &[String]) -> ProgramResult<Stri
     }
 }
 
-/// Makes one round of calls in which everybody depends on the victim, sooner or later.
+/// Makes one round of calls in which every process depends on the victim, sooner or later.
 async fn round(grid: &Grid, scene: &str, victim: usize, n: usize) -> blacs::Result<()> {
     let (me, columns) = (grid.column(), grid.columns());
-    // Short and long ones in turn.
+    // Short and long messages in turn.
     let rows = [1, 100, 3000][n % 3];
     let mut memory = vec![(me + n) as f64; 2 * rows];
     let a = MatrixMut::new(&mut memory, rows, 2, rows)?;
@@ -60,7 +60,7 @@ async fn round(grid: &Grid, scene: &str, victim: usize, n: usize) -> blacs::Resu
             for to in (0..columns).filter(|to| *to != me) {
                 grid.send(Matrix::new(&vec![n as f64; 2 * rows], rows, 2, rows)?, (0, to)).await?;
             }
-            // Or else its memory would be full before long.
+            // Otherwise its memory would soon be full.
             return grid.free_buffers(true).await;
         }
         "recv" => {

@@ -50,8 +50,8 @@ fn a_program_with_hidden_state_is_refused() {
     assert!(report.expect_violation().what.contains("not deterministic"), "{report}");
 }
 
-/// Explores ranks that remember, across the end of a step, whether they came second; if `tells`,
-/// they declare it.
+/// Explores ranks that remember, across the end of a step, whether they came second; if `tells`, they
+/// declare this to the explorer.
 fn remembers(tells: bool) -> Report {
     explorer(2).run(move |fabric| async move {
         let probe = Probe::of(&fabric);

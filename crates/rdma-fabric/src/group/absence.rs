@@ -18,7 +18,7 @@ use core::future::Future;
 
 /// Set in a mark, and in no number of a collective.
 const MARK: u64 = 1 << 63;
-/// Set in the mark of a member that has given up its part of the group, and may live.
+/// Set in the mark of a member that has dropped its part of the group and may still be alive.
 const DROPPED: u64 = 1 << 62;
 /// Bits of a mark's number, above the rank's. Members are at most one collective ahead of each
 /// other.
@@ -44,7 +44,7 @@ pub(super) enum Phase {
 #[derive(Clone, Copy)]
 pub(super) struct Missing {
     rank: Rank,
-    /// Whether it has given up its part of the group, and may live.
+    /// Whether it has dropped its part of the group and may still be alive.
     dropped: bool,
 }
 
@@ -70,8 +70,8 @@ impl Missing {
 }
 
 impl Group {
-    /// Waits until `writer` has written `number` to a word of the control block; meanwhile carries
-    /// out puts that this rank has [armed](crate::triggered).
+    /// Waits until `writer` has written `number` to a word of the control block; meanwhile executes
+    /// puts that this rank has [armed](crate::triggered).
     pub(super) async fn wait_for(&self, word: &LocalWord<u64>, writer: usize, number: u64) -> Result<()> {
         let writer = self.rank(writer)?;
         let deps = Deps::Step { writer, group: self.members().listed() };
@@ -85,7 +85,7 @@ impl Group {
         }
     }
 
-    /// Waits while puts are armed: rare, and large.
+    /// Waits while puts are armed. Such a wait is rare, and its future is large.
     fn beside<'a>(&'a self, wait: Boxed<'a, Result<u64>>) -> impl Future<Output = Result<u64>> {
         compiled_here(self.fabric.triggers().beside(wait))
     }
@@ -150,7 +150,7 @@ impl Group {
                 }
             }
         }
-        // This rank may be lost next, and then nothing still in flight would take effect.
+        // If this rank is lost next, puts that are still in flight do not take effect.
         let _ = self.fabric.flush_all().await;
     }
 }

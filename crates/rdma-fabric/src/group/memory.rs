@@ -58,8 +58,8 @@ impl GroupMemory {
         Ok(Self::of(Whole { region, members: Members::World { ranks: fabric.ranks() }, listed: None }, bytes))
     }
 
-    /// Returns a part of the memory, for a protocol that needs only that much. The part keeps the
-    /// whole memory registered.
+    /// Returns a part of the memory, for a protocol that needs only this part, which keeps the whole
+    /// memory registered.
     ///
     /// # Errors
     /// [`FabricError::OutOfBounds`].
@@ -166,7 +166,7 @@ impl GroupMemory {
                 None => return Err(FabricError::NotInGroup { rank, members: self.members() }),
             },
         };
-        // A sum that can't be counted is outside of any region.
+        // A sum that overflows is outside of any region.
         Ok(RemoteAddr { rank, region, offset: self.start.saturating_add(offset) })
     }
 
@@ -216,11 +216,12 @@ impl Group {
 
     async fn make_with_control(&mut self, bytes: usize) -> Result<GroupMemory> {
         let Members::Listed(ranks) = self.members().clone() else { return self.make_memory(bytes).await };
-        // A sum that can't be counted is refused like any other that is too large.
+        // A sum that overflows is rejected like any other size that is too large.
         let whole = self.make_listed(bytes.saturating_add(CONTROL_BYTES), ranks).await?;
         let memory = whole.part(CONTROL_BYTES, bytes)?;
-        // The allgather has waited for each word that a member writes into this block for it, so nothing
-        // is under way to the old block. The new one may have words of the next collective already.
+        // The allgather has waited for each word that a member writes into this block for it, so no
+        // write to the old block is in flight. The new one may already contain words of the next
+        // collective.
         self.control = whole;
         Ok(memory)
     }

@@ -51,9 +51,9 @@ pub struct Group {
     /// group lives.
     control: GroupMemory,
     /// Number of collectives started on this group: the value that all its flags are compared with.
-    /// Grows by one per collective, on every member alike.
+    /// Incremented by every member for each collective.
     epoch: u64,
-    /// Number of agreements on a number so far.
+    /// Number of agreements on this group so far.
     agreements: u64,
     /// The missing member, if any, because of which no collective completes any more.
     missing: Option<Missing>,
@@ -105,7 +105,7 @@ impl fmt::Debug for Group {
     }
 }
 
-/// Puts `future` behind a pointer. The body of an `async` block is compiled again in each crate
+/// Boxes `future`. The body of an `async` block is compiled again in each crate
 /// that polls it; behind this pointer, created by a function that is not generic, it is compiled
 /// only here.
 fn compiled_here<'a, T>(future: impl Future<Output = T> + Send + 'a) -> Boxed<'a, T> {
@@ -188,7 +188,7 @@ impl Group {
         self.control.number(rank).ok_or(FabricError::NotInGroup { rank, members: self.len() })
     }
 
-    /// Returns the fabric the group lives on.
+    /// Returns the underlying fabric.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }
