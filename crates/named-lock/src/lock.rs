@@ -61,12 +61,17 @@ impl NamedLock {
             cause,
         })?;
         let session = joining::join(&path, Instant::now() + PATIENCE)?;
-        Ok(NamedLock {
+        Ok(NamedLock::of(path, session))
+    }
+
+    /// Returns the handle of this process, which is a member of the lock whose file is at `path`.
+    pub(crate) fn of(path: PathBuf, session: Session) -> Self {
+        NamedLock {
             path,
             process: fork::this_process(),
             session: Mutex::new(Arc::new(session)),
             joins: Mutex::default(),
-        })
+        }
     }
 
     /// Returns the path of the lock's file.
