@@ -33,6 +33,8 @@
 // as `options` say, if `admission` finds room for them; `guests` are ranks whose program is not ours.
 mod admission;
 mod endpoint;
+#[cfg(all(any(test, fuzzing), not(miri), target_os = "linux"))]
+pub(crate) mod fuzz;
 #[cfg(test)]
 mod garbage;
 mod gates;
