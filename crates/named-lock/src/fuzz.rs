@@ -22,8 +22,8 @@ use std::{
 
 /// The time that each call gets.
 const DEADLINE: Duration = Duration::from_millis(4);
-/// How much longer a call may take: one for whom there is no place waits for the others first, and the
-/// machine may be busy.
+/// How much longer a call may take: it may wait for a place in the next file first, and the machine may
+/// be busy.
 const SLACK: Duration = Duration::from_secs(8);
 /// Bytes of a change: how and where, an index, and a value.
 const CHANGE: usize = 11;
@@ -54,7 +54,11 @@ pub fn lock_file(folder: &Path, bytes: &[u8]) {
         use_all(&lock);
         change(u8::MAX);
         use_all(&lock);
-        timed("drop", || Ok(drop(lock))).expect("dropped");
+        let dropped = timed("drop", || {
+            drop(lock);
+            Ok(())
+        });
+        dropped.expect("dropped");
     }
     for left in [path.clone(), beside(&path, ".next"), beside(&path, ".again")] {
         let _ = fs::remove_file(left);

@@ -3,7 +3,7 @@
 use crate::{
     Error, ReadGuard, Result, WriteGuard, fork, joining, name,
     session::Session,
-    taking::{PATIENCE, Wait},
+    taking::{PATIENCE, RECOVERING, Wait},
 };
 use core::time::Duration;
 use rdma_fabric::Time;
@@ -163,7 +163,7 @@ impl NamedLock {
         let held = self.take(wait, |view| {
             view.run(wait.deadline(), async {
                 Ok(match wait {
-                    Wait::Not => view.lock.try_read().await?,
+                    Wait::Not => view.within(RECOVERING, view.lock.try_read()).await?,
                     Wait::Until(at) => Some(view.lock.read_before(view.time(at)).await?),
                 }
                 .map(|guard| -> KeptRead { guard.keep() }))
@@ -176,7 +176,7 @@ impl NamedLock {
         let held = self.take(wait, |view| {
             view.run(wait.deadline(), async {
                 Ok(match wait {
-                    Wait::Not => view.lock.try_write().await?,
+                    Wait::Not => view.within(RECOVERING, view.lock.try_write()).await?,
                     Wait::Until(at) => Some(view.lock.write_before(view.time(at)).await?),
                 }
                 .map(|guard| -> KeptWrite { guard.keep() }))

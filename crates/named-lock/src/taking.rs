@@ -22,7 +22,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// The same for a try, which otherwise waits for nobody.
 const SHORTLY: Duration = Duration::from_secs(1);
 /// How long a try may wait for others that recover from a death, or does so itself.
-const RECOVERING: Duration = Duration::from_millis(100);
+pub(crate) const RECOVERING: Duration = Duration::from_millis(100);
 /// How often tries look whether those live that hold the lock.
 const A_MOMENT: Duration = Duration::from_millis(1);
 /// Pause before an acquisition that no more could wait for is tried again.
