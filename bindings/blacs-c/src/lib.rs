@@ -23,6 +23,11 @@ mod calls;
 mod clock;
 mod contexts;
 mod error;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
+#[cfg(all(test, not(fuzzing)))]
+mod fuzz;
 mod int;
 mod letters;
 mod library;

@@ -44,6 +44,12 @@ pub(crate) fn enter() -> Turn<'static, Library> {
 }
 
 impl Library {
+    /// Makes the library of a process that is this rank.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn of(fabric: Fabric) -> Self {
+        Library { fabric: Some(fabric), ..Library::default() }
+    }
+
     /// Returns the rank of this process, if it is known.
     pub(crate) fn rank(&self) -> Option<&Fabric> {
         self.fabric.as_ref()

@@ -1,6 +1,6 @@
 //! Entry points for fuzzing: one function for each byte format that this crate reads. Each panics
-//! if an invariant does not hold. The module is public only with `--cfg fuzzing`; tests run it with
-//! seeded bytes.
+//! if an invariant does not hold. The module is public only with `--cfg fuzzing`, for the targets in
+//! `fuzz/`; tests run it with seeded bytes and with the seeds of those targets.
 
 #![allow(unreachable_pub)]
 
@@ -17,6 +17,18 @@ use std::time::{Duration, Instant};
 
 #[cfg(test)]
 mod tests;
+
+/// What arrives over a connection. The first byte says what it is taken for.
+pub fn frames(bytes: &[u8]) {
+    let Some((kind, rest)) = bytes.split_first() else { return };
+    [up, down, inbox, proofs][usize::from(kind % 4)](rest);
+}
+
+/// What launchers tell by text. The first byte says what it is taken for.
+pub fn texts(bytes: &[u8]) {
+    let Some((kind, rest)) = bytes.split_first() else { return };
+    [slurm_nodes, pmi_line, variables][usize::from(kind % 3)](rest);
+}
 
 /// A message of a session to the coordinator, without its length: reading and writing it again is
 /// the identity.

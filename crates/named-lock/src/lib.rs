@@ -62,6 +62,11 @@ mod error;
 mod file;
 mod fork;
 mod founding;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
+#[cfg(all(test, not(fuzzing)))]
+mod fuzz;
 mod guard;
 mod joining;
 mod layout;

@@ -3,7 +3,7 @@
 use crate::{
     Error, ReadGuard, Result, WriteGuard, fork, joining, name,
     session::Session,
-    taking::{PATIENCE, Wait},
+    taking::{PATIENCE, RECOVERING, Wait},
 };
 use core::time::Duration;
 use rdma_fabric::Time;
@@ -63,12 +63,17 @@ impl NamedLock {
             cause,
         })?;
         let session = joining::join(&path, Instant::now() + PATIENCE)?;
-        Ok(NamedLock {
+        Ok(NamedLock::of(path, session))
+    }
+
+    /// Returns the handle of this process, which is a member of the lock whose file is at `path`.
+    pub(crate) fn of(path: PathBuf, session: Session) -> Self {
+        NamedLock {
             path,
             process: fork::this_process(),
             session: Mutex::new(Arc::new(session)),
             joins: Mutex::default(),
-        })
+        }
     }
 
     /// Returns the path of the lock's file.
@@ -161,7 +166,7 @@ impl NamedLock {
         let held = self.take(wait, |view| {
             view.run(wait.deadline(), async {
                 Ok(match wait {
-                    Wait::Not => view.lock.try_read().await?,
+                    Wait::Not => view.within(RECOVERING, view.lock.try_read()).await?,
                     Wait::Until(at) => Some(view.lock.read_before(view.time(at)).await?),
                 }
                 .map(|guard| -> KeptRead { guard.keep() }))
@@ -174,7 +179,7 @@ impl NamedLock {
         let held = self.take(wait, |view| {
             view.run(wait.deadline(), async {
                 Ok(match wait {
-                    Wait::Not => view.lock.try_write().await?,
+                    Wait::Not => view.within(RECOVERING, view.lock.try_write()).await?,
                     Wait::Until(at) => Some(view.lock.write_before(view.time(at)).await?),
                 }
                 .map(|guard| -> KeptWrite { guard.keep() }))

@@ -11,7 +11,7 @@ use crate::{
     provider, slots,
 };
 use core::{future::Future, sync::atomic::Ordering::SeqCst, time::Duration};
-use rdma_fabric::{GroupMemory, Rank, Time};
+use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
 use rma_lock::{Lock, LockError, locks::RecoverableLock};
 use std::{
     os::fd::OwnedFd,
@@ -58,6 +58,7 @@ pub(crate) struct View {
     pub(crate) map: Arc<Mapping>,
     pub(crate) rank: usize,
     pub(crate) lock: RecoverableLock,
+    fabric: Fabric,
     start: Instant,
 }
 
@@ -72,7 +73,7 @@ impl View {
         };
         let made = block_on::block_on(&map, rank, None, made).map_err(Error::probe(path))?;
         let lock = made.map_err(Failed::from).map_err(Error::lock(path))?;
-        Ok(View { path: path.to_owned(), file, map, rank, lock, start })
+        Ok(View { path: path.to_owned(), file, map, rank, lock, fabric, start })
     }
 
     /// Runs a call of the lock on this thread.
@@ -82,6 +83,16 @@ impl View {
         call: impl Future<Output = Result<T, LockError>>,
     ) -> Result<T, Failed> {
         Ok(block_on::block_on(&self.map, self.rank, deadline, call)??)
+    }
+
+    /// Makes a try of the lock, which waits only for processes that recover from a death. If that takes
+    /// longer than `patience`, it has failed: what the file holds may promise a recovery that never ends.
+    pub(crate) async fn within<T>(
+        &self,
+        patience: Duration,
+        attempt: impl Future<Output = Result<Option<T>, LockError>>,
+    ) -> Result<Option<T>, LockError> {
+        self.fabric.before(self.fabric.now() + patience, attempt).await.unwrap_or(Ok(None))
     }
 
     /// Converts a time to the fabric's clock.

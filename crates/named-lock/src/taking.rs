@@ -22,7 +22,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// The same for a try, which does not wait for holders.
 const SHORTLY: Duration = Duration::from_secs(1);
 /// How long a try may wait for others that recover from a death, or may itself spend on recovery.
-const RECOVERING: Duration = Duration::from_millis(100);
+pub(crate) const RECOVERING: Duration = Duration::from_millis(100);
 /// The interval at which tries check whether the holders of the lock are alive.
 const A_MOMENT: Duration = Duration::from_millis(1);
 /// The pause before an acquisition is repeated that failed because the largest number of waiters

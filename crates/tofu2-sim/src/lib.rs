@@ -11,6 +11,11 @@
 mod available;
 mod control_queue;
 mod ends;
+#[cfg(all(fuzzing, feature = "timeline"))]
+#[doc(hidden)]
+pub mod fuzz;
+#[cfg(all(test, not(fuzzing), not(miri), feature = "timeline"))]
+mod fuzz;
 mod helper_failed;
 mod job_error;
 mod poll_apart;

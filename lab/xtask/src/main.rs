@@ -6,6 +6,7 @@ mod bench_cluster;
 #[cfg(target_os = "linux")]
 mod collectives;
 mod explore;
+mod fuzz;
 #[cfg(target_os = "linux")]
 mod hosts;
 mod install_blacs;
@@ -90,6 +91,9 @@ enum Task {
     /// Explore the locks, and exchanges without queues, under every delivery order, right and with
     /// each of their steps done wrong.
     Explore(explore::Options),
+    /// Run the fuzz targets, each from its seeds and for some time. Needs cargo-fuzz and the nightly
+    /// toolchain.
+    Fuzz(fuzz::Options),
     /// Run programs on three hosts over ssh and libfabric, kill a rank and cut off a host. The hosts are
     /// network namespaces of this machine. Needs root, ip, sshd and libfabric, or is skipped.
     #[cfg(target_os = "linux")]
@@ -158,6 +162,7 @@ fn main() -> ExitCode {
         Task::Miri(options) => nightly::miri(&options),
         Task::Death(options) => suite::death(&options),
         Task::Explore(options) => explore::run(&options),
+        Task::Fuzz(options) => fuzz::run(&options),
         #[cfg(target_os = "linux")]
         Task::Hosts(options) => hosts::run(&options),
         Task::InstallBlacs(options) => install_blacs::run(&options),

@@ -1,5 +1,6 @@
 //! Entry points for fuzzing: a function for each format that a launcher or an agent reads. Each
-//! panics if an invariant does not hold. The module is public only with `--cfg fuzzing`.
+//! panics if an invariant does not hold. The module is public only with `--cfg fuzzing`, for the
+//! targets in `fuzz/`, whose seeds tests replay.
 
 #![allow(unreachable_pub)]
 
@@ -8,6 +9,18 @@ use super::{
     hosts, pipes,
     plan::AgentPlan,
 };
+
+/// What a launcher and an agent say to each other. The first byte says what it is taken for.
+pub fn agent_frames(bytes: &[u8]) {
+    let Some((kind, rest)) = bytes.split_first() else { return };
+    [orders, reports, agent_output][usize::from(kind % 3)](rest);
+}
+
+/// What a launcher reads of hosts, and an agent of its plan. The first byte says what it is taken for.
+pub fn host_files(bytes: &[u8]) {
+    let Some((kind, rest)) = bytes.split_first() else { return };
+    [host_file, agent_plan][usize::from(kind % 2)](rest);
+}
 
 /// Orders of a launcher to an agent.
 pub fn orders(bytes: &[u8]) {
@@ -62,6 +75,7 @@ pub fn agent_plan(bytes: &[u8]) {
 mod tests {
     use super::{super::end::RankEnd, *};
     use proptest::prelude::*;
+    use std::{fs, path::Path};
 
     /// A change: its position, its kind, and a byte.
     type Change = (prop::sample::Index, u8, u8);
@@ -119,6 +133,21 @@ mod tests {
             bytes
         });
         prop_oneof![reports, orders]
+    }
+
+    /// Calls `target` with the files of a target of `fuzz/`, which a published crate does not have.
+    fn replay(name: &str, target: fn(&[u8])) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(name);
+        for seed in fs::read_dir(folder).into_iter().flatten().flatten() {
+            println!("{}", seed.path().display());
+            target(&fs::read(seed.path()).expect("a seed"));
+        }
+    }
+
+    #[test]
+    fn seeds_of_fuzz_targets_are_withstood() {
+        replay("agent_frames", agent_frames);
+        replay("host_files", host_files);
     }
 
     const LINES: &[u8] = b"\x03\x01node1 slots=4\n# none\n\tme@10.0.0.3 slots=18446744073709551615 \nb\n";

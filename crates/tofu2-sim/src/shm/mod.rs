@@ -34,6 +34,8 @@
 // whose program is foreign.
 mod admission;
 mod endpoint;
+#[cfg(all(any(test, fuzzing), not(miri), target_os = "linux"))]
+pub(crate) mod fuzz;
 #[cfg(test)]
 mod garbage;
 mod gates;

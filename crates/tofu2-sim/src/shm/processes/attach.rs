@@ -29,7 +29,8 @@ pub(crate) fn from_env(process: Holder) -> Result<Option<Endpoint>, FabricError>
     attach(&variable, process).map(Some)
 }
 
-fn attach(variable: &JobVariable, process: Holder) -> Result<Endpoint, FabricError> {
+/// Attaches to the job that a variable names.
+pub(crate) fn attach(variable: &JobVariable, process: Holder) -> Result<Endpoint, FabricError> {
     layout::check_page(rustix::param::page_size())?;
     let JobVariable { rank, ranks, segment_bytes, memory, job } = *variable;
     let len = layout::segment_at(ranks, segment_bytes, ranks)

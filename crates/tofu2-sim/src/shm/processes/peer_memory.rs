@@ -201,8 +201,7 @@ impl OwnImage {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let image = above_standard_streams(|| fs::open("/proc/self/mem", flags, Mode::empty()));
         let image = image.map_err(refused(&"open(/proc/self/mem)"))?;
-        let table: Box<[Descriptor]> = (0..crate::shm::memory::layout::SLOTS).map(|_| Descriptor::default()).collect();
-        let own = OwnImage { image, table: Box::leak(table) };
+        let own = OwnImage { image, table: table() };
         let word = &own.table[0][0];
         let at = core::ptr::from_ref(word).addr() as u64;
         word.store(0x1234, SeqCst);
@@ -213,6 +212,22 @@ impl OwnImage {
         let well = (there, u64::from_ne_bytes(seen), written, word.swap(0, SeqCst)) == (8, 0x1234, 8, 0x5678);
         if well { Ok(own) } else { Err(FabricError::Unsupported { feature: &"cross-memory copies" }) }
     }
+}
+
+/// Returns a table in which nothing is registered.
+#[cfg(not(fuzzing))]
+fn table() -> &'static [Descriptor] {
+    let table: Box<[Descriptor]> = (0..crate::shm::memory::layout::SLOTS).map(|_| Descriptor::default()).collect();
+    Box::leak(table)
+}
+
+/// Returns the one table of a process that is many ranks, one after the other: memory would be full of
+/// tables that are never freed.
+#[cfg(fuzzing)]
+fn table() -> &'static [Descriptor] {
+    static TABLE: [Descriptor; crate::shm::memory::layout::SLOTS] =
+        [const { [const { AtomicU64::new(0) }; 3] }; crate::shm::memory::layout::SLOTS];
+    &TABLE
 }
 
 impl PeerMemory {

@@ -161,6 +161,21 @@ struct Created {
 }
 
 fn create(plan: Plan, queues: QueueOptions) -> Result<Created, FabricError> {
+    let LaidOut { block, whole, file } = lay_out(&plan, queues)?;
+    let broker = BrokerAddress::of(&block).listen()?;
+    let job = Arc::new(Job::new(block, plan, plan.segments_in(&whole), Instant::now()));
+    Ok(Created { job, file: Arc::new(file), broker })
+}
+
+/// The memory file of a job to which no rank has attached.
+pub(crate) struct LaidOut {
+    pub(crate) block: Control,
+    pub(crate) whole: Arc<MappedFile>,
+    pub(crate) file: OwnedFd,
+}
+
+/// Makes the memory file of a job. The plan must have been checked.
+pub(crate) fn lay_out(plan: &Plan, queues: QueueOptions) -> Result<LaidOut, FabricError> {
     let (control_bytes, len) = (plan.control_bytes(), plan.segment_at(plan.ranks));
     let file = memory_file::create(FILE_NAME, len, control_bytes)?;
     for rank in 0..plan.ranks {
@@ -170,12 +185,10 @@ fn create(plan: Plan, queues: QueueOptions) -> Result<Created, FabricError> {
     let whole = MappedFile::new(&file, len)?;
     let mut random = [0; 16];
     getrandom(&mut random, GetRandomFlags::empty()).map_err(refused(&"getrandom"))?;
-    let block = Control::create(Mapping::of_file(&whole, 0, control_bytes, control_bytes), &plan);
+    let block = Control::create(Mapping::of_file(&whole, 0, control_bytes, control_bytes), plan);
     for (at, bytes) in [layout::JOB, layout::SECRET].into_iter().zip(random.as_chunks().0) {
         block.word(at).store(u64::from_ne_bytes(*bytes), Relaxed);
     }
     block.word(layout::QUEUE_OPTIONS).store(queues.to_bits()?, Relaxed);
-    let broker = BrokerAddress::of(&block).listen()?;
-    let job = Arc::new(Job::new(block, plan, plan.segments_in(&whole), Instant::now()));
-    Ok(Created { job, file: Arc::new(file), broker })
+    Ok(LaidOut { block, whole, file })
 }

@@ -27,6 +27,7 @@
 //! | order of puts | `ordered_puts` | [`rdma_fabric::Caps::puts_in_order`] is false |
 //! | crossbars | `crossbar_row` | jobs that say nothing else have a torus |
 
+mod bounds;
 mod k;
 mod parts;
 mod software;
@@ -143,7 +144,8 @@ impl Platform {
         self.constants.iter().find(|c| c.name == name).map(|c| c.value)
     }
 
-    /// Returns this machine with one constant changed: a "what if" machine.
+    /// Returns this machine with one constant changed: a "what if" machine. A job refuses times of more
+    /// than a second, and ten microseconds per byte.
     ///
     /// # Errors
     /// [`FabricError::Setting`] if there is no such constant.

@@ -84,6 +84,7 @@ const FREE_BYTES: u64 = 8;
 
 impl Timing {
     pub(crate) fn new(platform: &Platform, receive_engines: u32) -> Result<Self, FabricError> {
+        platform.check_bounds()?;
         let wrong = |problem: String| FabricError::setting("platform constant", problem);
         let atomics = match platform.part(&ATOMICS)? {
             None => Atomics::None,
