@@ -98,12 +98,13 @@ impl Rule {
         Rule { collective, algorithm, members: (0, usize::MAX), bytes: (0, usize::MAX) }
     }
 
-    /// Restricts the rule to communicators with so many members.
+    /// Restricts the rule to communicators with a number of members in this range.
     pub const fn members(self, members: Range<usize>) -> Self {
         Rule { members: (members.start, members.end), ..self }
     }
 
-    /// Restricts the rule to so many bytes at each member. A barrier has none.
+    /// Restricts the rule to collectives with a number of bytes per member in this range. A barrier
+    /// has 0.
     pub const fn bytes(self, bytes: Range<usize>) -> Self {
         Rule { bytes: (bytes.start, bytes.end), ..self }
     }
@@ -124,8 +125,9 @@ const COLOURS: &[Rule] = &[
     Rule::new(Collective::Broadcast, Algorithm::Multicast).members(2..usize::MAX),
 ];
 
-/// Machines with a barrier unit: Tofu2. What is too long for the unit takes a round of it longer, in
-/// which members compare their lengths; two or three members lose more by that than they gain.
+/// Machines with a barrier unit: Tofu2. A reduction that is too long for the unit takes one more
+/// round of it, in which members compare their lengths; for two or three members this costs more
+/// than the unit saves.
 const UNITS: &[Rule] = &[
     Rule::new(Collective::Barrier, Algorithm::Gates).members(2..usize::MAX),
     Rule::new(Collective::Reduce, Algorithm::Gates).members(4..usize::MAX),
@@ -161,7 +163,8 @@ impl Table {
         &self.rules
     }
 
-    /// Returns whether a communicator with so many members may go this way; `None` means any number.
+    /// Returns whether a communicator with `members` members may use this algorithm; `None` means
+    /// any number.
     pub(crate) fn wants(&self, algorithm: Algorithm, members: Option<usize>) -> bool {
         let applies = |rule: &Rule| members.is_none_or(|members| within(rule.members, members));
         self.rules.iter().any(|rule| rule.algorithm == algorithm && algorithm.can(rule.collective) && applies(rule))

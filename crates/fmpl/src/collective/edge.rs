@@ -142,7 +142,7 @@ impl<'a> Edge<'a> {
     pub(crate) async fn signalled(&self, way: Way) -> Result<()> {
         let (lane, n) = (self.lane(way), self.with(way, |lane| lane.received)?);
         if n % HEADERS == 0 {
-            // Nobody looks at it: it keeps an older one from being mistaken for a later one.
+            // No receive reads it: it keeps an older header from being mistaken for a later one.
             let none = Record { kind: Kind::NotThere, bytes: 0, region: RegionKey::from_bits(0), offset: 0 };
             self.named(lane.put_header(n, none).await)?;
             self.comm.fabric.flush(lane.peer()).await?;

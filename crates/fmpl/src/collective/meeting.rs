@@ -9,7 +9,7 @@ use rdma_fabric::{provider::Boxed, soon::Call};
 pub(crate) struct Progress {
     /// The number of children that have come.
     pub(crate) came: usize,
-    /// Whether this member has told its parent that it has come.
+    /// Whether this member has signalled its arrival to its parent.
     pub(crate) told: bool,
     /// Whether its parent has let it go.
     pub(crate) free: bool,
@@ -33,7 +33,7 @@ impl<'a> Call<'a> for Barrier<'a> {
     type Out = ();
     type Error = FmplError;
 
-    /// How far it has come it notes for `later`.
+    /// Records its progress for `later`.
     #[inline]
     fn now(&mut self) -> Option<()> {
         let (comm, progress) = (self.comm, &mut self.progress);

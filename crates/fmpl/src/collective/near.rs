@@ -1,8 +1,8 @@
 //! Neighbours in a tree whose memory can be accessed directly, and what goes between them at once.
 //!
-//! A collective tries this first, as a [`Call`](rdma_fabric::soon::Call): without a task, without
-//! allocating, and looking for records for a while. It notes each step that it has made, so that the
-//! way for longer waits goes on from there.
+//! A collective tries this first, as a [`Call`](rdma_fabric::soon::Call): without a task or an
+//! allocation, polling for records for a limited time. It records each completed step, so that the
+//! path for longer waits continues from there.
 
 use super::{
     Part,
@@ -36,8 +36,8 @@ pub(crate) struct Nears {
     patience: Patience,
 }
 
-/// Where looks are in vain, because ranks share a processor, it is the sooner that another one gets
-/// it; now and then this member is patient again.
+/// If polls fail because ranks share a processor, a shorter limit yields the processor sooner; now
+/// and then this member polls up to the full limit again.
 #[derive(Debug)]
 struct Patience {
     looks: u32,
@@ -61,7 +61,7 @@ impl Nears {
 /// How often this member looks for a record.
 pub(crate) struct Looks<'a>(&'a mut Patience);
 
-/// One in so many waits is patient.
+/// One in this number of waits polls up to the full limit.
 const PATIENT: u32 = 16;
 
 impl Looks<'_> {

@@ -33,7 +33,7 @@ impl<'a, T: Pod> Call<'a> for Broadcast<'a, '_, T> {
     type Out = ();
     type Error = FmplError;
 
-    /// How far it has come it notes for `later`.
+    /// Records its progress for `later`.
     #[inline]
     fn now(&mut self) -> Option<()> {
         let (comm, passed) = (self.comm, &mut self.passed);

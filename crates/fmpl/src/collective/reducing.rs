@@ -36,7 +36,7 @@ impl<'a, T: Scalar> Call<'a> for Reduction<'a, '_, T> {
     type Out = ();
     type Error = FmplError;
 
-    /// How far it has come it notes for `later`.
+    /// Records its progress for `later`.
     #[inline]
     fn now(&mut self) -> Option<()> {
         let (comm, reduced) = (self.comm, &mut self.reduced);
