@@ -10,8 +10,8 @@ use core::future::Future;
 use rdma_fabric::{LocalSpan, Pod, provider::Boxed, soon::soon};
 
 impl Communicator {
-    /// Copies what member `root` has in `span` into the `span` of all members (`fmpl_bcast`). All
-    /// name the same root and give as many bytes.
+    /// Copies the contents of `span` at member `root` into the `span` of all members
+    /// (`fmpl_bcast`). All name the same root and give the same number of bytes.
     ///
     /// If the network can multicast to all members, the broadcast uses it, through two buffers at
     /// the same address on all members. If the [table](crate::Table) selects multicast for some
@@ -69,7 +69,7 @@ impl Part<'_> {
         self.down(span, None, passed).await
     }
 
-    /// Goes the way that the root's length takes: by multicast, or along the tree.
+    /// Uses the algorithm that the root's length selects: multicast or the tree.
     async fn multicast(&mut self, span: &LocalSpan<u8>, root: usize) -> Result<()> {
         let (comm, bytes) = (self.comm, span.len());
         comm.fabric.charge(cost::INIT).await;

@@ -1,4 +1,4 @@
-//! Tables of which way collectives are carried out.
+//! Tables that select the algorithms of collectives.
 
 use core::{fmt, ops::Range};
 use rdma_fabric::{Caps, Multicasts};
@@ -32,7 +32,7 @@ impl fmt::Display for Collective {
     }
 }
 
-/// A way to carry out a collective.
+/// An algorithm for collectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
@@ -48,7 +48,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// Returns whether this way can carry out collectives of a kind.
+    /// Returns whether this algorithm can carry out collectives of a kind.
     pub fn can(self, collective: Collective) -> bool {
         match self {
             Algorithm::Tree => true,
@@ -59,7 +59,8 @@ impl Algorithm {
     }
 }
 
-/// How the ways of collectives are chosen ([`Options::collectives`](crate::Options::collectives)).
+/// How the algorithms of collectives are chosen
+/// ([`Options::collectives`](crate::Options::collectives)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
     /// By the [table](Table::measured) that was measured on machines with the fabric's capabilities.
@@ -70,12 +71,13 @@ pub enum Choice {
     /// Always hardware. A collective that no hardware can carry out is
     /// [`FmplError::NoHardware`](crate::FmplError::NoHardware).
     Hardware,
-    /// By a table of the program's own.
+    /// By the program's own table.
     By(Table),
 }
 
-/// Rules that say which way collectives of some kind, length and number of members go. The first
-/// rule that applies, and whose way the communicator has, decides; if there is none, software.
+/// Rules that select the algorithm of collectives by kind, length and number of members. The first
+/// rule that applies, and whose algorithm the communicator has, decides; if there is none, software
+/// is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     rules: Cow<'static, [Rule]>,
@@ -116,9 +118,9 @@ impl FromIterator<Rule> for Table {
     }
 }
 
-/// Machines with a hardware multicast and barriers by colour: the SR8000. Between two members the one
-/// put of the tree, into the receiver's buffer, is faster than a multicast and a copy once the message
-/// is so long that telling which way it goes does not matter.
+/// Machines with a hardware multicast and barriers by colour: the SR8000. Between two members the
+/// single put of the tree, into the receiver's buffer, is faster than a multicast and a copy, once
+/// the message is so long that the cost of announcing the algorithm is negligible.
 const COLOURS: &[Rule] = &[
     Rule::new(Collective::Barrier, Algorithm::Colour).members(2..usize::MAX),
     Rule::new(Collective::Broadcast, Algorithm::Tree).members(2..3).bytes(64 << 10..usize::MAX),

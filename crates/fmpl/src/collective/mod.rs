@@ -1,10 +1,10 @@
-//! Collectives (paper, sections 3.3 and 5.2): by what hardware there is, as a table says, or in
-//! software, over the areas by which members meet.
+//! Collectives (paper, sections 3.3 and 5.2): by hardware, if there is any and a table selects it,
+//! or in software, over the matching areas.
 //!
-//! In software all go along a binomial tree, up, down, or up and down. Each edge has a lane for either way, which
-//! user messages never come to. A receive is posted before it is waited for, and a sender waits for
-//! it, so a body goes straight from one member's memory into the other's and never through the
-//! spool.
+//! In software all collectives use a binomial tree: up, down, or up and down. Each edge has a lane
+//! for each direction, which user messages never use. A receive is posted before it is awaited, and
+//! a sender waits for it, so a body is put straight from one member's memory into the other's and
+//! never passes through the spool.
 //!
 //! # Why consecutive collectives don't mix
 //! A member runs one collective of a communicator at a time, and all members run the same ones in

@@ -1,4 +1,4 @@
-//! This member's part in a collective: how it begins, and how it ends if not well.
+//! This member's part in a collective: how it begins, and how it ends, also after errors.
 
 use super::{
     Hardware, Rounds, Staging, Tree,
@@ -21,7 +21,7 @@ pub(crate) type Work = (Region, LocalSpan<u8>);
 #[derive(Debug, Default)]
 pub(crate) struct Collectives {
     under_way: bool,
-    /// Why no more can be completed.
+    /// Why no further collective can complete.
     left: Option<FmplError>,
     work: Option<Work>,
     /// Neighbours whose records can be looked at directly.

@@ -1,4 +1,4 @@
-//! The ways that the collectives of one communicator go.
+//! The algorithms that the collectives of one communicator use.
 
 use super::choice::{Algorithm, Choice, Collective, Rule, within};
 use crate::{FmplError, Result};
@@ -14,7 +14,7 @@ pub(crate) struct Ways {
     chosen: [Option<Chosen>; 4],
 }
 
-/// What decides the way of a kind of collective.
+/// How the algorithm of a kind of collective is selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chosen {
     Always(Algorithm),
