@@ -1,4 +1,4 @@
-//! A group of ranks that exchange messages with each other, and with nobody else.
+//! A group of ranks that exchange messages only with each other.
 
 #![deny(clippy::arithmetic_side_effects)]
 
@@ -18,9 +18,9 @@ use std::sync::Arc;
 
 /// A group of ranks that exchange messages with each other.
 ///
-/// Members are numbered from 0. Messages of different communicators never meet. Two operations are
-/// independent of each other if their peer, index or direction differ. Which threads may call,
-/// [`Options::threads`] says.
+/// Members are numbered from 0. Messages of different communicators are independent, as are two
+/// operations whose peer, index or direction differ. [`Options::threads`] selects the threads that
+/// may call.
 pub struct Communicator {
     pub(crate) fabric: Fabric,
     group: Group,
@@ -130,9 +130,9 @@ impl Communicator {
         self.group.rank(member).map_err(|_| FmplError::NoSuchMember { member, members: self.len() })
     }
 
-    /// Returns which way a collective of `bytes` bytes at each member goes; of a broadcast, if its root
-    /// gives so many. Of a reduction that is the way if the barrier unit can do it; see
-    /// [`Communicator::reduction_algorithm`].
+    /// Returns the algorithm for a collective of `bytes` bytes at each member; for a broadcast, of
+    /// `bytes` bytes at its root. For a reduction it is the algorithm used if the barrier unit
+    /// supports the reduction; see [`Communicator::reduction_algorithm`].
     ///
     /// # Errors
     /// [`FmplError::NoHardware`], which the collective would return.
@@ -170,7 +170,7 @@ impl Communicator {
         &mut self.group
     }
 
-    /// Returns what it knows, for those that hold it beyond a turn.
+    /// Returns the communicator's state, for holders that keep it beyond a turn.
     pub(crate) fn state(&self) -> &Arc<TurnCell<State>> {
         &self.state
     }

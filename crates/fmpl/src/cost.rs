@@ -1,5 +1,6 @@
-//! What this layer's software costs, charged where the code passes: names in the platforms' tables,
-//! which have the times. On wall clock all of it is free, and what is over at once charges nothing.
+//! The names of this layer's software costs, which are charged where the code runs; the platforms'
+//! tables have the times. On wall clock they cost nothing, and an operation that completes
+//! immediately charges nothing.
 
 /// The initial part of each call that sends or receives, and of a collective (paper, table 1).
 pub(crate) const INIT: &str = "fmpl.init";

@@ -5,7 +5,7 @@ use rdma_fabric::FabricError;
 /// The result of a call to this crate.
 pub type Result<T, E = FmplError> = core::result::Result<T, E>;
 
-/// A call that did not do what it was asked to. Unless a variant says otherwise, nothing has moved.
+/// A call that failed. Unless a variant says otherwise, no data was transferred.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FmplError {
@@ -28,7 +28,7 @@ pub enum FmplError {
         /// How many indices there are.
         indices: usize,
     },
-    /// An operation with this peer and index is not over yet; there can be one in each direction.
+    /// An operation with this peer and index has not completed; there can be one in each direction.
     #[error("index {index} is in use: a message {direction} member {peer} is not over")]
     IndexInUse {
         /// The other member.
@@ -38,8 +38,8 @@ pub enum FmplError {
         /// Which of the two operations is meant.
         direction: Direction,
     },
-    /// The message is longer than its receive. Both ends are told, nothing was written, and the
-    /// message counts as received.
+    /// The message is longer than its receive. Both ends return this error, nothing was written,
+    /// and the message counts as received.
     #[error(
         "the message with index {index} from member {from} to member {to} has {bytes} bytes, its receive room for {room}"
     )]
@@ -74,8 +74,8 @@ pub enum FmplError {
         missing: usize,
     },
     /// Two members have given a collective different lengths. Every member whose result depends on
-    /// theirs is told; there the contents of the buffer are not defined. The next collective is not
-    /// disturbed.
+    /// them returns this error, and its buffer has undefined contents. The next collective is not
+    /// affected.
     #[error("member {member} gives a collective {bytes} bytes, member {other} {other_bytes}")]
     CountMismatch {
         /// One of the two.
@@ -87,7 +87,7 @@ pub enum FmplError {
         /// The other one's length in bytes.
         other_bytes: usize,
     },
-    /// Another collective of the same communicator is not over on this rank.
+    /// Another collective of the same communicator has not completed on this rank.
     #[error("another collective of this communicator is not over")]
     CollectiveInUse,
     /// A member has left a collective before its end: it has dropped the future, has met an error,
@@ -97,9 +97,10 @@ pub enum FmplError {
         /// The member that left.
         member: usize,
     },
-    /// Collectives have to be carried out by hardware ([`Choice::Hardware`](crate::Choice)), and none
-    /// can carry out this one: there is none, the members are not where it reaches them, another
-    /// communicator has it, or it cannot do this operation on so many elements of this type.
+    /// Collectives have to be carried out by hardware ([`Choice::Hardware`](crate::Choice)), and
+    /// this one cannot be: there is no hardware for it, it does not reach the members, another
+    /// communicator holds it, or it does not support this operation on this number of elements of
+    /// this type.
     #[error("no hardware can carry out this {collective}")]
     NoHardware {
         /// The kind of collective.
@@ -143,7 +144,7 @@ pub enum FmplError {
         waiting: usize,
         /// Their length in bytes.
         held: usize,
-        /// What memory there is.
+        /// The cause: the memory available.
         #[source]
         cause: FabricError,
     },

@@ -1,11 +1,11 @@
 //! Message passing by matching areas: no queues, no searches, zero copy.
 //!
 //! A message passing library spends its time on matching: queues of posted receives and of messages
-//! that came too early are allocated, searched and kept in order. Here the tag of a message is an
-//! *index* into a matching area that the two members share with nobody, and one operation at a time
-//! uses it. So a receive puts its header straight into the sender's area; the sender finds it there,
-//! puts the body straight into the receive buffer, and says so. Neither allocates, searches or
-//! copies, whatever else is outstanding.
+//! that arrived early are allocated, searched and kept in order. Here the tag of a message is an
+//! *index* into a matching area that belongs to exactly two members, and one operation at a time
+//! uses it. So a receive puts its header straight into the sender's area; the sender finds it
+//! there, puts the body straight into the receive buffer, and then a flag. Neither allocates,
+//! searches or copies, whatever else is outstanding.
 //!
 //! ```
 //! use fmpl::Fmpl;
@@ -25,14 +25,14 @@
 //! # checks::documented::run(3, &ping);
 //! ```
 //!
-//! # What a message needs
-//! The receiver gives memory of the fabric (a [`LocalSpan`](rdma_fabric::LocalSpan), for instance of
-//! [`Communicator::buffer`]), the sender any slice. Lengths are in bytes; a message may be shorter
-//! than its receive, and one that is longer is an error at both ends.
+//! # The parts of a message
+//! The receiver gives memory of the fabric (a [`LocalSpan`](rdma_fabric::LocalSpan), for instance
+//! of [`Communicator::buffer`]), the sender any slice. Lengths are in bytes; a message may be
+//! shorter than its receive, and one that is longer is an error at both ends.
 //!
-//! A send ends when its slice may be used again. Without a [spool](Options::spool) that is after its
-//! receive was posted; with one, at the latest after the time-out: the message then waits in the
-//! sender's memory, from where the receiver fetches it without the sender's help.
+//! A send completes when its slice may be used again. Without a [spool](Options::spool) that is
+//! after its receive was posted; with one, at the latest after the time-out: the message then waits
+//! in the sender's memory, from which the receiver fetches it without the sender's help.
 //!
 //! # Collectives
 //! [`Communicator::barrier`], [`broadcast`](Communicator::broadcast),

@@ -25,9 +25,10 @@ impl Communicator {
     /// A receive that does not name its sender may wait for any member, so each loss ends it with
     /// [`PeerLost`](FabricError::PeerLost), which is returned until the loss is acknowledged. Afterwards
     ///
-    /// * [`Communicator::recv_any`] waits for the other members, and takes no message of a lost one;
-    /// * what this member has sent to a lost one is given up, so [`Communicator::all_fetched`] waits for
-    ///   messages to other members only, and sends find the room in the spool;
+    /// * [`Communicator::recv_any`] waits for the other members, and takes no message of a lost
+    ///   one;
+    /// * messages from this member to a lost one are discarded, so [`Communicator::all_fetched`]
+    ///   waits only for messages to other members, and sends can use their space in the spool;
     /// * sends to a lost member and receives that name it still fail.
     ///
     /// Collectives need all members, so none can be completed any more, and neither can
@@ -90,7 +91,7 @@ impl Communicator {
         }
     }
 
-    /// Gives up what was sent to a member.
+    /// Discards the messages to a member.
     fn give_up(&self, member: usize, error: &FmplError) -> Result<()> {
         self.with(|state| {
             let Some(peer) = state.place_of(member).filter(|_| !state.lost.contains(member)) else { return };

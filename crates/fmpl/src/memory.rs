@@ -18,7 +18,7 @@ pub struct Memory {
     pub staging: usize,
     /// The number of peers met so far.
     pub met: usize,
-    /// Not registered: what is known of these peers, and the list of members unless they are all
+    /// Not registered: the state kept for these peers, and the list of members unless they are all
     /// ranks of the job.
     pub kept: usize,
 }

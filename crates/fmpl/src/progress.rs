@@ -1,6 +1,6 @@
 //! Progress: a call of a communicator that waits polls the sends of its rank that are not complete.
 //!
-//! No receiver depends on that: what was sent is announced before the call that sends it returns
+//! No receiver depends on that: a message is announced before the call that sends it returns
 //! ([`Communicator::announced`]).
 
 use crate::{Communicator, state::State};
@@ -11,7 +11,7 @@ use core::{
 };
 
 impl Communicator {
-    /// Awaits something; meanwhile goes on with this member's sends.
+    /// Awaits a future; meanwhile polls this member's sends.
     pub(crate) async fn progressing<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         let mut waiting = Waiting { comm: self, waits: false };
@@ -25,7 +25,7 @@ impl Communicator {
         .await
     }
 
-    /// Goes on with this member's sends, once.
+    /// Polls this member's sends once.
     pub(crate) async fn once(&self) {
         poll_fn(|cx| {
             let _ = self.with(|state| state.go_on(cx));
@@ -34,7 +34,7 @@ impl Communicator {
         .await;
     }
 
-    /// Goes on with this member's sends until `done` says that it has its result.
+    /// Polls this member's sends until `done` returns a result.
     pub(crate) async fn until<T>(&self, mut done: impl FnMut(&mut State) -> Option<T>) -> crate::Result<T> {
         let mut waiting = Waiting { comm: self, waits: false };
         poll_fn(|cx| {
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// Wakes all tasks that wait, so that one of them goes on.
+    /// Wakes all waiting tasks, so that one of them continues to poll.
     fn wake_all(&mut self) {
         self.waiting.drain(..).for_each(Waker::wake);
     }

@@ -1,4 +1,4 @@
-//! What one member knows of its peers.
+//! A member's state about its peers.
 
 use crate::{
     Direction, FmplError, Result,
@@ -47,7 +47,7 @@ pub(crate) struct State {
     pub(crate) keeps_buffers: bool,
     /// Buffers of receives into any memory.
     pub(crate) windows: Windows,
-    /// Sends that nobody need wait for.
+    /// Sends that continue without a call that waits for them.
     pub(crate) pending: Vec<Pending>,
     /// The tasks that wait, while sends are pending.
     pub(crate) waiting: Vec<Waker>,
@@ -63,7 +63,7 @@ pub(crate) struct State {
 }
 
 impl fmt::Debug for State {
-    /// Says what this member remembers between its calls.
+    /// Formats the state that is kept between calls.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let State { peers, spool, pending, turn, collectives, .. } = self;
         let (peers, pending) = (peers.iter().map(|peer| (peer.member, &peer.any, &peer.lanes)), pending.len());
@@ -77,7 +77,7 @@ impl fmt::Debug for State {
     }
 }
 
-/// What is known of one peer.
+/// The state of one peer.
 pub(crate) struct Peer {
     /// Its number.
     pub(crate) member: usize,
@@ -95,7 +95,7 @@ pub(crate) struct AnyIndex {
     pub(crate) made: u64,
     /// Those that are posted, by number.
     pub(crate) queue: VecDeque<u64>,
-    /// How many messages the peer was told are wanted.
+    /// The number of wanted messages last published to the peer.
     pub(crate) told: u64,
 }
 
@@ -106,19 +106,20 @@ pub(crate) struct LaneState {
     pub(crate) sent: u64,
     /// How many of these the peer is known to have received.
     pub(crate) taken: u64,
-    /// Whether a send is not over.
+    /// Whether a send is in progress.
     pub(crate) sending: bool,
     /// The messages to the peer that are in no flag, once there was one.
     pub(crate) queue: Option<Box<Queue>>,
     /// Why a spooled message could not be announced; none can be sent after it.
     pub(crate) failed: Option<FmplError>,
-    /// The result of a send that somebody will ask for, once there is one.
+    /// The result of a send that [`Sending::wait`](crate::Sending::wait) returns, once there is
+    /// one.
     pub(crate) isend: Option<Option<Result<()>>>,
     /// This member's place in the peer's queue.
     pub(crate) reading: Reading,
     /// How many messages from the peer were received.
     pub(crate) received: u64,
-    /// Whether a receive is not over.
+    /// Whether a receive is in progress.
     pub(crate) receiving: bool,
     /// The last message that was offered and too long.
     pub(crate) refused: Option<u64>,
@@ -146,14 +147,14 @@ impl LaneState {
         Ok(self.into.as_ref().expect("a buffer that has just been kept"))
     }
 
-    /// Returns the buffer of so many bytes at this address of the peer, if it is the last one that was
-    /// resolved.
+    /// Returns the buffer of `bytes` bytes at this address of the peer, if it is the last one that
+    /// was resolved.
     pub(crate) fn target_at(&self, at: RemoteAddr, bytes: usize) -> Option<&RemoteSpan<u8>> {
         self.target.as_ref().filter(|(known, span)| *known == at && span.len() == bytes).map(|(_, span)| span)
     }
 
-    /// Counts a message that was put into its receive buffer. The receive was posted when the peer
-    /// had received all messages before; that it has seen this one nobody knows.
+    /// Counts a message that was put into its receive buffer. The receive was posted after the peer
+    /// had received all earlier messages; whether the peer has seen this one is unknown.
     #[inline(always)]
     pub(crate) fn count_direct(&mut self) {
         self.taken = self.sent;

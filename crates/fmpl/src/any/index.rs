@@ -16,11 +16,11 @@ use rdma_fabric::{LocalSpan, Pod, join::race_all};
 
 impl Communicator {
     /// Posts a receive for a message of any index (`fmpl_irecv` with `FMPL_TAG_ANY`). Such receives
-    /// from one sender get their messages in the order in which they were posted. A message whose
-    /// own index is received from goes there, whatever was posted first; among several others, the
-    /// one with the lowest index is taken, and those of different indices may overtake each other.
-    /// These messages are copied once, at their sender, unless it sends them by
-    /// [`Communicator::isend`]: then the send is over when this receive was waited for.
+    /// from one sender get their messages in the order in which they were posted. A receive that
+    /// names the index of a message takes precedence, whichever was posted first. Among several
+    /// other messages, the one with the lowest index is taken, and messages with different indices
+    /// may overtake each other. These messages are copied once, at their sender, unless it uses
+    /// [`Communicator::isend`]; such a send completes when this receive has been awaited.
     ///
     /// # Errors
     /// As [`Communicator::irecv`].
@@ -38,7 +38,7 @@ impl Communicator {
         Ok(receiving)
     }
 
-    /// Tells a sender how many of its messages are wanted, if that has changed.
+    /// Publishes the number of wanted messages to a sender, if it has changed.
     async fn tell_wanted(&self, peer: usize) -> Result<()> {
         let change = self.with(|state| {
             let peer = &mut state.peers[peer];
@@ -51,7 +51,7 @@ impl Communicator {
         if let Some((ends, wanted)) = change {
             let lane = Lane::new(&self.fabric, &ends, 0);
             if !self.puts_in_order {
-                // What was told before must not come after this.
+                // This put must not be overtaken by the previous value.
                 self.fabric.flush(lane.peer()).await?;
             }
             lane.put_wanted(wanted).await?;
@@ -60,7 +60,7 @@ impl Communicator {
     }
 }
 
-/// A receive for a message of any index that is posted. If it is dropped, it takes no message.
+/// A posted receive for a message of any index. If it is dropped, it takes no message.
 #[must_use = "the message is there only when the receive is over"]
 pub struct ReceivingAny<'a> {
     comm: &'a Communicator,
@@ -75,17 +75,18 @@ impl fmt::Debug for ReceivingAny<'_> {
     }
 }
 
-/// A lane of which a receive of any index may take message `n`.
+/// A lane from which a receive of any index may take message `n`.
 struct Free {
     lane: usize,
     n: u64,
-    /// How many messages of the sender's queue are known; `None` if its next one comes after message `n`.
+    /// The number of known messages in the sender's queue; `None` if its next one comes after
+    /// message `n`.
     known: Option<u64>,
 }
 
 impl ReceivingAny<'_> {
-    /// Waits until a message is there. If the future is dropped while a message is being fetched,
-    /// that message is lost.
+    /// Waits until a message has arrived. If the future is dropped while a message is being
+    /// fetched, that message is lost.
     ///
     /// # Errors
     /// As [`Receiving::wait`].
@@ -98,7 +99,7 @@ impl ReceivingAny<'_> {
         received
     }
 
-    /// Waits until one of the sender's messages is this receive's.
+    /// Waits until one of the sender's messages matches this receive.
     async fn matched(&self) -> Result<LaneId> {
         loop {
             if let Some(matched) = self.comm.with(|state| self.take(state))?? {
@@ -133,7 +134,7 @@ impl ReceivingAny<'_> {
         }
     }
 
-    /// Returns the lanes of which this receive may take the next message, if it is its turn.
+    /// Returns the lanes from which this receive may take the next message, if it is its turn.
     fn free_lanes(&self) -> Result<(Ends, Vec<Free>)> {
         self.comm.with(|state| {
             let peer = &state.peers[self.peer];
@@ -145,7 +146,8 @@ impl ReceivingAny<'_> {
         })
     }
 
-    /// Reads what the sender has queued in lanes; returns whether there was anything.
+    /// Reads the queues that the sender keeps for these lanes; returns whether there was a new
+    /// message.
     async fn read_queues(&self, ends: &Ends, lanes: &[Free]) -> Result<bool> {
         let mut found = false;
         for free in lanes {
@@ -160,7 +162,7 @@ impl ReceivingAny<'_> {
         Ok(found)
     }
 
-    /// Takes a message that was offered and that no other receive will take.
+    /// Takes an offered message that no other receive will take.
     fn take(&self, state: &mut State) -> Result<Option<LaneId>> {
         let peer = &mut state.peers[self.peer];
         if peer.any.queue.front() != Some(&self.ticket) {

@@ -1,15 +1,15 @@
-//! Receives that leave something open: the index, or the sender.
+//! Receives that leave the index or the sender open.
 //!
-//! Matching is the sender's, so a receive that takes any index can't post a header: a sender might
-//! use it for one message while the receiver takes another one that was spooled. Instead the
-//! receiver lets the sender know how many of its messages are *wanted*; so many more the sender offers
-//! at once, and the receiver chooses among what it was offered. So the sender alone decides
-//! between header and offer, the receiver alone among offers, and a message is never matched twice.
-//! The number is a hint: whatever the sender does, no message is lost.
+//! The sender does the matching, so a receive that takes any index cannot post a header: a sender
+//! might use the header for one message while the receiver takes another one that was spooled.
+//! Instead the receiver publishes the number of messages that it *wants*. The sender offers up to
+//! that number of messages immediately, and the receiver selects among the offers. So the sender
+//! alone decides between header and offer, the receiver alone selects among offers, and a message
+//! is never matched twice. The number is a hint: no message is lost, however the sender uses it.
 //!
-//! Messages to a receiver that does not name its sender are a domain of their own, with lanes of
-//! their own, and are always offered. The sender then changes the receiver's *bell*, and whoever
-//! waits for it looks at all lanes again.
+//! Messages to a receiver that does not name its sender form a separate domain with its own lanes,
+//! and are always offered. After an offer the sender changes the receiver's *bell*, and the tasks
+//! that wait for the bell check all lanes again.
 
 mod index;
 mod source;

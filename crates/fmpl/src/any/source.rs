@@ -1,4 +1,4 @@
-//! Messages whose receiver does not name their sender.
+//! Messages for receivers that do not name their sender.
 
 use crate::{
     Communicator, FmplError, Received, Receiving, Result,
@@ -9,10 +9,10 @@ use crate::{
 use rdma_fabric::{FabricError, LocalSpan, Pod};
 
 impl Communicator {
-    /// Sends a message to a receive that does not name its sender (`fmpl_send_any`); messages of
-    /// [`Communicator::send`] go elsewhere. The message is copied. With a
-    /// [spool](crate::Options::spool), this ends when there is room in it; without one, and for a
-    /// message that is longer than it, when the message was received.
+    /// Sends a message to a receive that does not name its sender (`fmpl_send_any`); such a receive
+    /// does not match messages of [`Communicator::send`]. The message is copied. With a
+    /// [spool](crate::Options::spool), the send completes when the spool has room for the message;
+    /// without one, or if the message is longer than the spool, when the message has been received.
     ///
     /// # Errors
     /// As [`Communicator::send`]; the indices are [those for unknown
@@ -28,11 +28,11 @@ impl Communicator {
         if index < indices { Ok(self.layout.any_lane(index)) } else { Err(FmplError::NoSuchIndex { index, indices }) }
     }
 
-    /// Receives a message from whoever sends one to this index by [`Communicator::send_any`]
-    /// (`fmpl_recv_any`). Messages of one sender come in the order sent; senders take turns. If the
-    /// future is dropped while a message is being fetched, that message is lost.
+    /// Receives a message that any member sends to this index with [`Communicator::send_any`]
+    /// (`fmpl_recv_any`). Messages of one sender arrive in the order sent; senders are served in
+    /// turn. If the future is dropped while a message is being fetched, that message is lost.
     ///
-    /// Any member may be waited for, so the loss of each is an error, until it is
+    /// The receive may wait for any member, so the loss of each is an error, until it is
     /// [acknowledged](Communicator::acknowledge_losses).
     ///
     /// # Errors
@@ -56,8 +56,8 @@ impl Communicator {
         }
     }
 
-    /// Takes a message out whose sender has dropped it with its communicator: it is reported once, and does
-    /// not come between this member and the messages of others again.
+    /// Removes a message whose sender has dropped it together with its communicator. The loss is
+    /// reported once; afterwards it no longer blocks the messages of other senders.
     fn unless_left(&self, id: LaneId, received: Result<Received>) -> Result<Received> {
         let Err(FmplError::Fabric(FabricError::StaleRegion { rank, .. })) = received else { return received };
         self.with(|state| {
@@ -75,13 +75,13 @@ impl Communicator {
         })?
     }
 
-    /// Takes a message that was offered in a lane, of the sender whose turn is next.
+    /// Takes a message offered in a lane, from the sender whose turn is next.
     async fn offered(&self, lane: usize) -> Result<Option<LaneId>> {
         let (areas, first) = (self.layout.peers(), self.with(|state| state.turn)?);
         for probe in 0..areas {
             let area = (first + probe) % areas;
             let Some(member) = self.user_of(area)? else { continue };
-            // A member that has never sent anything need not be met.
+            // There is no need to meet a member that has never sent anything.
             if self.layout.is_by_number() && !self.has_offered(area, lane)? {
                 continue;
             }
@@ -110,7 +110,7 @@ impl Communicator {
         Ok(None)
     }
 
-    /// Returns who uses an area of this member.
+    /// Returns the peer that uses an area of this member.
     fn user_of(&self, area: usize) -> Result<Option<usize>> {
         if self.layout.is_by_number() {
             return Ok(Some(area));
@@ -121,7 +121,7 @@ impl Communicator {
         Ok((1..=self.len() as u64).contains(&key).then(|| key as usize - 1))
     }
 
-    /// Returns whether anything was ever offered in a lane of an area of this member.
+    /// Returns whether any message has ever been offered in a lane of an area of this member.
     fn has_offered(&self, area: usize, lane: usize) -> Result<bool> {
         let me = self.memory.member(self.me())?;
         let at = self.layout.area(area) + Lane::first_flag(lane);

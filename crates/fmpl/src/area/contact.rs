@@ -1,15 +1,15 @@
-//! How two members find their areas at each other, without a message.
+//! How two members find their areas at each other without exchanging messages.
 //!
-//! A member has a table of its areas: for each, who uses it. Whoever needs an area of its own at a
-//! member, or that member itself, claims a free entry by compare and swap, beginning where the peer's
-//! number hashes to. No entry is ever given back, so all who look find the same one. Where there are
-//! no atomics each member has an area for every other.
+//! A member has a table that records the peer of each of its areas. The peer, or the member itself,
+//! claims a free entry for the peer by compare-and-swap, starting at the entry to which the peer's
+//! number hashes. Entries are never released, so all searches find the same one. Without atomics,
+//! each member has an area for every other member.
 
 use super::{Ends, Layout};
 use crate::{FmplError, Result};
 use rdma_fabric::{Fabric, GroupMemory, Rank};
 
-/// Finds the areas of this member, `me`, at `peer` and of `peer` here.
+/// Finds the area of this member, `me`, at `peer`, and the area of `peer` here.
 pub(crate) async fn meet(
     fabric: &Fabric,
     memory: &GroupMemory,

@@ -1,4 +1,4 @@
-//! One index between this member and a peer, both ways.
+//! One index between this member and a peer, in both directions.
 
 use super::{Layout, Record, layout::OFFERS, record::is_about, staged::Staged};
 use crate::Result;
@@ -9,14 +9,14 @@ use rdma_fabric::{
 };
 use std::sync::Arc;
 
-/// The two areas by which two members meet.
+/// The two areas through which two members exchange messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Ends {
-    /// The peer's area here: written by the peer alone.
+    /// The peer's area at this member; only the peer writes to it.
     pub(crate) here: LocalSpan<u64>,
-    /// This member's area there: written by this member alone.
+    /// This member's area at the peer; only this member writes to it.
     pub(crate) there: RemoteSpan<u64>,
-    /// How records get there that can't be put at once.
+    /// The descriptors for records that cannot be put directly.
     pub(super) staged: Arc<Staged>,
 }
 
@@ -26,28 +26,29 @@ impl Ends {
     }
 }
 
-/// A lane of two areas. What follows the name of a method about messages is the number of a message,
-/// counted from 0 for this lane and direction.
+/// A lane in two areas. Methods about messages take the number of a message, counted from 0 for
+/// this lane and direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lane<'a> {
     pub(super) fabric: &'a Fabric,
     pub(super) ends: &'a Ends,
-    /// Where the lane starts in both areas.
+    /// The offset of the lane in both areas.
     pub(super) at: usize,
-    /// What its waits depend on.
+    /// The dependencies of its waits.
     deps: Deps<'a>,
 }
 
-/// Up to where a receiver has taken what it was offered.
+/// How far a receiver has taken the messages offered to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// The number of messages, those before that were put directly included.
+    /// The number of messages taken, including earlier ones that were put directly.
     pub(crate) messages: u64,
-    /// The last of them that was too long for its receive, unless that was long ago.
+    /// The last of them that was too long for its receive, unless it was refused too long ago to be
+    /// recorded.
     pub(crate) refused: Option<u64>,
 }
 
-/// An offer that is posted.
+/// A posted offer.
 #[derive(Debug)]
 pub(crate) struct PostedOffer {
     rest: Option<Handle<[u64; 3]>>,
@@ -55,7 +56,7 @@ pub(crate) struct PostedOffer {
 }
 
 impl PostedOffer {
-    /// Returns whether its puts were complete when they were posted.
+    /// Returns whether its puts completed immediately when they were posted.
     pub(crate) fn is_over(&self) -> bool {
         self.rest.is_none() && self.first.is_none()
     }
@@ -86,7 +87,7 @@ impl Taken {
     }
 }
 
-/// Where the words of a record are in a lane.
+/// The offsets of a record's words in a lane.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words {
     pub(super) first: usize,
@@ -96,12 +97,13 @@ pub(super) struct Words {
 const HEADER: Words = Words { first: 0, rest: 8 };
 const FLAGS: usize = 32;
 const TAKEN: usize = 48;
-/// The number of messages in the peer's queue so far, and where that begins in its memory.
+/// The offsets of the number of messages in the peer's queue so far, and of the address at which
+/// the queue begins in the peer's memory.
 const QUEUED: usize = 56;
 const QUEUE: usize = 112;
 const OFFER: usize = 64;
 
-/// A flag's first word shares a line with the header; only offers have others.
+/// The first word of a flag shares a cache line with the header; only offers have further words.
 pub(super) fn flag(n: u64) -> Words {
     let place = (n % OFFERS) as usize;
     Words { first: FLAGS + 8 * place, rest: OFFER + 24 * place }
@@ -119,7 +121,7 @@ impl<'a> Lane<'a> {
         Lane { deps: Deps::Step { writer: self.peer(), group }, ..self }
     }
 
-    /// Returns where the first flag is in an area.
+    /// Returns the offset of a lane's first flag in an area.
     pub(crate) fn first_flag(lane: usize) -> usize {
         Layout::lane(lane) + FLAGS
     }
@@ -128,7 +130,7 @@ impl<'a> Lane<'a> {
         self.ends.there.rank()
     }
 
-    // ----- what the peer has put here ------------------------------------------------------------
+    // ----- records written by the peer ------------------------------------------------------------
 
     /// Returns the header of the receive that waits for this member's message `n`.
     #[inline(always)]
@@ -136,33 +138,34 @@ impl<'a> Lane<'a> {
         self.record(HEADER, n)
     }
 
-    /// Returns what the peer says of its message `n`.
+    /// Returns the peer's record of its message `n`.
     #[inline(always)]
     pub(crate) fn flag(&self, n: u64) -> Result<Option<Record>> {
         self.record(flag(n), n)
     }
 
-    /// Returns the header, if it can be looked at directly and is there.
+    /// Returns the header, if it can be loaded directly and is present.
     #[inline(always)]
     pub(crate) fn header_now(&self, n: u64) -> Option<Record> {
         Record::of_words(self.fabric.load_words_at(&self.ends.here, self.at + HEADER.first)?, n)
     }
 
-    /// Returns the length of message `n`, if it can be seen directly that it has arrived.
+    /// Returns the length of message `n`, if a direct load shows that it has arrived.
     #[inline(always)]
     pub(crate) fn arrived_now(&self, n: u64) -> Option<usize> {
         let [word] = self.fabric.load_words_at(&self.ends.here, self.at + flag(n).first)?;
         Record::arrived(word, n)
     }
 
-    /// Returns whether it can be seen directly that the peer has said nothing of its message `n`.
+    /// Returns whether a direct load shows that the peer has not yet put a flag for its message
+    /// `n`.
     #[inline(always)]
     pub(crate) fn is_silent_now(&self, n: u64) -> bool {
         let word = self.fabric.load_words_at(&self.ends.here, self.at + flag(n).first);
         word.is_some_and(|[word]| !is_about(word, n))
     }
 
-    /// Returns up to which message the peer has taken what it was offered.
+    /// Returns how far the peer has taken the messages offered to it.
     pub(crate) fn taken(&self) -> Result<Taken> {
         Ok(Taken::of_word(self.load(TAKEN)?))
     }
@@ -172,7 +175,7 @@ impl<'a> Lane<'a> {
         self.load(QUEUED)
     }
 
-    /// Returns where the peer's queue begins; defined once something is queued.
+    /// Returns the address at which the peer's queue begins; defined once a message is queued.
     pub(crate) fn queue_start(&self) -> Result<RemoteAddr> {
         let region = RegionKey::from_bits(self.load(QUEUE)?);
         Ok(RemoteAddr { rank: self.peer(), region, offset: self.load(QUEUE + 8)? })
@@ -206,7 +209,7 @@ impl<'a> Lane<'a> {
         self.until_record(flag(n), n)
     }
 
-    /// Waits for a flag, or until the peer has queued more messages than `known`, if that is given.
+    /// Waits for a flag, or until the peer has queued more than `known` messages, if that is given.
     pub(crate) async fn until_flag_or_queued(self, n: u64, known: Option<u64>) -> Result<()> {
         let Some(known) = known else { return self.until_flag(n).await.map(drop) };
         match race(self.until_flag(n), self.until(QUEUED, |queued| queued > known)).await {
@@ -220,7 +223,7 @@ impl<'a> Lane<'a> {
             if let Some(record) = self.record(words, n)? {
                 return Ok(record);
             }
-            // A record of one word only is whole once that is there.
+            // If all of a record is in its first word, it is complete once that word has arrived.
             for at in [words.first, words.rest, words.rest + 8, words.rest + 16] {
                 self.until(at, |value| is_about(value, n)).await?;
                 if self.record(words, n)?.is_some() {
@@ -230,7 +233,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Waits until the peer has taken at least so many messages.
+    /// Waits until the peer has taken at least `at_least` messages.
     pub(crate) async fn until_taken(self, at_least: u64) -> Result<()> {
         self.until(TAKEN, |word| Taken::of_word(word).messages >= at_least).await
     }
@@ -245,12 +248,12 @@ impl<'a> Lane<'a> {
         Ok(())
     }
 
-    /// Returns how many messages of any index the peer waits for.
+    /// Returns the number of messages of any index for which the peer waits.
     pub(crate) fn wanted(&self) -> Result<u64> {
         Ok(self.fabric.load(&*self.ends.here.word_at::<u64>(Layout::WANTED)?)?)
     }
 
-    /// Waits for a header, or until the peer waits for more than so many messages of any index.
+    /// Waits for a header, or until the peer waits for more than `more_than` messages of any index.
     pub(crate) async fn until_header_or_wanted(self, n: u64, more_than: u64) -> Result<Option<Record>> {
         let wanted = async {
             let word = self.ends.here.word_at::<u64>(Layout::WANTED)?;
@@ -262,23 +265,23 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Waits until the peer has left the collectives; returns the member because of which.
+    /// Waits until the peer has left the collectives; returns the member that caused it to leave.
     pub(crate) async fn until_left(self) -> Result<usize> {
         let word = self.ends.here.word_at::<u64>(Layout::LEFT)?;
         self.until_word(&word, &mut |value| value != 0).await?;
         Ok(self.fabric.load(&word)? as usize - 1)
     }
 
-    /// Says that this member is soon to put a header or a flag.
+    /// Announces that this member will soon put a header or a flag.
     #[inline(always)]
     pub(crate) fn expect_put(&self) {
         self.fabric.expect_put_at(&self.ends.there, self.at);
     }
 
-    // ----- what this member puts there -----------------------------------------------------------
+    // ----- records written to the peer ------------------------------------------------------------
 
-    /// Puts the header of a receive for the peer's message `n`; returns whether that was over at
-    /// once.
+    /// Puts the header of a receive for the peer's message `n`; returns whether the put completed
+    /// immediately.
     #[inline(always)]
     pub(crate) fn put_header_now(&self, n: u64, record: Record) -> bool {
         self.fabric.put_words_at(&self.ends.there, self.at + HEADER.first, record.to_words(n)).is_some()
@@ -289,7 +292,7 @@ impl<'a> Lane<'a> {
         self.put_charged(HEADER.first, record.to_words(n)).await
     }
 
-    /// Offers message `n`, or says why one of a collective will not arrive.
+    /// Offers message `n`, or reports why a message of a collective will not arrive.
     pub(crate) async fn put_offer(&self, n: u64, record: Record) -> Result<()> {
         self.post_offer(n, record).await?.left().await
     }
@@ -301,18 +304,19 @@ impl<'a> Lane<'a> {
         Ok(PostedOffer { rest, first: self.post_anew(flag(n).first, [first]).await? })
     }
 
-    /// Posts where this member's queue begins.
+    /// Posts the address at which this member's queue begins.
     pub(crate) async fn post_queue_start(&self, at: RemoteAddr) -> Result<Option<Handle<[u64; 2]>>> {
         self.post_anew(QUEUE, [at.region.to_bits(), at.offset]).await
     }
 
-    /// Posts the number of messages that this member has queued. Where puts are not ordered, the
-    /// number before must be visible.
+    /// Posts the number of messages that this member has queued. If puts are not ordered, the
+    /// previous number must be visible already.
     pub(crate) async fn post_queued(&self, queued: u64) -> Result<Option<Handle<[u64; 1]>>> {
         self.post_anew(QUEUED, [queued]).await
     }
 
-    /// Says that message `n` has arrived, or why it will not; returns whether that was over at once.
+    /// Reports that message `n` has arrived, or why it will not; returns whether the put completed
+    /// immediately.
     #[inline(always)]
     pub(crate) fn put_flag_now(&self, n: u64, word: u64) -> bool {
         self.fabric.put_word_at(&self.ends.there, self.at + flag(n).first, word).is_some()
@@ -322,18 +326,18 @@ impl<'a> Lane<'a> {
         self.put(flag(n).first, [word]).await
     }
 
-    /// Says that this member has left the collectives, because `member` did.
+    /// Reports that this member has left the collectives because `member` did.
     pub(crate) async fn put_left(&self, member: usize) -> Result<()> {
         let word = self.ends.there.word_at::<u64>(Layout::LEFT)?;
         Ok(self.fabric.put_word(&word, member as u64 + 1).await?)
     }
 
-    /// Says up to which message this member has taken what it was offered.
+    /// Reports how far this member has taken the messages offered to it.
     pub(crate) async fn put_taken(&self, taken: Taken) -> Result<()> {
         self.put(TAKEN, [taken.to_word()]).await
     }
 
-    /// Says how many messages of any index this member waits for.
+    /// Publishes the number of messages of any index for which this member waits.
     pub(crate) async fn put_wanted(&self, wanted: u64) -> Result<()> {
         let word = self.ends.there.word_at::<u64>(Layout::WANTED)?;
         Ok(self.fabric.put_word(&word, wanted).await?)

@@ -1,4 +1,4 @@
-//! Where everything is in a communicator's memory, the same at each member.
+//! The layout of a communicator's memory, which is the same at each member.
 
 use crate::Options;
 
@@ -6,7 +6,7 @@ use crate::Options;
 const LANE: usize = 128;
 /// The bytes before an area's lanes.
 const HEAD: usize = 64;
-/// How many of a sender's messages with one index the receiver may be offered at once.
+/// The number of a sender's messages with one index that can be offered to the receiver at once.
 pub(crate) const OFFERS: u64 = 2;
 
 #[derive(Clone, Copy, Debug)]
@@ -14,11 +14,11 @@ pub(crate) struct Layout {
     indices: usize,
     any_indices: usize,
     peers: usize,
-    /// Whether a peer's area is found by the peer's number, because none can be claimed.
+    /// Whether a peer's number selects its area, because areas cannot be claimed.
     by_number: bool,
 }
 
-/// The lanes that collectives have for themselves: towards the root, and away from it.
+/// The lanes reserved for collectives: towards the root, and away from it.
 const COLLECTIVE: usize = 2;
 
 impl Layout {
@@ -35,7 +35,7 @@ impl Layout {
         self.any_indices
     }
 
-    /// Returns how many areas a member has.
+    /// Returns the number of areas of a member.
     pub(crate) fn peers(&self) -> usize {
         self.peers
     }
@@ -58,12 +58,13 @@ impl Layout {
         self.indices + self.any_indices + way
     }
 
-    /// The word that senders change when a receiver that does not name them should look around.
+    /// The word that senders change so that a receiver that does not name them checks its lanes
+    /// again.
     pub(crate) const BELL: usize = 0;
-    /// The bytes before the owners: the bell has a cache line for itself.
+    /// The bytes before the owners: the bell has a cache line of its own.
     const BELL_LINE: usize = 64;
 
-    /// Returns where the word is that names an area's peer.
+    /// Returns the offset of the word that names an area's peer.
     pub(crate) fn owner(&self, area: usize) -> usize {
         Self::BELL_LINE + 8 * area
     }
@@ -80,13 +81,13 @@ impl Layout {
         self.area(self.peers)
     }
 
-    /// In an area: how many receives the peer has that take any index.
+    /// In an area: the number of the peer's posted receives that take any index.
     pub(crate) const WANTED: usize = 0;
 
-    /// In an area: which member, counted from 1, has left the collectives; 0 if none has.
+    /// In an area: the member, counted from 1, that has left the collectives; 0 if none has.
     pub(crate) const LEFT: usize = 8;
 
-    /// In an area: the bytes of a lane.
+    /// In an area: the offset of a lane.
     pub(crate) fn lane(lane: usize) -> usize {
         HEAD + lane * LANE
     }

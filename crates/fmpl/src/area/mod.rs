@@ -1,8 +1,8 @@
-//! Matching areas: the memory by which two members meet.
+//! Matching areas: the memory through which two members exchange messages.
 //!
-//! A member has an area for each peer that it exchanges messages with. Nobody but that peer writes
-//! there, and nobody but the member itself reads it. The area has a *lane* for each index, and a lane
-//! has two cache lines:
+//! A member has an area for each peer that it exchanges messages with. Only that peer writes to the
+//! area, and only the member itself reads it. The area has a *lane* for each index, and a lane has
+//! two cache lines:
 //!
 //! ```text
 //!  bytes    what the peer puts there
@@ -14,12 +14,12 @@
 //!  112..128 queue    where its queue begins
 //! ```
 //!
-//! Headers and flags are [`Record`]s: words that carry the number of their message, each for itself,
-//! so that no order among them is needed.
+//! Headers and flags are [`Record`]s: each of their words carries the number of the message, so
+//! that the words may arrive in any order.
 //!
-//! A message that waits when both flags are in use goes into the sender's *queue*: a list of
-//! [`Node`](node::Node)s in the sender's memory, of which the peer is told the number alone. So an
-//! offer never waits for room in the area.
+//! A message that waits while both flags are in use is added to the sender's *queue*: a list of
+//! [`Node`](node::Node)s in the sender's memory. Only the number of queued messages is put to the
+//! peer, so an offer never waits for space in the area.
 
 mod contact;
 mod lane;

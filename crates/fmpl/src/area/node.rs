@@ -1,7 +1,8 @@
-//! A node of a queue: where one message waits in its sender's memory, and where the next node is.
+//! A node of a queue: the address of one message in its sender's memory, and that of the next node.
 //!
-//! The next node is allocated together with this one, before the message is announced, so a receiver
-//! that has read a node needs it no more, even if the next message is not sent yet.
+//! The next node is allocated together with this one, before the message is announced. So a
+//! receiver that has read a node no longer needs it, even if the next message has not been sent
+//! yet.
 
 use super::{Kind, Record};
 use rdma_fabric::{Rank, RegionKey, RemoteAddr};
@@ -11,7 +12,7 @@ const WORDS: usize = 6;
 /// The bytes of a node in the sender's memory.
 pub(crate) const NODE: usize = 8 * WORDS;
 
-/// Where message `n` waits.
+/// The location of message `n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) n: u64,
@@ -27,7 +28,7 @@ impl Node {
         [n, bytes as u64, region.to_bits(), offset, next.region.to_bits(), next.offset]
     }
 
-    /// Reads a node of `owner`. Garbage gives addresses that the fabric checks like any other.
+    /// Reads a node of `owner`. Invalid words give addresses that the fabric checks like any other.
     pub(crate) fn of_words(words: [u64; WORDS], owner: Rank) -> Self {
         let [n, bytes, region, offset, next_region, next_offset] = words;
         let region = RegionKey::from_bits(region);

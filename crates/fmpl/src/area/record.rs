@@ -1,27 +1,28 @@
-//! What two members tell each other about one message.
+//! The records that two members exchange about one message.
 
 use rdma_fabric::{LocalSpan, Rank, RegionKey, RemoteAddr};
 
-/// What a record says.
+/// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A receive is posted: `bytes` bytes may be put at the address.
     Posted = 1,
-    /// The message has arrived, or a part of it: from there to its end it has `bytes` bytes.
+    /// The message, or a part of it, has arrived; `bytes` is the length from there to the message's
+    /// end.
     Arrived = 2,
     /// The message waits at the address, in the sender's memory, to be fetched.
     Offered = 3,
     /// The message is longer than its receive, and was not put.
     TooLong = 4,
-    /// The receive buffer is gone.
+    /// The region of the receive buffer was dropped.
     NotThere = 5,
-    /// Two members of a collective have given different lengths, which the other words say.
+    /// Two members of a collective gave different lengths, which are in the other words.
     Differs = 6,
     /// A receive is posted as by `Posted`, for the next `bytes` bytes of a message that may be longer.
     Window = 7,
 }
 
-/// Where registered bytes are, and what is the matter with them.
+/// The address of registered bytes, and their state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) kind: Kind,
@@ -35,7 +36,7 @@ const LOW: u64 = (1 << TAG) - 1;
 const KIND: u32 = 44;
 
 /// Returns the upper bits of all words about message `n`, which counts from 0. They differ from
-/// those of the 65,535 messages before, and of memory that nobody has written.
+/// those of the previous 65,535 messages, and from those of memory that has never been written.
 fn tag(n: u64) -> u64 {
     (n + 1) << TAG
 }
@@ -47,7 +48,7 @@ pub(crate) fn is_about(word: u64, n: u64) -> bool {
 }
 
 impl Record {
-    /// A record that says all there is to say in its first word.
+    /// The first word of a record, which contains the kind and the length.
     #[inline(always)]
     pub(crate) fn first_word(kind: Kind, bytes: usize, n: u64) -> u64 {
         tag(n) | (kind as u64) << KIND | bytes as u64 & ((1 << KIND) - 1)
@@ -61,8 +62,8 @@ impl Record {
         [first, tag | self.offset & LOW, tag | u64::from(index), tag | u64::from(generation)]
     }
 
-    /// Reads a record about message `n`; `None` unless it is all there. Garbage gives an address
-    /// that the fabric checks like any other.
+    /// Reads a record about message `n`; `None` unless all of its words have arrived. Invalid words
+    /// give an address that the fabric checks like any other.
     #[inline(always)]
     pub(crate) fn of_words(words: [u64; 4], n: u64) -> Option<Record> {
         if !is_about(words[0], n) {
@@ -77,7 +78,7 @@ impl Record {
         words[1..].iter().all(|word| is_about(*word, n)).then_some(record)
     }
 
-    /// Reads a record that has no other word; `None` if it has.
+    /// Reads a record that consists of its first word only; `None` if it has other words.
     #[inline(always)]
     pub(crate) fn of_first_word(word: u64) -> Option<Record> {
         let kind = Record::kind_of(word);
@@ -100,7 +101,7 @@ impl Record {
             5 => Kind::NotThere,
             6 => Kind::Differs,
             7 => Kind::Window,
-            // Whatever else a peer may write there.
+            // Any other value that a peer may write.
             _ => Kind::TooLong,
         }
     }
@@ -111,7 +112,7 @@ impl Record {
         Record { kind, bytes: (word & ((1 << KIND) - 1)) as usize, region, offset: 0 }
     }
 
-    /// Says this of own memory.
+    /// Creates a record about this member's own memory.
     #[inline(always)]
     pub(crate) fn of_span(kind: Kind, span: &LocalSpan<u8>) -> Record {
         let at = span.addr();

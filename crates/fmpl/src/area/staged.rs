@@ -1,9 +1,9 @@
-//! Puts of records whose descriptors are kept.
+//! Puts of records with cached descriptors.
 //!
-//! Headers and flags go to the same places again and again. Where puts are posted to an interface,
-//! the descriptor of each place is built once, at the first put, and reads what is put from a copy
-//! of the area in own memory (paper, section 5.1: sending by a *reused TCW*). Where memory is mapped,
-//! nothing of this exists.
+//! Headers and flags are put to the same addresses again and again. If puts are posted to an
+//! interface, the descriptor for each address is built once, at the first put, and reads its source
+//! from a copy of the area in local memory (paper, section 5.1: sending by a *reused TCW*). If
+//! memory is mapped, there are neither descriptors nor a copy.
 
 use super::{Ends, Lane, lane::flag};
 use crate::{Result, cost};
@@ -20,13 +20,13 @@ pub(crate) struct Staged(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
-    /// What is put, where it is to be in the area.
+    /// The source of the puts: a copy of the area.
     copy: Option<(Region, LocalSpan<u64>)>,
-    /// In order of place and number of words.
+    /// Ordered by offset and number of words.
     descriptors: Vec<(Key, Prepared<PutDescriptor<u64>>)>,
 }
 
-/// The place in bytes, and the number of words.
+/// The offset in bytes, and the number of words.
 type Key = (usize, usize);
 
 impl fmt::Debug for Staged {
@@ -36,17 +36,17 @@ impl fmt::Debug for Staged {
 }
 
 impl Lane<'_> {
-    /// Puts a flag for whoever has nobody to wait for it: [`Fabric::detach`].
+    /// Puts a flag from a detached task ([`Fabric::detach`]), so no call waits for the put.
     pub(crate) async fn put_flag_owed(&self, n: u64, word: u64) -> Result<()> {
         self.put_anew(flag(n).first, [word]).await
     }
 
-    /// Posts a flag behind a body; returns the handle unless it was over at once.
+    /// Posts a flag behind a body; returns the handle unless the put completes immediately.
     pub(crate) async fn post_flag(&self, n: u64, word: u64) -> Result<Option<Handle<()>>> {
         self.post(flag(n).first, [word]).await
     }
 
-    /// Says that message `n`, which has no body, has come, and charges for it.
+    /// Reports that message `n`, which has no body, has arrived, and charges for it.
     pub(crate) async fn put_signal(&self, n: u64, word: u64) -> Result<()> {
         self.put_charged(flag(n).first, [word]).await
     }
@@ -59,7 +59,7 @@ impl Lane<'_> {
         }
     }
 
-    /// Puts words without a descriptor that is kept, and waits until they have left.
+    /// Puts words without a cached descriptor, and waits until they have left.
     async fn put_anew<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {
         match self.post_anew(at, words).await? {
             Some(put) => Ok(put.await.map(drop)?),
@@ -67,7 +67,7 @@ impl Lane<'_> {
         }
     }
 
-    /// Posts words without a descriptor that is kept; returns the handle unless the put completes
+    /// Posts words without a cached descriptor; returns the handle unless the put completes
     /// immediately.
     pub(super) async fn post_anew<const N: usize>(
         &self,
@@ -81,7 +81,7 @@ impl Lane<'_> {
         Ok(Some(self.fabric.post(Put { to: &to, from: words, notice: None }).await?))
     }
 
-    /// Puts words, and charges for it unless that is over at once.
+    /// Puts words, and charges for the put unless it completes immediately.
     pub(super) async fn put_charged<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {
         if let Some(put) = self.post(at, words).await? {
             self.fabric.charge(cost::HEADER).await;
@@ -90,7 +90,7 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Posts words; returns the handle unless that is over at once.
+    /// Posts words; returns the handle unless the put completes immediately.
     pub(super) async fn post<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<Option<Handle<()>>> {
         let Ends { there, staged, .. } = self.ends;
         match self.fabric.put_words_at(there, self.at + at, words) {
@@ -101,7 +101,7 @@ impl Lane<'_> {
 }
 
 impl Staged {
-    /// Posts a put of words to byte `at` of an area. What was put there before must have left.
+    /// Posts a put of words to byte `at` of an area. The previous words put there must have left.
     async fn post<const N: usize>(
         &self,
         fabric: &Fabric,

@@ -12,12 +12,12 @@ use rdma_fabric::{join::join_all, soon::soon};
 impl Communicator {
     /// Waits until all members have called it (`fmpl_barrier`).
     ///
-    /// Where there is hardware for it, the barrier unit or the network carries it out. Otherwise flags
-    /// of 8 bytes go up the tree of member 0 and down again, `len() - 1` each way, in
-    /// ⌊log2 p⌋ stages each way. That is one stage fewer than ⌈log2 p⌉ unless p is a power of two:
-    /// each member has a flag for every other one, so flags of several children need not take turns,
-    /// and what counts is the depth of the tree, which is the greatest number of bits set in a
-    /// number below p (paper, section 6.2).
+    /// If there is hardware for it, the barrier unit or the network carries it out. Otherwise flags
+    /// of 8 bytes go up the tree of member 0 and down again, `len() - 1` in each direction, in
+    /// ⌊log2 p⌋ stages each. That is one stage fewer than ⌈log2 p⌉ unless p is a power of two: each
+    /// member has a flag for every other one, so flags of several children need not take turns, and
+    /// the depth of the tree decides, which is the greatest number of bits set in a number below p
+    /// (paper, section 6.2).
     ///
     /// # Errors
     /// [`CollectiveInUse`](crate::FmplError::CollectiveInUse) and
@@ -29,7 +29,7 @@ impl Communicator {
         soon(Barrier::new(self))
     }
 
-    /// Waits until all members have come, of which some are known to have.
+    /// Waits until all members have arrived, given the recorded progress.
     pub(crate) async fn meet_all(&self, progress: Progress) -> Result<()> {
         match self.ways.chosen(Collective::Barrier)? {
             Chosen::Always(Algorithm::Tree) | Chosen::ByLength => {

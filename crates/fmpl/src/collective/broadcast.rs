@@ -10,12 +10,12 @@ use core::future::Future;
 use rdma_fabric::{LocalSpan, Pod, provider::Boxed, soon::soon};
 
 impl Communicator {
-    /// Copies what member `root` has in `span` into the `span` of all members (`fmpl_bcast`). All
-    /// name the same root and give as many bytes.
+    /// Copies the contents of `span` at member `root` into the `span` of all members
+    /// (`fmpl_bcast`). All name the same root and give the same number of bytes.
     ///
-    /// Where the network can multicast to all members, it does, through two buffers that are at the
-    /// same place everywhere. If the [table](crate::Table) wants some lengths to go this way and some
-    /// by software, the root tells the others which.
+    /// If the network can multicast to all members, the broadcast uses it, through two buffers at
+    /// the same address on all members. If the [table](crate::Table) selects multicast for some
+    /// lengths and software for others, the root announces its choice to the other members.
     ///
     /// By software, a member passes the whole on to its children in the binomial tree, those with the most
     /// members below first: the last of p has it after ⌈log2 p⌉ sends (paper, section 5.2; its
@@ -36,7 +36,7 @@ impl Communicator {
         soon(Broadcast::new(self, span, root))
     }
 
-    /// Goes on with a broadcast.
+    /// Continues a broadcast.
     pub(crate) fn broadcast_bytes(
         &self,
         span: Result<LocalSpan<u8>>,
@@ -69,7 +69,7 @@ impl Part<'_> {
         self.down(span, None, passed).await
     }
 
-    /// Goes the way that the root's length takes: by multicast, or along the tree.
+    /// Uses the algorithm that the root's length selects: multicast or the tree.
     async fn multicast(&mut self, span: &LocalSpan<u8>, root: usize) -> Result<()> {
         let (comm, bytes) = (self.comm, span.len());
         comm.fabric.charge(cost::INIT).await;
@@ -96,7 +96,7 @@ impl Part<'_> {
         }
     }
 
-    /// Posts the receive for what comes down.
+    /// Posts the receive for the message from the parent.
     pub(crate) async fn expect_down(&self, span: &LocalSpan<u8>) -> Result<()> {
         match &self.parent {
             Some(parent) => parent.post(Way::Down, span).await,
@@ -104,7 +104,8 @@ impl Part<'_> {
         }
     }
 
-    /// Passes on what comes down. The root has it, unless members are known to differ.
+    /// Passes the message from the parent on to the children. The root has the message already,
+    /// unless the lengths of members are known to differ.
     pub(crate) async fn down(&self, span: &LocalSpan<u8>, differ: Option<Differ>, passed: Passed) -> Result<()> {
         let above = match &self.parent {
             Some(parent) if !passed.arrived => parent.arrival(Way::Down).await?,

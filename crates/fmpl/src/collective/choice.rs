@@ -1,4 +1,4 @@
-//! Tables of which way collectives are carried out.
+//! Tables that select the algorithms of collectives.
 
 use core::{fmt, ops::Range};
 use rdma_fabric::{Caps, Multicasts};
@@ -32,7 +32,7 @@ impl fmt::Display for Collective {
     }
 }
 
-/// A way to carry out a collective.
+/// An algorithm for collectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
@@ -48,7 +48,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// Returns whether this way can carry out collectives of a kind.
+    /// Returns whether this algorithm can carry out collectives of a kind.
     pub fn can(self, collective: Collective) -> bool {
         match self {
             Algorithm::Tree => true,
@@ -59,7 +59,8 @@ impl Algorithm {
     }
 }
 
-/// How the ways of collectives are chosen ([`Options::collectives`](crate::Options::collectives)).
+/// How the algorithms of collectives are chosen
+/// ([`Options::collectives`](crate::Options::collectives)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
     /// By the [table](Table::measured) that was measured on machines with the fabric's capabilities.
@@ -70,12 +71,13 @@ pub enum Choice {
     /// Always hardware. A collective that no hardware can carry out is
     /// [`FmplError::NoHardware`](crate::FmplError::NoHardware).
     Hardware,
-    /// By a table of the program's own.
+    /// By the program's own table.
     By(Table),
 }
 
-/// Rules that say which way collectives of some kind, length and number of members go. The first
-/// rule that applies, and whose way the communicator has, decides; if there is none, software.
+/// Rules that select the algorithm of collectives by kind, length and number of members. The first
+/// rule that applies, and whose algorithm the communicator has, decides; if there is none, software
+/// is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     rules: Cow<'static, [Rule]>,
@@ -98,12 +100,13 @@ impl Rule {
         Rule { collective, algorithm, members: (0, usize::MAX), bytes: (0, usize::MAX) }
     }
 
-    /// Restricts the rule to communicators with so many members.
+    /// Restricts the rule to communicators with a number of members in this range.
     pub const fn members(self, members: Range<usize>) -> Self {
         Rule { members: (members.start, members.end), ..self }
     }
 
-    /// Restricts the rule to so many bytes at each member. A barrier has none.
+    /// Restricts the rule to collectives with a number of bytes per member in this range. A barrier
+    /// has 0.
     pub const fn bytes(self, bytes: Range<usize>) -> Self {
         Rule { bytes: (bytes.start, bytes.end), ..self }
     }
@@ -115,17 +118,18 @@ impl FromIterator<Rule> for Table {
     }
 }
 
-/// Machines with a hardware multicast and barriers by colour: the SR8000. Between two members the one
-/// put of the tree, into the receiver's buffer, is faster than a multicast and a copy once the message
-/// is so long that telling which way it goes does not matter.
+/// Machines with a hardware multicast and barriers by colour: the SR8000. Between two members the
+/// single put of the tree, into the receiver's buffer, is faster than a multicast and a copy, once
+/// the message is so long that the cost of announcing the algorithm is negligible.
 const COLOURS: &[Rule] = &[
     Rule::new(Collective::Barrier, Algorithm::Colour).members(2..usize::MAX),
     Rule::new(Collective::Broadcast, Algorithm::Tree).members(2..3).bytes(64 << 10..usize::MAX),
     Rule::new(Collective::Broadcast, Algorithm::Multicast).members(2..usize::MAX),
 ];
 
-/// Machines with a barrier unit: Tofu2. What is too long for the unit takes a round of it longer, in
-/// which members compare their lengths; two or three members lose more by that than they gain.
+/// Machines with a barrier unit: Tofu2. A reduction that is too long for the unit takes one more
+/// round of it, in which members compare their lengths; for two or three members this costs more
+/// than the unit saves.
 const UNITS: &[Rule] = &[
     Rule::new(Collective::Barrier, Algorithm::Gates).members(2..usize::MAX),
     Rule::new(Collective::Reduce, Algorithm::Gates).members(4..usize::MAX),
@@ -161,7 +165,8 @@ impl Table {
         &self.rules
     }
 
-    /// Returns whether a communicator with so many members may go this way; `None` means any number.
+    /// Returns whether a communicator with `members` members may use this algorithm; `None` means
+    /// any number.
     pub(crate) fn wants(&self, algorithm: Algorithm, members: Option<usize>) -> bool {
         let applies = |rule: &Rule| members.is_none_or(|members| within(rule.members, members));
         self.rules.iter().any(|rule| rule.algorithm == algorithm && algorithm.can(rule.collective) && applies(rule))

@@ -12,7 +12,7 @@ use rdma_fabric::{
     join::{Either, race},
 };
 
-/// Which way a message goes: the two collective lanes.
+/// The direction of a message: the two collective lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Towards the root.
@@ -90,8 +90,8 @@ impl<'a> Edge<'a> {
         self.named(self.lane(way).put_header(n, posted(into)).await)
     }
 
-    /// Waits for the message whose receive was posted; returns why it will not come, if members
-    /// differ.
+    /// Waits for the message whose receive was posted; returns the reason why it will not arrive,
+    /// if members' lengths differ.
     pub(crate) async fn arrival(&self, way: Way) -> Result<Option<Differ>> {
         let flag = self.flag(way).await?;
         match flag.kind {
@@ -101,8 +101,9 @@ impl<'a> Edge<'a> {
         }
     }
 
-    /// Sends a message when its receive is posted, or that it will not come, because members
-    /// differ: those given, or else the two ends of this edge, which are returned.
+    /// Sends a message when its receive is posted, or reports that it will not arrive because
+    /// members' lengths differ: those given, or else those of the two ends of this edge, which are
+    /// returned.
     pub(crate) async fn send(&self, way: Way, body: &LocalSpan<u8>, differ: Option<Differ>) -> Result<Option<Differ>> {
         let (lane, n) = (self.lane(way), self.with(way, |lane| lane.sent)?);
         let header = self.unless_left(lane.until_header(n), || lane.header(n)).await?;
@@ -142,7 +143,7 @@ impl<'a> Edge<'a> {
     pub(crate) async fn signalled(&self, way: Way) -> Result<()> {
         let (lane, n) = (self.lane(way), self.with(way, |lane| lane.received)?);
         if n % HEADERS == 0 {
-            // Nobody looks at it: it keeps an older one from being mistaken for a later one.
+            // No receive reads it: it keeps an older header from being mistaken for a later one.
             let none = Record { kind: Kind::NotThere, bytes: 0, region: RegionKey::from_bits(0), offset: 0 };
             self.named(lane.put_header(n, none).await)?;
             self.comm.fabric.flush(lane.peer()).await?;
@@ -168,8 +169,8 @@ impl<'a> Edge<'a> {
         Ok(flag)
     }
 
-    /// Waits for a record of the neighbour's, which may leave instead: whatever it has put before
-    /// that is seen by another `look`.
+    /// Waits for a record of the neighbour, which may leave instead: records that it put before
+    /// leaving are found by another `look`.
     async fn unless_left(
         &self,
         record: impl Future<Output = Result<Record>>,

@@ -1,11 +1,11 @@
-//! What a communicator has claimed of the hardware.
+//! The hardware claimed by a communicator.
 
 use super::{Rounds, Staging};
 use crate::{Algorithm, Options, Result, collective::Ways};
 use rdma_fabric::{Fabric, Group, GroupMemory, Multicasts};
 
-/// The hardware by which a communicator carries out collectives. Dropping it gives it back: members
-/// that wait in one then learn that this one has left.
+/// The hardware that carries out a communicator's collectives. Dropping it releases the hardware;
+/// members waiting in it are then notified that this one has left.
 #[derive(Debug, Default)]
 pub(crate) struct Hardware {
     pub(crate) rounds: Option<Rounds>,
@@ -13,9 +13,9 @@ pub(crate) struct Hardware {
 }
 
 impl Hardware {
-    /// Allocates the memory that multicasts go through, which has to be the same region at all
-    /// members; `None` if communicators with so many members (or with any number) use none.
-    /// Collective over the job.
+    /// Allocates the memory for multicasts, which has to be the same region at all members; `None`
+    /// if communicators with `members` members (or with any number) use none. Collective over the
+    /// job.
     pub(crate) async fn memory(
         fabric: &Fabric,
         options: &Options,
@@ -29,7 +29,7 @@ impl Hardware {
         }
     }
 
-    /// Claims what the table wants, as far as it is free. Collective over the group.
+    /// Claims the hardware that the table selects, as far as it is free. Collective over the group.
     pub(crate) async fn claim(
         group: &mut Group,
         options: &Options,

@@ -1,19 +1,19 @@
-//! The barrier in software, as far as it goes without waiting for long.
+//! The barrier in software, as far as it completes without a long wait.
 
 use super::{edge::Way, near::Link};
 use crate::{Collective, Communicator, FmplError, Result};
 use rdma_fabric::{provider::Boxed, soon::Call};
 
-/// How far a member has come in a barrier.
+/// A member's progress in a barrier.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progress {
-    /// The number of children that have come.
+    /// The number of children that have arrived.
     pub(crate) came: usize,
-    /// Whether this member has told its parent that it has come.
+    /// Whether this member has signalled its arrival to its parent.
     pub(crate) told: bool,
-    /// Whether its parent has let it go.
+    /// Whether its parent has released it.
     pub(crate) free: bool,
-    /// The number of children that it has let go, from the last one on.
+    /// The number of children that it has released, starting with the last one.
     pub(crate) let_go: usize,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Call<'a> for Barrier<'a> {
     type Out = ();
     type Error = FmplError;
 
-    /// How far it has come it notes for `later`.
+    /// Records its progress for `later`.
     #[inline]
     fn now(&mut self) -> Option<()> {
         let (comm, progress) = (self.comm, &mut self.progress);

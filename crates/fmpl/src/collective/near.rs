@@ -1,8 +1,9 @@
-//! Neighbours in a tree whose memory can be accessed directly, and what goes between them at once.
+//! Neighbours in a tree whose memory can be accessed directly, and the messages that are exchanged
+//! with them immediately.
 //!
-//! A collective tries this first, as a [`Call`](rdma_fabric::soon::Call): without a task, without
-//! allocating, and looking for records for a while. It notes each step that it has made, so that the
-//! way for longer waits goes on from there.
+//! A collective tries this first, as a [`Call`](rdma_fabric::soon::Call): without a task or an
+//! allocation, polling for records for a limited time. It records each completed step, so that the
+//! path for longer waits continues from there.
 
 use super::{
     Part,
@@ -16,8 +17,8 @@ use crate::{
 };
 use rdma_fabric::{LocalSpan, join::now};
 
-/// How often a member looks for a record before it prepares for a longer wait, at most: while some ten
-/// kilobytes are copied.
+/// The maximum number of times that a member polls for a record before it prepares for a longer
+/// wait: about the time in which ten kilobytes are copied.
 const LOOKS: u32 = 2000;
 
 /// The neighbours in the tree of a root, by their places among the peers met; known once a collective
@@ -28,7 +29,7 @@ pub(crate) struct Near {
     pub(crate) children: Box<[usize]>,
 }
 
-/// The neighbours of all roots so far, and how patient this member is with them.
+/// The neighbours of all roots so far, and the current poll limit.
 #[derive(Debug)]
 pub(crate) struct Nears {
     /// By root.
@@ -36,8 +37,8 @@ pub(crate) struct Nears {
     patience: Patience,
 }
 
-/// Where looks are in vain, because ranks share a processor, it is the sooner that another one gets
-/// it; now and then this member is patient again.
+/// If polls fail because ranks share a processor, a shorter limit yields the processor sooner; now
+/// and then this member polls up to the full limit again.
 #[derive(Debug)]
 struct Patience {
     looks: u32,
@@ -58,14 +59,14 @@ impl Nears {
     }
 }
 
-/// How often this member looks for a record.
+/// The limit of this member's polls for a record.
 pub(crate) struct Looks<'a>(&'a mut Patience);
 
-/// One in so many waits is patient.
+/// One in this number of waits polls up to the full limit.
 const PATIENT: u32 = 16;
 
 impl Looks<'_> {
-    /// Looks for something until it is there, or for long enough.
+    /// Polls until the result is there, or the limit is reached.
     #[inline(always)]
     pub(crate) fn find<T>(&mut self, look: impl Fn() -> Option<T>) -> Option<T> {
         if let Some(found) = look() {

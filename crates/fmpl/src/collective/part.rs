@@ -1,4 +1,4 @@
-//! This member's part in a collective: how it begins, and how it ends if not well.
+//! This member's part in a collective: how it begins, and how it ends, also after errors.
 
 use super::{
     Hardware, Rounds, Staging, Tree,
@@ -17,17 +17,17 @@ use rdma_fabric::{Fabric, FabricError, LocalSpan, Region};
 /// The memory of reductions.
 pub(crate) type Work = (Region, LocalSpan<u8>);
 
-/// What a member knows of its collectives.
+/// The state of a member's collectives.
 #[derive(Debug, Default)]
 pub(crate) struct Collectives {
     under_way: bool,
-    /// Why no more can be completed.
+    /// Why no further collective can complete.
     left: Option<FmplError>,
     work: Option<Work>,
     /// Neighbours whose records can be looked at directly.
     pub(crate) nears: Nears,
-    /// What is claimed of the hardware, unless a collective uses it. Who has left keeps the memory alone,
-    /// which others may still write to.
+    /// The claimed hardware, unless a collective uses it. A member that has left keeps only the
+    /// memory, to which others may still write.
     hardware: Option<Hardware>,
 }
 
@@ -36,8 +36,8 @@ impl Collectives {
         Collectives { hardware: Some(hardware), ..Collectives::default() }
     }
 
-    /// Returns the bytes of the buffers that multicasts go through; 0 too while a collective by
-    /// hardware is under way, which has them.
+    /// Returns the number of bytes of the multicast buffers; 0 also while a collective by hardware
+    /// is in progress, which owns them.
     pub(crate) fn staging_bytes(&self) -> usize {
         let staging = self.hardware.as_ref().and_then(|hardware| hardware.staging.as_ref());
         staging.map_or(0, Staging::bytes)
@@ -49,8 +49,8 @@ impl Collectives {
         thirds(whole, bytes).ok()
     }
 
-    /// Takes the memory of reductions out, unless one is under way or other members may still write there
-    /// for one that this member has left.
+    /// Takes out the memory of reductions, unless a reduction is in progress, or other members may
+    /// still write to it for a reduction that this member has left.
     pub(crate) fn take_work(&mut self) -> Option<Work> {
         if self.under_way || self.left.is_some() { None } else { self.work.take() }
     }
@@ -112,7 +112,7 @@ impl Communicator {
         let hardware = self.with(|state| {
             let collectives = &mut state.collectives;
             match &collectives.left {
-                // All who wait in the hardware know.
+                // All members that wait in the hardware are notified.
                 Some(error) => Err(error.clone()),
                 None => collectives.enter().map(|()| collectives.hardware.take()),
             }
@@ -134,7 +134,8 @@ impl Part<'_> {
         Ok((rounds.ok_or(FabricError::Unsupported { feature: &"hardware barriers" })?, self.comm))
     }
 
-    /// Meets all neighbours in the tree of `root` that can be met, who must be told if one can't.
+    /// Meets all reachable neighbours in the tree of `root`; if one cannot be met, the others must
+    /// be notified.
     pub(crate) async fn meet(&mut self, root: usize) -> Result<()> {
         let tree = Tree::new(self.comm.me(), self.comm.len(), root);
         let mut outcome = Ok(());
@@ -153,9 +154,9 @@ impl Part<'_> {
         outcome
     }
 
-    /// Ends it. After an error other than different lengths this member takes part in no other
-    /// collective; it tells its neighbours so, as they do theirs, until all know who wait for each
-    /// other. A loss they all see by themselves.
+    /// Ends the collective. After an error other than different lengths this member takes part in
+    /// no other collective. It notifies its neighbours, which notify theirs, until all members that
+    /// wait for each other are notified. Each member detects a loss by itself.
     pub(crate) async fn end(mut self, outcome: Result<()>) -> Result<()> {
         if let Err(error) = &outcome
             && !matches!(error, FmplError::CountMismatch { .. })
@@ -185,8 +186,8 @@ impl Part<'_> {
         self.end(outcome).await
     }
 
-    /// Gives the hardware back; then, once awaited, tells those who may wait for this member that it
-    /// has left because `member` did.
+    /// Releases the hardware; once awaited, the future notifies the members that may wait for this
+    /// one that it has left because `member` did.
     fn take_leave(&mut self, member: usize) -> impl Future<Output = ()> + use<> {
         let (used, fabric) = (self.hardware.take(), self.comm.fabric.clone());
         let words = self.comm.with(|state| {
@@ -253,8 +254,8 @@ impl Drop for Part<'_> {
     }
 }
 
-/// Tells neighbours, once all that was put there before is visible, that this member has left
-/// because `member` did. Nobody is left to be told of errors.
+/// Notifies neighbours, once all earlier puts to them are visible, that this member has left
+/// because `member` did. Errors are ignored, since no call is left to return them.
 async fn tell(fabric: &Fabric, neighbours: &[Ends], member: usize) {
     for ends in neighbours {
         let lane = Lane::new(fabric, ends, 0);

@@ -1,10 +1,10 @@
-//! The broadcast in software, as far as it goes without waiting for long.
+//! The broadcast in software, as far as it completes without a long wait.
 
 use super::{edge::Way, near::Link};
 use crate::{Collective, Communicator, FmplError, Result};
 use rdma_fabric::{LocalSpan, Pod, provider::Boxed, soon::Call};
 
-/// How far a member has come in a broadcast.
+/// A member's progress in a broadcast.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Passed {
     /// Whether the receive is posted.
@@ -33,7 +33,7 @@ impl<'a, T: Pod> Call<'a> for Broadcast<'a, '_, T> {
     type Out = ();
     type Error = FmplError;
 
-    /// How far it has come it notes for `later`.
+    /// Records its progress for `later`.
     #[inline]
     fn now(&mut self) -> Option<()> {
         let (comm, passed) = (self.comm, &mut self.passed);

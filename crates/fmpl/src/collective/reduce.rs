@@ -41,11 +41,10 @@ impl Communicator {
     /// other spans stay as they are. All name the same root and operation, and give as many elements
     /// of the same type.
     ///
-    /// A few integers, or magnitudes, are combined by the barrier unit where there is one:
-    /// [`Communicator::reduction_algorithm`] tells. Everything else goes up the binomial tree of the
-    /// root. Which values are combined, and in which order, depends
-    /// on nothing but the number of members and the root, so the same values always give the same
-    /// bits.
+    /// A few integers, or magnitudes, are combined by the barrier unit if there is one;
+    /// [`Communicator::reduction_algorithm`] returns the choice. All other reductions use the
+    /// binomial tree of the root. The values combined and their order depend only on the number of
+    /// members and the root, so the same values always give the same bits.
     ///
     /// # Errors
     /// [`NoSuchMember`](crate::FmplError::NoSuchMember) and [`CollectiveInUse`](crate::FmplError::CollectiveInUse),
@@ -111,7 +110,7 @@ impl Communicator {
         )
     }
 
-    /// Goes on with a reduction.
+    /// Continues a reduction.
     pub(crate) fn reduce_bytes<'a>(
         &'a self,
         span: Result<LocalSpan<u8>>,
@@ -186,7 +185,7 @@ impl Part<'_> {
         self.reduce(span, combine, to, reduced).await
     }
 
-    /// Makes sure that all members reduce so many bytes, and none by the unit.
+    /// Checks that all members reduce `bytes` bytes, and none by the unit.
     async fn agree(&mut self, bytes: usize) -> Result<()> {
         let (rounds, comm) = self.rounds()?;
         let (bytes, not) = (bytes as u64, !(bytes as u64));
@@ -207,7 +206,7 @@ impl Part<'_> {
         }
     }
 
-    /// Finds out who gives the most bytes, and who the fewest.
+    /// Finds the members that give the most and the fewest bytes.
     async fn differing(&mut self, bytes: usize) -> Result<()> {
         let (rounds, comm) = self.rounds()?;
         let (bytes, me) = (bytes as u64, comm.me() as u64);
@@ -221,7 +220,7 @@ impl Part<'_> {
 
     async fn reduce(&self, span: &LocalSpan<u8>, combine: &mut Combine<'_>, to: To, reduced: Reduced) -> Result<()> {
         if let (To::All, false) = (to, reduced.down.posted) {
-            // Nothing comes down before what this member has sent up is combined.
+            // The parent sends the result only after it has combined the elements of this member.
             self.expect_down(span).await?;
         }
         let differ = self.up(span, combine, reduced).await?;
@@ -231,8 +230,9 @@ impl Part<'_> {
         }
     }
 
-    /// Combines what comes up with what this member has, and sends it on; at the root it is then in
-    /// `span`. While one child's is combined, the next one's may come.
+    /// Combines the children's elements with this member's, and sends the result to the parent; at
+    /// the root the result is in `span`. While one child's elements are combined, the next child's
+    /// may arrive.
     async fn up(&self, span: &LocalSpan<u8>, combine: &mut Combine<'_>, reduced: Reduced) -> Result<Option<Differ>> {
         let mut mine = span.clone();
         let mut differ = None;

@@ -1,4 +1,4 @@
-//! Reductions in software, as far as they go without waiting for long.
+//! Reductions in software, as far as they complete without a long wait.
 
 use super::{
     ByUnit, Op, Scalar,
@@ -10,7 +10,7 @@ use super::{
 use crate::{Communicator, FmplError, Result};
 use rdma_fabric::{LocalSpan, provider::Boxed, soon::Call};
 
-/// How far a member has come in a reduction.
+/// A member's progress in a reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reduced {
     /// The number of children for whose elements a receive is posted, have arrived, and are combined.
@@ -19,7 +19,7 @@ pub(crate) struct Reduced {
     pub(crate) combined: usize,
     /// Whether the result was sent to the parent.
     pub(crate) sent: bool,
-    /// How far it has come on the way down.
+    /// The progress on the way down.
     pub(crate) down: Passed,
 }
 
@@ -36,7 +36,7 @@ impl<'a, T: Scalar> Call<'a> for Reduction<'a, '_, T> {
     type Out = ();
     type Error = FmplError;
 
-    /// How far it has come it notes for `later`.
+    /// Records its progress for `later`.
     #[inline]
     fn now(&mut self) -> Option<()> {
         let (comm, reduced) = (self.comm, &mut self.reduced);

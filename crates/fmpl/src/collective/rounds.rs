@@ -67,7 +67,7 @@ impl Rounds {
         }
     }
 
-    /// Enters a round, once the one before is over.
+    /// Enters a round, once the previous one has completed.
     pub(crate) async fn enter(&mut self, comm: &Communicator) -> Result<()> {
         self.over(comm).await?;
         let entered = match &mut self.by {

@@ -1,19 +1,19 @@
 //! Broadcast by the network's multicast, through two staging buffers (paper, section 5.2).
 //!
-//! A multicast writes to the same place at each member, which nobody can promise of a program's
-//! buffers. So a communicator has two buffers that are at the same place everywhere. A broadcast is
-//! cut into pieces; all pieces that a communicator ever broadcasts are numbered, and piece n goes
-//! into buffer n mod 2, behind it a flag with its number and the length of the whole. While members
-//! copy a piece out of one buffer, the next one arrives in the other.
+//! A multicast writes to the same address at each member, which cannot be guaranteed for a
+//! program's buffers. So a communicator has two buffers that are at the same address everywhere. A
+//! broadcast is cut into pieces; all pieces that a communicator ever broadcasts are numbered, and
+//! piece n is written to buffer n mod 2, followed by a flag with its number and the total length.
+//! While members copy a piece out of one buffer, the next one arrives in the other.
 //!
 //! # When a buffer is free
-//! A member that has copied piece n enters round n of the barrier hardware, and it enters no round
-//! before the one before is over. So whoever has entered round n − 1 knows that everybody has copied
-//! piece n − 2: it may write piece n. That holds for the root of the next broadcast, too, whoever it
-//! is, so the root never waits for buffers to be announced to it.
+//! A member that has copied piece n enters round n of the barrier hardware, and it enters a round
+//! only after the previous one has completed. So a member that has entered round n − 1 knows that
+//! all members have copied piece n − 2, and may write piece n. This also holds for the root of the
+//! next broadcast, whichever member that is, so buffers need not be announced to the root.
 //!
 //! # When a member leaves
-//! It says so in a word of each member's staging memory, and gives the barrier hardware back.
+//! It writes this to a word of each member's staging memory, and releases the barrier hardware.
 
 use super::Rounds;
 use crate::{Communicator, FmplError, Result, cost};
@@ -24,7 +24,7 @@ use rdma_fabric::{
     join::{Either, join_all, race},
 };
 
-/// Where the flags of the two buffers are, and the word that says who has left.
+/// The offsets of the flags of the two buffers, and of the word that names the member that left.
 const FLAGS: [usize; 2] = [0, 64];
 const LEFT: usize = 128;
 const BUFFERS: usize = 256;
@@ -53,16 +53,16 @@ impl fmt::Debug for Staging {
     }
 }
 
-/// What a member learns of a broadcast.
+/// The outcome of a multicast broadcast at a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// It is over; the root has given so many bytes.
+    /// The broadcast has completed; the root has given this number of bytes.
     Over(usize),
     /// It goes along the tree.
     ByTree,
 }
 
-/// A flag: what is in the buffer.
+/// A flag, which describes the contents of its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Flag {
     piece: u64,
@@ -135,7 +135,7 @@ impl Staging {
         self.next(comm, rounds).await
     }
 
-    /// Broadcasts what is in `span`.
+    /// Broadcasts the contents of `span`.
     pub(crate) async fn send(&mut self, comm: &Communicator, rounds: &mut Rounds, span: &LocalSpan<u8>) -> Result<()> {
         let (fabric, bytes) = (&comm.fabric, span.len());
         let mut leaving = None;
@@ -152,7 +152,8 @@ impl Staging {
                 fabric.flush_all().await?;
             }
             let flag = post(fabric, flags, [flag.to_word()]).await?;
-            // The piece before has left before this one; while this one is under way, the members copy it.
+            // The previous piece has left before this one; while this one is in flight, the members
+            // copy the previous one.
             if let Some((body, flag)) = leaving.replace((body, flag)) {
                 over(body, flag).await?;
             }
@@ -233,14 +234,14 @@ impl Staging {
         }
     }
 
-    /// Returns the words that say who has left, at all other members.
+    /// Returns the words at all other members that record which member has left.
     pub(crate) fn left_words(&self, fabric: &Fabric) -> Vec<RemoteWord<u64>> {
         let others = self.flags[0].members().filter(|rank| *rank != fabric.rank());
         others.filter_map(|rank| fabric.remote_word(self.memory.at(rank, LEFT as u64).ok()?).ok()).collect()
     }
 }
 
-/// Writes that `member` has left. Nobody is left to be told of errors.
+/// Writes that `member` has left. Errors are ignored, since no call is left to return them.
 pub(crate) async fn tell_all(fabric: &Fabric, words: &[RemoteWord<u64>], member: usize) {
     join_all(words.iter().map(|word| fabric.put_word(word, member as u64 + 1))).await;
 }

@@ -1,12 +1,15 @@
 //! Reductions by the barrier unit, which combines unsigned numbers: how elements become numbers so
 //! that the result is that of the tree, bit by bit (but for which NaN it is).
 //!
-//! * Sums of integers: the low 32 bits of a sum that wraps at 64 bits are the one that wraps at 32.
-//!   Sums of floating-point numbers depend on their order, of which the unit has none.
-//! * The greatest magnitude of real numbers: the greatest of magnitude and sign. The least one: the
-//!   greatest of what the magnitude is short of the greatest one there is. A NaN exceeds all.
-//! * Magnitudes of `[f32; 2]`: likewise and, among equal ones, the least "location", which is less
-//!   the greater the real part is, then the imaginary part. `[f64; 2]` does not fit into two numbers.
+//! * Sums of integers: the low 32 bits of a sum that wraps at 64 bits equal the sum that wraps at
+//!   32. Sums of floating-point numbers depend on the order of the additions, which the unit does
+//!   not define.
+//! * The greatest magnitude of real numbers: the maximum of magnitude and sign. The least
+//!   magnitude: the maximum of the difference between the greatest possible magnitude and the
+//!   magnitude. A NaN exceeds all.
+//! * Magnitudes of `[f32; 2]`: likewise and, among equal ones, the least "location", which is
+//!   smaller the greater the real part is, then the imaginary part. `[f64; 2]` does not fit into
+//!   two numbers.
 
 use super::Op;
 use crate::Result;
@@ -184,7 +187,7 @@ mod tests {
     use crate::Scalar;
     use core::fmt::Debug;
 
-    /// What the unit does to two elements.
+    /// Applies the unit's operation to two elements.
     fn by_unit<T: Numbers>(op: Op, one: T, two: T) -> Option<T> {
         let (unit, each) = T::unit(op)?;
         let (mut a, mut b) = ([0; 2], [0; 2]);

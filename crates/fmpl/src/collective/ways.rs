@@ -1,4 +1,4 @@
-//! The ways that the collectives of one communicator go.
+//! The algorithms that the collectives of one communicator use.
 
 use super::choice::{Algorithm, Choice, Collective, Rule, within};
 use crate::{FmplError, Result};
@@ -14,7 +14,7 @@ pub(crate) struct Ways {
     chosen: [Option<Chosen>; 4],
 }
 
-/// What decides the way of a kind of collective.
+/// How the algorithm of a kind of collective is selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chosen {
     Always(Algorithm),
@@ -22,7 +22,7 @@ pub(crate) enum Chosen {
 }
 
 impl Ways {
-    /// Chooses among those ways that a communicator of so many members `has`.
+    /// Chooses among the algorithms that a communicator of `members` members `has`.
     pub(crate) fn new(choice: &Choice, caps: &Caps, members: usize, has: impl Fn(Algorithm) -> bool) -> Self {
         let usable = |rule: &&Rule| {
             let possible = rule.algorithm.can(rule.collective) && has(rule.algorithm);
@@ -50,7 +50,7 @@ impl Ways {
         self.rules.iter().filter(move |rule| rule.collective == collective)
     }
 
-    /// Returns the way of a collective of so many bytes.
+    /// Returns the algorithm for a collective of `bytes` bytes.
     pub(crate) fn at(&self, collective: Collective, bytes: usize) -> Result<Algorithm> {
         match self.of(collective).find(|rule| within(rule.bytes, bytes)) {
             Some(rule) => Ok(rule.algorithm),

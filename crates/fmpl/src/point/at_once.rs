@@ -1,4 +1,4 @@
-//! Sends that are over in the call that began them.
+//! Sends that complete in the call that starts them.
 
 use crate::{
     Communicator,

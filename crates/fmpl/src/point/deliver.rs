@@ -8,7 +8,7 @@ use crate::{
 };
 use rdma_fabric::{Fabric, Handle, LocalSpan, Refused, RemoteSpan, op::Put};
 
-/// What is put into one receive buffer.
+/// The source of a put into one receive buffer.
 pub(crate) enum Body<'a> {
     /// Own memory of the fabric.
     Span(&'a LocalSpan<u8>),
@@ -41,10 +41,10 @@ pub(crate) struct Message<'a> {
     pub(crate) n: u64,
 }
 
-/// Puts a message, or a part of one, where its receive wants it, then says so, with the length from
-/// here to the message's end. If the future is dropped, what was posted is sent all the same, or the
-/// receiver is told that it will not come. The target is resolved by `resolved`, or as the header
-/// says.
+/// Puts a message, or a part of one, into its receive buffer, then a flag with the length from
+/// there to the message's end. If the future is dropped, posted data is sent all the same, or the
+/// receiver is notified that it will not arrive. The target is `resolved`, or else the address in
+/// the header.
 pub(crate) async fn deliver(
     message: Message<'_>,
     header: Record,
@@ -183,7 +183,7 @@ impl Drop for Owed<'_> {
         let (own, ends, word) = (fabric.clone(), ends.clone(), self.word);
         fabric.detach(async move {
             let lane = Lane::new(&own, &ends, lane);
-            // Nobody is left to be told of an error.
+            // Errors are ignored, since no call is left to return them.
             if own.flush(lane.peer()).await.is_ok() {
                 let _ = lane.put_flag_owed(n, word).await;
             }

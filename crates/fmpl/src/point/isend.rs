@@ -77,7 +77,7 @@ impl Sending<'_> {
         outcome
     }
 
-    /// Returns whether [`Sending::wait`] would be over at once.
+    /// Returns whether [`Sending::wait`] would complete immediately.
     pub fn is_over(&self) -> bool {
         let over = self.comm.with(|state| matches!(state.lane(self.id).isend, Some(Some(_))));
         over.unwrap_or(true)

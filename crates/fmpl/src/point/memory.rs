@@ -24,8 +24,8 @@ pub trait Sink: Send {
     /// Returns memory for the message's bytes from byte `at` on: for at least one, at most `most`.
     fn chunk(&mut self, at: usize, most: usize) -> &mut [u8];
 
-    /// Takes what is in the chunk that was asked for last, which is full: bytes `at` to `at + len` of the
-    /// message. Chunks come in order.
+    /// Takes the chunk that was requested last, which is full: bytes `at` to `at + len` of the
+    /// message. Chunks arrive in order.
     fn filled(&mut self, at: usize, len: usize) {
         let _ = (at, len);
     }

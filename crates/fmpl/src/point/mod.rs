@@ -21,7 +21,7 @@ pub use receiving::Receiving;
 pub(crate) use receiving::{HEADERS, posted};
 pub(crate) use window::{InParts, Window, Windows};
 
-/// What was received.
+/// The description of a received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Received {
     /// The sender.

@@ -119,7 +119,7 @@ impl Communicator {
     }
 }
 
-/// What came of [`Communicator::recv_at_once`].
+/// The outcome of [`Communicator::recv_at_once`].
 #[derive(Debug)]
 pub enum AtOnce<'a> {
     /// The message.

@@ -1,8 +1,9 @@
 //! Sends that continue while their rank waits for something else.
 //!
-//! A send has two stages. While it is *posting*, its message or the offer of it is not on its way yet;
-//! the call that sends waits for that stage, which depends on no other member. From then on the receiver
-//! gets the message without this member, and what is left is to see how the operations end.
+//! A send has two stages. While it is *posting*, its message, or the offer of it, has not been
+//! posted yet; the call that sends waits for that stage, which depends on no other member. From
+//! then on the receiver gets the message without this member, and only the outcome of the
+//! operations is pending.
 
 use super::deliver::{Body, Message, post};
 use crate::{
@@ -47,7 +48,7 @@ pub(crate) struct Pending {
     stage: Stage,
 }
 
-/// What is left of a send when everything is posted, if there is anything.
+/// The remainder of a send after everything is posted, if any.
 type Rest = Option<Boxed<'static, Result<()>>>;
 
 enum Stage {
@@ -145,7 +146,7 @@ impl Pending {
     }
 }
 
-/// An error that [`Pending::ended`] completes with what it knows.
+/// An error whose other fields [`Pending::ended`] fills in.
 fn too_long(span: &LocalSpan<u8>, room: usize) -> FmplError {
     FmplError::TooLong { from: 0, to: 0, index: 0, bytes: span.len(), room }
 }

@@ -98,7 +98,7 @@ impl Communicator {
 /// How often a wait looks for a message before it prepares for a longer one.
 pub(super) const LOOKS: u32 = 300;
 
-/// At least one in so many receives posts a header.
+/// A header is posted at least once in this number of receives.
 pub(crate) const HEADERS: u64 = 1 << 14;
 
 pub(crate) fn posted(into: &LocalSpan<u8>) -> Record {
@@ -126,7 +126,7 @@ impl fmt::Debug for Receiving<'_> {
 }
 
 impl<'a> Receiving<'a> {
-    /// The only receive of a lane that is not over.
+    /// The only incomplete receive of a lane.
     #[inline(always)]
     fn new(comm: &'a Communicator, id: LaneId) -> Self {
         Receiving { comm, lane: id.to_bits() }

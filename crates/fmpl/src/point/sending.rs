@@ -20,9 +20,9 @@ use rdma_fabric::{
 };
 
 impl Communicator {
-    /// Sends a message (`fmpl_send`). Ends when `source` may be used again: when its receive was
-    /// posted and it has left, or, with a spool, at the latest after the time-out. If the future is
-    /// dropped before it is over, the message is sent whole or not at all.
+    /// Sends a message (`fmpl_send`). Completes when `source` may be used again: when its receive
+    /// was posted and it has left, or, with a spool, at the latest after the time-out. If the
+    /// future is dropped before it completes, the message is sent whole or not at all.
     ///
     /// # Errors
     /// [`FmplError::NoSuchMember`], [`FmplError::NoSuchIndex`], [`FmplError::IndexInUse`],
@@ -54,8 +54,8 @@ impl Communicator {
         }
     }
 
-    /// Waits for the header of a message's receive, as long as the spool's time-out, or until a
-    /// receive of any index takes what is offered.
+    /// Waits for the header of a message's receive, for up to the spool's time-out, or until a
+    /// receive of any index accepts offers.
     async fn first_header(&self, ends: &Ends, id: LaneId, n: u64) -> Result<Option<Record>> {
         let lane = Lane::new(&self.fabric, ends, id.lane);
         if let Some(header) = lane.header(n)? {
@@ -76,8 +76,8 @@ impl Communicator {
         }
     }
 
-    /// Returns how many messages wait for a peer beside the spool, as so many of its receives of any
-    /// index were posted.
+    /// Returns the number of messages that wait for a peer outside the spool because it has posted
+    /// as many receives of any index.
     fn beside(&self, peer: usize) -> Result<u64> {
         self.with(|state| {
             state.sweep_if_due(&self.fabric)?;
@@ -111,7 +111,7 @@ impl Communicator {
             let kept = self.with(|state| state.lane(id).target_at(header.at(peer), header.bytes).cloned())?;
             let message = Message { fabric: &self.fabric, ends, lane: id.lane, n };
             let delivered = deliver(message, header, kept, Body::Part { source: &mut *source, at, len }).await;
-            // After an error, the receiver is told that the message ends here.
+            // After an error, the receiver is notified that the message ends here.
             let after = if delivered.is_ok() { rest - len } else { 0 };
             unsent.at = At::Receiver { n, after };
             let target = delivered?;
@@ -134,7 +134,7 @@ impl Communicator {
         loop {
             let mut beside = 0;
             let kept = self.spool(source.bytes(), true, |state| {
-                // One look: what is waited for below is what has changed since.
+                // The state is read once: the waits below are for changes since then.
                 state.sweep_if_due(&self.fabric)?;
                 beside = state.beside(id.peer);
                 let wanted = lane.wanted()? > beside;
@@ -166,7 +166,7 @@ impl Communicator {
         // No two members, and no two messages of one, give the same value.
         let number = (n + 1) * self.layout.lanes() as u64 + id.lane as u64;
         let bell = || Bell { word: word.clone(), value: number * self.len() as u64 + self.me() as u64 };
-        // What is longer than the spool waits outside it, as what is sent without one.
+        // A message longer than the spool waits outside it, as one that is sent without a spool.
         let waits = self.time_out.is_none() || self.with(|state| !state.spool.may_hold(bytes.len()))?;
         let spool = |state: &mut State| {
             state.sweep_if_due(&self.fabric)?;

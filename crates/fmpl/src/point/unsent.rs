@@ -6,7 +6,7 @@ use crate::{
     state::LaneId,
 };
 
-/// A lane whose send is not over.
+/// A lane whose send has not completed.
 pub(super) struct Unsent<'a> {
     pub(super) comm: &'a Communicator,
     pub(super) id: LaneId,
@@ -32,7 +32,7 @@ impl Unsent<'_> {
         self.at = At::Spool;
     }
 
-    /// Tells the receiver, in place of message `n`, that the rest will not come.
+    /// Reports to the receiver, in place of message `n`, that the rest will not arrive.
     fn cut(&self, n: u64, rest: usize) {
         let Ok(ends) = self.comm.with(|state| {
             state.lane(self.id).count_direct();
@@ -43,7 +43,7 @@ impl Unsent<'_> {
         let (fabric, lane) = (self.comm.fabric.clone(), self.id.lane);
         self.comm.fabric.detach(async move {
             let word = Record::first_word(Kind::NotThere, rest, n);
-            // Nobody is left to be told of an error.
+            // Errors are ignored, since no call is left to return them.
             let _ = Lane::new(&fabric, &ends, lane).put_flag_owed(n, word).await;
         });
     }

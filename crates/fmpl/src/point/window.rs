@@ -136,14 +136,14 @@ impl Communicator {
     }
 }
 
-/// A receive through a window that is not over. If it is dropped, the lane keeps the window until its
-/// message has come.
+/// A receive through a window that has not completed. If it is dropped, the lane keeps the window
+/// until its message has arrived.
 pub(crate) struct InParts<'a> {
     comm: &'a Communicator,
     id: LaneId,
     /// Whether the header of its first part is posted.
     posted: bool,
-    /// `None` when the receive is over.
+    /// `None` when the receive has completed.
     window: Option<Window>,
 }
 
@@ -158,7 +158,7 @@ struct Progress {
 }
 
 impl<'a> InParts<'a> {
-    /// The only receive of a lane that is not over.
+    /// The only incomplete receive of a lane.
     pub(crate) fn new(comm: &'a Communicator, id: LaneId, window: Window, posted: bool) -> Self {
         InParts { comm, id, posted, window: Some(window) }
     }
@@ -197,7 +197,7 @@ impl<'a> InParts<'a> {
         self.comm.post_header(self.id, &progress.ends, progress.n, window.record()).await
     }
 
-    /// Takes what comes next of a message; goes on to post what comes after before it empties the
+    /// Takes the next part of a message; posts the receive of the part after it before emptying the
     /// buffer.
     async fn part(&mut self, progress: &mut Progress, sink: &mut Option<&mut dyn Sink>, room: usize) -> Result<Part> {
         let (comm, id) = (self.comm, self.id);
@@ -248,7 +248,7 @@ impl<'a> InParts<'a> {
     }
 }
 
-/// What came of a message.
+/// The outcome of receiving a part.
 enum Part {
     More,
     /// `direct` says whether it came into a buffer here.
@@ -269,7 +269,7 @@ impl Drop for InParts<'_> {
 }
 
 impl Communicator {
-    /// Gives a sink what has come into a buffer.
+    /// Passes the contents of a buffer to a sink.
     #[inline(always)]
     pub(super) fn empty(&self, half: &LocalSpan<u8>, len: usize, sink: &mut dyn Sink, at: usize) -> Result<()> {
         let mut done = 0;

@@ -4,7 +4,7 @@ use super::memory::Piece;
 use crate::{Communicator, Result, collective::Work, point::Window, state::State};
 use rdma_fabric::Fabric;
 
-/// What no message, receive or reduction uses.
+/// Buffers that no message, receive or reduction uses.
 #[derive(Debug, Default)]
 pub(crate) struct Idle {
     windows: Vec<Window>,
@@ -23,7 +23,7 @@ impl Idle {
 }
 
 impl State {
-    /// Takes out all buffers that hold nothing, after what was received is freed.
+    /// Takes out all idle buffers, after freeing the space of received messages.
     pub(crate) fn take_idle(&mut self, fabric: &Fabric) -> Idle {
         // An error is reported to the communicator's own calls.
         let swept = self.sweep(fabric).is_ok();

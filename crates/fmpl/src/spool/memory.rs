@@ -25,7 +25,7 @@ pub(crate) struct Room {
 pub(super) struct Piece {
     _region: Region,
     span: LocalSpan<u8>,
-    /// What is free, in order of addresses; no two ranges touch.
+    /// The free ranges, in order of addresses; no two ranges touch.
     free: Vec<Range<usize>>,
     kind: Kind,
 }

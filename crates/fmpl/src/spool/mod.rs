@@ -39,10 +39,9 @@ pub(crate) struct Spool {
     held: Vec<Held>,
     /// How many messages a spool that grows may hold before the next sweep, which looks at all of them.
     due: usize,
-    /// How many messages were received that nobody has been told of.
+    /// The number of received messages that have not been reported yet.
     received: usize,
-    /// Why a message was not received: its receiver has refused it, or was lost; nobody has been told
-    /// of it.
+    /// Why a message was not received: its receiver refused it, or was lost; not reported yet.
     refused: Option<FmplError>,
 }
 
@@ -67,7 +66,7 @@ impl Spool {
         Ok(Spool { memory, nodes, patience, held: Vec::new(), due: 0, received: 0, refused: None })
     }
 
-    /// Returns whether a message of so many bytes has room here when nothing else is held.
+    /// Returns whether a message of `bytes` bytes fits into the spool when nothing else is held.
     pub(crate) fn may_hold(&self, bytes: usize) -> bool {
         self.grows() || self.memory.may_hold(bytes)
     }
@@ -113,9 +112,9 @@ impl State {
         held.iter().filter(|held| is_named(held.id) && memory.is_single(&held.room)).count() as u64
     }
 
-    /// Spools message `n`, whose send is then over; `None` if there is no room, for what was received
-    /// at the last [sweep](State::sweep). The receiver's bell is changed when the message is offered,
-    /// if there is one.
+    /// Spools message `n`, whose send then completes; `None` if there is no room, counting as free
+    /// the messages received at the last [sweep](State::sweep). If there is a bell of the receiver,
+    /// it is changed when the message is offered.
     pub(crate) fn spool(
         &mut self,
         fabric: &Fabric,
@@ -148,7 +147,8 @@ impl State {
         Ok(Some(()))
     }
 
-    /// Gives up what was spooled for a lane, because it could not be announced, and reports that.
+    /// Discards the spooled messages of a lane, because one could not be announced, and reports
+    /// that.
     pub(crate) fn fail(&mut self, id: LaneId, error: FmplError) {
         if !self.lost.contains(self.peers[id.peer].member) {
             self.spool.refused = Some(error.clone());
@@ -156,7 +156,7 @@ impl State {
         self.give_up(id, error);
     }
 
-    /// Gives up what was spooled for a lane; no message can be sent after it.
+    /// Discards the spooled messages of a lane; no message can be sent after it.
     pub(crate) fn give_up(&mut self, id: LaneId, error: FmplError) {
         let (given_up, held): (Vec<_>, _) = self.spool.held.drain(..).partition(|held| held.id == id);
         self.spool.held = held;
@@ -186,14 +186,15 @@ impl State {
         Ok((is_far_ahead && !stands_still).then_some(patience))
     }
 
-    /// Frees what was received, if it is time: as nobody waits for room in a spool that grows, that
-    /// one is swept when it holds twice as much as after the last time, and before it grows.
+    /// Frees the space of received messages, if a sweep is due: sends do not wait for room in a
+    /// spool that grows, so it is swept when it holds twice as much as after the last sweep, and
+    /// before it grows.
     pub(crate) fn sweep_if_due(&mut self, fabric: &Fabric) -> Result<()> {
         let is_due = !self.spool.grows() || self.spool.held.len() >= self.spool.due;
         if is_due { self.sweep(fabric) } else { Ok(()) }
     }
 
-    /// Frees what was received.
+    /// Frees the space of received messages.
     pub(crate) fn sweep(&mut self, fabric: &Fabric) -> Result<()> {
         let mut at = 0;
         while at < self.spool.held.len() {
@@ -221,7 +222,8 @@ impl State {
 }
 
 impl Communicator {
-    /// Returns whether a message was refused that has been taken; the next look will not tell.
+    /// Returns whether a message that has been taken was refused; the next check of the spool does
+    /// not report it.
     pub(crate) fn was_refused(&self, id: LaneId, n: u64) -> Result<bool> {
         self.with(|state| {
             let refused = Lane::new(&self.fabric, &state.peers[id.peer].ends, id.lane).taken()?.refused == Some(n);
@@ -248,7 +250,8 @@ impl Communicator {
         Ok(())
     }
 
-    /// Looks at the spool (`fmpl_sendbuf_check`): frees what was received. No message waits for this.
+    /// Checks the spool (`fmpl_sendbuf_check`): frees the space of received messages. No message
+    /// waits for this.
     ///
     /// # Errors
     /// [`FmplError::TooLong`] if a receiver refused a message since the last look;
@@ -322,7 +325,7 @@ impl Communicator {
         race_all(firsts.iter().map(|(ends, lane, n)| Lane::new(&self.fabric, ends, *lane).until_taken(n + 1))).await
     }
 
-    /// Waits until all sends are over and everything that was spooled is received.
+    /// Waits until all sends have completed and all spooled messages are received.
     ///
     /// # Errors
     /// As [`Communicator::check_spool`].

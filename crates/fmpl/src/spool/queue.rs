@@ -1,7 +1,7 @@
 //! The queue of a lane: messages that wait where their receiver finds them, however many they are.
 //!
-//! Two offers of a lane have room in the receiver's memory. What is sent beyond that is listed in the
-//! sender's, so that no message waits for another call of its sender.
+//! The receiver's memory has room for two offers of a lane. Further messages are listed in the
+//! sender's memory, so that no message waits for another call of its sender.
 
 use super::{Spool, memory::Room};
 use crate::{
@@ -118,7 +118,7 @@ impl Communicator {
         self.until(|state| state.is_announced(id).then_some(())).await
     }
 
-    /// Returns what the peer says of its message `n`, be it in a flag or in its queue.
+    /// Returns the peer's record of its message `n`, from a flag or from its queue.
     pub(crate) async fn said(&self, id: LaneId, lane: &Lane<'_>, n: u64) -> Result<Option<Record>> {
         if let Some(flag) = lane.flag(n)? {
             return Ok(Some(flag));
@@ -127,7 +127,7 @@ impl Communicator {
         self.with(|state| state.lane(id).reading.record(n))
     }
 
-    /// Waits until the peer says something of its message `n`.
+    /// Waits for the peer's record of its message `n`.
     pub(crate) async fn until_said(&self, id: LaneId, lane: &Lane<'_>, n: u64) -> Result<Record> {
         loop {
             if let Some(record) = self.said(id, lane, n).await? {

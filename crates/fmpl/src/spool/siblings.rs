@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-/// What a communicator knows between its calls.
+/// The state of a communicator between its calls.
 type Known = TurnCell<State>;
 
 /// How many communicators of a rank keep buffers that hold nothing. One that needs buffers then takes
@@ -59,7 +59,8 @@ impl Siblings {
         all.states.push(Arc::downgrade(state));
     }
 
-    /// Gives memory back that holds nothing, after what was received is freed. The caller has no turn.
+    /// Gives idle memory back, after freeing the space of received messages. The caller has no
+    /// turn.
     pub(crate) fn trim(&self, fabric: &Fabric) {
         // No lock is held in a turn.
         let all: Vec<_> = locked(&self.0.all).states.iter().filter_map(Weak::upgrade).collect();

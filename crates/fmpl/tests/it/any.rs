@@ -91,7 +91,7 @@ fn any_index_and_explicit_ones_share_a_spool() {
     });
 }
 
-/// A server: each of the others asks several times; nothing is lost, and nothing comes twice.
+/// A server: each of the other members sends several requests; none is lost or duplicated.
 #[test]
 fn a_server_hears_everybody() {
     for spool in [false, true] {

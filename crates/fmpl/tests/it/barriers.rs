@@ -59,7 +59,7 @@ fn seventy_thousand_barriers() {
         .expect("no rank fails");
 }
 
-/// Puts of one barrier, and how long it takes, in picoseconds, on a machine where nothing varies.
+/// Returns the puts of one barrier, and its duration in picoseconds, on a machine without jitter.
 fn barrier(members: usize) -> (u64, u64) {
     let run = |barriers: u64| {
         let program = async |fabric: Fabric| -> ProgramResult<u64> {

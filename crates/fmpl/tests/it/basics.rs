@@ -1,4 +1,4 @@
-//! Messages that meet their receives.
+//! Messages whose receives are posted.
 
 use crate::bed::{everywhere, pattern, read};
 use fmpl::{Fmpl, Options, Received};
@@ -69,7 +69,7 @@ fn all_exchange_without_waiting_for_each_other() {
                 sending.push(world.isend(&mine, to, round % 2).await?);
             }
             let theirs = world.buffer::<u64>(1000)?;
-            // Nobody waits for its sends before it has received everything.
+            // No member waits for its sends before it has received everything.
             for from in (0..4).rev() {
                 assert_eq!(world.recv(&theirs, from, round % 2).await?.bytes, 8000);
                 assert_eq!(read(world, &theirs, 1000)?, [from as u64; 1000]);

@@ -1,4 +1,4 @@
-//! The fabrics that a test runs over, and what most tests need.
+//! The fabrics that the tests run over, and helpers for most tests.
 
 use checks::watchdog::watch_test;
 use fmpl::{Choice, Communicator, Options};
@@ -9,9 +9,9 @@ use tofu2_sim::{
     virt::{Job, Platform},
 };
 
-/// Runs a program as threads, and in virtual time on machines with and without atomics and an order
-/// of puts, where operations may take up to 30 µs longer than they need and events at one time come
-/// in any order; returns what it yields, which must be the same everywhere.
+/// Runs a program on threads, and in virtual time on machines with and without atomics and ordered
+/// puts, where operations may take up to 30 µs longer than necessary and simultaneous events occur
+/// in any order; returns the program's outputs, which must be the same everywhere.
 #[track_caller]
 pub(crate) fn everywhere<P: Program>(ranks: usize, program: &P) -> Vec<P::Out>
 where
@@ -27,14 +27,14 @@ where
     real
 }
 
-/// Returns machines with and without atomics and an order of puts.
+/// Returns machines with and without atomics and ordered puts.
 pub(crate) fn machines() -> [(&'static str, Platform); 3] {
     let without_atomics = Platform::fx100().with("atomics", 0).expect("a constant of the platform");
     [("FX100", Platform::fx100()), ("FX100 without atomics", without_atomics), ("SR8000", Platform::sr8000())]
 }
 
-/// Runs a program that loses ranks on purpose, as threads and in virtual time; returns what each rank
-/// yields that ends well.
+/// Runs a program that loses ranks on purpose, on threads and in virtual time; returns the output
+/// of each rank that ends normally.
 #[track_caller]
 pub(crate) fn survivors<P: Program>(ranks: usize, program: &P) -> Vec<Option<P::Out>>
 where
@@ -49,7 +49,7 @@ where
     real
 }
 
-/// Returns options by which collectives go along trees everywhere.
+/// Returns options that make all collectives use trees.
 pub(crate) fn software() -> Options {
     Options::default().collectives(Choice::Software)
 }

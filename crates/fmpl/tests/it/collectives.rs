@@ -8,7 +8,7 @@ use tofu2_sim::virt::{Job, Platform};
 
 const SIZES: [usize; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 16];
 
-/// Returns what member `me` gives.
+/// Returns the elements that member `me` gives.
 fn given(me: usize, elements: usize) -> impl Iterator<Item = f64> {
     (0..elements).map(move |n| {
         (1.0 + (me * 7919 + n * 104_729) as f64 % 1000.0) / 3.0 * if (me + n).is_multiple_of(3) { -1.0 } else { 1.0 }
@@ -215,7 +215,7 @@ fn collectives_follow_each_other_without_mixing() {
                 world.fabric().write(&span, &vec![value(me); elements])?;
                 let expected = match kind {
                     0 => {
-                        // Messages of the program are under way meanwhile.
+                        // Messages of the program are in flight during the barriers.
                         let receiving = world.irecv(&user, (me + 1) % members, 0).await?;
                         world.barrier().await?;
                         world.send(&[value(me)], (me + members - 1) % members, 0).await?;

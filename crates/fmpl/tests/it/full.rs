@@ -101,7 +101,7 @@ fn a_send_without_memory_is_an_error_that_says_what_waits() {
     Threads::new(2).segment_bytes(SEGMENT).run(&program).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// What was received in one communicator is memory for the messages of another one.
+/// The space of messages received in one communicator can hold messages of another one.
 #[test]
 fn communicators_share_the_memory_of_their_rank() {
     watch_test();

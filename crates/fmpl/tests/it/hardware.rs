@@ -170,7 +170,7 @@ fn without_a_free_colour_software_does_it() {
             broadcasts(comm, &[0, 5000]).await?;
             comm.barrier().await?;
         }
-        // A colour comes back, and is taken again.
+        // A colour is released, and claimed again.
         more.remove(3).finish().await?;
         let comm = fmpl.create(Some(0), 0).await?.expect("all join it");
         assert_eq!(ways(&comm)?, hardware);
@@ -371,7 +371,7 @@ fn the_death_of_a_member_ends_a_hardware_collective() {
                     true => world.broadcast(&span, (lost + 1) % 4).await,
                     false => world.barrier().await,
                 };
-                // It may have freed what it had of the hardware before it was lost.
+                // It may have released its hardware before it was lost.
                 assert!(
                     matches!(outcome, Err(FmplError::MemberLeft { .. } | FmplError::Fabric(_))),
                     "{outcome:?} without {lost}"

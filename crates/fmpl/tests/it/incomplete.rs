@@ -1,4 +1,4 @@
-//! Collectives that can't give everybody what was asked for.
+//! Collectives that cannot give all members the requested result.
 
 use crate::bed::{everywhere, read, software, survivors};
 use fmpl::{Communicator, Fmpl, FmplError, Op};
@@ -12,7 +12,7 @@ fn differ(member: usize, bytes: usize, other: usize, other_bytes: usize) -> fmpl
     Err(FmplError::CountMismatch { member, bytes, other, other_bytes })
 }
 
-/// Checks that the next collectives are not disturbed.
+/// Checks that the next collectives are not affected.
 async fn all_well(world: &Communicator, span: &LocalSpan<i32>) -> fmpl::Result<()> {
     let me = world.me() as i32;
     for root in 0..world.len() {
@@ -94,7 +94,7 @@ fn a_collective_that_is_dropped_ends_all_collectives() {
                     }
                 } else {
                     world.fabric().sleep(Duration::from_micros(500)).await;
-                    // What the leaver has sent before may be enough for it.
+                    // The messages that the leaver sent before may be enough for it.
                     let _ = world.allreduce(&span, Op::Sum).await;
                     world.send(&[1], leaver, 1).await?;
                 }
@@ -104,7 +104,7 @@ fn a_collective_that_is_dropped_ends_all_collectives() {
                     assert_eq!(world.barrier().await, left);
                     let _ = world.broadcast(&span, root % members).await;
                 }
-                // Messages have nothing to do with it.
+                // Messages are not affected.
                 let receiving = world.irecv(&span, (world.me() + 1) % members, 0).await?;
                 world.send(&[1], (world.me() + members - 1) % members, 0).await?;
                 receiving.wait().await?;

@@ -1,4 +1,4 @@
-//! Messages whose receivers come late, while their sender waits outside the fabric.
+//! Messages whose receivers start late, while their sender waits outside the fabric.
 //!
 //! No receiver may depend on another call of the sender.
 
@@ -35,8 +35,8 @@ fn options() -> Options {
     Options::default().indices(MESSAGES).window(64).spool(1 << 20, Duration::ZERO).growing(Duration::ZERO)
 }
 
-/// Sends all messages from member 0 to each other one, and returns what must be kept until they are
-/// received.
+/// Sends all messages from member 0 to each other one, and returns the sends that must be kept
+/// until their messages are received.
 async fn send<'a>(world: &'a Communicator, way: Way) -> ProgramResult<Vec<fmpl::Sending<'a>>> {
     let mut begun = Vec::new();
     for n in 0..MESSAGES {

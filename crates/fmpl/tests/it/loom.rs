@@ -1,8 +1,8 @@
-//! Messages under loom: a sender and a receiver, each a thread, in every interleaving within a bound
-//! on preemptions, memory orders included.
+//! Messages under loom: a sender and a receiver, each on a thread, in every interleaving within a
+//! bound on preemptions, memory orders included.
 //!
-//! The code is that of the library, set-up apart: members have met, and the receive buffers are known.
-//! What is received into is plain memory, of which loom reports every race.
+//! The code is the library's, except for the set-up: members have met, and the receive buffers are
+//! known. Receives go into plain memory, of which loom reports every race.
 
 use explore::mutant::{Mutation, mutant};
 use fmpl::{Buffer, Fmpl, Options};
@@ -14,14 +14,14 @@ use loom_fabric::{
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 use std::{cell::Cell, rc::Rc, time::Duration};
 
-/// What the two ranks do.
+/// The program of the two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Job {
-    /// So many messages with one index.
+    /// This number of messages with one index.
     Row(u64),
-    /// The same, with a spool for those that have no header.
+    /// The same, with a spool for messages without a header.
     Spooled(u64),
-    /// So many barriers.
+    /// This number of barriers.
     Barrier(usize),
 }
 
@@ -37,7 +37,7 @@ impl Mutation for Spoiled {
     }
 }
 
-/// One rank when the set-up is over.
+/// One rank after the set-up.
 struct Member {
     fmpl: Fmpl,
     buffer: Buffer<u64>,
@@ -136,13 +136,13 @@ fn more_messages() {
     }
 }
 
-/// A flag must not come before the body. (Later on, puts come in the order posted.)
+/// A flag must not arrive before the body. (Later puts arrive in the order posted.)
 #[test]
 fn a_flag_must_follow_a_flush() {
     check_fails(Some(1), &["Causality violation"], model(AtPost, Job::Row(1), true, |_| false));
 }
 
-/// Who sees a flag sees the body.
+/// A rank that sees a flag also sees the body.
 #[test]
 fn a_receiver_must_acquire_the_flag() {
     let relaxed = |access| matches!(access, Access::Wait(at) | Access::Load(at) if at.rank == Rank::new(1));

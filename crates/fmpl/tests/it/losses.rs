@@ -70,7 +70,7 @@ fn a_receiver_of_any_sender_continues_without_a_lost_member() {
         for to in [2, 3] {
             world.send(&[1u64], to, 0).await?;
         }
-        // What was sent to the lost member is not waited for.
+        // Messages to the lost member are not waited for.
         world.all_fetched().await?;
         Ok(sum)
     });
@@ -93,7 +93,7 @@ fn without_other_members_no_message_can_come() {
             world.recv(&buffer, from, 0).await?;
         }
         if world.me() > 0 {
-            // What it has sent to the other one is received, unless that is lost.
+            // Its messages to the other member are received, unless that one is lost.
             let _ = world.all_fetched().await;
             return Err("lost on purpose".into());
         }

@@ -1,4 +1,4 @@
-//! What the crate promises, over threads and in virtual time.
+//! The crate's guarantees, tested over threads and in virtual time.
 
 mod any;
 mod barriers;

@@ -116,7 +116,8 @@ fn buffers_that_hold_nothing_serve_others() {
     Threads::new(2).segment_bytes(64 << 20).run(&program).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A window that a receive has posted is nobody else's, and neither is one whose receive was dropped.
+/// A window that a receive has posted is not taken by another communicator, and neither is one
+/// whose receive was dropped.
 #[test]
 fn buffers_in_use_stay_where_they_are() {
     const COMMS: usize = 200;

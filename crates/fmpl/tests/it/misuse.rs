@@ -1,4 +1,4 @@
-//! Calls that can't do what they are asked to.
+//! Calls that fail because of wrong arguments or use.
 
 use crate::bed::{everywhere, read};
 use fmpl::{Direction, Fmpl, FmplError, Options};

@@ -5,7 +5,7 @@ use fmpl::{Communicator, Fmpl, FmplError, Options, Sink, Source};
 use rdma_fabric::{Fabric, Group, LocalSpan, ProgramResult};
 use std::{pin::pin, time::Duration};
 
-/// A message whose chunks have at most so many bytes.
+/// A message whose chunks have at most `most` bytes.
 struct Chunks<B> {
     bytes: B,
     most: usize,
@@ -150,7 +150,7 @@ fn a_spool_that_grows_takes_all_that_is_sent_first() {
     });
 }
 
-/// What one end does in parts the other may do in one piece.
+/// Sends in parts match receives in one piece, and vice versa.
 #[test]
 fn each_way_to_send_meets_each_way_to_receive() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -243,7 +243,7 @@ fn a_receive_that_is_dropped_loses_its_message_and_no_other() {
     });
 }
 
-/// A receiver that has the first part of a message is told if the others will not come.
+/// A receiver that has the first part of a message gets an error if the others will not arrive.
 #[test]
 fn a_send_that_is_dropped_in_the_middle_cuts_its_message() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -252,7 +252,7 @@ fn a_send_that_is_dropped_in_the_middle_cuts_its_message() {
         let mut both = Group::world(&fabric).await?;
         if world.me() == 0 {
             both.barrier().await?;
-            // The first part goes; nobody takes it, so there is no header for the second one.
+            // The first part is sent; it is not taken, so there is no header for the second one.
             let message = pattern(0, 1000);
             let sent = fabric.before(fabric.now() + Duration::from_millis(1), world.send(&message, 1, 0)).await;
             assert!(sent.is_none(), "nobody has taken the first part");

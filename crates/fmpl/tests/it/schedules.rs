@@ -1,9 +1,9 @@
 //! Random programs against a sequential oracle.
 //!
-//! A program is a row of steps, in which each rank does its part of one after the other. A step's
-//! sends need only the receives of the same step, so that a program ends however little is buffered.
-//! Which of several messages a receive of any index or sender takes is left open; but those of one
-//! sender, receiver and index come in the order sent, once each, with their own bytes.
+//! A program is a list of steps, which each rank executes in order. A step's sends need only the
+//! receives of the same step, so a program ends even with little buffering. Which of several
+//! messages a receive of any index or sender takes is left open; but the messages of one sender,
+//! receiver and index arrive in the order sent, once each, with their own bytes.
 
 use crate::bed::{machines, pattern, read};
 use fmpl::{Buffer, Communicator, Fmpl, Op, Options, Received};
@@ -53,7 +53,7 @@ enum Step {
     Sum {
         elements: usize,
     },
-    /// A rank does something else for so many microseconds.
+    /// A rank sleeps for this number of microseconds.
     Sleep {
         rank: usize,
         micros: u64,
@@ -119,8 +119,8 @@ impl Member<'_> {
         all.flatten().map(|message| message.index).filter(is_missing).collect()
     }
 
-    /// Receives so many messages of one sender. Those that leave by `isend` are not over before a
-    /// receive of any index that takes them is waited for, so all are waited for `together`.
+    /// Receives `messages` messages of one sender. Those sent with `isend` complete only when a
+    /// receive of any index that takes them is awaited, so all are awaited `together`.
     async fn receive(
         &mut self,
         from: usize,
@@ -246,7 +246,7 @@ async fn run(fabric: Fabric, steps: &[Step], options: Options) -> ProgramResult<
     Ok(received)
 }
 
-/// Returns what each rank is to receive.
+/// Returns the messages that each rank must receive.
 fn oracle(ranks: usize, steps: &[Step]) -> Vec<Vec<((usize, usize), usize)>> {
     let mut received = vec![Counts::new(); ranks];
     for step in steps {
@@ -310,7 +310,8 @@ fn options() -> impl Strategy<Value = Options> {
     ])
 }
 
-/// Runs so many programs on all fabrics; the failing one is printed, with the seed of its latencies.
+/// Runs this number of programs on all fabrics; prints the failing one with the seed of its
+/// latencies.
 fn programs(cases: u32) {
     let steps = (2..=4usize).prop_flat_map(|ranks| (Just(ranks), prop::collection::vec(step(ranks), 1..16)));
     let config = Config { cases, failure_persistence: None, ..Config::default() };

@@ -27,7 +27,7 @@ fn everyone_sends_first() {
     });
 }
 
-/// Without a spool sends out of registered memory go on while their rank receives.
+/// Without a spool, sends out of registered memory continue while their rank receives.
 #[test]
 fn everyone_begins_to_send_first() {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -116,7 +116,8 @@ fn a_sender_may_compute_as_long_as_it_likes() {
     });
 }
 
-/// It can never be there, so it waits elsewhere, whatever else is sent meanwhile.
+/// It never fits into the spool, so it waits elsewhere, whichever other messages are sent
+/// meanwhile.
 #[test]
 fn a_message_for_any_receiver_may_be_longer_than_the_spool() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -158,7 +159,7 @@ fn a_spool_that_is_full_makes_sends_wait() {
     });
 }
 
-/// A send that finds no room goes on when any message has left the spool, not only the oldest.
+/// A send that finds no room continues when any message has left the spool, not only the oldest.
 #[test]
 fn whatever_leaves_the_spool_makes_room() {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -189,7 +190,7 @@ fn whatever_leaves_the_spool_makes_room() {
     });
 }
 
-/// Without a spool so many messages are buffered as receives of any index are posted.
+/// Without a spool, as many messages are buffered as receives of any index are posted.
 #[test]
 fn sends_to_receives_of_any_index_need_no_spool() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -205,13 +206,13 @@ fn sends_to_receives_of_any_index_need_no_spool() {
                 let first = world.irecv_any_index(&buffers[0], 0).await?;
                 let second = world.irecv_any_index(&buffers[1], 0).await?;
                 let at = world.irecv(&buffers[2], 0, 5).await?;
-                // The others have a receive each, but nobody waits for them yet.
+                // The other messages have a receive each, but these are not awaited yet.
                 at.wait().await?;
                 assert_eq!((first.wait().await?.index, second.wait().await?.index), (2, 2));
                 for (buffer, index) in buffers.iter().zip([2, 2, 5]) {
                     assert_eq!(read(world, buffer, 1)?, [10 * n + index]);
                 }
-                // The sender may not have heard of this receive when it ends: it posts nothing.
+                // The sender may not have seen this receive before it is dropped: it posts nothing.
                 drop(world.irecv_any_index(&buffers[0], 0).await?);
             }
             world.barrier().await?;
@@ -220,7 +221,7 @@ fn sends_to_receives_of_any_index_need_no_spool() {
     });
 }
 
-/// A receiver of any index that is slow does not make its sender's memory grow.
+/// A slow receiver of any index does not make its sender's memory grow.
 #[test]
 fn a_full_spool_makes_sends_to_a_receiver_of_any_index_wait() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -241,7 +242,7 @@ fn a_full_spool_makes_sends_to_a_receiver_of_any_index_wait() {
     });
 }
 
-/// Its memory stays small, and what is sent stays in the caches.
+/// The sender's memory stays small, and the messages stay in the caches.
 #[test]
 fn a_patient_sender_stays_near_its_receiver() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {

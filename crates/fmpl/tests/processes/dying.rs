@@ -1,4 +1,4 @@
-//! Ranks that kill themselves: at a chosen call of the fabric, or when a time has passed.
+//! Ranks that kill themselves: at a chosen call of the fabric, or after a time.
 
 use checks::killed::die;
 use rdma_fabric::{
@@ -13,8 +13,8 @@ use std::{
     task::{Context, Poll},
 };
 
-/// How many points a rank may pass: before and after each put, get, atomic and flush, and the end of
-/// each wait. Endless until it is [set](Points::set).
+/// The number of points that a rank may pass: before and after each put, get, atomic and flush, and
+/// the end of each wait. Unlimited until it is [set](Points::set).
 #[derive(Debug)]
 pub(crate) struct Points(AtomicU64);
 
@@ -23,7 +23,7 @@ impl Points {
         Arc::new(Points(AtomicU64::new(u64::MAX)))
     }
 
-    /// Lets the rank die after so many more points.
+    /// Makes the rank die after `more` further points.
     pub(crate) fn set(&self, more: u64) {
         self.0.store(more, SeqCst);
     }
@@ -46,7 +46,7 @@ impl Points {
     }
 }
 
-/// Returns this rank's fabric, on which it passes points.
+/// Returns this rank's fabric with these points.
 pub(crate) fn dying(fabric: &Fabric, points: Arc<Points>) -> Fabric {
     fabric.under(Mortal { below: fabric.clone(), points })
 }

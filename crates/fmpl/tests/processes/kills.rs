@@ -6,7 +6,8 @@ use std::{env, time::Instant};
 
 const RANKS: usize = 3;
 
-/// What goes on when the rank is killed; and whether every other rank waits for it sooner or later.
+/// The operations during which the rank is killed; and whether every other rank eventually waits
+/// for it.
 const SCENES: [(&str, bool); 13] = [
     ("sends", true),
     ("sends-any-index", true),
@@ -23,10 +24,10 @@ const SCENES: [(&str, bool); 13] = [
     ("allreduce", true),
 ];
 
-/// Set to a number to kill at so many calls of each scene, and at as many times.
+/// Set to a number to kill at that number of calls of each scene, and at that number of times.
 const POINTS: &str = "KILLED_POINTS";
 
-/// Runs a job in which rank `victim` dies; the others must be told.
+/// Runs a job in which rank `victim` dies; checks that the other ranks report it.
 fn others_are_told((scene, all): (&str, bool), victim: usize, when: &str, number: usize) {
     let asked = format!("{scene} {victim} {when} {number}");
     let begun = Instant::now();
@@ -59,7 +60,7 @@ fn others_are_told_of_a_rank_that_dies_in_a_call() {
     }
 }
 
-/// Kills at some time, in whatever state the job is then.
+/// Kills at some time, regardless of the state of the job.
 #[test]
 fn others_are_told_of_a_rank_that_dies_at_some_time() {
     let points = points(2);

@@ -1,4 +1,4 @@
-//! Receivers that come late, while their sender waits for files: outside the fabric.
+//! Receivers that start late, while their sender waits for files: outside the fabric.
 
 use crate::job::launch_with;
 use checks::killed::Outcome;
@@ -13,7 +13,7 @@ use std::{
 
 const RANKS: usize = 3;
 const MESSAGES: usize = 100;
-/// How long a file may take to come: a guard against hangs.
+/// The limit of a wait for a file: a guard against hangs.
 const LONG: Duration = Duration::from_secs(120);
 
 fn message(n: usize, to: usize) -> Vec<u8> {

@@ -1,5 +1,5 @@
-//! Jobs of processes, one of which is killed: whoever waits for it gets an error, and nobody waits
-//! for ever.
+//! Jobs of processes, one of which is killed: ranks that wait for it get an error, and no rank
+//! waits forever.
 #![cfg(target_os = "linux")]
 
 mod dying;

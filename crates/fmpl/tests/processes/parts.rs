@@ -1,4 +1,4 @@
-//! What the ranks of a job do until one of them is killed.
+//! The programs of the ranks of a job, one of which is killed.
 
 use crate::dying::{Points, dying};
 use checks::killed::die_after;
@@ -51,7 +51,7 @@ pub(crate) async fn play(fabric: Fabric, words: &[String]) -> ProgramResult<Stri
         done = part.lives(scene, n).await;
         n += 1;
     }
-    // A survivor that is told sets the others' words until all of them are in the barrier.
+    // A survivor that gets the error sets the others' words until all of them are in the barrier.
     let mut _stop = None;
     if scene == "finalize" && done.is_ok() {
         _stop = Some(part.stop);
@@ -72,7 +72,7 @@ pub(crate) async fn play(fabric: Fabric, words: &[String]) -> ProgramResult<Stri
 struct Part<'a> {
     comm: &'a Communicator,
     fabric: Fabric,
-    /// A word of each rank, which a survivor sets that was told of the death.
+    /// A word of each rank, set by survivors that received the error.
     stop: Region,
     victim: usize,
     buffer: Buffer<u8>,
@@ -80,7 +80,7 @@ struct Part<'a> {
     next: Cell<[usize; 3]>,
 }
 
-/// Returns what message `n` of a member says.
+/// Returns the contents of message `n` of a member.
 fn content(from: usize, n: usize) -> Vec<u8> {
     (0..BYTES[n % BYTES.len()]).map(|at| (31 * from + 7 * n + at) as u8).collect()
 }
@@ -95,7 +95,7 @@ impl Part<'_> {
         Ok(self.fabric.load::<u64>(&self.stop.word(&self.fabric, 0)?)? != 0)
     }
 
-    /// Lets those go that do not wait for the victim themselves.
+    /// Stops the ranks that do not wait for the victim themselves.
     async fn stop_others(&self) -> ProgramResult<()> {
         for other in self.others().filter(|other| *other != self.victim) {
             let word = self.fabric.remote_word::<u64>(self.stop.at(Rank::new(other as u32), 0))?;
@@ -104,7 +104,8 @@ impl Part<'_> {
         Ok(())
     }
 
-    /// Awaits what need not depend on the victim, or until another survivor was told.
+    /// Awaits a call that may not depend on the victim, or until another survivor has received the
+    /// error.
     async fn unless_stopped(&self, call: impl Future<Output = fmpl::Result<()>>) -> fmpl::Result<()> {
         let word = self.stop.word::<u64>(&self.fabric, 0)?;
         let alive = Deps::One(self.fabric.rank());
@@ -114,7 +115,7 @@ impl Part<'_> {
         }
     }
 
-    /// Checks that what was received is message `n` of its sender.
+    /// Checks that the received message is message `n` of its sender.
     fn check(&self, Received { from, bytes, .. }: Received, n: usize) -> fmpl::Result<()> {
         let mut found = vec![0; bytes];
         self.fabric.read(&self.buffer.slice(0..bytes)?, &mut found)?;
@@ -145,7 +146,7 @@ impl Part<'_> {
         Ok(())
     }
 
-    /// Makes one round of a rank that lives on.
+    /// Makes one round of a rank that survives.
     async fn lives(&self, scene: &str, n: usize) -> fmpl::Result<()> {
         let (comm, me, victim) = (self.comm, self.comm.me(), self.victim);
         match scene {
