@@ -1,4 +1,4 @@
-//! What a launcher and its agents say to each other.
+//! Frames between a launcher and its agents.
 
 #![no_main]
 

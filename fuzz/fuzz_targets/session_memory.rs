@@ -1,4 +1,4 @@
-//! What a coordinator says to a session that would stand in for it.
+//! Messages of a coordinator to a session that would succeed it.
 
 #![no_main]
 

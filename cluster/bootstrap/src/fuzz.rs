@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 #[cfg(test)]
 mod tests;
 
-/// What arrives over a connection. The first byte says what it is taken for.
+/// Bytes that arrive over a connection. The first byte selects the format.
 pub fn frames(bytes: &[u8]) {
     let Some((kind, rest)) = bytes.split_first() else { return };
     [up, down, inbox, proofs][usize::from(kind % 4)](rest);
 }
 
-/// What launchers tell by text. The first byte says what it is taken for.
+/// Texts of launchers. The first byte selects the format.
 pub fn texts(bytes: &[u8]) {
     let Some((kind, rest)) = bytes.split_first() else { return };
     [slurm_nodes, pmi_line, variables][usize::from(kind % 3)](rest);

@@ -65,7 +65,7 @@ pub fn lock_file(folder: &Path, bytes: &[u8]) {
     }
 }
 
-/// Calls all that take the lock; what one call leaves is what the next one finds.
+/// Makes each call that acquires the lock, one after the other, on the state that the previous one left.
 fn use_all(lock: &NamedLock) {
     let calls: [(&str, &dyn Fn() -> Result<()>); 6] = [
         ("try_read", &|| lock.try_read()?.map_or(Ok(()), |guard| guard.release())),

@@ -55,7 +55,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Looks for what the command needs.
+/// Checks that cargo-fuzz and the nightly toolchain are installed.
 fn tools() -> Result<(), Box<dyn Error>> {
     for (arguments, missing) in [
         (
@@ -100,7 +100,7 @@ struct Ran {
 impl Ran {
     fn of(folder: &Path, target: &str, seconds: u32) -> Result<Self, Box<dyn Error>> {
         let [corpus, seeds, artifacts] = ["corpus", "seeds", "artifacts"].map(|part| folder.join(part).join(target));
-        // What is found is kept in the first of the directories.
+        // Findings are kept in the first of the directories.
         [&corpus, &seeds].into_iter().try_for_each(fs::create_dir_all)?;
         let before = names(&artifacts)?;
         let mut cargo = cargo_fuzz(folder, "run");
@@ -112,7 +112,7 @@ impl Ran {
     }
 }
 
-/// Returns the number of executions that a fuzzer tells at its end, or last.
+/// Returns the number of executions that a fuzzer reports at its end, or last.
 fn executions(said: &str) -> u64 {
     let last = |line: &str| {
         let told = line.strip_prefix("stat::number_of_executed_units:").or_else(|| line.strip_prefix('#'))?;

@@ -1,5 +1,5 @@
 //! `cargo xtask prose`: counts turns of phrase that documentation of the field avoids, in whole-line
-//! comments of Rust files and in Markdown outside of code and tables.
+//! comments of Rust files and in Markdown, outside of code blocks and tables.
 
 use clap::Args;
 use std::{
@@ -108,7 +108,11 @@ fn count(name: String, text: &str) -> Count {
             is_code ^= line.starts_with("```");
             !is_code && !line.is_empty() && !line.starts_with('|') && !line.starts_with("```")
         } else {
-            line.starts_with("//")
+            let text = line.strip_prefix("//").map(|text| text.trim_start_matches(['/', '!', ' ']));
+            is_code &= text.is_some();
+            let is_fence = text.is_some_and(|text| text.starts_with("```"));
+            is_code ^= is_fence;
+            text.is_some() && !is_code && !is_fence
         };
         if prose {
             count.lines += 1;
@@ -152,7 +156,7 @@ mod tests {
 
     #[test]
     fn only_prose_counts() {
-        let rust = count("a.rs".into(), "// who\nlet who = 1; // who\n/// fine\n");
+        let rust = count("a.rs".into(), "// who\nlet who = 1; // who\n/// fine\n/// ```\n/// who\n/// ```\n");
         assert_eq!((rust.lines, rust.phrases), (2, 1));
         let page = count("a.md".into(), "who\n\n```text\nwho\n```\n| who |\n");
         assert_eq!((page.lines, page.phrases), (1, 1));

@@ -10,13 +10,13 @@ use super::{
     plan::AgentPlan,
 };
 
-/// What a launcher and an agent say to each other. The first byte says what it is taken for.
+/// Frames between a launcher and an agent. The first byte selects the format.
 pub fn agent_frames(bytes: &[u8]) {
     let Some((kind, rest)) = bytes.split_first() else { return };
     [orders, reports, agent_output][usize::from(kind % 3)](rest);
 }
 
-/// What a launcher reads of hosts, and an agent of its plan. The first byte says what it is taken for.
+/// Host files and plans of agents. The first byte selects the format.
 pub fn host_files(bytes: &[u8]) {
     let Some((kind, rest)) = bytes.split_first() else { return };
     [host_file, agent_plan][usize::from(kind % 2)](rest);

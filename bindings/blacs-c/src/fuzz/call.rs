@@ -30,7 +30,7 @@ struct Arguments {
     top: u8,
     uplo: u8,
     diag: u8,
-    /// What is left: contents, guards, a further number.
+    /// The remaining bytes: contents, guards, a further number.
     more: u8,
 }
 
@@ -240,7 +240,7 @@ fn parameter(a: &Arguments, kind: u8) -> Option<()> {
     Some(())
 }
 
-/// Routines that tell something.
+/// Query routines.
 fn asked(a: &Arguments) -> Option<()> {
     let [mut one, mut other, mut third, mut fourth] = [a.ints(1)?, a.ints(1)?, a.ints(1)?, a.ints(1)?];
     let int = |byte: usize| byte < size_of::<Int>();
@@ -265,7 +265,7 @@ fn asked(a: &Arguments) -> Option<()> {
     Some(())
 }
 
-/// Allocates, frees, and frees what is not there.
+/// Allocates, frees, and frees an unknown address.
 fn memory_of_the_fabric(a: &Arguments) -> Option<()> {
     let bytes = extent(a.m).saturating_mul(1 << (a.more & 31));
     let start = memory::alloc("blacs_fmpl_alloc", bytes).addr();

@@ -59,7 +59,7 @@ fn records<const N: usize>(bytes: &[u8], count: usize) -> (&[[u8; N]], &[u8]) {
     (records.as_chunks().0, rest)
 }
 
-/// Reads faults, which read back as what they were.
+/// Reads faults; written and read again, they are the same.
 fn faults(text: &str) -> Option<Faults> {
     let faults: Faults = text.parse().ok()?;
     assert_eq!(faults.to_string().parse().as_ref(), Ok(&faults));

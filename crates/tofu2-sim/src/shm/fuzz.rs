@@ -1,4 +1,4 @@
-//! The entry point for fuzzing of what a guest reads: the variable that leads to its job, and the
+//! The entry point for fuzzing the input of a guest: the variable that leads to its job, and the
 //! job's memory file, with words of any value.
 
 #![allow(unreachable_pub)]
@@ -41,7 +41,7 @@ const MOST: usize = 64;
 /// A variable, or a job's memory file: the first byte says which.
 ///
 /// The file's bytes are two counts, as many changes of [`CHANGE`] bytes that come before the guest
-/// attaches, and steps: what the guest does, and further changes.
+/// attaches, and steps: actions of the guest, and further changes.
 ///
 /// # Panics
 /// If an invariant does not hold.
@@ -109,7 +109,7 @@ fn apply(file: impl AsFd, plan: &Plan, change: &[u8; CHANGE]) {
     pwrite(file, &value, at as u64).expect("inside the file");
 }
 
-/// A rank that uses what it can and does not mind errors.
+/// A rank that uses all facilities and ignores errors.
 struct Guest {
     fabric: Fabric,
     regions: Vec<Region>,
@@ -197,7 +197,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Asks for what was read from the control block.
+    /// Queries the values that were read from the control block.
     fn looks_at_the_job(&self, rank: Rank) -> Result<()> {
         let endpoint = Endpoint::of(&self.fabric).expect("a rank over shared memory");
         let job = endpoint.job();
