@@ -100,7 +100,7 @@ impl Options {
         self
     }
 
-    /// Sets how the ways of collectives are chosen.
+    /// Sets how the algorithms of collectives are chosen.
     pub fn collectives(mut self, choice: Choice) -> Self {
         self.collectives = choice;
         self

@@ -51,11 +51,11 @@ pub(crate) struct State {
     pub(crate) pending: Vec<Pending>,
     /// The tasks that wait, while sends are pending.
     pub(crate) waiting: Vec<Waker>,
-    /// How often a receive has ended that others may have waited for.
+    /// The number of completed receives for which other tasks may have waited.
     pub(crate) changes: u64,
-    /// The tasks that look again after a change.
+    /// The tasks that check again after a change.
     pub(crate) watching: Vec<Waker>,
-    /// The area at which a receive that does not name its sender begins to look.
+    /// The area at which a receive that does not name its sender starts its search.
     pub(crate) turn: usize,
     /// The number of indices; the lanes after them are those for unknown senders.
     pub(crate) indices: usize,
@@ -84,7 +84,8 @@ pub(crate) struct Peer {
     pub(crate) ends: Ends,
     pub(crate) lanes: Box<[LaneState]>,
     pub(crate) any: AnyIndex,
-    /// A lane and how many of its messages the peer had taken, when a send lost its patience.
+    /// A lane, and the number of its messages that the peer had taken, when a send ran out of
+    /// patience.
     pub(crate) stalled: Option<(usize, u64)>,
 }
 
@@ -136,7 +137,7 @@ pub(crate) struct LaneState {
 }
 
 impl LaneState {
-    /// Notes the buffer of a receive.
+    /// Records the buffer of a receive.
     #[inline(always)]
     pub(crate) fn keep_buffer<T: Pod>(&mut self, into: &LocalSpan<T>) -> Result<&LocalSpan<u8>> {
         let bytes = into.len() * size_of::<T>();
@@ -238,7 +239,7 @@ impl State {
         lane.checked_sub(self.indices).unwrap_or(lane)
     }
 
-    /// Lets the tasks look again that wait for other receives to end.
+    /// Wakes the tasks that wait for other receives to complete.
     #[inline(always)]
     pub(crate) fn changed(&mut self) {
         self.changes += 1;

@@ -24,7 +24,7 @@ impl Communicator {
     }
 
     /// Posts a receive (`fmpl_irecv`): from now on the message is put into the buffer as soon as it
-    /// is sent, without any call of this rank. Ends when it is posted.
+    /// is sent, without any call of this rank. Completes when the header is posted.
     ///
     /// # Errors
     /// [`FmplError::NoSuchMember`], [`FmplError::NoSuchIndex`], [`FmplError::IndexInUse`],
@@ -61,7 +61,8 @@ impl Communicator {
         Ok(receiving)
     }
 
-    /// Posts the header for message `n` of a lane, unless it is known already which way that goes.
+    /// Posts the header for message `n` of a lane, unless the message is known to have been offered
+    /// already.
     pub(super) async fn post_header(&self, id: LaneId, ends: &Ends, n: u64, header: Record) -> Result<()> {
         let lane = Lane::new(&self.fabric, ends, id.lane);
         // Now and then a header is posted even though none is needed, so that the number of the last
@@ -69,7 +70,7 @@ impl Communicator {
         let waits = self.with(|state| Ok::<_, FmplError>(state.lane(id).reading.may_hold(n, lane.queued()?)))??;
         if !waits && lane.flag(n)?.is_none() || n.is_multiple_of(HEADERS) {
             if self.with(|state| core::mem::replace(&mut state.lane(id).unseen, true))? {
-                // The last header may be on its way still, and must not come after this one.
+                // The last header may still be in flight, and must not arrive after this one.
                 self.fabric.flush(lane.peer()).await?;
             }
             lane.put_header(n, header).await?;
@@ -95,7 +96,7 @@ impl Communicator {
     }
 }
 
-/// How often a wait looks for a message before it prepares for a longer one.
+/// The number of times that a wait polls for a message before it prepares for a longer wait.
 pub(super) const LOOKS: u32 = 300;
 
 /// A header is posted at least once in this number of receives.
@@ -250,7 +251,7 @@ impl<'a: 'b, 'b, T: Pod> Call<'b> for Post<'a, 'b, T> {
             return None;
         }
         if let Some((_, target)) = &known.target {
-            // A receive often goes before a send.
+            // A receive often precedes a send.
             comm.fabric.expect_put_at(target, 0);
         }
         if !lane.put_header_now(n, posted(known.keep_buffer(self.into).ok()?)) {
