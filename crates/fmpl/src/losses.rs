@@ -7,7 +7,7 @@ use rdma_fabric::{Deps, FabricError, GroupMemory, Rank, join::now};
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
     members: Vec<usize>,
-    /// The areas of the other members, on which waits depend.
+    /// The areas, for waits that do not depend on these members.
     memory: Option<GroupMemory>,
 }
 
@@ -77,8 +77,8 @@ impl Communicator {
     /// Returns the error that reports the loss of a member, if it is lost.
     fn loss_of(&self, member: usize) -> Result<Option<FmplError>> {
         let (me, rank) = (self.memory.member(self.me())?, self.rank(member)?);
-        // An operation may detect the loss before a wait does. A member without its areas has
-        // dropped them.
+        // An operation may detect the loss before a wait does. A member whose areas are gone has
+        // dropped them, which is not a loss.
         let areas = self.fabric.remote_word::<u64>(self.memory.at(rank, Layout::BELL as u64)?);
         if let Err(error @ FabricError::PeerLost { .. }) = areas {
             return Ok(Some(error.into()));

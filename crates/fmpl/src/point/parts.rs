@@ -148,7 +148,7 @@ impl fmt::Debug for ReceivingInto<'_> {
 }
 
 impl ReceivingInto<'_> {
-    /// Waits until the message is there.
+    /// Waits until the message has arrived.
     ///
     /// # Errors
     /// As [`Communicator::recv_into`].

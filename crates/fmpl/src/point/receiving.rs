@@ -61,8 +61,8 @@ impl Communicator {
         Ok(receiving)
     }
 
-    /// Posts the header for message `n` of a lane, unless the message is known to have been offered
-    /// already.
+    /// Posts the header for message `n` of a lane, unless the peer's record of the message has
+    /// already arrived, or the message is in its queue.
     pub(super) async fn post_header(&self, id: LaneId, ends: &Ends, n: u64, header: Record) -> Result<()> {
         let lane = Lane::new(&self.fabric, ends, id.lane);
         // Now and then a header is posted even though none is needed, so that the number of the last
@@ -112,12 +112,12 @@ pub(crate) fn posted(into: &LocalSpan<u8>) -> Record {
 #[must_use = "the message is there only when the receive is over"]
 pub struct Receiving<'a> {
     comm: &'a Communicator,
-    /// The bits of the [`LaneId`], or [`OVER`]. Two words move from function to function in
-    /// registers; more would go through memory, and wait there for all stores before.
+    /// The bits of the [`LaneId`], or [`OVER`]. Two words are passed between functions in
+    /// registers; more would go through memory, and stall until all earlier stores complete.
     lane: u64,
 }
 
-/// The message is there.
+/// The message has arrived.
 const OVER: u64 = u64::MAX;
 
 impl fmt::Debug for Receiving<'_> {
@@ -144,7 +144,7 @@ impl<'a> Receiving<'a> {
         Ok(Receiving::new(comm, id))
     }
 
-    /// Waits until the message is there.
+    /// Waits until the message has arrived.
     ///
     /// # Errors
     /// [`FmplError::TooLong`], [`FmplError::BufferGone`]: the message is lost.
@@ -190,7 +190,7 @@ impl<'a> Receiving<'a> {
         }
     }
 
-    /// Returns whether the message is there, or waits to be fetched.
+    /// Returns whether the message has arrived, or waits to be fetched.
     ///
     /// # Errors
     /// [`FmplError::Fabric`].

@@ -34,7 +34,7 @@ pub(crate) struct Spool {
     memory: Memory,
     /// The memory of the queues' nodes.
     nodes: Memory,
-    /// How long a send may wait before the spool grows; `None` if that never grows.
+    /// The longest time that a send waits before the spool grows; `None` if it never grows.
     patience: Option<Duration>,
     held: Vec<Held>,
     /// The number of messages that a growing spool may hold before the next sweep, which checks all
