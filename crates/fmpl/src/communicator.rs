@@ -140,7 +140,7 @@ impl Communicator {
         self.ways.at(collective, bytes)
     }
 
-    /// Returns which way a reduction of `elements` elements goes, to one member or to all.
+    /// Returns the algorithm for a reduction of `elements` elements, to one member or to all.
     ///
     /// # Errors
     /// [`FmplError::NoHardware`], which the reduction would return.
@@ -185,7 +185,7 @@ impl Communicator {
         Ok(f(&mut *self.enter()?))
     }
 
-    /// Returns the place of a peer among those met, which it may have to meet first.
+    /// Returns the index of a peer among those met; meets it first if necessary.
     pub(crate) async fn met(&self, member: usize) -> Result<usize> {
         if let Some(place) = self.with(|state| state.place_of(member))? {
             return Ok(place);
@@ -202,8 +202,8 @@ impl Communicator {
         if index < indices { Ok(index) } else { Err(FmplError::NoSuchIndex { index, indices }) }
     }
 
-    /// Waits until everything that this member has spooled is received, and until all members have
-    /// come here.
+    /// Waits until all messages that this member has spooled are received, and until all members
+    /// have called it.
     ///
     /// # Errors
     /// [`FmplError::TooLong`] if a receiver refused a message that was spooled; the loss of a member.

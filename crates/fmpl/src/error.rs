@@ -55,7 +55,7 @@ pub enum FmplError {
         /// The length of the receive buffer in bytes; 0 where only the receiver knows it.
         room: usize,
     },
-    /// The region of a receive buffer was dropped before its message came.
+    /// The region of a receive buffer was dropped before its message arrived.
     #[error("the receive buffer for index {index} of member {from} is gone")]
     BufferGone {
         /// The sender.
@@ -63,14 +63,14 @@ pub enum FmplError {
         /// The message's index.
         index: usize,
     },
-    /// The sender of a long message has stopped before its end.
+    /// The sender of a long message has stopped before the message's end.
     #[error("the message with index {index} from member {from} ends before its last {missing} bytes")]
     Cut {
         /// The sender.
         from: usize,
         /// The message's index.
         index: usize,
-        /// How many bytes did not come.
+        /// The number of bytes that did not arrive.
         missing: usize,
     },
     /// Two members have given a collective different lengths. Every member whose result depends on
@@ -90,8 +90,8 @@ pub enum FmplError {
     /// Another collective of the same communicator has not completed on this rank.
     #[error("another collective of this communicator is not over")]
     CollectiveInUse,
-    /// A member has left a collective before its end: it has dropped the future, has met an error,
-    /// or has ended without it. No collective of the communicator can be completed any more.
+    /// A member has left a collective before its end: it has dropped the future, returned an error,
+    /// or finished without calling it. No collective of the communicator can complete any more.
     #[error("member {member} has left a collective before its end")]
     MemberLeft {
         /// The member that left.
@@ -106,7 +106,7 @@ pub enum FmplError {
         /// The kind of collective.
         collective: crate::Collective,
     },
-    /// All other members are lost, so that no message can come.
+    /// All other members are lost, so that no message can arrive.
     #[error("none of the {lost} other members is left")]
     NoneLeft {
         /// The number of members that are lost.
@@ -130,8 +130,8 @@ pub enum FmplError {
         /// The number of its areas.
         peers: usize,
     },
-    /// No memory is left for a message that would have to wait for its receive, even after all memory that
-    /// holds nothing was given back; a message of more than a quarter of the memory waits for its receive
+    /// No memory is left for a message that would have to wait for its receive, even after all idle
+    /// memory was given back. A message of more than a quarter of the memory waits for its receive
     /// instead, unless its receiver need not name the sender.
     #[error(
         "a message of {bytes} bytes cannot wait for its receive: {waiting} messages of {held} bytes wait already in \
@@ -163,7 +163,7 @@ pub enum FmplError {
     OtherThread,
 }
 
-/// Which way a message goes, as seen from the calling rank.
+/// The direction of a message, as seen from the calling rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// To the peer.

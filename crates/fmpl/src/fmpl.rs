@@ -33,7 +33,7 @@ pub struct Fmpl {
 }
 
 impl Fmpl {
-    /// Begins with the default options. Collective over the job.
+    /// Initializes with the default options. Collective over the job.
     ///
     /// # Errors
     /// As [`Fmpl::init_with`].
@@ -41,7 +41,7 @@ impl Fmpl {
         Self::init_with(fabric, Options::default())
     }
 
-    /// Begins (`fmpl_init`, `fmpl_sendbuf_set`). Collective over the job.
+    /// Initializes (`fmpl_init`, `fmpl_sendbuf_set`). Collective over the job.
     ///
     /// # Errors
     /// [`FmplError::Option`](crate::FmplError::Option); [`FmplError::Fabric`](crate::FmplError::Fabric)
@@ -96,8 +96,8 @@ impl Fmpl {
         created
     }
 
-    /// Ends (`fmpl_finalize`): waits until everything that this rank has spooled in the world is
-    /// received, and until all ranks have come here. Collective over the job.
+    /// Shuts down (`fmpl_finalize`): waits until all messages that this rank has spooled in the
+    /// world are received, and until all ranks have called it. Collective over the job.
     ///
     /// # Errors
     /// As [`Communicator::finish`].

@@ -37,9 +37,9 @@
 //! # Collectives
 //! [`Communicator::barrier`], [`broadcast`](Communicator::broadcast),
 //! [`reduce`](Communicator::reduce) and [`allreduce`](Communicator::allreduce) are carried out by
-//! hardware where it is there, free and faster ([`Choice`]); else they go along binomial trees of such
-//! messages, in lanes of their own. All members make the same calls in the same order.
-//! The trees of all roots give a member up to 2⌈log2 p⌉ neighbours, which count among its
+//! hardware if it is present, free and faster ([`Choice`]); otherwise they use binomial trees of
+//! such messages, in lanes of their own. All members make the same calls in the same order. The
+//! trees of all roots give a member up to 2⌈log2 p⌉ neighbours, which count among its
 //! [peers](Options::peers).
 //!
 //! # Source

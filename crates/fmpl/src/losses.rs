@@ -7,7 +7,7 @@ use rdma_fabric::{Deps, FabricError, GroupMemory, Rank, join::now};
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
     members: Vec<usize>,
-    /// The areas, waits for which do not depend on these members.
+    /// The areas, for waits that do not depend on these members.
     memory: Option<GroupMemory>,
 }
 
@@ -74,10 +74,11 @@ impl Communicator {
         Ok(lost)
     }
 
-    /// Returns the error by which a member is lost, if it is.
+    /// Returns the error that reports the loss of a member, if it is lost.
     fn loss_of(&self, member: usize) -> Result<Option<FmplError>> {
         let (me, rank) = (self.memory.member(self.me())?, self.rank(member)?);
-        // An operation may find out before a wait does. A member without its areas has ended them.
+        // An operation may detect the loss before a wait does. A member whose areas are gone has
+        // dropped them, which is not a loss.
         let areas = self.fabric.remote_word::<u64>(self.memory.at(rank, Layout::BELL as u64)?);
         if let Err(error @ FabricError::PeerLost { .. }) = areas {
             return Ok(Some(error.into()));
@@ -85,7 +86,7 @@ impl Communicator {
         let bell = self.fabric.local_word::<u64>(self.memory.at(me, Layout::BELL as u64)?)?;
         match now(self.fabric.wait_until(&bell, Deps::One(rank), |_| false)) {
             Some(Err(error @ FabricError::PeerLost { .. })) => Ok(Some(error.into())),
-            // One that has finished is not lost.
+            // A member that has finished is not lost.
             None | Some(Ok(_) | Err(FabricError::PeersLeft)) => Ok(None),
             Some(Err(error)) => Err(error.into()),
         }

@@ -17,7 +17,7 @@ pub struct Options {
     pub(crate) peers: usize,
     pub(crate) spool_bytes: usize,
     pub(crate) time_out: Option<Duration>,
-    /// How long a send may wait before the spool grows; `None` if that never grows.
+    /// The longest time that a send waits before the spool grows; `None` if it never grows.
     pub(crate) patience: Option<Duration>,
     pub(crate) threads: Threads,
     pub(crate) collectives: Choice,
@@ -25,10 +25,10 @@ pub struct Options {
     pub(crate) window: usize,
 }
 
-/// Which threads of a rank may use a communicator.
+/// The threads of a rank that may use a communicator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Threads {
-    /// The one that made it: others get [`FmplError::OtherThread`].
+    /// The thread that created it: others get [`FmplError::OtherThread`].
     #[default]
     One,
     /// Any, at the cost of an atomic operation for each call.
@@ -36,8 +36,8 @@ pub enum Threads {
 }
 
 impl Default for Options {
-    /// 8 indices, 2 for unknown senders, areas for 64 peers, no spool, one thread; collectives as they
-    /// were measured, staging buffers of 64 KiB, windows of 64 KiB.
+    /// 8 indices, 2 for unknown senders, areas for 64 peers, no spool, one thread; the measured
+    /// table of collectives, staging buffers of 64 KiB, windows of 64 KiB.
     fn default() -> Self {
         Options {
             indices: 8,
@@ -55,8 +55,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Sets the number of indices between each two members, 1 to 32,768: as many messages can be
-    /// outstanding each way.
+    /// Sets the number of indices between each pair of members, 1 to 32,768: this many messages can
+    /// be outstanding in each direction.
     pub fn indices(mut self, indices: usize) -> Self {
         self.indices = indices;
         self
@@ -76,19 +76,21 @@ impl Options {
         self
     }
 
-    /// Sets aside `bytes` bytes for messages that did not meet their receive within `time_out`: then
-    /// a send copies its message there and ends. [`Duration::ZERO`] buffers every message that is
-    /// sent before it is received. While there is no room in the spool, sends wait on.
+    /// Sets aside `bytes` bytes for messages whose receive is not posted within `time_out`: the
+    /// send then copies its message there and completes. [`Duration::ZERO`] buffers every message
+    /// that is sent before its receive is posted. While there is no room in the spool, sends
+    /// continue to wait.
     pub fn spool(mut self, bytes: usize, time_out: Duration) -> Self {
         (self.spool_bytes, self.time_out) = (bytes, Some(time_out));
         self
     }
 
-    /// Lets the spool grow, so that sends do not wait for room there. When no memory is left, a send
-    /// fails with [`FmplError::SpoolFull`]; one of more than a quarter of the rank's memory waits for its
-    /// receive, so that whether it passes does not depend on which end is first. If two messages of an index wait, a third one is spooled when the first was fetched, or after
-    /// `patience`, which is lost once as long as the receiver fetches none. So a sender does not run far
-    /// ahead of a receiver that keeps up.
+    /// Lets the spool grow, so that sends do not wait for room there. When no memory is left, a
+    /// send fails with [`FmplError::SpoolFull`]; a message of more than a quarter of the rank's
+    /// memory waits for its receive, so that its success does not depend on which end is first. If
+    /// two messages of an index wait, a third one is spooled when the first has been fetched, or
+    /// after `patience`, which elapses only once as long as the receiver fetches none. So a sender
+    /// does not run far ahead of a receiver that keeps up.
     pub fn growing(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
         self
@@ -100,7 +102,7 @@ impl Options {
         self
     }
 
-    /// Sets how the ways of collectives are chosen.
+    /// Sets how the algorithms of collectives are chosen.
     pub fn collectives(mut self, choice: Choice) -> Self {
         self.collectives = choice;
         self
@@ -113,8 +115,9 @@ impl Options {
         self
     }
 
-    /// Sets the size of each of the two buffers of a receive [into any memory](Communicator::recv_into),
-    /// 8 bytes to 16 MiB: longer messages come in parts of this size.
+    /// Sets the size of each of the two buffers of a receive [into any
+    /// memory](Communicator::recv_into), 8 bytes to 16 MiB: longer messages are transferred in
+    /// parts of this size.
     pub fn window(mut self, bytes: usize) -> Self {
         self.window = bytes;
         self

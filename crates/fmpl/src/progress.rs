@@ -49,11 +49,11 @@ impl Communicator {
     }
 }
 
-/// A task that waits. Pending sends know the waker of the task that polled them last; when that
-/// task stops waiting, the others poll them again.
+/// A task that waits. Pending sends hold the waker of the task that polled them last; when that
+/// task stops waiting, the other tasks poll them again.
 struct Waiting<'a> {
     comm: &'a Communicator,
-    /// Whether it may be among those that others wake when they stop.
+    /// Whether other tasks may wake it when they stop.
     waits: bool,
 }
 
@@ -81,7 +81,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl State {
-    /// Polls the sends that are pending, and notes what became of them.
+    /// Polls the pending sends, and records their outcomes.
     fn go_on(&mut self, cx: &mut Context<'_>) {
         let mut at = 0;
         while at < self.pending.len() {

@@ -51,11 +51,11 @@ pub(crate) struct State {
     pub(crate) pending: Vec<Pending>,
     /// The tasks that wait, while sends are pending.
     pub(crate) waiting: Vec<Waker>,
-    /// How often a receive has ended that others may have waited for.
+    /// The number of completed receives for which other tasks may have waited.
     pub(crate) changes: u64,
-    /// The tasks that look again after a change.
+    /// The tasks that check again after a change.
     pub(crate) watching: Vec<Waker>,
-    /// The area at which a receive that does not name its sender begins to look.
+    /// The area at which a receive that does not name its sender starts its search.
     pub(crate) turn: usize,
     /// The number of indices; the lanes after them are those for unknown senders.
     pub(crate) indices: usize,
@@ -84,14 +84,15 @@ pub(crate) struct Peer {
     pub(crate) ends: Ends,
     pub(crate) lanes: Box<[LaneState]>,
     pub(crate) any: AnyIndex,
-    /// A lane and how many of its messages the peer had taken, when a send lost its patience.
+    /// A lane, and the number of its messages that the peer had taken, when a send ran out of
+    /// patience.
     pub(crate) stalled: Option<(usize, u64)>,
 }
 
 /// The receives from one peer that take any index.
 #[derive(Debug, Default)]
 pub(crate) struct AnyIndex {
-    /// How many were ever posted.
+    /// The number of receives posted so far.
     pub(crate) made: u64,
     /// Those that are posted, by number.
     pub(crate) queue: VecDeque<u64>,
@@ -102,9 +103,9 @@ pub(crate) struct AnyIndex {
 /// The messages of one lane, both ways.
 #[derive(Debug, Default)]
 pub(crate) struct LaneState {
-    /// How many messages to the peer have been put or spooled.
+    /// The number of messages to the peer that have been put or spooled.
     pub(crate) sent: u64,
-    /// How many of these the peer is known to have received.
+    /// The number of these that the peer is known to have received.
     pub(crate) taken: u64,
     /// Whether a send is in progress.
     pub(crate) sending: bool,
@@ -117,17 +118,17 @@ pub(crate) struct LaneState {
     pub(crate) isend: Option<Option<Result<()>>>,
     /// This member's place in the peer's queue.
     pub(crate) reading: Reading,
-    /// How many messages from the peer were received.
+    /// The number of messages received from the peer.
     pub(crate) received: u64,
     /// Whether a receive is in progress.
     pub(crate) receiving: bool,
-    /// The last message that was offered and too long.
+    /// The last message that was offered but too long.
     pub(crate) refused: Option<u64>,
-    /// Whether the last header may still be on its way, because its message was offered.
+    /// Whether the last header may still be in flight, because its message was offered.
     pub(crate) unseen: bool,
     /// The buffer of the last receive; it is compared, not counted, when it is used again.
     pub(crate) into: Option<LocalSpan<u8>>,
-    /// Whether that receive was dropped before its message came.
+    /// Whether that receive was dropped before its message arrived.
     pub(crate) abandoned: bool,
     /// The buffers of that receive, if it was one into any memory.
     pub(crate) window: Option<crate::point::Window>,
@@ -136,7 +137,7 @@ pub(crate) struct LaneState {
 }
 
 impl LaneState {
-    /// Notes the buffer of a receive.
+    /// Records the buffer of a receive.
     #[inline(always)]
     pub(crate) fn keep_buffer<T: Pod>(&mut self, into: &LocalSpan<T>) -> Result<&LocalSpan<u8>> {
         let bytes = into.len() * size_of::<T>();
@@ -238,7 +239,7 @@ impl State {
         lane.checked_sub(self.indices).unwrap_or(lane)
     }
 
-    /// Lets the tasks look again that wait for other receives to end.
+    /// Wakes the tasks that wait for other receives to complete.
     #[inline(always)]
     pub(crate) fn changed(&mut self) {
         self.changes += 1;
@@ -272,8 +273,8 @@ impl State {
         Ok(lane.received)
     }
 
-    /// Counts a part of a message that has come; the next one is received as well. `posted_once` says
-    /// that no other header for it can be on its way.
+    /// Counts a part of a message that has arrived; the next part is received as well.
+    /// `posted_once` states that no other header for it can be in flight.
     pub(crate) fn received_part(&mut self, id: LaneId, posted_once: bool) {
         let lane = self.lane(id);
         lane.received += 1;
@@ -285,7 +286,7 @@ impl State {
         FmplError::IndexInUse { peer: self.peers[id.peer].member, index: self.index_of(id.lane), direction }
     }
 
-    /// Counts a message that was received; `direct` says whether into the buffer of its header.
+    /// Counts a received message; `direct` states whether it was put into the buffer of its header.
     #[inline(always)]
     pub(crate) fn received(&mut self, id: LaneId, direct: bool) {
         let lane = self.lane(id);

@@ -18,8 +18,8 @@
 //! that the words may arrive in any order.
 //!
 //! A message that waits while both flags are in use is added to the sender's *queue*: a list of
-//! [`Node`](node::Node)s in the sender's memory. Only the number of queued messages is put to the
-//! peer, so an offer never waits for space in the area.
+//! [`Node`](node::Node)s in the sender's memory. The address of the first node is put to the peer
+//! once, then only the number of queued messages. So an offer never waits for space in the area.
 
 mod contact;
 mod lane;

@@ -6,14 +6,15 @@ use crate::{
 };
 use rdma_fabric::{Fabric, Handle, LocalSpan, RemoteSpan, join::now, provider::SHORT};
 
-/// How often a send looks for a header before it goes another way, which takes longer than that.
+/// The number of times that a send polls for a header before it takes another path, which takes
+/// longer than these polls.
 const GLANCES: u32 = 100;
 
 /// The longest message that may be put before its call is first waited for, in bytes.
 const LONG: usize = 1 << 20;
 
 impl Communicator {
-    /// Sends a message whose receive is there, into a buffer that was used before and is mapped.
+    /// Sends a message whose receive is posted, into a mapped buffer that was used before.
     #[inline(always)]
     pub(crate) fn send_now(&self, body: impl Now, to: usize, lane: usize) -> Option<()> {
         let mut state = self.enter().ok()?;
@@ -84,7 +85,7 @@ fn put_long_now<T: Unpin + 'static>(
     bytes: usize,
     post: impl FnOnce(&RemoteSpan<u8>) -> Option<Handle<T>>,
 ) -> Option<()> {
-    // Other calls wait meanwhile.
+    // Other calls wait during the copy.
     let is_direct = fabric.admits_word_at::<_, u64>(target, 0);
     if bytes > LONG || !is_direct {
         return None;

@@ -120,7 +120,7 @@ pub(crate) async fn post(
     Ok(Delivery { found, body: Bodies::Left(put), flag: None })
 }
 
-/// A body that was posted, in as many puts as it has chunks.
+/// A posted body, in one put for each chunk.
 #[derive(Default)]
 struct Posted {
     span: Option<Handle<LocalSpan<u8>>>,

@@ -29,8 +29,8 @@ impl Communicator {
         Ok(fits)
     }
 
-    /// Says that message `n`, which waited in its sender's memory, was received or, unless it `fits`,
-    /// is refused.
+    /// Reports that message `n`, which waited in its sender's memory, was received or, unless it
+    /// `fits`, refused.
     pub(super) async fn take_offer(&self, id: LaneId, lane: &Lane<'_>, n: u64, fits: bool) -> Result<()> {
         let refused = self.with(|state| {
             let known = state.lane(id);

@@ -1,4 +1,4 @@
-//! Sends that are waited for apart from the call that begins them.
+//! Sends that are awaited apart from the call that starts them.
 
 use super::{Offer, Pending};
 use crate::{

@@ -1,4 +1,4 @@
-//! Where messages come from, and where they go.
+//! The sources and destinations of messages.
 
 use rdma_fabric::{LocalSpan, Pod};
 

@@ -31,12 +31,12 @@ impl Communicator {
         soon(SendFrom { comm: self, source, to, index })
     }
 
-    /// Receives a message into any memory. It may be shorter than there is room. A long one comes
-    /// through two [registered buffers](crate::Options::window), unless the sink is a
+    /// Receives a message into any memory. It may be shorter than the sink. A long one is
+    /// transferred through two [registered buffers](crate::Options::window), unless the sink is a
     /// [span](Sink::span).
     ///
-    /// If the future is dropped, the message is received all the same and lost, once something else is
-    /// received with this index.
+    /// If the future is dropped, the message is received all the same and lost, once another
+    /// message is received with this index.
     ///
     /// # Errors
     /// As [`Communicator::recv`]; [`FmplError::Cut`].
@@ -50,8 +50,8 @@ impl Communicator {
         soon(ReceiveInto { comm: self, sink, from, index, begun: None })
     }
 
-    /// Sends a message if its receive is there, or comes within a tenth of a microsecond, and memory is
-    /// mapped; returns whether it was sent.
+    /// Sends a message if its receive is posted, or is posted within a tenth of a microsecond, and
+    /// memory is mapped; returns whether it was sent.
     #[inline(always)]
     pub fn send_at_once(&self, bytes: &[u8], to: usize, index: usize) -> bool {
         index < self.layout.indices() && self.send_now(bytes, to, index).is_some()
@@ -62,8 +62,8 @@ impl Communicator {
         index < self.layout.indices() && self.send_now(span, to, index).is_some()
     }
 
-    /// Receives a message if it comes within a third of a microsecond or so. Nothing else is received
-    /// with this index until it is there.
+    /// Receives a message if it arrives within about a third of a microsecond. Until it has
+    /// arrived, no other message can be received with this index.
     #[inline(always)]
     pub fn recv_at_once(&self, sink: &mut dyn Sink, from: usize, index: usize) -> AtOnce<'_> {
         let begun = match sink.span() {
@@ -98,7 +98,7 @@ impl Communicator {
             return None;
         }
         if let Some((_, target)) = &known.target {
-            // A receive often goes before a send.
+            // A receive often precedes a send.
             self.fabric.expect_put_at(target, 0);
         }
         if !lane.put_header_now(n, window.record()) {
@@ -148,7 +148,7 @@ impl fmt::Debug for ReceivingInto<'_> {
 }
 
 impl ReceivingInto<'_> {
-    /// Waits until the message is there.
+    /// Waits until the message has arrived.
     ///
     /// # Errors
     /// As [`Communicator::recv_into`].

@@ -121,7 +121,7 @@ impl Pending {
         }
     }
 
-    /// Notes what became of it.
+    /// Records the outcome.
     pub(crate) fn ended(self, state: &mut State, outcome: Result<()>) {
         if self.spooled {
             if let Err(error) = outcome {
@@ -151,7 +151,7 @@ fn too_long(span: &LocalSpan<u8>, room: usize) -> FmplError {
     FmplError::TooLong { from: 0, to: 0, index: 0, bytes: span.len(), room }
 }
 
-/// Posts what lets the receiver find a message in this member's memory.
+/// Posts the words through which the receiver finds a message in this member's memory.
 async fn announce(fabric: &Fabric, ends: &Ends, id: LaneId, offer: Offer) -> Result<Rest> {
     let Offer { n, record, announced, bell } = offer;
     let lane = Lane::new(fabric, ends, id.lane);
@@ -172,7 +172,7 @@ async fn announce(fabric: &Fabric, ends: &Ends, id: LaneId, offer: Offer) -> Res
     }
     if let Some(Bell { word, value }) = bell {
         if !in_order {
-            // A look because of the bell must see the offer.
+            // A check after the bell must see the offer.
             fabric.flush(lane.peer()).await?;
         }
         fabric.put_word(&word, value).await?;

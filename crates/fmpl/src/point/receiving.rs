@@ -24,7 +24,7 @@ impl Communicator {
     }
 
     /// Posts a receive (`fmpl_irecv`): from now on the message is put into the buffer as soon as it
-    /// is sent, without any call of this rank. Ends when it is posted.
+    /// is sent, without any call of this rank. Completes when the header is posted.
     ///
     /// # Errors
     /// [`FmplError::NoSuchMember`], [`FmplError::NoSuchIndex`], [`FmplError::IndexInUse`],
@@ -61,7 +61,8 @@ impl Communicator {
         Ok(receiving)
     }
 
-    /// Posts the header for message `n` of a lane, unless it is known already which way that goes.
+    /// Posts the header for message `n` of a lane, unless the peer's record of the message has
+    /// already arrived, or the message is in its queue.
     pub(super) async fn post_header(&self, id: LaneId, ends: &Ends, n: u64, header: Record) -> Result<()> {
         let lane = Lane::new(&self.fabric, ends, id.lane);
         // Now and then a header is posted even though none is needed, so that the number of the last
@@ -69,7 +70,7 @@ impl Communicator {
         let waits = self.with(|state| Ok::<_, FmplError>(state.lane(id).reading.may_hold(n, lane.queued()?)))??;
         if !waits && lane.flag(n)?.is_none() || n.is_multiple_of(HEADERS) {
             if self.with(|state| core::mem::replace(&mut state.lane(id).unseen, true))? {
-                // The last header may be on its way still, and must not come after this one.
+                // The last header may still be in flight, and must not arrive after this one.
                 self.fabric.flush(lane.peer()).await?;
             }
             lane.put_header(n, header).await?;
@@ -95,7 +96,7 @@ impl Communicator {
     }
 }
 
-/// How often a wait looks for a message before it prepares for a longer one.
+/// The number of times that a wait polls for a message before it prepares for a longer wait.
 pub(super) const LOOKS: u32 = 300;
 
 /// A header is posted at least once in this number of receives.
@@ -111,12 +112,12 @@ pub(crate) fn posted(into: &LocalSpan<u8>) -> Record {
 #[must_use = "the message is there only when the receive is over"]
 pub struct Receiving<'a> {
     comm: &'a Communicator,
-    /// The bits of the [`LaneId`], or [`OVER`]. Two words move from function to function in
-    /// registers; more would go through memory, and wait there for all stores before.
+    /// The bits of the [`LaneId`], or [`OVER`]. Two words are passed between functions in
+    /// registers; more would go through memory, and stall until all earlier stores complete.
     lane: u64,
 }
 
-/// The message is there.
+/// The message has arrived.
 const OVER: u64 = u64::MAX;
 
 impl fmt::Debug for Receiving<'_> {
@@ -143,7 +144,7 @@ impl<'a> Receiving<'a> {
         Ok(Receiving::new(comm, id))
     }
 
-    /// Waits until the message is there.
+    /// Waits until the message has arrived.
     ///
     /// # Errors
     /// [`FmplError::TooLong`], [`FmplError::BufferGone`]: the message is lost.
@@ -189,7 +190,7 @@ impl<'a> Receiving<'a> {
         }
     }
 
-    /// Returns whether the message is there, or waits to be fetched.
+    /// Returns whether the message has arrived, or waits to be fetched.
     ///
     /// # Errors
     /// [`FmplError::Fabric`].
@@ -250,7 +251,7 @@ impl<'a: 'b, 'b, T: Pod> Call<'b> for Post<'a, 'b, T> {
             return None;
         }
         if let Some((_, target)) = &known.target {
-            // A receive often goes before a send.
+            // A receive often precedes a send.
             comm.fabric.expect_put_at(target, 0);
         }
         if !lane.put_header_now(n, posted(known.keep_buffer(self.into).ok()?)) {

@@ -38,7 +38,7 @@ impl Communicator {
         soon(Send { comm: self, bytes: bytemuck::cast_slice(source), to, index })
     }
 
-    /// Sends a message that needs more than one look.
+    /// Sends a message that could not be sent at the first poll.
     pub(crate) async fn send_source(&self, source: &mut dyn Source, to: usize, lane: usize) -> Result<()> {
         self.fabric.charge(cost::INIT).await;
         let id = LaneId { peer: self.met(to).await?, lane };
@@ -85,8 +85,8 @@ impl Communicator {
         })?
     }
 
-    /// Puts a message where its receiver waits for it: whole, or part by part if the receiver takes it
-    /// so.
+    /// Puts a message into the buffer in which its receiver expects it: whole, or in parts if the
+    /// receiver takes it in parts.
     async fn send_into(
         &self,
         unsent: &mut Unsent<'_>,

@@ -1,4 +1,4 @@
-//! What becomes of a send that ends or is dropped.
+//! The state of a send that completes or is dropped.
 
 use crate::{
     Communicator,
@@ -13,17 +13,17 @@ pub(super) struct Unsent<'a> {
     pub(super) at: At,
 }
 
-/// Where a message is that is being sent.
+/// The location of a message that is being sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum At {
     /// Only at its sender.
     Nowhere,
-    /// On its way to the receiver, whatever becomes of the future, as message `n` of the lane; but for
-    /// `after` bytes, which are to follow.
+    /// On its way to the receiver as message `n` of the lane, even if the future is dropped, except
+    /// for `after` bytes that are to follow.
     Receiver { n: u64, after: usize },
-    /// All parts before message `n` of the lane are there; `rest` bytes are to follow.
+    /// All parts before message `n` of the lane have been sent; `rest` bytes are to follow.
     Between { n: u64, rest: usize },
-    /// In the spool, which has ended the send.
+    /// In the spool, so the send has completed.
     Spool,
 }
 

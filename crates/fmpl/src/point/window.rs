@@ -1,4 +1,4 @@
-//! Receives into any memory: long messages come through a window, part by part.
+//! Receives into any memory: long messages are transferred through a window, part by part.
 //!
 //! A window has two buffers in the receiver's registered memory. While the receiver empties one, the
 //! sender fills the other. Each part is a message of its own in the lane, so a part's header is the
@@ -14,11 +14,11 @@ use crate::{
 };
 use rdma_fabric::{LocalSpan, Region};
 
-/// Two buffers that a message comes through.
+/// Two buffers through which a message is transferred.
 #[derive(Debug)]
 pub(crate) struct Window {
     buffers: Box<Buffers>,
-    /// Which of them the part goes to that is received next.
+    /// The buffer for the next part.
     turn: usize,
 }
 
@@ -37,7 +37,7 @@ impl Window {
         Ok(Window { buffers: Box::new(Buffers { _region: region, halves }), turn: 0 })
     }
 
-    /// Returns the buffer to which the part goes that is received next.
+    /// Returns the buffer for the next part.
     #[inline(always)]
     pub(super) fn half(&self) -> &LocalSpan<u8> {
         &self.buffers.halves[self.turn]
@@ -53,7 +53,7 @@ impl Window {
 #[derive(Debug, Default)]
 pub(crate) struct Windows {
     idle: Vec<Window>,
-    /// The number of those that receives have, or lanes whose receive was dropped.
+    /// The number of windows held by receives, or by lanes whose receive was dropped.
     in_use: usize,
 }
 
@@ -70,7 +70,7 @@ impl Windows {
         Some(window)
     }
 
-    /// Takes one back that is not in use any more.
+    /// Takes back a window that is no longer in use.
     fn push(&mut self, window: Window) {
         self.in_use -= 1;
         self.idle.push(window);
@@ -147,7 +147,7 @@ pub(crate) struct InParts<'a> {
     window: Option<Window>,
 }
 
-/// A message, as far as it has come.
+/// The progress of a message.
 struct Progress {
     ends: Ends,
     from: usize,
@@ -251,7 +251,7 @@ impl<'a> InParts<'a> {
 /// The outcome of receiving a part.
 enum Part {
     More,
-    /// `direct` says whether it came into a buffer here.
+    /// `direct` states whether it was put into a buffer of this member.
     Last {
         direct: bool,
     },

@@ -1,4 +1,4 @@
-//! Buffers of a communicator that hold nothing, and may serve another one of the rank.
+//! Idle buffers of a communicator, which another one of the rank can take over.
 
 use super::memory::Piece;
 use crate::{Communicator, Result, collective::Work, point::Window, state::State};
@@ -42,8 +42,8 @@ impl State {
         self.spool.nodes.give_pieces(nodes);
     }
 
-    /// Returns whether all buffers were idle, so that none is left that may be later. A lane's queue keeps
-    /// its node for ever.
+    /// Returns whether all buffers were idle, so that no buffer can become idle later. A lane's
+    /// queue keeps its node forever.
     pub(super) fn has_no_buffers(&mut self) -> bool {
         let keeps = self.windows.is_any_in_use() || self.spool.memory.has_grown() || self.collectives.has_work();
         self.keeps_buffers = keeps;
@@ -52,8 +52,8 @@ impl State {
 }
 
 impl Communicator {
-    /// Counts this communicator among those of the rank that keep buffers, before it allocates any; it may
-    /// get those of another one. The caller has no turn.
+    /// Counts this communicator among those of the rank that keep buffers, before it allocates any;
+    /// it may take over those of another one. The caller has no turn.
     pub(crate) fn keep_buffers(&self) -> Result<()> {
         if self.with(|state| std::mem::replace(&mut state.keeps_buffers, true))? {
             return Ok(());

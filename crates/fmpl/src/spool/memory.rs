@@ -4,7 +4,7 @@ use crate::{Result, point::Source};
 use core::ops::Range;
 use rdma_fabric::{Fabric, LocalSpan, Region};
 
-/// Memory in which messages wait: one piece that stays, and more where the spool may grow, or where a
+/// Memory in which messages wait: one permanent piece, and more pieces if the spool may grow or a
 /// message must be kept.
 #[derive(Debug)]
 pub(super) struct Memory {
@@ -14,7 +14,7 @@ pub(super) struct Memory {
     growth: usize,
 }
 
-/// Where a message waits.
+/// The location of a waiting message.
 #[derive(Debug)]
 pub(crate) struct Room {
     piece: usize,
@@ -36,11 +36,11 @@ enum Kind {
     First,
     /// Kept until the spool is trimmed.
     Grown,
-    /// Kept for one message, whose receiver was waiting already when there was no room for it.
+    /// Kept for one message, whose receiver was already waiting when there was no room for it.
     Single,
 }
 
-/// Where a message goes for which there is no room.
+/// The destination of a message for which there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Otherwise {
     Nowhere,
@@ -132,7 +132,7 @@ impl Memory {
             Otherwise::Alone => self.add(fabric, bytes, Kind::Single)?,
             Otherwise::Grow => {
                 let all: usize = self.pieces.iter().flatten().map(|piece| piece.span.len()).sum();
-                // Where less is left, so much as is needed may still be.
+                // If less is left, there may still be enough for `bytes` bytes.
                 let more = self.add(fabric, bytes.max(self.growth).max(all / 2).next_multiple_of(ALIGN), Kind::Grown);
                 more.or_else(|_| self.add(fabric, bytes, Kind::Grown))?
             }
@@ -156,13 +156,13 @@ impl Memory {
         }
     }
 
-    /// Takes those pieces out that were added and hold nothing.
+    /// Takes out the added pieces that are empty.
     pub(super) fn take_idle(&mut self) -> Vec<Piece> {
         let all = |piece: &mut Piece| piece.kind == Kind::Grown && piece.free.first() == Some(&(0..piece.span.len()));
         self.pieces.iter_mut().filter_map(|place| place.take_if(all)).collect()
     }
 
-    /// Adds pieces that hold nothing.
+    /// Adds empty pieces.
     pub(super) fn give_pieces(&mut self, pieces: Vec<Piece>) {
         for piece in pieces {
             self.put(piece);

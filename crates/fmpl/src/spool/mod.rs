@@ -22,9 +22,9 @@ pub(crate) use siblings::Siblings;
 /// Spooled messages, counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Spooled {
-    /// How many have been received since the last look.
+    /// The number of messages received since the last check.
     pub received: usize,
-    /// How many wait to be received.
+    /// The number of messages that wait to be received.
     pub waiting: usize,
 }
 
@@ -32,12 +32,13 @@ pub struct Spooled {
 #[derive(Debug)]
 pub(crate) struct Spool {
     memory: Memory,
-    /// The nodes of queues.
+    /// The memory of the queues' nodes.
     nodes: Memory,
-    /// How long a send may wait before the spool grows; `None` if that never grows.
+    /// The longest time that a send waits before the spool grows; `None` if it never grows.
     patience: Option<Duration>,
     held: Vec<Held>,
-    /// How many messages a spool that grows may hold before the next sweep, which looks at all of them.
+    /// The number of messages that a growing spool may hold before the next sweep, which checks all
+    /// of them.
     due: usize,
     /// The number of received messages that have not been reported yet.
     received: usize,
@@ -174,8 +175,8 @@ impl State {
         Ok(messages.max(peer.lanes[lane].taken))
     }
 
-    /// Returns how long the send of message `n` should wait for its peer; `None` if that can fetch the
-    /// message by itself, or stands still.
+    /// Returns how long the send of message `n` should wait for its peer; `None` if the peer can
+    /// fetch the message by itself, or has stalled.
     fn patience(&self, fabric: &Fabric, id: LaneId, n: u64) -> Result<Option<Duration>> {
         let Some(patience) = self.spool.patience else { return Ok(None) };
         let is_far_ahead = self.taken(fabric, id.peer, id.lane)? + OFFERS <= n;
@@ -283,9 +284,9 @@ impl Communicator {
         })?
     }
 
-    /// Spools a message as [`State::spool`] does. If memory runs out, what all communicators of the rank
-    /// hold in vain is given back first. Then a message that is [long](is_long), and whose receive may come,
-    /// waits: `None`.
+    /// Spools a message as [`State::spool`] does. If memory runs out, the idle memory of all
+    /// communicators of the rank is given back first. Then a message that is [long](is_long), and
+    /// whose receive may still be posted, waits: `None`.
     pub(crate) fn spool(
         &self,
         bytes: usize,
@@ -313,7 +314,7 @@ impl Communicator {
         Err(FmplError::SpoolFull { bytes, waiting, held, cause: cause.clone() })
     }
 
-    /// Waits until a message of the spool was received, whichever that is, if there is any.
+    /// Waits until any message of the spool has been received, if there is one.
     pub(crate) async fn one_fetched(&self) -> Result<()> {
         let firsts = self.with(|state| {
             let mut firsts: Vec<(LaneId, u64)> = state.spool.held.iter().map(|held| (held.id, held.n)).collect();

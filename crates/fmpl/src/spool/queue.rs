@@ -1,4 +1,4 @@
-//! The queue of a lane: messages that wait where their receiver finds them, however many they are.
+//! The queue of a lane: any number of messages that wait where their receiver finds them.
 //!
 //! The receiver's memory has room for two offers of a lane. Further messages are listed in the
 //! sender's memory, so that no message waits for another call of its sender.
@@ -20,7 +20,7 @@ pub(crate) struct Queue {
     next: (Room, LocalSpan<u8>),
 }
 
-/// Where a message is announced.
+/// The place of a message's announcement.
 #[derive(Debug)]
 pub(crate) enum Announced {
     /// In its flag's place at the receiver.
@@ -35,7 +35,7 @@ pub(crate) enum Announced {
 pub(crate) struct Reading {
     /// The number of messages taken out of it.
     taken: u64,
-    /// Where the next node is; at first where the peer says.
+    /// The address of the next node; initially given by the peer.
     next: Option<RemoteAddr>,
     /// The next node, if it has been read.
     head: Option<Node>,
@@ -95,8 +95,8 @@ impl State {
         Ok((Announced::InQueue { queued: queue.queued, start }, Some(room)))
     }
 
-    /// Returns whether all that was sent in a lane has been announced: whether the receiver of each of
-    /// these messages needs no further call of this member.
+    /// Returns whether all messages sent in a lane have been announced, so that their receiver
+    /// needs no further call of this member.
     pub(crate) fn is_announced(&self, id: LaneId) -> bool {
         !self.pending.iter().any(|pending| pending.id == id && pending.is_posting())
     }
@@ -110,7 +110,8 @@ impl State {
 }
 
 impl Communicator {
-    /// Waits until all that was sent in a lane has been announced, which depends on no other member.
+    /// Waits until all messages sent in a lane have been announced, which depends on no other
+    /// member.
     pub(crate) async fn announced(&self, id: LaneId) -> Result<()> {
         if self.with(|state| state.is_announced(id))? {
             return Ok(());

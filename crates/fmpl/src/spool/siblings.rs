@@ -1,5 +1,5 @@
-//! The communicators of a rank, which share its memory: their spools take turns with it, and few of them
-//! keep buffers that hold nothing.
+//! The communicators of a rank, which share its memory: their spools take turns with it, and few of
+//! them keep idle buffers.
 
 use super::Idle;
 use crate::state::State;
@@ -12,10 +12,10 @@ use std::{
 /// The state of a communicator between its calls.
 type Known = TurnCell<State>;
 
-/// How many communicators of a rank keep buffers that hold nothing. One that needs buffers then takes
-/// over those of the communicator that has kept its own for the longest time. So a rank may have
-/// thousands of communicators, all of them used, without as many buffers; a program that alternates between
-/// fewer than these never moves any.
+/// The number of communicators of a rank that keep idle buffers. Another one that needs buffers
+/// takes over those of the communicator that has kept its own for the longest time. So a rank may
+/// use thousands of communicators without as many buffers; a program that alternates between fewer
+/// than these never moves any.
 const KEEPERS: usize = 64;
 
 /// How many keepers a communicator asks for buffers, as messages may still wait in some.
@@ -62,7 +62,7 @@ impl Siblings {
     /// Gives idle memory back, after freeing the space of received messages. The caller has no
     /// turn.
     pub(crate) fn trim(&self, fabric: &Fabric) {
-        // No lock is held in a turn.
+        // No lock is held during a turn.
         let all: Vec<_> = locked(&self.0.all).states.iter().filter_map(Weak::upgrade).collect();
         for state in all {
             if let Some(mut state) = state.enter() {
