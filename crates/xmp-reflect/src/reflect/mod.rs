@@ -64,7 +64,8 @@ impl NodeSet {
 
     /// Adds the cells of shadows to the elements that they are copies of (`reduce_shadow`), the
     /// reverse of a reflect. The shadows stay as they are. `add` is called with an element and a
-    /// cell, in the same order each time. Global.
+    /// cell, in the same order each time. Calls with different functions share a schedule; a call that
+    /// was dropped half-way is completed with the function of the call that continues it. Global.
     ///
     /// # Errors
     /// As [`NodeSet::reflect`].
@@ -119,8 +120,9 @@ impl NodeSet {
         reflect: &Reflect,
         add: fn(T, T) -> T,
     ) -> Result<Taken> {
-        let reduce = reflect.clone().reducing(add as usize);
-        if let Some(taken) = Taken::find(&array.kept, &reduce)? {
+        let reduce = reflect.clone().reducing();
+        if let Some(mut taken) = Taken::find(&array.kept, &reduce)? {
+            taken.add_by(add);
             return Ok(taken);
         }
         let schedule = Schedule::reducing(self, array, &reduce, add).await?;

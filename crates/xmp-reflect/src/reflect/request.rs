@@ -5,24 +5,16 @@ use crate::{
     mapping::Mapping,
     plan::{Corners, Widths},
 };
-use core::hash::{Hash, Hasher};
 
 /// The clauses of a reflect: the shadows, and the way of updating them. All nodes give the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reflect {
     /// By dimension; `None` for the whole shadow, not periodic.
     widths: Option<Vec<Widths>>,
     corners: Corners,
     transport: Option<Transport>,
-    /// The function that adds, by its address in this process, if this is a `reduce_shadow`.
-    reduces: Option<usize>,
-}
-
-impl Hash for Reflect {
-    /// Leaves out addresses, which differ between nodes.
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.widths, self.corners, self.transport, self.reduces.is_some()).hash(state);
-    }
+    /// Whether this is a `reduce_shadow`.
+    reduces: bool,
 }
 
 impl Default for Reflect {
@@ -34,7 +26,7 @@ impl Default for Reflect {
 impl Reflect {
     /// The whole shadow with its corners, not periodic: a reflect without clauses.
     pub const fn whole() -> Self {
-        Reflect { widths: None, corners: Corners::With, transport: None, reduces: None }
+        Reflect { widths: None, corners: Corners::With, transport: None, reduces: false }
     }
 
     /// These layers of each dimension's shadow (`width`).
@@ -61,8 +53,8 @@ impl Reflect {
         Reflect { transport: Some(transport), ..self }
     }
 
-    pub(super) fn reducing(self, add: usize) -> Self {
-        Reflect { reduces: Some(add), ..self }
+    pub(super) fn reducing(self) -> Self {
+        Reflect { reduces: true, ..self }
     }
 
     /// Returns the widths for the dimensions of an array.
@@ -81,7 +73,7 @@ impl Reflect {
     /// Returns whether two reflects of one array may move the same cells: the same result at all
     /// nodes, independent of the elements that they own.
     pub(super) fn meets(&self, other: &Reflect) -> bool {
-        let simple = |reflect: &Reflect| reflect.reduces.is_none() && reflect.corners != Corners::Carried;
+        let simple = |reflect: &Reflect| !reflect.reduces && reflect.corners != Corners::Carried;
         let (Some(mine), Some(theirs)) = (&self.widths, &other.widths) else { return true };
         if !simple(self) || !simple(other) || mine.len() != theirs.len() {
             return true;

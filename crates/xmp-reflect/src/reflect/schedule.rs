@@ -6,6 +6,7 @@ use crate::{
     array::Cells,
     plan::{Plan, Transfer},
 };
+use core::any::Any;
 use prdma_offload::{Buffer, Claims, Layout, Point, Request, exchange_init};
 
 /// An array that a schedule can have, of any element type: every [`Array`].
@@ -22,9 +23,9 @@ pub struct Schedule {
     sends: Vec<Line>,
     receives: Vec<Line>,
     carrier: Carrier,
-    /// The action when everything has arrived.
-    finish: Option<Box<dyn Fn() -> Result<()> + Send + Sync>>,
-    /// Whether `finish` is due: an iteration has been started.
+    /// The addition of a `reduce_shadow`: an [`Adding`] of the array's elements.
+    adding: Option<Box<dyn Finish>>,
+    /// Whether `adding` is due: an iteration has been started.
     due: bool,
 }
 
@@ -33,6 +34,25 @@ impl core::fmt::Debug for Schedule {
         let Schedule { node, transport, sends, receives, .. } = self;
         let (sends, receives) = (sends.len(), receives.len());
         write!(f, "Schedule(node {node}, {transport}, {sends} sends, {receives} receives)")
+    }
+}
+
+/// The action of a schedule when all cells have arrived.
+trait Finish: Any + Send + Sync {
+    fn finish(&self) -> Result<()>;
+}
+
+/// Adds the received cells, which are stored one after the other, to these sections of an array.
+struct Adding<T> {
+    array: Array<T>,
+    received: Buffer<T>,
+    sections: Vec<Section>,
+    add: fn(T, T) -> T,
+}
+
+impl<T: Element> Finish for Adding<T> {
+    fn finish(&self) -> Result<()> {
+        self.array.add(&self.received, &self.sections, self.add)
     }
 }
 
@@ -83,7 +103,7 @@ impl Schedule {
         };
         let (sends, receives) = (packed(sends), packed(receives));
         let carrier = Carrier::Windows(Box::new(windows));
-        Ok(Schedule { node, transport, why: why.into(), sends, receives, carrier, finish: None, due: false })
+        Ok(Schedule { node, transport, why: why.into(), sends, receives, carrier, adding: None, due: false })
     }
 
     /// Makes a schedule that adds the shadows of an array to the elements they are copies of.
@@ -106,9 +126,17 @@ impl Schedule {
         let (beside, prepared) = set.agree("arguments of a reduce_shadow", arguments, prepared).await?;
         let sections: Vec<Section> = prepared.receives.iter().map(|line| line.transfer.section.clone()).collect();
         let mut schedule = Schedule::make(set, prepared, choice).await?;
-        let array = array.another();
-        schedule.finish = Some(Box::new(move || array.add(&beside, &sections, add)));
+        let adding = Adding { array: array.another(), received: beside, sections, add };
+        schedule.adding = Some(Box::new(adding));
         Ok(schedule)
+    }
+
+    /// Replaces the function of a `reduce_shadow` of elements of type `T`.
+    pub(super) fn add_by<T: Element>(&mut self, add: fn(T, T) -> T) {
+        let adding = self.adding.as_deref_mut().map(|adding| adding as &mut dyn Any);
+        if let Some(adding) = adding.and_then(|adding| adding.downcast_mut::<Adding<T>>()) {
+            adding.add = add;
+        }
     }
 
     async fn make(set: &mut NodeSet, prepared: Prepared, choice: Choice) -> Result<Self> {
@@ -127,7 +155,7 @@ impl Schedule {
             line.packed = options.packs(line.blocks, line.bytes);
         }
         let carrier = Carrier::Request(Box::new(request));
-        Ok(Schedule { node: set.me(), transport, why, sends, receives, carrier, finish: None, due: false })
+        Ok(Schedule { node: set.me(), transport, why, sends, receives, carrier, adding: None, due: false })
     }
 
     /// Starts an update, without waiting for other nodes.
@@ -178,9 +206,9 @@ impl Schedule {
 
     fn end(&mut self) -> Result<()> {
         if core::mem::take(&mut self.due)
-            && let Some(finish) = &self.finish
+            && let Some(adding) = &self.adding
         {
-            return finish();
+            return adding.finish();
         }
         Ok(())
     }
