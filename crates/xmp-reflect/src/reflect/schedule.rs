@@ -43,7 +43,7 @@ trait Finish: Any + Send + Sync {
 }
 
 /// Adds the received cells, which are stored one after the other, to these sections of an array.
-struct Adding<T> {
+struct Adding<T: Element> {
     array: Array<T>,
     received: Buffer<T>,
     sections: Vec<Section>,
