@@ -67,12 +67,12 @@ fn every_case_has_its_rows_between_threads() {
 #[test]
 fn a_page_and_a_file_are_written_and_compared() {
     let (page, json) = (scratch("page.md"), scratch("run.json"));
-    fs::write(&page, "above\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nbelow\n").expect("a scratch file");
+    fs::write(&page, "above\n<!-- begin bench -->\nold\n<!-- end bench -->\nbelow\n").expect("a scratch file");
     let (page_name, json_name) = (page.to_str().expect("UTF-8"), json.to_str().expect("UTF-8"));
     let out = xtask(&["bench", "--quick", "--only", "get", "lock-*", "--markdown", page_name, "--json", json_name]);
     assert!(out.status.success(), "{}", text(&out.stderr));
     let written = fs::read_to_string(&page).expect("the page");
-    for part in ["above\n<!-- bench:begin -->\n", "| `get` ", "| `lock-exclusive` ", "<!-- bench:end -->\nbelow\n"] {
+    for part in ["above\n<!-- begin bench -->\n", "| `get` ", "| `lock-exclusive` ", "<!-- end bench -->\nbelow\n"] {
         assert!(written.contains(part), "{part:?} is missing:\n{written}");
     }
     assert!(!written.contains("old\n") && !written.contains("`fetch-add`"), "{written}");
@@ -87,10 +87,10 @@ fn a_page_and_a_file_are_written_and_compared() {
 #[test]
 fn what_cannot_be_done_is_said_before_anything_is_measured() {
     let unmarked = scratch("unmarked.md");
-    fs::write(&unmarked, "nothing here\n").expect("a scratch file");
+    fs::write(&unmarked, "<!-- end bench -->\n").expect("a scratch file");
     let wrong: [(&[&str], &str); 5] = [
         (&["--only", "nonsense"], "no case is named nonsense"),
-        (&["--markdown", unmarked.to_str().expect("UTF-8")], "exactly once"),
+        (&["--markdown", unmarked.to_str().expect("UTF-8")], "do not enclose a part"),
         (&["--cores", "0,0"], "two different cores"),
         (&["--cores", "0,100000"], "core 100000"),
         (&["--compare", "/nonexistent", "/nonexistent"], "/nonexistent"),
@@ -126,7 +126,7 @@ fn processes_contend_for_every_lock_and_the_mutex() {
 #[test]
 fn contention_in_virtual_time_is_the_same_each_time_and_goes_to_its_page() {
     let page = scratch("locks.md");
-    fs::write(&page, "above\n<!-- locks-virt:begin -->\n<!-- locks-virt:end -->\n").expect("a page");
+    fs::write(&page, "above\n<!-- begin locks-virt -->\n<!-- end locks-virt -->\n").expect("a page");
     let place = page.to_string_lossy().into_owned();
     let few = ["bench-locks", "--virt", "--quick", "--ranks", "16", "--writers", "5", "--seed", "9"];
     let once = rows(&xtask(&[&few[..], &["--json", "-", "--markdown", &place]].concat()));
