@@ -5,8 +5,8 @@
 //! cargo example loss_delay --release -- --fabric cluster --ranks 4 --victims 1
 //! ```
 //!
-//! Each rank prints `rank R is process P`; each survivor prints `rank R was told at T`, T in ns of the system's clock
-//! (UNIX time), and then `rank R went on`. `--log DIRECTORY` also writes these lines to a file of each rank, and
+//! Each rank prints its process, and each survivor the time of its notification, in ns of the system's clock (UNIX
+//! time), and then its continuation. `--log DIRECTORY` also writes these lines to a file of each rank, and
 //! `--talk N` prints N MiB in between, which may have no reader. `cargo xtask hosts` parses this output.
 
 use onesided::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};

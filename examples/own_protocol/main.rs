@@ -56,7 +56,7 @@ impl Mailbox {
         Ok(self.region.word(&self.fabric, offset as usize)?)
     }
 
-    /// Send `message`, and tell its ticket.
+    /// Send `message` and return its ticket.
     pub async fn send(&self, message: u64) -> ProgramResult<u64> {
         let ticket = self.fabric.fetch_add(&self.at(HOME, TICKETS)?, 1).await?;
         let [full, place] = slot(ticket);
@@ -73,7 +73,7 @@ impl Mailbox {
         Ok(self.fabric.load(&self.own(place)?)?)
     }
 
-    /// Tell everybody the sum.
+    /// Send the sum to all ranks.
     async fn tell(&self, sum: u64) -> ProgramResult<()> {
         self.fabric.store(&self.own(TOTAL)?, sum)?;
         for rank in (1..self.fabric.ranks() as u32).map(Rank::new) {
@@ -117,7 +117,7 @@ pub async fn sum(fabric: &Fabric, mistake: Option<Mistake>) -> ProgramResult<u64
         mailbox.hear().await?
     };
     if mistake != Some(Mistake::Region) {
-        world.barrier().await?; // nobody's memory goes while somebody may still reach for it
+        world.barrier().await?; // memory stays until no rank can access it
     }
     Ok(sum)
 }
@@ -190,7 +190,7 @@ const SENT: u32 = 0;
 const RECEIVED: u32 = 1;
 const FIRST: u32 = 2;
 
-/// The same messages, by ranks that say what they do.
+/// The same messages, by ranks that record their actions.
 async fn watched(fabric: Fabric) -> ProgramResult<()> {
     let probe = Probe::of(&fabric);
     let mut world = Group::world(&fabric).await?;
@@ -209,7 +209,7 @@ async fn watched(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// What holds at every moment, what holds in the end, and what can happen at all.
+/// The invariants of every state, the conditions at the end, and the reachable outcomes.
 pub fn invariants() -> Report {
     Explorer::new(3)
         .name_fact(SENT, "sent")
