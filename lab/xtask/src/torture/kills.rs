@@ -98,12 +98,17 @@ fn strike(run: &mut Run, victim: Victim) -> bool {
 
 /// The phrases for a rank that is gone: it was lost, or it failed because of the victim and has
 /// given back its memory before its own loss is known.
-const GONE: [&str; 3] = [" was lost", " was deregistered", " has no such region"];
+const GONE: [&str; 4] = [" was lost", " was deregistered", " has no such region", " has left a collective"];
 
 /// Returns the ranks that a message reports as gone.
 fn gone_in(message: &str) -> BTreeSet<u32> {
     let before = |mark| message.match_indices(mark).map(|(at, _)| &message[..at]).collect::<Vec<_>>();
-    let rank = |part: &str| part.rsplit_once("rank ")?.1.parse().ok();
+    // Members of the torture's communicator have the numbers of their ranks.
+    let rank = |part: &str| {
+        let (named, number) = part.rsplit_once(' ')?;
+        let is_rank = ["rank", "member"].iter().any(|word| named.ends_with(word));
+        number.parse().ok().filter(|_| is_rank)
+    };
     GONE.into_iter().flat_map(before).filter_map(rank).collect()
 }
 
@@ -244,6 +249,8 @@ mod tests {
         // Rank 0 failed because of rank 2, and rank 1 because of rank 0.
         let next = Some("error the lock failed: rank 0 was lost");
         assert_eq!(faults("words", victim, ended(137, dead, [lost, next, None, lost])), []);
+        let left = Some("error member 0 has left a collective before its end");
+        assert_eq!(faults("fmpl", victim, ended(137, dead, [lost, left, None, lost])), []);
         let lives = Some("error rank 1 was lost");
         for (code, err, reports) in [
             (1, dead, [lost, lost, None, lost]),
