@@ -59,15 +59,10 @@ pub fn arguments(bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{fs, path::Path};
+    use fabric_conformance::seeds::replay;
 
-    /// A published crate has no seeds.
     #[test]
     fn seeds_of_the_fuzz_target_are_withstood() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/blacs_arguments");
-        for seed in fs::read_dir(folder).into_iter().flatten().flatten() {
-            println!("{}", seed.path().display());
-            arguments(&fs::read(seed.path()).expect("a seed"));
-        }
+        replay(env!("CARGO_MANIFEST_DIR"), "blacs_arguments", arguments);
     }
 }

@@ -40,6 +40,7 @@ mod bed;
 pub mod capabilities;
 mod cases;
 mod program;
+pub mod seeds;
 mod verdict;
 pub mod watchdog;
 

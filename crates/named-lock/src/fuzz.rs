@@ -154,16 +154,12 @@ fn apply(file: &File, change: &[u8; CHANGE]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fabric_conformance::seeds::replay;
 
-    /// A published crate has no seeds.
     #[test]
     fn seeds_of_the_fuzz_target_are_withstood() {
         let folder = tempfile::tempdir().expect("a folder");
-        let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/lock_file");
-        for seed in fs::read_dir(seeds).into_iter().flatten().flatten() {
-            println!("{}", seed.path().display());
-            lock_file(folder.path(), &fs::read(seed.path()).expect("a seed"));
-        }
+        replay(env!("CARGO_MANIFEST_DIR"), "lock_file", |bytes| lock_file(folder.path(), bytes));
         assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0, "files are left");
     }
 }

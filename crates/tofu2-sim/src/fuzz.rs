@@ -12,21 +12,12 @@ pub use simulation::simulation;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{fs, path::Path};
-
-    /// Calls `target` with the files of a target of `fuzz/`, which a published crate does not have.
-    fn replay(name: &str, target: fn(&[u8])) {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(name);
-        for seed in fs::read_dir(folder).into_iter().flatten().flatten() {
-            println!("{}", seed.path().display());
-            target(&fs::read(seed.path()).expect("a seed"));
-        }
-    }
+    use fabric_conformance::seeds::replay;
 
     #[test]
     fn seeds_of_fuzz_targets_are_withstood() {
         #[cfg(target_os = "linux")]
-        replay("control_block", control_block);
-        replay("simulation", simulation);
+        replay(env!("CARGO_MANIFEST_DIR"), "control_block", control_block);
+        replay(env!("CARGO_MANIFEST_DIR"), "simulation", simulation);
     }
 }

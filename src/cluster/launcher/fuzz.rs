@@ -74,8 +74,8 @@ pub fn agent_plan(bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::{super::end::RankEnd, *};
+    use fabric_conformance::seeds::replay;
     use proptest::prelude::*;
-    use std::{fs, path::Path};
 
     /// A change: its position, its kind, and a byte.
     type Change = (prop::sample::Index, u8, u8);
@@ -135,19 +135,10 @@ mod tests {
         prop_oneof![reports, orders]
     }
 
-    /// Calls `target` with the files of a target of `fuzz/`, which a published crate does not have.
-    fn replay(name: &str, target: fn(&[u8])) {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(name);
-        for seed in fs::read_dir(folder).into_iter().flatten().flatten() {
-            println!("{}", seed.path().display());
-            target(&fs::read(seed.path()).expect("a seed"));
-        }
-    }
-
     #[test]
     fn seeds_of_fuzz_targets_are_withstood() {
-        replay("agent_frames", agent_frames);
-        replay("host_files", host_files);
+        replay(env!("CARGO_MANIFEST_DIR"), "agent_frames", agent_frames);
+        replay(env!("CARGO_MANIFEST_DIR"), "host_files", host_files);
     }
 
     const LINES: &[u8] = b"\x03\x01node1 slots=4\n# none\n\tme@10.0.0.3 slots=18446744073709551615 \nb\n";

@@ -3,8 +3,8 @@
 mod samples;
 
 use super::*;
+use fabric_conformance::seeds::replay;
 use samples::{DOWNS, Random, UPS, any_down, any_up, hello};
-use std::{fs, path::Path};
 
 /// The number of cases of each of the ten targets.
 const CASES: u64 = 20_000;
@@ -107,21 +107,12 @@ fn any_text_is_what_launchers_tell_or_none() {
     run(variables, |random| samples::hex(random).into_bytes());
 }
 
-/// Calls `target` with the files of a target of `fuzz/`, which a published crate does not have.
-fn replay(name: &str, target: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(name);
-    for seed in fs::read_dir(folder).into_iter().flatten().flatten() {
-        println!("{}", seed.path().display());
-        target(&fs::read(seed.path()).expect("a seed"));
-    }
-}
-
 #[test]
 fn seeds_of_fuzz_targets_are_withstood() {
-    replay("coordinator_frames", frames);
-    replay("coordinator_job", job);
-    replay("session_memory", memory);
-    replay("launcher_texts", texts);
+    replay(env!("CARGO_MANIFEST_DIR"), "coordinator_frames", frames);
+    replay(env!("CARGO_MANIFEST_DIR"), "coordinator_job", job);
+    replay(env!("CARGO_MANIFEST_DIR"), "session_memory", memory);
+    replay(env!("CARGO_MANIFEST_DIR"), "launcher_texts", texts);
 }
 
 /// A short list does not allocate gigabytes.

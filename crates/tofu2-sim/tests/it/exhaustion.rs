@@ -36,5 +36,5 @@ async fn symmetric(fabric: Fabric) -> ProgramResult<()> {
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn symmetric_entries_and_memory() {
-    crate::watched::threads(2).segment_bytes(1 << 20).run(&symmetric).unwrap();
+    checks::jobs::threads(2).segment_bytes(1 << 20).run(&symmetric).unwrap();
 }

@@ -102,7 +102,7 @@ async fn assembles(fabric: Fabric) -> ProgramResult<()> {
 
 #[test]
 fn a_place_that_safe_code_assembles_is_refused() {
-    crate::watched::threads(2).run(&assembles).unwrap();
+    checks::jobs::threads(2).run(&assembles).unwrap();
     fx100(2).run(&assembles).unwrap();
 }
 
@@ -127,10 +127,10 @@ fn a_place_of_another_job_is_refused() {
         let left = left.clone();
         async move |fabric: Fabric| exchange(fabric, left.clone(), leaves).await
     };
-    crate::watched::threads(2).run(&job(true)).unwrap();
+    checks::jobs::threads(2).run(&job(true)).unwrap();
     fx100(2).run(&job(true)).unwrap();
     assert_eq!(left.lock().unwrap().len(), 8);
-    crate::watched::threads(2).run(&job(false)).unwrap();
+    checks::jobs::threads(2).run(&job(false)).unwrap();
     fx100(2).run(&job(false)).unwrap();
 }
 
@@ -181,7 +181,7 @@ async fn forges_tokens(fabric: Fabric) -> ProgramResult<()> {
 
 #[test]
 fn a_forged_token_names_nothing() {
-    crate::watched::threads(2).run(&forges_tokens).unwrap();
+    checks::jobs::threads(2).run(&forges_tokens).unwrap();
     fx100(2).run(&forges_tokens).unwrap();
 }
 
@@ -219,7 +219,7 @@ async fn forges_slots(fabric: Fabric) -> ProgramResult<()> {
 
 #[test]
 fn a_forged_slot_is_no_wait() {
-    crate::watched::threads(2).run(&forges_slots).unwrap();
+    checks::jobs::threads(2).run(&forges_slots).unwrap();
     fx100(2).run(&forges_slots).unwrap();
 }
 
@@ -257,7 +257,7 @@ async fn likens(fabric: Fabric) -> ProgramResult<()> {
 
 #[test]
 fn references_rest_on_genuine_ranks_and_facts() {
-    crate::watched::threads(2).run(&likens).unwrap();
+    checks::jobs::threads(2).run(&likens).unwrap();
     fx100(2).run(&likens).unwrap();
 }
 
@@ -288,6 +288,6 @@ async fn makes_regions(fabric: Fabric) -> ProgramResult<()> {
 
 #[test]
 fn a_forged_region_opens_nothing() {
-    crate::watched::threads(2).run(&makes_regions).unwrap();
+    checks::jobs::threads(2).run(&makes_regions).unwrap();
     fx100(2).run(&makes_regions).unwrap();
 }

@@ -11,7 +11,7 @@ const BOUND: Duration = Duration::from_millis(150);
 const LONG: Duration = Duration::from_millis(700);
 
 fn threads(ranks: usize) -> Threads {
-    crate::watched::threads(ranks).segment_bytes(1 << 20).stuck_after(None)
+    checks::jobs::threads(ranks).segment_bytes(1 << 20).stuck_after(None)
 }
 
 /// Answers each round of `asked` at 0 by the same round at 64.

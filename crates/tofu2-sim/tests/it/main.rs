@@ -9,7 +9,6 @@ mod sizes;
 mod stuck;
 mod threads;
 mod virt;
-mod watched;
 
 use std::{
     future::Future,

@@ -23,7 +23,7 @@ const TOO_MANY: [usize; 9] = [
 ];
 
 fn both(program: &impl Program<Out = ()>) {
-    crate::watched::threads(2).run(program).unwrap();
+    checks::jobs::threads(2).run(program).unwrap();
     fx100(2).run(program).unwrap();
 }
 
@@ -126,10 +126,10 @@ fn memory_of_a_group_has_an_end() {
 fn jobs_of_impossible_sizes_are_refused() {
     let program = async |_: Fabric| -> ProgramResult<()> { Ok(()) };
     for many in TOO_MANY {
-        assert!(crate::watched::threads(many).run(&program).is_err(), "{many} ranks");
-        assert!(crate::watched::threads(1).segment_bytes(many).run(&program).is_err(), "segments of {many} bytes");
+        assert!(checks::jobs::threads(many).run(&program).is_err(), "{many} ranks");
+        assert!(checks::jobs::threads(1).segment_bytes(many).run(&program).is_err(), "segments of {many} bytes");
         assert!(
-            crate::watched::threads(2).ranks_per_node(many).run(&program).is_ok_and(|outs| outs.len() == 2) || many > 2
+            checks::jobs::threads(2).ranks_per_node(many).run(&program).is_ok_and(|outs| outs.len() == 2) || many > 2
         );
         assert!(fx100(many).run(&program).is_err(), "{many} ranks in virtual time");
     }

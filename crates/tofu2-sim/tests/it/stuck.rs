@@ -17,7 +17,7 @@ const BOUND: Duration = Duration::from_millis(150);
 const LONG: Duration = Duration::from_millis(700);
 
 fn threads(ranks: usize) -> Threads {
-    crate::watched::threads(ranks).segment_bytes(1 << 20).stuck_after(Some(BOUND))
+    checks::jobs::threads(ranks).segment_bytes(1 << 20).stuck_after(Some(BOUND))
 }
 
 /// Returns the waits of a deadlocked job's ranks.

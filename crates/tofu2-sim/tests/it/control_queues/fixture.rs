@@ -31,7 +31,7 @@ pub(crate) fn alone_with(spec: QueueSpec, test: impl Fn(&Fixture) + Sync) {
         test(&Fixture::new(fabric, spec));
         Ok(())
     };
-    crate::watched::threads(1).segment_bytes(16 << 20).run_with(run).expect("a job");
+    checks::jobs::threads(1).segment_bytes(16 << 20).run_with(run).expect("a job");
 }
 
 pub(crate) fn alone(test: impl Fn(&Fixture) + Sync) {

@@ -14,7 +14,7 @@ use tofu2_sim::{
 const MEMORY: Stadd = Stadd::fixed(1);
 
 fn threads(ranks: usize) -> Threads {
-    crate::watched::threads(ranks).segment_bytes(8 << 20).ranks_per_node(1)
+    checks::jobs::threads(ranks).segment_bytes(8 << 20).ranks_per_node(1)
 }
 
 /// Returns the id of a rank's queue on engine `engine`.

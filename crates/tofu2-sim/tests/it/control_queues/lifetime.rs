@@ -18,7 +18,7 @@ fn is_beyond_a_limit(error: FabricError) -> bool {
 #[test]
 fn a_node_has_as_many_queues_as_its_machine() {
     for machine in [QueueMachine::TOFU2, QueueMachine::TOFUD] {
-        let threads = crate::watched::threads(1).segment_bytes(16 << 20).queue_machine(machine);
+        let threads = checks::jobs::threads(1).segment_bytes(16 << 20).queue_machine(machine);
         threads
             .run_with(|fabric| {
                 let all = u32::from(machine.engines) * u32::from(machine.queues_per_engine);
@@ -44,7 +44,7 @@ fn a_node_has_as_many_queues_as_its_machine() {
 
 #[test]
 fn tofud_keeps_some_queues_for_sessions() {
-    let threads = crate::watched::threads(1).segment_bytes(4 << 20).queue_machine(QueueMachine::TOFUD);
+    let threads = checks::jobs::threads(1).segment_bytes(4 << 20).queue_machine(QueueMachine::TOFUD);
     let run = threads.run_with(|fabric| {
         let at = |mode, number| QueueSpec { number: Some(number), mrq_depth: 2, ..QueueSpec::new(mode).on(5).depth(2) };
         assert!(fabric.open_queue(at(QueueMode::Session, 3)).is_ok());
@@ -98,7 +98,7 @@ fn wrong_sizes_are_refused() {
 
 #[test]
 fn queues_take_memory_and_give_it_back() {
-    crate::watched::threads(1)
+    checks::jobs::threads(1)
         .segment_bytes(1 << 20)
         .run_with(|fabric| {
             for _ in 0..20 {
@@ -192,7 +192,7 @@ fn an_address_means_something_on_one_queue_only() {
 
 #[test]
 fn a_shared_address_space_is_a_machine_that_tofu2_is_not() {
-    let threads = crate::watched::threads(1).segment_bytes(4 << 20).shared_address_space(true);
+    let threads = checks::jobs::threads(1).segment_bytes(4 << 20).shared_address_space(true);
     let run = threads.run_with(|fabric| {
         assert!(fabric.queue_limits().shared_address_space);
         let [a, b] = [(); 2].map(|()| fabric.open_queue(session_of(8).ahead(7)).unwrap());

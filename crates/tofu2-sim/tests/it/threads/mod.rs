@@ -14,7 +14,7 @@ const SMALL: usize = if cfg!(miri) { 1 << 16 } else { 1 << 20 };
 const HANG: Duration = Duration::from_secs(20);
 
 fn threads(ranks: usize) -> Threads {
-    crate::watched::threads(ranks).segment_bytes(SMALL)
+    checks::jobs::threads(ranks).segment_bytes(SMALL)
 }
 
 fn word(rank: u32, region: RegionKey, offset: u64) -> RemoteAddr {

@@ -209,9 +209,9 @@ fn misuse_is_a_typed_error() {
 
 #[test]
 fn impossible_jobs_are_refused() {
-    for job in [crate::watched::threads(0), threads(1).segment_bytes(0), threads(1).ranks_per_node(0)] {
+    for job in [checks::jobs::threads(0), threads(1).segment_bytes(0), threads(1).ranks_per_node(0)] {
         assert!(matches!(job.run(&errors), Err(JobError::Fabric(FabricError::Setting(_)))), "{job:?}");
     }
-    let huge = crate::watched::threads(1).segment_bytes(usize::MAX);
+    let huge = checks::jobs::threads(1).segment_bytes(usize::MAX);
     assert!(matches!(huge.run(&errors), Err(JobError::Fabric(FabricError::Setting(_)))));
 }

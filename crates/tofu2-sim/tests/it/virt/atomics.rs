@@ -16,14 +16,14 @@ fn each_machine_tells_who_carries_them_out() {
         (Platform::tofud(), Atomics::Hardware),
         (without, Atomics::None),
     ] {
-        let caps = crate::watched::virtual_time(&platform, 2)
+        let caps = checks::jobs::virtual_time(&platform, 2)
             .run(&async |fabric: Fabric| Ok(fabric.caps().atomics))
             .unwrap()
             .outs;
         assert_eq!(caps, [atomics; 2], "{}", platform.name());
     }
     let wrong = Platform::fx100().with("atomics", 3).unwrap();
-    let error = crate::watched::virtual_time(&wrong, 1).run(&async |_| Ok(())).unwrap_err().to_string();
+    let error = checks::jobs::virtual_time(&wrong, 1).run(&async |_| Ok(())).unwrap_err().to_string();
     assert!(error.contains("atomics is 3"), "{error}");
 }
 
@@ -57,5 +57,5 @@ async fn refused(fabric: Fabric) -> ProgramResult<()> {
 #[test]
 fn a_machine_without_atomics_refuses_them_by_name() {
     let platform = Platform::fx100().with("atomics", 0).unwrap();
-    crate::watched::virtual_time(&platform, 2).run(&refused).unwrap();
+    checks::jobs::virtual_time(&platform, 2).run(&refused).unwrap();
 }

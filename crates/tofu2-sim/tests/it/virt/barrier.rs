@@ -39,7 +39,7 @@ fn a_barrier_of_two_is_the_sum_of_its_parts() {
     assert_eq!(slowest(&fx100(2), GraphShape::Ring), post + gate + wire + gate + wire + gate + post);
     let slow = Platform::fx100().with("barrier_gate", 200_000).unwrap();
     assert_eq!(
-        slowest(&crate::watched::virtual_time(&slow, 2), GraphShape::RecursiveDoubling),
+        slowest(&checks::jobs::virtual_time(&slow, 2), GraphShape::RecursiveDoubling),
         post + wire + 3 * 200_000 + post
     );
 }

@@ -65,5 +65,5 @@ async fn combines(fabric: Fabric) -> ProgramResult<()> {
 fn a_simulation_may_run_inside_block_on() {
     block_on(async { fx100(2).run(&combines).map(drop) }).unwrap();
     let within = async |_: Fabric| -> ProgramResult<()> { Ok(fx100(2).run(&combines).map(drop)?) };
-    crate::watched::threads(2).run(&within).unwrap();
+    checks::jobs::threads(2).run(&within).unwrap();
 }

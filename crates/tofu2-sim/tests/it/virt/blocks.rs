@@ -11,7 +11,7 @@ use tofu2_sim::virt::{Job, NetworkModel, Platform, Run, Torus};
 const COUNT: u32 = 5;
 
 fn job<'a>(platform: &Platform, network: NetworkModel) -> Job<'a> {
-    crate::watched::virtual_time(platform, 2).torus(Torus::line(2)).network(network)
+    checks::jobs::virtual_time(platform, 2).torus(Torus::line(2)).network(network)
 }
 
 /// Rank 0 puts blocks of `len` bytes: returns the times at which the source is reusable and at

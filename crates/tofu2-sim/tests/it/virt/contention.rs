@@ -66,7 +66,7 @@ fn ratio(value: u64, base: u64, expected: f64) {
 #[test]
 fn flows_are_slowed_by_those_that_share_a_link() {
     let routed =
-        |platform: &Platform| crate::watched::virtual_time(platform, 4).shape(line()).network(NetworkModel::Router);
+        |platform: &Platform| checks::jobs::virtual_time(platform, 4).shape(line()).network(NetworkModel::Router);
     let of_fx100 = Platform::fx100();
     for (case, job, flows, links, slower) in [
         ("round robin", routed(&link_bound()).arbiter(Arbiter::RoundRobin), [(0, 2), (1, 3)], 1, 2.0),
@@ -87,7 +87,7 @@ fn flows_are_slowed_by_those_that_share_a_link() {
 
 #[test]
 fn latency_only_has_no_contention() {
-    let job = crate::watched::virtual_time(&link_bound(), 4).shape(line());
+    let job = checks::jobs::virtual_time(&link_bound(), 4).shape(line());
     let alone = ends(&job, &[(0, 2)])[0];
     assert_eq!(ends(&job, &[(0, 2), (1, 3)]), [alone, alone]);
 }
@@ -96,7 +96,7 @@ fn latency_only_has_no_contention() {
 fn other_paths_lead_round_a_full_link() {
     let shape = TofuShape::new([4, 1, 1, 2, 3, 2], [false, false, false, false, true, false]).unwrap();
     let job =
-        |paths| crate::watched::virtual_time(&link_bound(), 48).shape(shape).network(NetworkModel::Router).paths(paths);
+        |paths| checks::jobs::virtual_time(&link_bound(), 48).shape(shape).network(NetworkModel::Router).paths(paths);
     // From group 0 to 2 and from 1 to 3, at the same position in the group each time.
     let pairs = (0..12).map(|place| [(place, 24 + place), (12 + place, 36 + place)]);
     let apart = pairs.into_iter().find(|[a, b]| shared(&job(Paths::Spread), *a, *b) == 0).unwrap();
@@ -113,8 +113,7 @@ fn other_paths_lead_round_a_full_link() {
 /// Three nodes of a line send to the fourth. The packets of the nearest one compete once, those of
 /// the far ones two or three times.
 fn parking_lot(arbiter: Arbiter) -> [u64; 3] {
-    let job =
-        crate::watched::virtual_time(&link_bound(), 4).shape(line()).network(NetworkModel::Router).arbiter(arbiter);
+    let job = checks::jobs::virtual_time(&link_bound(), 4).shape(line()).network(NetworkModel::Router).arbiter(arbiter);
     let alone = ends(&job, &[(2, 3)])[0];
     let ends = ends(&job, &[(0, 3), (1, 3), (2, 3)]);
     std::array::from_fn(|i| 100 * ends[i] / alone)

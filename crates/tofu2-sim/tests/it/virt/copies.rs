@@ -7,7 +7,7 @@ use tofu2_sim::virt::{Job, NetworkModel, Platform, Torus};
 
 fn job<'a>(ranks: usize, network: NetworkModel) -> Job<'a> {
     let platform = Platform::fx100().with("third_party_copy", 1).unwrap();
-    crate::watched::virtual_time(&platform, ranks).torus(Torus::line(ranks as u32)).network(network)
+    checks::jobs::virtual_time(&platform, ranks).torus(Torus::line(ranks as u32)).network(network)
 }
 
 /// Rank 1 measures a copy from rank 0 to rank 2, to its completion and to its visibility.

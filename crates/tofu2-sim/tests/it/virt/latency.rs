@@ -165,7 +165,7 @@ async fn one_atomic(fabric: Fabric) -> ProgramResult<u64> {
 
 #[test]
 fn fx10_has_a_software_service() {
-    let run = crate::watched::virtual_time(&Platform::fx10(), 1).run(&one_atomic).unwrap();
+    let run = checks::jobs::virtual_time(&Platform::fx10(), 1).run(&one_atomic).unwrap();
     assert_eq!(run.outs[0], 222_656_250 + 2 * (910_000 - 260_000));
 }
 
@@ -173,7 +173,7 @@ fn fx10_has_a_software_service() {
 fn what_if_a_hop_were_free() {
     let platform = Platform::fx100().with("hop", 0).unwrap();
     for network in NETWORKS {
-        let job = crate::watched::virtual_time(&platform, 4).torus(Torus::line(4)).network(network);
+        let job = checks::jobs::virtual_time(&platform, 4).torus(Torus::line(4)).network(network);
         assert_eq!(job.run(&async |fabric| measure(fabric, 8).await).unwrap().outs[0][0], 1_689_500, "{network:?}");
     }
 }

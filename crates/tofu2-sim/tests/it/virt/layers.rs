@@ -165,7 +165,7 @@ async fn noted(fabric: Fabric) -> ProgramResult<Vec<(&'static str, usize)>> {
 
 #[test]
 fn what_stands_in_between_sees_what_calls_are_made_of() {
-    let seen = &crate::watched::threads(1).segment_bytes(1 << 20).run(&noted).unwrap()[0];
+    let seen = &checks::jobs::threads(1).segment_bytes(1 << 20).run(&noted).unwrap()[0];
     let expected = [
         ("atomic", 1),
         ("control queues", 1),

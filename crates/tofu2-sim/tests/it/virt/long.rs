@@ -28,7 +28,7 @@ fn time_grows_with_the_length() {
     let platform = Platform::fx100();
     let mut last = 0;
     for len in LENGTHS {
-        let run = crate::watched::virtual_time(&platform, 2).run(&async |fabric| zeros(fabric, len).await).unwrap();
+        let run = checks::jobs::virtual_time(&platform, 2).run(&async |fabric| zeros(fabric, len).await).unwrap();
         let took = run.outs[0];
         assert!(took > last, "{len} bytes take {took} ps, and fewer {last}");
         assert!(run.stats.bytes_per_rank < 1 << 24, "{len} zeros take {} bytes", run.stats.bytes_per_rank);
@@ -57,7 +57,7 @@ async fn ends(fabric: Fabric, len: usize) -> ProgramResult<u8> {
 
 #[test]
 fn a_get_across_the_limit_is_whole() {
-    let out = crate::watched::virtual_time(&Platform::fx100(), 2)
+    let out = checks::jobs::virtual_time(&Platform::fx100(), 2)
         .run(&async |fabric| ends(fabric, (1 << 24) + 1).await)
         .unwrap()
         .outs;

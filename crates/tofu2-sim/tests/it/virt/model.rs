@@ -129,6 +129,6 @@ async fn oversized(fabric: Fabric) -> ProgramResult<u64> {
 #[test]
 fn long_transfers_are_split() {
     let platform = tofu2_sim::virt::Platform::fx100().with("max_transfer", 1000).unwrap();
-    let run = crate::watched::virtual_time(&platform, 2).run(&oversized).unwrap();
+    let run = checks::jobs::virtual_time(&platform, 2).run(&oversized).unwrap();
     assert_eq!(run.outs, [1000, 1000]);
 }

@@ -8,7 +8,7 @@ use tofu2_sim::virt::{Crossbar, Job, NetworkModel, Platform, Torus};
 fn job<'a>(lengths: &[u32], on_node: u32, network: NetworkModel) -> Job<'a> {
     let platform = Platform::fx100().with("multicast", 300_000).unwrap();
     let torus = Torus::new(lengths).unwrap();
-    crate::watched::virtual_time(&platform, (torus.nodes() * on_node) as usize)
+    checks::jobs::virtual_time(&platform, (torus.nodes() * on_node) as usize)
         .ranks_per_node(on_node)
         .torus(torus)
         .network(network)
@@ -107,7 +107,7 @@ fn what_is_no_box_of_nodes_is_named() {
         .unwrap();
     // FMPL's machine: 9 to 15 nodes are not a box (section 6.3 of its paper).
     let platform = Platform::fx100().with("multicast", 300_000).unwrap();
-    crate::watched::virtual_time(&platform, 16)
+    checks::jobs::virtual_time(&platform, 16)
         .crossbar(Crossbar::new(8, 2).unwrap())
         .run(&async |fabric: Fabric| {
             for members in 1..=16 {

@@ -55,7 +55,7 @@ fn notices_of_a_poster_keep_their_order_whatever_the_network_does() {
 #[test]
 fn a_full_notice_queue_loses_nothing_and_serves_in_order() {
     let platform = Platform::fx100().with("receive_queue", 3).unwrap();
-    let got = check(crate::watched::virtual_time(&platform, 6), 50);
+    let got = check(checks::jobs::virtual_time(&platform, 6), 50);
     // No rank waits much longer than the others: places are granted in the order of the requests.
     for window in got[10..got.len() - 25].windows(15) {
         assert!((1..=5).all(|rank| window.iter().any(|(from, _)| *from == rank)), "{window:?}");
@@ -96,5 +96,5 @@ async fn refused(fabric: Fabric) -> ProgramResult<()> {
 #[test]
 fn notices_are_checked_and_refused_when_there_is_no_place() {
     let platform = Platform::fx100().with("receive_queue", 2).unwrap();
-    crate::watched::virtual_time(&platform, 2).run(&refused).unwrap();
+    checks::jobs::virtual_time(&platform, 2).run(&refused).unwrap();
 }

@@ -32,7 +32,7 @@ async fn adds(fabric: Fabric, prepared: bool) -> ProgramResult<[u64; 4]> {
 }
 
 fn run(platform: &Platform, prepared: bool) -> Run<[u64; 4]> {
-    crate::watched::virtual_time(platform, 2).run(&async |fabric| adds(fabric, prepared).await).unwrap()
+    checks::jobs::virtual_time(platform, 2).run(&async |fabric| adds(fabric, prepared).await).unwrap()
 }
 
 #[test]

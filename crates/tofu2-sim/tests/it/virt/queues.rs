@@ -52,7 +52,7 @@ async fn fill_up(fabric: Fabric) -> ProgramResult<usize> {
 #[test]
 fn a_full_transmit_queue_refuses_and_makes_room_in_order() {
     let platform = Platform::fx100().with("transmit_queue", 16).unwrap();
-    let run = crate::watched::virtual_time(&platform, 3).run(&fill_up).unwrap();
+    let run = checks::jobs::virtual_time(&platform, 3).run(&fill_up).unwrap();
     assert_eq!(run.outs, [16; 3]);
     assert_eq!(fx100(1).run(&fill_up).unwrap().outs, [2048]);
 }

@@ -172,6 +172,6 @@ fn near_ranks_finish_first_under_round_robin_but_not_by_age_or_latency_alone() {
 #[test]
 fn a_machine_with_a_single_engine_works() {
     let platform = Platform::fx100().with("engines", 1).unwrap();
-    let job = crate::watched::virtual_time(&platform, 8).ranks_per_node(2).network(NetworkModel::Router);
+    let job = checks::jobs::virtual_time(&platform, 8).ranks_per_node(2).network(NetworkModel::Router);
     job.run(&async |fabric| storm(fabric, 3, 50).await).unwrap();
 }

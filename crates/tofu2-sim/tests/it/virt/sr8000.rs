@@ -11,7 +11,7 @@ use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, Platform};
 
 fn sr8000<'a>(ranks: usize) -> Job<'a> {
-    crate::watched::virtual_time(&Platform::sr8000(), ranks)
+    checks::jobs::virtual_time(&Platform::sr8000(), ranks)
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn what_it_lacks_is_refused_by_name() {
     assert_eq!(sr8000(2).run(&program).unwrap().outs, [8; 2]);
     // Tofu has gates, but no colours.
     let none = async |fabric: Fabric| Ok(fabric.barrier_colours());
-    assert_eq!(crate::watched::virtual_time(&Platform::fx100(), 1).run(&none).unwrap().outs, [0]);
+    assert_eq!(checks::jobs::virtual_time(&Platform::fx100(), 1).run(&none).unwrap().outs, [0]);
 }
 
 #[test]
@@ -173,7 +173,7 @@ async fn overtaken(fabric: Fabric) -> ProgramResult<u64> {
 fn puts_keep_their_order_whatever_the_jitter() {
     let torn = |platform: &Platform, network: NetworkModel| -> u64 {
         let job = |seed| {
-            crate::watched::virtual_time(platform, 2).seed(seed).jitter(Duration::from_micros(20)).network(network)
+            checks::jobs::virtual_time(platform, 2).seed(seed).jitter(Duration::from_micros(20)).network(network)
         };
         (0..10).map(|seed| job(seed).run(&overtaken).unwrap().outs[1]).sum()
     };

@@ -8,7 +8,7 @@ use tofu2_sim::virt::{Job, NetworkModel, Platform};
 pub(crate) const NETWORKS: [NetworkModel; 2] = [NetworkModel::Latency, NetworkModel::Router];
 
 pub(crate) fn fx100<'a>(ranks: usize) -> Job<'a> {
-    crate::watched::virtual_time(&Platform::fx100(), ranks)
+    checks::jobs::virtual_time(&Platform::fx100(), ranks)
 }
 
 pub(crate) fn at(rank: usize, key: RegionKey, offset: usize) -> RemoteAddr {

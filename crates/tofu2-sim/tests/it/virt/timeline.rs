@@ -22,7 +22,7 @@ async fn there_and_back(fabric: Fabric) -> ProgramResult<()> {
 }
 
 fn events(limit: usize, from: Time) -> (Vec<Value>, Value, u64) {
-    let job = crate::watched::virtual_time(&Platform::fx100(), 2).timeline(limit, from);
+    let job = checks::jobs::virtual_time(&Platform::fx100(), 2).timeline(limit, from);
     let run = job.run(&there_and_back).expect("a run");
     let mut text = Vec::new();
     run.timeline.expect("a timeline").write(&mut text).expect("written");
@@ -49,7 +49,7 @@ fn a_put_is_seen_at_every_station() {
 
 #[test]
 fn recording_changes_nothing() {
-    let plain = crate::watched::virtual_time(&Platform::fx100(), 2).run(&there_and_back).expect("a run");
+    let plain = checks::jobs::virtual_time(&Platform::fx100(), 2).run(&there_and_back).expect("a run");
     assert!(plain.timeline.is_none());
     let (_, about, hash) = events(10_000, Time::ZERO);
     assert_eq!((hash, about["dropped"].as_u64()), (plain.stats.trace_hash, Some(0)));
@@ -71,7 +71,7 @@ fn what_was_over_before_is_left_out() {
 
 #[test]
 fn what_a_cpu_did_is_data() {
-    let run = crate::watched::virtual_time(&Platform::fx100(), 2)
+    let run = checks::jobs::virtual_time(&Platform::fx100(), 2)
         .timeline(10_000, Time::ZERO)
         .run(&there_and_back)
         .expect("a run");

@@ -59,7 +59,7 @@ fn normal_queues_of_a_rank_share_their_queue() {
 fn tofud_has_other_limits() {
     let platform = Platform::tofud();
     let opened = |spec| {
-        let run = crate::watched::virtual_time(&platform, 1).run(&async |fabric| open_all(fabric, spec).await).unwrap();
+        let run = checks::jobs::virtual_time(&platform, 1).run(&async |fabric| open_all(fabric, spec).await).unwrap();
         (run.outs[0].0.len(), run.outs[0].1.clone())
     };
     assert_eq!(opened(QueueSpec::new(QueueMode::Session).on(0)), (3, none_free(11)));
@@ -112,7 +112,7 @@ fn misuse_is_told_and_closed_queues_come_back() {
 #[test]
 fn tofu1_has_no_session_mode() {
     let spec = QueueSpec::new(QueueMode::Session);
-    let run = crate::watched::virtual_time(&Platform::fx10(), 1)
+    let run = checks::jobs::virtual_time(&Platform::fx10(), 1)
         .run(&async |fabric| open_all(fabric, spec.on(0)).await)
         .unwrap();
     assert_eq!(run.outs[0].1, FabricError::Unsupported { feature: &"session mode on this machine" });

@@ -135,7 +135,7 @@ async fn on_another_queue(fabric: Fabric) -> ProgramResult<Result<(), QueueError
 fn queues_share_their_address_space_only_where_the_machine_does() {
     let status = |shared| {
         let platform = Platform::fx100().with("shared_tags", shared).unwrap();
-        crate::watched::virtual_time(&platform, 1).run(&on_another_queue).unwrap().outs[0]
+        checks::jobs::virtual_time(&platform, 1).run(&on_another_queue).unwrap().outs[0]
     };
     assert!(matches!(status(0), Err(QueueError::NoSuchTag { .. })));
     assert_eq!(status(1), Ok(()));
@@ -157,5 +157,5 @@ async fn many_tags(fabric: Fabric) -> ProgramResult<()> {
 #[test]
 fn tags_run_out() {
     let platform = Platform::fx100().with("automatic_tags", 4).unwrap();
-    crate::watched::virtual_time(&platform, 1).run(&many_tags).unwrap();
+    checks::jobs::virtual_time(&platform, 1).run(&many_tags).unwrap();
 }

@@ -208,6 +208,6 @@ fn a_forward_costs_a_leg_without_the_cpu() {
     assert_eq!(time(7), 710_000 + 5 * 560_000);
     let slow = Platform::fx100().with("send_engine", 170_000).unwrap();
     let slow = slow.with("put_one_way", 730_000).unwrap();
-    let job = crate::watched::virtual_time(&slow, 3).torus(Torus::line(3));
+    let job = checks::jobs::virtual_time(&slow, 3).torus(Torus::line(3));
     assert_eq!(job.run(&chain).unwrap().outs[2], 730_000 + 580_000);
 }
