@@ -29,6 +29,7 @@ mod targets;
 mod torture;
 #[cfg(target_os = "linux")]
 mod transports;
+mod tree;
 mod twin;
 mod unsafe_table;
 

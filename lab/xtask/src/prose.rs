@@ -1,12 +1,11 @@
 //! `cargo xtask prose`: counts turns of phrase that documentation of the field avoids, in whole-line
 //! comments of Rust files and in Markdown, outside of code blocks and tables.
 
+use crate::tree::{self, SourceFile};
 use clap::Args;
 use std::{
     error::Error,
-    fs,
     io::{Write, stdout},
-    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -57,15 +56,8 @@ impl Count {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
-    let mut files = Vec::new();
-    collect(&root, &mut files)?;
-    let mut counts = Vec::new();
-    for file in files {
-        let name = file.strip_prefix(&root)?.to_string_lossy().replace('\\', "/");
-        let text = fs::read_to_string(&file).map_err(|error| format!("{name}: {error}"))?;
-        counts.push(count(name, &text));
-    }
+    let files = tree::files(&["rs", "md"])?;
+    let mut counts: Vec<_> = files.into_iter().map(|SourceFile { name, text }| count(name, &text)).collect();
     counts.sort_by(|a, b| b.phrases.cmp(&a.phrases).then_with(|| a.name.cmp(&b.name)));
     let mut failed = false;
     let mut out = stdout().lock();
@@ -82,22 +74,6 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     }
     failed |= counts.iter().any(|count| count.is_above(EACH));
     Ok(if failed && options.check { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-/// Adds the Rust and Markdown files below `folder`, without build folders and licences.
-fn collect(folder: &Path, into: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir() {
-            if !name.starts_with("target") && !name.starts_with('.') {
-                collect(&path, into)?;
-            }
-        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "md") {
-            into.push(path);
-        }
-    }
-    Ok(())
 }
 
 fn count(name: String, text: &str) -> Count {

@@ -6,15 +6,10 @@
 
 mod scan;
 
+use crate::tree::{self, SourceFile};
 use clap::Args;
 use scan::{Source, Use, UseKind};
-use std::{
-    error::Error,
-    fmt::Write as _,
-    fs,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{error::Error, fmt::Write as _, fs, path::Path, process::ExitCode};
 
 /// The page, from the workspace's root.
 const PAGE: &str = "target/evidence/unsafe.md";
@@ -27,18 +22,8 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut files = Vec::new();
-    for folder in ["src", "tests", "benches", "examples", "crates", "cluster", "bindings", "lab"] {
-        rust_files(&root.join(folder), &mut files)?;
-    }
-    files.sort();
-    let mut sources = Vec::new();
-    for file in files {
-        let name = file.strip_prefix(&root)?.to_string_lossy().replace('\\', "/");
-        let text = fs::read_to_string(&file)?;
-        sources.push(Source::read(&name, &text).map_err(|error| format!("{name}: {error}"))?);
-    }
+    let read = |SourceFile { name, text }| Source::read(&name, &text).map_err(|error| format!("{name}: {error}"));
+    let sources = tree::files(&["rs"])?.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let bare: Vec<_> =
         sources.iter().flat_map(|source| source.without_reason().map(move |use_| (source, use_))).collect();
     for (source, use_) in &bare {
@@ -52,34 +37,18 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         println!("{uses} uses of unsafe, each with its reason");
         return Ok(ExitCode::SUCCESS);
     }
-    let path = root.join(PAGE);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(PAGE);
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     fs::write(path, write(&sources))?;
     println!("{PAGE} written");
     Ok(ExitCode::SUCCESS)
 }
 
-/// Adds all Rust files under `folder`, which may be missing, to `into`.
-fn rust_files(folder: &Path, into: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
-    if !folder.is_dir() {
-        return Ok(());
-    }
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
-            rust_files(&path, into)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            into.push(path);
-        }
-    }
-    Ok(())
-}
-
 const HEAD: &str = "# Unsafe code
 
-Written by `cargo xtask unsafe-table` from the sources; CI fails when it is stale, or when a use has no reason. `unsafe_code` is denied in the whole
+Written by `cargo xtask unsafe-table` from the sources; CI fails when a use has no reason. `unsafe_code` is denied in the whole
 workspace and allowed in the modules below, and in tests of them. What a *fn* says is what its callers promise; what a *block* or *impl* says is why
-it is sound. How these reasons are tested stands in [`soundness.md`](soundness.md).
+it is sound. `docs/contract/soundness.md` describes the tests of these reasons.
 ";
 
 fn write(sources: &[Source]) -> String {
