@@ -68,16 +68,17 @@ impl RankProcesses {
         home: Option<&Arc<Home>>,
     ) -> Result<Self, (u32, io::Error)> {
         let mut started = RankProcesses { all: Vec::new(), input: None };
+        let program = ThisProgram::find().map_err(|cause| (share.start, cause))?;
         for rank in share {
-            started.add(rank, how, home).map_err(|cause| (rank, cause))?;
+            started.add(rank, &program, how, home).map_err(|cause| (rank, cause))?;
         }
         Ok(started)
     }
 
-    fn add(&mut self, rank: u32, how: &Start<'_>, home: Option<&Arc<Home>>) -> io::Result<()> {
+    fn add(&mut self, rank: u32, program: &ThisProgram, how: &Start<'_>, home: Option<&Arc<Home>>) -> io::Result<()> {
         let Start { ranks, coordinator, .. } = *how;
         let told = Cluster { rank, ranks, coordinator, secret: SecretAt::Stdin };
-        let mut command = ThisProgram::find()?.command();
+        let mut command = program.command();
         command.args(env::args_os().skip(1)).env_remove(AGENT).env(CLUSTER, told.to_string());
         libfabric::prepare(&mut command, how.provider);
         if let Some((name, value)) = &how.variable {
