@@ -98,7 +98,8 @@ impl NamedLock {
         self.held(self.shared(Wait::within(time))?)
     }
 
-    /// Takes the lock shared if that does not require waiting for others to release it.
+    /// Takes the lock shared if that does not require waiting for others to release it. Waits at most
+    /// 100 ms for the recovery from a death, and returns `None` if that has not ended.
     ///
     /// # Errors
     /// As [`NamedLock::read`].
@@ -122,7 +123,8 @@ impl NamedLock {
         self.held(self.exclusive(Wait::within(time))?)
     }
 
-    /// Takes the lock exclusively if that does not require waiting for others to release it.
+    /// Takes the lock exclusively if that does not require waiting for others to release it. Waits at most
+    /// 100 ms for the recovery from a death, and returns `None` if that has not ended.
     ///
     /// # Errors
     /// As [`NamedLock::write`].
