@@ -123,7 +123,7 @@ pub(crate) fn names_lead_to_the_users_directory() {
     let locks = folder.join("locks");
     assert_eq!(opened_by_name(&locks, "a-name"), locks.join("a-name.lock").display().to_string());
     assert_eq!(fs::metadata(&locks).expect("there").permissions().mode() & 0o7777, 0o700);
-    assert!(opened_by_name(&locks, "../a-name").contains("no name of a lock"));
+    assert!(opened_by_name(&locks, "../a-name").contains("is not the name of a lock"));
     mode(&locks, 0o777);
     assert!(opened_by_name(&locks, "a-name").contains("its mode should be 0700"));
     assert!(opened_by_name(Path::new("locks"), "a-name").contains("not an absolute path"));
