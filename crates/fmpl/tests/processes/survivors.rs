@@ -15,10 +15,16 @@ pub(crate) async fn play(fabric: Fabric, micros: u64) -> ProgramResult<String> {
     let fmpl = Fmpl::init_with(&fabric, Options::default().spool(1 << 14, Duration::ZERO)).await?;
     let world = fmpl.world();
     let buffer = world.buffer::<u64>(1)?;
-    if world.me() > 0 {
-        if world.me() == VICTIM {
-            die_after(Duration::from_micros(micros));
+    // The last rank may create the communicator long after the first: death before that is another case.
+    if world.me() == VICTIM {
+        for from in (0..RANKS).filter(|from| *from != VICTIM) {
+            world.recv(&buffer, from, 0).await?;
         }
+        die_after(Duration::from_micros(micros));
+    } else {
+        world.send(&[0u64], VICTIM, 0).await?;
+    }
+    if world.me() > 0 {
         for n in 0.. {
             if n == MESSAGES && world.me() != VICTIM {
                 break;
