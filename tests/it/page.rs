@@ -39,30 +39,15 @@ impl Part {
         (&text[..start], &text[start..stop], &text[stop..])
     }
 
-    /// Replaces the part with `found`; creates the page and the part if they are missing.
-    pub(crate) fn write(&self, found: &str) {
-        let page = path(self.page);
-        let text = fs::read_to_string(&page).unwrap_or_default();
-        let (before, after) = match text.contains(&format!("<!-- begin {}", self.name)) {
-            true => {
-                let (before, _, after) = self.split(&text);
-                (before.to_owned(), after.to_owned())
-            }
-            false => (format!("{text}<!-- begin {} -->\n", self.name), format!("<!-- end {} -->\n", self.name)),
-        };
-        let written = page.parent().map_or(Ok(()), fs::create_dir_all);
-        let written = written.and_then(|()| fs::write(page, format!("{before}{found}{after}")));
-        written.unwrap_or_else(|error| panic!("{}: {error}", self.page));
-        println!("{} rewritten: {}", self.page, self.name);
-    }
-
     /// Compares the part with `found`, or replaces it if [`WRITE`] is set, as `command` does.
     pub(crate) fn settle(&self, found: &str, command: &str) {
-        if env::var_os(WRITE).is_some() {
-            return self.write(found);
-        }
         let text = read(self.page);
-        let (_, stands, _) = self.split(&text);
+        let (before, stands, after) = self.split(&text);
+        if env::var_os(WRITE).is_some() {
+            let written = fs::write(path(self.page), format!("{before}{found}{after}"));
+            written.unwrap_or_else(|error| panic!("{}: {error}", self.page));
+            return println!("{} rewritten: {}", self.page, self.name);
+        }
         assert!(
             stands == found,
             "{}, {}, does not say what was found; `{command}` rewrites it. It says\n{stands}\nand should say\n{found}",

@@ -8,7 +8,7 @@ mod library;
 #[cfg(target_os = "linux")]
 pub(super) mod streams;
 
-use super::started;
+use crate::run;
 use caller::LastRank;
 use std::process::ExitCode;
 
@@ -33,11 +33,11 @@ mod caller {
         Exits,
     }
 
-    fn said() -> String {
+    fn error_message() -> String {
         let mut text = [0; 200];
         // SAFETY: `text` has that many bytes.
         unsafe {
-            c_said(text.as_mut_ptr(), text.len());
+            c_error_message(text.as_mut_ptr(), text.len());
             CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned()
         }
     }
@@ -50,7 +50,7 @@ mod caller {
         unsafe {
             let opened = c_open(name.as_ptr(), 16 + 8 * FLOATS, &mut rank);
             if opened != OK {
-                println!("not opened: {}", said());
+                println!("not opened: {}", error_message());
                 return opened;
             }
             let me = c_rank(rank) as u32;
@@ -68,13 +68,13 @@ mod caller {
                 c_get(rank, next, 16, got.as_mut_ptr(), FLOATS),
             ];
             if let Some(failed) = steps.into_iter().find(|code| *code != OK) {
-                println!("{me}: {}", said());
+                println!("{me}: {}", error_message());
                 return failed;
             }
-            assert_eq!(got, sent, "what was put into {next}");
+            assert_eq!(got, sent, "the values that were put into rank {next}");
             if last != LastRank::Dies {
                 assert_eq!(c_get(rank, ranks, 16, got.as_mut_ptr(), FLOATS), REFUSED);
-                assert!(said().contains(&format!("rank {ranks}")), "{}", said());
+                assert!(error_message().contains(&format!("rank {ranks}")), "{}", error_message());
                 assert_eq!(c_put(rank, next, 24, sent.as_ptr(), FLOATS), REFUSED, "one too far");
             }
             if last == LastRank::Exits && me == ranks - 1 {
@@ -82,7 +82,7 @@ mod caller {
             }
             let closed = c_close(rank);
             if closed != OK {
-                println!("{me}: {}", said());
+                println!("{me}: {}", error_message());
             }
             // The others can't synchronise with the rank that has exited, which is not a failure.
             if last == LastRank::Exits { OK } else { closed }
@@ -91,33 +91,34 @@ mod caller {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) fn processes_pass_arrays_on() {
-    let (output, told) = started(&["c-launch", "ring"]);
-    assert!(output.status.success(), "{told}");
+pub(super) fn processes_pass_arrays_around_a_ring() {
+    let ended = run(&["c-launch", "ring"]);
+    assert!(ended.status.success(), "{ended:?}");
 }
 
 #[cfg(target_os = "linux")]
-pub(super) fn a_lost_peer_is_a_code() {
-    let (output, told) = started(&["c-launch", "dying"]);
-    assert!(!output.status.success() && told.contains(": rank 2 was lost"), "{told}");
+pub(super) fn a_lost_peer_is_an_error_code() {
+    let ended = run(&["c-launch", "dying"]);
+    assert!(!ended.status.success() && ended.printed().contains(": rank 2 was lost"), "{ended:?}");
     let codes = format!("ranks 0 and 1: exited with {}", library::LOST);
-    assert!(told.contains(&codes), "{told}");
+    assert!(ended.printed().contains(&codes), "{ended:?}");
 }
 
 /// The others can't synchronise with it any more, but have not lost it.
 #[cfg(target_os = "linux")]
-pub(super) fn who_exits_without_closing_has_left() {
-    let (output, told) = started(&["c-launch", "exiting"]);
-    assert!(output.status.success() && told.contains(": rank 2 has finished without taking part"), "{told}");
+pub(super) fn a_rank_that_exits_without_closing_has_left() {
+    let ended = run(&["c-launch", "exiting"]);
+    let text = ": rank 2 has finished without taking part";
+    assert!(ended.status.success() && ended.printed().contains(text), "{ended:?}");
 }
 
 /// A C program that was not launched is a job of one rank.
 pub(super) fn a_program_alone_passes_arrays_to_itself() {
-    let (output, told) = started(&["c-program", "shm"]);
-    assert!(output.status.success(), "{told}");
+    let ended = run(&["c-program", "shm"]);
+    assert!(ended.status.success(), "{ended:?}");
 }
 
-pub(super) fn threads_pass_arrays_on() {
+pub(super) fn threads_pass_arrays_around_a_ring() {
     let ranks = onesided::sim::shm::Threads::new(3);
     let codes = ranks.run_with(|fabric| {
         library::this_thread_is(fabric);
@@ -129,36 +130,34 @@ pub(super) fn threads_pass_arrays_on() {
 /// A rank of another launcher's job would be the only one of its own.
 #[cfg(target_os = "linux")]
 pub(super) fn ranks_of_other_launchers_are_refused() {
-    let mut command = std::process::Command::new(std::env::current_exe().expect("own path"));
-    command.env_remove("ONESIDED_JOB").args(["c-program", "shm"]);
+    let mut command = process_tests::child::this_program(["c-program", "shm"]);
     command.envs([("PMI_RANK", "2"), ("PMI_SIZE", "3"), ("PMI_FD", "9")]);
-    let output = command.output().expect("this binary is there");
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.code() == Some(library::REFUSED), "{told}");
+    let ended = crate::run_command(command);
+    assert_eq!(ended.code(), Some(library::REFUSED), "{ended:?}");
     for part in ["PMI-1 started this process as rank 2 of 3", "`onesided run -n 3 -- PROGRAM`"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(ended.out.contains(part), "{part}: {ended:?}");
     }
 }
 
-pub(super) fn what_is_no_fabric_for_it_is_told() {
+pub(super) fn unusable_fabrics_are_refused_with_the_reason() {
     for (fabric, why) in [
         ("virt", "ranks in virtual time"),
         ("threads", "ranks that are threads"),
         ("tofu", "`tofu`: it is not one of shm, threads, cluster, virt"),
     ] {
-        let (output, told) = started(&["c-program", fabric]);
-        assert!(output.status.code() == Some(library::REFUSED) && told.contains(why), "{fabric}: {told}");
+        let ended = run(&["c-program", fabric]);
+        assert!(ended.code() == Some(library::REFUSED) && ended.printed().contains(why), "{fabric}: {ended:?}");
     }
 }
 
 /// Runs the C program: a rank of `ring`, `dying`, `exiting` or `closed-...` that a launcher has
-/// started, or one that opens the fabric named `what` alone.
-pub(super) fn program(what: &str) -> ExitCode {
+/// started, or one that opens the fabric named `kind` alone.
+pub(super) fn program(kind: &str) -> ExitCode {
     #[cfg(target_os = "linux")]
-    if let Some(closed) = what.strip_prefix("closed-") {
+    if let Some(closed) = kind.strip_prefix("closed-") {
         return streams::program(closed);
     }
-    ExitCode::from(match what {
+    ExitCode::from(match kind {
         "ring" => caller::ring("shm", 3, LastRank::Closes),
         "dying" => caller::ring("shm", 3, LastRank::Dies),
         "exiting" => caller::ring("shm", 3, LastRank::Exits),
@@ -168,11 +167,11 @@ pub(super) fn program(what: &str) -> ExitCode {
 
 /// Starts three ranks of the C program.
 #[cfg(target_os = "linux")]
-pub(super) fn launch(what: &str) -> ExitCode {
-    if let Some(closed) = what.strip_prefix("closed-") {
+pub(super) fn launch(kind: &str) -> ExitCode {
+    if let Some(closed) = kind.strip_prefix("closed-") {
         return streams::launch(closed);
     }
     let own = std::env::current_exe().expect("own path");
-    let code = onesided::sim::shm::Launcher::new(3).command(own, ["c-program", what]).run();
+    let code = onesided::sim::shm::Launcher::new(3).command(own, ["c-program", kind]).run();
     ExitCode::from(code.expect("the ranks start").clamp(0, 255) as u8)
 }

@@ -3,7 +3,7 @@
 
 #![allow(unsafe_code)]
 
-use super::started;
+use crate::run;
 use onesided::{Deps, Fabric, FabricError, Group, ProgramResult, Provider, Rank, block_on, sim::shm::Launcher};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, test_kill_process, waitpid};
 use std::{process::ExitCode, thread, time::Duration};
@@ -15,8 +15,8 @@ unsafe extern "C" {
 }
 
 pub(super) fn forked_processes_are_not_the_guest() {
-    let (output, told) = started(&["forks-launch"]);
-    assert!(output.status.success() && told.contains("left before its child\n"), "{told}");
+    let ended = run(&["forks-launch"]);
+    assert!(ended.status.success() && ended.printed().contains("left before its child\n"), "{ended:?}");
 }
 
 /// Starts two guests.

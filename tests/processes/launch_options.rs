@@ -1,7 +1,10 @@
 //! Options of launched programs: `program NAME options…`.
 
-use super::started;
+use crate::run;
+#[cfg(target_os = "linux")]
+use crate::{limited, run_command};
 use onesided::{Deps, Group, Launch, ProgramResult, Rank};
+use process_tests::child::Ended;
 use rdma_fabric::Fabric;
 use std::process::ExitCode;
 
@@ -20,14 +23,14 @@ async fn flagged(fabric: Fabric, flushes: bool) -> ProgramResult<()> {
         fabric.wait_until(&memory.word::<u64>(&fabric, 8)?, Deps::One(Rank::new(0)), |flag| flag == 1).await?;
         let data = fabric.load(&memory.word::<u64>(&fabric, 0)?)?;
         if data != 7 {
-            return Err(format!("the flag is there, the data is {data}").into());
+            return Err(format!("the flag has arrived, the data is {data}").into());
         }
     }
     Ok(world.barrier().await?)
 }
 
-/// Waits, on both ranks, for the other one.
-async fn embrace(fabric: Fabric) -> ProgramResult<()> {
+/// Each of the two ranks waits for the other one.
+async fn deadlock(fabric: Fabric) -> ProgramResult<()> {
     let word = fabric.alloc_symmetric(8).await?;
     fabric.wait_until(&word.word::<u64>(&fabric, 0)?, Deps::All, |value| value == 1).await?;
     Ok(())
@@ -43,15 +46,14 @@ pub(super) fn program(name: &str) -> ExitCode {
         "flushed" => {
             onesided::launch_with("", |rest| nothing(rest).map(|()| async move |fabric| flagged(fabric, true).await))
         }
-        _ => onesided::launch_with("", |rest| nothing(rest).map(|()| embrace)),
+        _ => onesided::launch_with("", |rest| nothing(rest).map(|()| deadlock)),
     }
 }
 
-/// Returns whether a program of two ranks succeeds with these options, and its standard error.
-fn run(name: &str, options: &str) -> (bool, String) {
+/// Runs a program with two ranks and these options.
+fn run_pair(name: &str, options: &str) -> Ended {
     let words: Vec<_> = ["program", name, "--ranks", "2"].into_iter().chain(options.split_whitespace()).collect();
-    let (output, _) = started(&words);
-    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    run(&words)
 }
 
 const SEEDS: std::ops::RangeInclusive<u32> = 1..=12;
@@ -59,24 +61,25 @@ const SEEDS: std::ops::RangeInclusive<u32> = 1..=12;
 /// Returns the seeds with which a program fails because the flag came first.
 fn failing(name: &str, options: &str) -> Vec<u32> {
     let fails = |seed: &u32| {
-        let (well, told) = run(name, &format!("--fabric virt --seed {seed} {options}"));
-        assert_eq!(well, !told.contains("the flag is there, the data is 0"), "{told}");
-        !well
+        let ended = run_pair(name, &format!("--fabric virt --seed {seed} {options}"));
+        let fails = !ended.status.success();
+        assert_eq!(fails, ended.err.contains("the flag has arrived, the data is 0"), "{ended:?}");
+        fails
     };
     SEEDS.filter(fails).collect()
 }
 
-pub(super) fn jitter_shows_what_seeds_alone_do_not() {
+pub(super) fn jitter_finds_a_missing_flush_that_seeds_do_not_find() {
     assert_eq!(failing("unflushed", ""), Vec::<u32>::new(), "by ties alone");
-    let shown = failing("unflushed", "--jitter 2us");
-    assert!(!shown.is_empty(), "no seed of {SEEDS:?} shows a missing flush");
-    assert_eq!(failing("flushed", "--jitter 2us"), Vec::<u32>::new(), "what is flushed comes first");
+    let found = failing("unflushed", "--jitter 2us");
+    assert!(!found.is_empty(), "no seed of {SEEDS:?} finds a missing flush");
+    assert_eq!(failing("flushed", "--jitter 2us"), Vec::<u32>::new(), "flushed data arrive before the flag");
 }
 
-pub(super) fn a_seed_and_a_jitter_are_a_run() {
+pub(super) fn a_seed_and_a_jitter_determine_a_run() {
     let end = |options: &str| {
-        let (_, told) = run("flushed", &format!("--fabric virt {options}"));
-        told.lines().last().unwrap_or_default().to_owned()
+        let ended = run_pair("flushed", &format!("--fabric virt {options}"));
+        ended.err.lines().last().unwrap_or_default().to_owned()
     };
     let first = end("--seed 3 --jitter 2us");
     assert!(first.contains("trace ") && first.ends_with("seed 3, jitter 2µs"), "{first}");
@@ -86,7 +89,7 @@ pub(super) fn a_seed_and_a_jitter_are_a_run() {
     assert_ne!(trace(&end("--seed 3 --jitter 1us")), trace(&first), "another jitter");
 }
 
-pub(super) fn wrong_amounts_are_refused() {
+pub(super) fn wrong_options_are_refused() {
     for (options, part) in [
         ("--fabric virt --jitter 2", "setting --jitter: `2`: it is not a number with one of the units"),
         ("--fabric threads --jitter 2us", "setting --jitter: only `--fabric virt` has it"),
@@ -95,71 +98,67 @@ pub(super) fn wrong_amounts_are_refused() {
         ("--platform k", "setting --platform: only `--fabric virt` has it"),
         ("--fabric virt --platform cray", "setting --platform: `cray` is not one of fx100, fx10, k, sr8000"),
         ("--bind all", "setting --bind: `all`: it is not one of none, core, numa"),
-        ("there", "error: [\"program\", \"flushed\", \"there\"]"),
+        ("word", "error: [\"program\", \"flushed\", \"word\"]"),
     ] {
         let words: Vec<_> = ["program", "flushed", "--ranks", "2"].into_iter().chain(options.split(' ')).collect();
-        let (output, told) = started(&words);
-        assert_eq!(output.status.code(), Some(2), "{options}: {told}");
-        assert!(told.contains(part) && told.contains("\nusage: "), "{options}: {told}");
+        let ended = run(&words);
+        assert_eq!(ended.code(), Some(2), "{options}: {ended:?}");
+        let printed = ended.printed();
+        assert!(printed.contains(part) && printed.contains("\nusage: "), "{options}: {ended:?}");
     }
     assert!(Launch::HELP.contains("--jitter AMOUNT") && Launch::HELP.contains("--stuck-after S"));
 }
 
-/// `ld.so PROGRAM --ranks 2`, with which programs are run in place of the system's loader.
+/// `ld.so PROGRAM --ranks 2`: the loader is the program that the system executes.
 #[cfg(target_os = "linux")]
-pub(super) fn ranks_start_through_a_loader() {
+pub(super) fn ranks_start_through_the_dynamic_loader() {
     let maps = std::fs::read_to_string("/proc/self/maps").expect("own mappings");
     let is_loader = |file: &&str| file.rsplit('/').next().is_some_and(|name| name.starts_with("ld"));
     let Some(loader) = maps.lines().filter_map(|line| line.split_ascii_whitespace().nth(5)).find(is_loader) else {
-        println!("skipped: this test is linked statically");
+        println!("SKIPPED: ranks of a program that a loader starts (this test is linked statically)");
         return;
     };
     let own = std::env::current_exe().expect("own path");
     let own = own.to_str().expect("a path of text");
     for fabric in ["shm", "cluster", "threads"] {
-        let mut command = std::process::Command::new(loader);
-        command.args(["--inhibit-cache", own, "program", "flushed", "--ranks", "2", "--fabric", fabric]);
-        let output = command.env_remove("ONESIDED_JOB").output().expect("the loader is there");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{fabric}: {told}");
+        let words = ["--inhibit-cache", own, "program", "flushed", "--ranks", "2", "--fabric", fabric];
+        let ended = run_command(process_tests::child::program(loader, words));
+        assert!(ended.status.success(), "{fabric}: {ended:?}");
     }
 }
 
-/// Before any is started. Few descriptors, so that a launcher that does not look starts few of them.
+/// Before any is started. There are few descriptors, so that a launcher without that check starts few ranks.
 #[cfg(target_os = "linux")]
-pub(super) fn more_ranks_than_there_is_room_for_are_refused() {
+pub(super) fn too_many_ranks_are_refused() {
     for fabric in ["shm", "cluster", "threads"] {
-        let mut limited = std::process::Command::new("sh");
-        limited.args(["-c", "ulimit -n 64; exec \"$0\" \"$@\""]).arg(std::env::current_exe().expect("own path"));
-        limited.args(["program", "flushed", "--ranks", "3000000", "--fabric", fabric]).env_remove("ONESIDED_JOB");
-        let output = limited.output().expect("there is a shell");
-        let told = String::from_utf8_lossy(&output.stderr);
+        let words = ["program", "flushed", "--ranks", "3000000", "--fabric", fabric];
+        let ended = run_command(limited("-n 64", &process_tests::child::this_program(words)));
         let parts = ["3000000 ranks need ", " leaves ", "--fabric virt"];
-        assert!(output.status.code() == Some(1) && parts.iter().all(|part| told.contains(part)), "{fabric}: {told}");
-        assert_eq!(told.lines().count(), 1, "{fabric}: {told}");
+        assert!(ended.code() == Some(1) && parts.iter().all(|part| ended.err.contains(part)), "{fabric}: {ended:?}");
+        assert_eq!(ended.err.lines().count(), 1, "{fabric}: {ended:?}");
     }
 }
 
-pub(super) fn ranks_are_given_as_everywhere() {
+pub(super) fn each_form_of_the_number_of_ranks_is_accepted() {
     for ranks in ["--ranks=2", "--ranks 2", "-n 2", "-n=2"] {
         let words: Vec<_> = ["program", "flushed", "--fabric=threads"].into_iter().chain(ranks.split(' ')).collect();
-        let (output, told) = started(&words);
-        assert!(output.status.success(), "{ranks}: {told}");
+        let ended = run(&words);
+        assert!(ended.status.success(), "{ranks}: {ended:?}");
     }
-    let (output, told) = started(&["program", "flushed", "--version"]);
+    let ended = run(&["program", "flushed", "--version"]);
     let version = concat!("onesided ", env!("CARGO_PKG_VERSION"), "\n");
-    assert!(output.status.success() && told == version, "{told}");
+    assert!(ended.status.success() && ended.printed() == version, "{ended:?}");
 }
 
-pub(super) fn a_deadlock_is_told_on_every_fabric() {
+pub(super) fn a_deadlock_is_reported_on_every_fabric() {
     let fabrics: &[&str] = if cfg!(target_os = "linux") { &["shm", "threads", "virt"] } else { &["threads", "virt"] };
     for fabric in fabrics {
-        let (well, told) = run("embrace", &format!("--fabric {fabric} --stuck-after 0.2"));
-        assert!(!well, "{fabric}: {told}");
+        let ended = run_pair("deadlock", &format!("--fabric {fabric} --stuck-after 0.2"));
+        assert!(!ended.status.success(), "{fabric}: {ended:?}");
         for rank in 0..2 {
             let waits = format!("  rank {rank} waits for ");
             let is_named = |line: &str| line.starts_with(&waits) && line.contains("the word at byte 0 of its region ");
-            assert!(told.lines().any(is_named), "{fabric}: {told}");
+            assert!(ended.err.lines().any(is_named), "{fabric}: {ended:?}");
         }
     }
 }

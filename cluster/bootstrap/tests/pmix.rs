@@ -1,15 +1,16 @@
-//! Jobs of four processes that a launcher with PMIx starts.
-//!
-//! Without arguments, or with parts of the names of cases, this program runs the cases: it starts
-//! itself under Open MPI's `mpirun`. With `rank` it is one of their processes, under any launcher.
+//! Jobs of four processes that a launcher with PMIx starts. With `role` this program is one of their
+//! processes, under any launcher; otherwise it runs the cases, under Open MPI's `mpirun`.
 
 use bootstrap::{
     Bootstrap, LauncherError,
     pmix::{self, Pmix, PmixError},
 };
+use process_tests::{
+    Case,
+    child::{Child, program},
+};
 use std::{
     env,
-    io::Read,
     process::{Command, ExitCode, Stdio},
     thread,
     time::{Duration, Instant},
@@ -22,14 +23,14 @@ const AMPLE: Duration = Duration::from_secs(30);
 /// The time limit of a job: a guard against hangs.
 const GUARD: Duration = Duration::from_secs(90);
 
-/// Cases of a job: what each rank does.
-const JOBS: &[(&str, fn())] = &[
-    ("values_reach_all_ranks", values_reach_all_ranks),
-    ("rounds_follow_each_other", rounds_follow_each_other),
-    ("an_absent_rank_is_told_in_time", an_absent_rank_is_told_in_time),
-    ("a_missing_value_is_told_in_time", a_missing_value_is_told_in_time),
-    ("what_is_no_use_is_refused", what_is_no_use_is_refused),
-    ("a_process_has_one_client", a_process_has_one_client),
+/// The part of each rank in a case.
+const PARTS: &[(&str, fn())] = &process_tests::named![
+    values_reach_all_ranks,
+    rounds_follow_each_other,
+    a_fence_without_one_of_the_ranks_times_out,
+    a_get_of_a_missing_value_fails_in_time,
+    unusable_libraries_keys_and_ranks_are_refused,
+    a_process_has_one_client,
 ];
 
 /// Returns the value of a rank: 0, 1, 1000 or 100 000 bytes that identify the rank.
@@ -72,7 +73,7 @@ fn rounds_follow_each_other() {
     compare_all(&mut client, 0);
 }
 
-fn an_absent_rank_is_told_in_time() {
+fn a_fence_without_one_of_the_ranks_times_out() {
     let limit = Duration::from_secs(1);
     let mut client = Pmix::open(limit).expect("a client");
     if client.rank() == 3 {
@@ -90,7 +91,7 @@ fn an_absent_rank_is_told_in_time() {
     thread::sleep(limit * 3);
 }
 
-fn a_missing_value_is_told_in_time() {
+fn a_get_of_a_missing_value_fails_in_time() {
     let limit = Duration::from_secs(1);
     let mut client = Pmix::open(AMPLE).expect("a client");
     client.put("here", b"x").expect("a put");
@@ -99,24 +100,24 @@ fn a_missing_value_is_told_in_time() {
     let mut client = Pmix::open(limit).expect("a second client");
     let of = (client.rank() + 1) % RANKS as u32;
     let begun = Instant::now();
-    match client.get(of, "nobody put this") {
+    match client.get(of, "no such key") {
         Err(LauncherError::Pmix(PmixError::Silent { rank, ref key, .. } | PmixError::NotFound { rank, ref key })) => {
-            assert_eq!((rank, key.as_str()), (of, "nobody put this"))
+            assert_eq!((rank, key.as_str()), (of, "no such key"))
         }
-        other => panic!("a value that nobody put: {other:?}"),
+        other => panic!("a missing value: {other:?}"),
     }
     assert!(begun.elapsed() < limit * 20, "too late: {:?}", begun.elapsed());
     thread::sleep(limit * 2);
 }
 
-fn what_is_no_use_is_refused() {
+fn unusable_libraries_keys_and_ranks_are_refused() {
     match Pmix::open_library("libpmix-that-is-not-there.so", AMPLE) {
         Err(PmixError::Missing { library, .. }) => assert_eq!(library, "libpmix-that-is-not-there.so"),
-        other => panic!("a library that is not there: {other:?}"),
+        other => panic!("a missing library: {other:?}"),
     }
     match Pmix::open_library("libc.so.6", AMPLE) {
         Err(PmixError::Symbol { symbol, .. }) => assert_eq!(symbol, "PMIx_Get_version"),
-        other => panic!("a library that is another one: {other:?}"),
+        other => panic!("another library: {other:?}"),
     }
     let mut client = Pmix::open(AMPLE).expect("a client");
     for key in ["", "pmix.job.size", "a\0b", &"k".repeat(512)] {
@@ -127,7 +128,7 @@ fn what_is_no_use_is_refused() {
     client.fence().expect("a fence");
     match client.get(RANKS as u32, "rank") {
         Err(LauncherError::Pmix(PmixError::NoSuchRank { rank: 4, ranks: RANKS })) => {}
-        other => panic!("a rank that is not there: {other:?}"),
+        other => panic!("a rank that does not exist: {other:?}"),
     }
     assert_eq!(client.get(0, &"k".repeat(511)).expect("a value"), b"x");
 }
@@ -138,97 +139,50 @@ fn a_process_has_one_client() {
         Err(PmixError::InUse) => {}
         other => panic!("a second client: {other:?}"),
     }
-    client.fence().expect("the first client is as it was");
+    client.fence().expect("the first client is unchanged");
 }
 
 /// This process was not started by a launcher, so this is an error immediately.
-fn without_a_launcher() {
+fn a_client_without_a_launcher_is_refused() {
     assert!(!pmix::is_launched());
     match Pmix::open(AMPLE) {
         Err(PmixError::NotLaunched { variable }) => assert_eq!(variable, "PMIX_NAMESPACE"),
-        other => panic!("a client of nobody: {other:?}"),
+        other => panic!("a client without a launcher: {other:?}"),
     }
 }
 
 /// Returns Open MPI's `mpirun`.
 fn open_mpi() -> Option<&'static str> {
     ["mpirun.openmpi", "mpirun"].into_iter().find(|name| {
-        let said = Command::new(name).arg("--version").output();
-        said.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).contains("Open MPI"))
+        let version = Command::new(name).arg("--version").output();
+        version.is_ok_and(|version| String::from_utf8_lossy(&version.stdout).contains("Open MPI"))
     })
 }
 
-/// Runs a case on four ranks, and returns whether each reported success.
-fn run(mpirun: &str, case: &str) -> bool {
-    let mut job = Command::new(mpirun)
-        .args(["--allow-run-as-root", "--oversubscribe", "-n", &RANKS.to_string()])
-        .arg(env::current_exe().expect("this program's path"))
-        .args(["rank", case])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("mpirun starts");
-    let mut output = job.stdout.take().expect("a pipe");
-    let reader = thread::spawn(move || {
-        let mut text = String::new();
-        output.read_to_string(&mut text).map(|_| text)
-    });
-    let begun = Instant::now();
-    let status = loop {
-        match job.try_wait().expect("mpirun can be waited for") {
-            Some(status) => break status,
-            None if begun.elapsed() > GUARD => {
-                println!("{case}: the job is still there after {GUARD:?}");
-                job.kill().expect("mpirun can be killed");
-                return false;
-            }
-            None => thread::sleep(Duration::from_millis(10)),
-        }
+/// Runs a part on four ranks, each of which must succeed.
+fn run(name: &str) {
+    let Some(mpirun) = open_mpi() else {
+        return println!("SKIPPED: {name}: Open MPI's mpirun is not here");
     };
-    let text = reader.join().expect("the reader ends").expect("the ranks write text");
-    let good = text.lines().filter(|line| line.trim() == "good").count();
-    if !status.success() || good != RANKS {
-        println!("{case}: {status}; {good} of {RANKS} ranks are good\n{text}");
-    }
-    status.success() && good == RANKS
+    let ranks = RANKS.to_string();
+    let mut command = program(mpirun, ["--allow-run-as-root", "--oversubscribe", "-n", &ranks]);
+    command.arg(env::current_exe().expect("the path of this program")).args(["role", name]).stdin(Stdio::null());
+    let ended = Child::start(command).end_within(GUARD);
+    let good = ended.out.lines().filter(|line| line.trim() == "good").count();
+    assert!(ended.status.success() && good == RANKS, "{good} of {RANKS} ranks are good: {ended:?}");
 }
 
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
-    if let [role, case] = &words[..]
-        && role == "rank"
+    if let [role, name] = &words[..]
+        && role == "role"
     {
-        let (_, play) = JOBS.iter().find(|(name, _)| name == case).expect("a case");
+        let (_, play) = PARTS.iter().find(|(known, _)| known == name).expect("a part");
         play();
         println!("good");
         return ExitCode::SUCCESS;
     }
-    let asked = |name: &str| {
-        let filters: Vec<_> = words.iter().filter(|word| !word.starts_with('-')).collect();
-        let ignored = words.iter().any(|word| word == "--ignored");
-        !ignored && (filters.is_empty() || filters.iter().any(|filter| name.contains(*filter)))
-    };
-    let list = words.iter().any(|word| word == "--list");
-    if asked("without_a_launcher") && !list {
-        without_a_launcher();
-        println!("test without_a_launcher ... ok");
-    }
-    let mpirun = open_mpi();
-    let mut failed = 0;
-    for (name, _) in JOBS.iter().filter(|(name, _)| asked(name)) {
-        if list {
-            println!("{name}: test");
-            continue;
-        }
-        let Some(mpirun) = mpirun else {
-            println!("SKIPPED: {name}: Open MPI's mpirun is not here");
-            continue;
-        };
-        let begun = Instant::now();
-        let good = run(mpirun, name);
-        failed += u32::from(!good);
-        println!("test {name} ... {} ({} ms)", if good { "ok" } else { "FAILED" }, begun.elapsed().as_millis());
-    }
-    println!("{failed} failed");
-    ExitCode::from(u8::from(failed > 0))
+    let mut cases = process_tests::cases![a_client_without_a_launcher_is_refused];
+    cases.extend(PARTS.iter().map(|(name, _)| Case::new(*name, move || run(name))));
+    process_tests::cases::run(cases)
 }

@@ -78,7 +78,7 @@ fn a_quick_reproduction_of_reflects_passes_its_check() {
     assert!(out.starts_with("QUICK RUN") && out.contains("X7-flat") && out.contains("our prediction"), "{out}");
 }
 
-/// A simulation of this takes longer than any test may.
+/// Arguments of a simulation that takes longer than the time limit of any test.
 const LONG: [&str; 4] = ["reproduce", "--paper", "lock", "--shapes"];
 
 #[test]
@@ -89,7 +89,7 @@ fn what_cannot_be_written_is_known_before_the_simulation() {
     let (old, new) = (old.to_str().expect("a plain path"), directory.path().join("new"));
     let made = new.to_str().expect("a plain path");
     for (option, path) in [("--json", "/nonexistent/a"), ("--trace", "/nonexistent/a"), ("--report", "/dev/null/a")] {
-        // The good ones first: checking them changes nothing.
+        // The valid files first: checking them does not change them.
         let others = [("--json", old), ("--trace", made)].into_iter().filter(|(other, _)| *other != option);
         let others: Vec<&str> = others.flat_map(|(other, path)| [other, path]).collect();
         let (code, _, err) = told(&[&LONG[..], &["all"], &others, &[option, path]].concat());

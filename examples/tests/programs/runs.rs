@@ -1,65 +1,34 @@
 //! Runs each example between processes, between threads and in virtual time.
 
-use std::{
-    env,
-    io::Read,
-    path::PathBuf,
-    process::{Command, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use process_tests::child::{Child, Ended, program};
+use std::{env, path::PathBuf, process::Stdio};
 
-/// A hang guard: the slowest run takes some seconds.
-const LIMIT: Duration = Duration::from_secs(60);
-
-/// Returns the path of an example, which `cargo test` has built beside this test.
+/// Returns the path of an example, which `cargo test -p onesided-examples` has built next to this test.
 fn built(example: &str) -> PathBuf {
     let test = env::current_exe().expect("the path of this test");
     let profile = test.parent().and_then(|deps| deps.parent()).expect("target/<profile>/deps");
     profile.join("examples").join(example)
 }
 
-/// Runs an example with these words. Returns its exit code and its output.
-///
-/// # Panics
-/// If it runs for longer than [`LIMIT`].
-fn run(example: &str, words: &[&str]) -> (Option<i32>, String) {
-    let mut child = Command::new(built(example))
-        .args(words)
-        .current_dir(env!("CARGO_TARGET_TMPDIR"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| panic!("{example}, which `cargo test -p onesided-examples` builds: {error}"));
-    let (mut out, mut err) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
-    let (mut printed, mut errors) = (String::new(), String::new());
-    thread::scope(|scope| {
-        let both = [scope.spawn(|| out.read_to_string(&mut printed)), scope.spawn(|| err.read_to_string(&mut errors))];
-        let start = Instant::now();
-        while !both.iter().all(|reader| reader.is_finished()) {
-            if start.elapsed() > LIMIT {
-                let _ = child.kill();
-                panic!("`{example} {}` still ran after {LIMIT:?}", words.join(" "));
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
-    });
-    let code = child.wait().expect("a child can be waited for").code();
-    (code, printed + &errors)
+/// Runs an example with these words.
+fn run(example: &str, words: &[&str]) -> Ended {
+    let mut command = program(built(example), words);
+    command.current_dir(env!("CARGO_TARGET_TMPDIR")).stderr(Stdio::piped());
+    Child::start(command).end()
 }
 
 /// Runs an example, and checks that it succeeds and prints each of these lines or parts of lines.
 fn succeeds(example: &str, words: &str, prints: &[&str]) {
     let words: Vec<&str> = words.split_whitespace().collect();
-    let (code, printed) = run(example, &words);
-    assert_eq!(code, Some(0), "`{example} {}` printed\n{printed}", words.join(" "));
+    let ended = run(example, &words);
+    let printed = ended.printed();
+    assert_eq!(ended.code(), Some(0), "`{example} {}` printed\n{printed}", words.join(" "));
     for part in prints {
         assert!(printed.contains(part), "`{example} {}` did not print {part:?}:\n{printed}", words.join(" "));
     }
 }
 
-/// Programs of pages are run often, as each rank may be early or late.
+/// Runs a program of a page often, because each rank may be early or late.
 fn everywhere(example: &str, words: &str, prints: &[&str]) {
     for _ in 0..8 {
         succeeds(example, &format!("--ranks 4 {words}"), prints);
@@ -137,9 +106,9 @@ examples! {
 
 /// The job ends with the code of the rank that dies in it.
 fn survivors_continue(fabric: &str) {
-    let (code, printed) = run("crash_recovery", &["--ranks", "4", "--fabric", fabric]);
-    assert_ne!(code, Some(0), "{printed}");
-    assert!(printed.contains("3 survivors went on"), "{printed}");
+    let ended = run("crash_recovery", &["--ranks", "4", "--fabric", fabric]);
+    assert_ne!(ended.code(), Some(0), "{ended:?}");
+    assert!(ended.printed().contains("3 survivors went on"), "{ended:?}");
 }
 
 #[test]

@@ -13,6 +13,9 @@ use std::{
 
 type Outcome = Result<ExitCode, Box<dyn Error>>;
 
+/// The variable of `process_tests::table`.
+const TABLE: &str = "TEST_TABLE";
+
 /// Runs the test `name` of a package's target `test`, or all tests of a module (`name::`), with
 /// these environment variables. Shows its output, and returns its exit code.
 fn run_of(package: &str, test: &str, name: &str, environment: &[(&str, String)]) -> Outcome {
@@ -31,20 +34,18 @@ fn run_of(package: &str, test: &str, name: &str, environment: &[(&str, String)])
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs a test of the conformance suite.
-fn conformance(name: &str, environment: &[(&str, String)]) -> Outcome {
-    run_of("onesided", "it", &format!("conformance::{name}"), environment)
-}
+/// The section of `target/evidence/kills.md` for the table of a test.
+type Section = &'static str;
 
-/// Runs a test of `rma-lock`'s killed processes; if it passes and `write` is set, writes its table
-/// to the `section` of `target/evidence/kills.md`.
-fn killed(name: &str, mut environment: Vec<(&str, String)>, section: &str, write: bool) -> Outcome {
-    let table = env::temp_dir().join(format!("onesided-killed-{}.md", process::id()));
-    environment.push(("KILLED_TABLE", table.display().to_string()));
-    let code = run_of("rma-lock", "processes", name, &environment)?;
+/// Runs a test of a package's target that publishes a table; if it passes and `section` is given, writes
+/// the table there.
+fn tabled([package, test, name]: [&str; 3], mut environment: Vec<(&str, String)>, section: Option<Section>) -> Outcome {
+    let table = env::temp_dir().join(format!("onesided-table-{}.md", process::id()));
+    environment.push((TABLE, table.display().to_string()));
+    let code = run_of(package, test, name, &environment)?;
     let found = fs::read_to_string(&table);
     let _ = fs::remove_file(&table);
-    if write && code == ExitCode::SUCCESS {
+    if let Some(section) = section.filter(|_| code == ExitCode::SUCCESS) {
         page::Part::of_evidence("kills.md", section)?.write(&found?)?;
         println!("{}/kills.md: {section}", page::EVIDENCE);
     }
@@ -76,16 +77,17 @@ pub(crate) struct KillOptions {
 pub(crate) fn kill(options: &KillOptions) -> Outcome {
     if options.points {
         let all = vec![("KILLED_POINTS", "all".to_owned())];
-        return killed("points::a_rank_dies_at_its_points", all, "lock points", true);
+        return tabled(["rma-lock", "processes", "points::a_rank_dies_at_its_points"], all, Some("lock points"));
     }
     let by_clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |since| since.as_secs());
     let (kills, seed) = (options.kills.to_string(), options.seed.unwrap_or_else(by_clock).to_string());
     if options.lock {
         let drawn = vec![("KILLED_KILLS", kills), ("KILLED_SEED", seed)];
-        return killed("hammered::ranks_are_killed_at_random", drawn, "lock kills", true);
+        return tabled(["rma-lock", "processes", "hammered::ranks_are_killed_at_random"], drawn, Some("lock kills"));
     }
-    let environment = [("CONFORMANCE_KILLS", kills), ("CONFORMANCE_SEED", seed), writing()];
-    conformance("kill::a_kill_leaves_losses_and_nothing_else", &environment)
+    let drawn = vec![("CONFORMANCE_KILLS", kills), ("CONFORMANCE_SEED", seed)];
+    let test = ["onesided", "it", "conformance::kill::a_kill_leaves_losses_and_nothing_else"];
+    tabled(test, drawn, Some("kill campaign"))
 }
 
 #[derive(Debug, Args)]
@@ -108,15 +110,14 @@ pub(crate) struct DeathOptions {
 pub(crate) fn death(options: &DeathOptions) -> Outcome {
     if options.lock {
         let deaths = vec![("KILLED_DEATHS", options.deaths.to_string())];
-        return killed("delays::a_survivor_is_inside_soon", deaths, "lock death", options.write);
+        let section = options.write.then_some("lock death");
+        return tabled(["rma-lock", "processes", "delays::a_survivor_is_inside_soon"], deaths, section);
     }
     let report = env::temp_dir().join(format!("onesided-death-{}.json", process::id()));
     let mut environment = vec![("CONFORMANCE_SAMPLES", options.deaths.to_string())];
     environment.push(("CONFORMANCE_REPORT", report.display().to_string()));
-    if options.write {
-        environment.push(writing());
-    }
-    let code = conformance("death::the_others_know_soon", &environment)?;
+    let test = ["onesided", "it", "conformance::death::the_others_know_soon"];
+    let code = tabled(test, environment, options.write.then_some("death"))?;
     let found = fs::read_to_string(&report);
     let _ = fs::remove_file(&report);
     if options.json {
@@ -127,7 +128,7 @@ pub(crate) fn death(options: &DeathOptions) -> Outcome {
 
 /// Rewrites the capability matrix of `docs/evidence/capabilities.md`.
 pub(crate) fn matrix() -> Outcome {
-    let code = conformance("matrix::is_what_was_found", &[writing()])?;
+    let code = run_of("onesided", "it", "conformance::matrix::is_what_was_found", &[writing()])?;
     if let Some(missing) = ofi::missing() {
         println!("SKIPPED: the columns of clusters: {missing}");
         return Ok(code);

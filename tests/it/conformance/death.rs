@@ -1,11 +1,8 @@
 //! Measures the time until the other ranks know that one was killed.
 
-use crate::{
-    beds::Processes,
-    number,
-    page::{Part, WRITE},
-};
+use crate::{beds::Processes, number};
 use fabric_conformance::{CaseProgram, Loss, RankOutcome, TestBed};
+use process_tests::table::publish;
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::{env, fs, time::Duration};
 
@@ -14,7 +11,6 @@ const TEST: &str = "conformance::death::the_others_know_soon";
 const SAMPLES: &str = "CONFORMANCE_SAMPLES";
 /// The variable that names a file for the result, as JSON.
 const REPORT: &str = "CONFORMANCE_REPORT";
-const PART: Part = Part { page: "target/evidence/kills.md", name: "death" };
 /// The longest median allowed, ten times the expected maximum.
 const SOON: Duration = Duration::from_millis(500);
 
@@ -124,12 +120,9 @@ fn the_others_know_soon() {
             "{{\"wait\":\"{name}\",\"ranks\":{ranks},\"deaths\":{deaths},\"median_ns\":{median},\"max_ns\":{most}}}"
         ));
     }
-    println!("{table}");
+    publish(&table);
     if let Some(file) = env::var_os(REPORT) {
         fs::write(&file, format!("[{}]\n", json.join(",\n "))).unwrap_or_else(|error| panic!("{REPORT}: {error}"));
-    }
-    if env::var_os(WRITE).is_some() {
-        PART.write(&table);
     }
     for row in &rows {
         let median = Duration::from_nanos(row.median());

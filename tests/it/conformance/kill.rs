@@ -11,9 +11,9 @@
 use crate::{
     beds::{DIRECTORY, KILL, OUTCOME, Processes, TOOK, outcome_in},
     number,
-    page::{Part, WRITE},
 };
 use fabric_conformance::{CASES, Case, RankOutcome, TestBed};
+use process_tests::table::publish;
 use rdma_fabric::{FabricError, Rank};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,7 +28,6 @@ use std::{
 const KILLS: &str = "CONFORMANCE_KILLS";
 /// The variable with the seed of the campaign.
 const SEED: &str = "CONFORMANCE_SEED";
-const PART: Part = Part { page: "target/evidence/kills.md", name: "kill campaign" };
 /// Ten times as long as any case and the launcher's grace period take.
 const HANG: Duration = Duration::from_secs(60);
 /// The time that a killed launcher's ranks may live on.
@@ -143,7 +142,7 @@ fn execute(case: &str, directory: &Path, kill: Option<String>) -> Child {
     fs::create_dir_all(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let mut command = Command::new(env::current_exe().expect("the running test has a path"));
     command.args(["--exact", &format!("conformance::processes::{case}"), "--quiet", "--test-threads=1"]);
-    command.env(DIRECTORY, directory).env("RUST_BACKTRACE", "0").env_remove(WRITE);
+    command.env(DIRECTORY, directory).env("RUST_BACKTRACE", "0");
     if let Some(kill) = kill {
         command.env(KILL, kill);
     }
@@ -328,11 +327,8 @@ fn a_kill_leaves_losses_and_nothing_else() {
     let seed = number(SEED).unwrap_or_else(|| u64::from(std::process::id()));
     println!("seed {seed}");
     let tally = campaign(kills, seed);
-    println!("{tally}");
+    publish(&tally.to_string());
     let bad = [&tally.hangs, &tally.orphans, &tally.leftovers, &tally.wrong];
     bad.into_iter().flatten().for_each(|line| println!("{line}"));
-    if env::var_os(WRITE).is_some() {
-        PART.write(&tally.to_string());
-    }
     assert!(bad.iter().all(|list| list.is_empty()), "seed {seed}:\n{tally}{bad:#?}");
 }

@@ -7,7 +7,7 @@ use std::{
     slice,
 };
 
-/// The handle that `c_open` gives.
+/// The handle that `c_open` writes.
 pub(crate) struct OpenRank {
     fabric: Fabric,
     world: Group,
@@ -20,7 +20,7 @@ pub(crate) const LOST: c_int = 2;
 
 thread_local! {
     /// The message of the last call that failed.
-    static SAID: RefCell<String> = const { RefCell::new(String::new()) };
+    static MESSAGE: RefCell<String> = const { RefCell::new(String::new()) };
     /// The rank that this thread is, where ranks are threads; the program that starts them sets
     /// it.
     static HERE: Cell<Option<Fabric>> = const { Cell::new(None) };
@@ -37,7 +37,7 @@ fn code<T>(result: Result<T, FabricError>, out: impl FnOnce(T)) -> c_int {
             OK
         }
         Err(error) => {
-            SAID.set(error.to_string());
+            MESSAGE.set(error.to_string());
             if matches!(error, FabricError::PeerLost { .. }) { LOST } else { REFUSED }
         }
     }
@@ -78,14 +78,14 @@ pub(crate) unsafe extern "C" fn c_close(rank: *mut OpenRank) -> c_int {
 }
 
 /// # Safety
-/// `rank` comes from `c_open` and open.
+/// `rank` comes from `c_open` and is open.
 pub(crate) unsafe extern "C" fn c_rank(rank: *const OpenRank) -> c_int {
     // SAFETY: as the caller promises.
     unsafe { &*rank }.fabric.rank().number() as c_int
 }
 
 /// # Safety
-/// `rank` comes from `c_open` and open; `values` has `count` elements.
+/// `rank` comes from `c_open` and is open; `values` has `count` elements.
 pub(crate) unsafe extern "C" fn c_put(
     rank: *mut OpenRank,
     to: u32,
@@ -105,7 +105,7 @@ pub(crate) unsafe extern "C" fn c_put(
 }
 
 /// # Safety
-/// `rank` comes from `c_open` and open; `values` has room for `count` elements.
+/// `rank` comes from `c_open` and is open; `values` has room for `count` elements.
 pub(crate) unsafe extern "C" fn c_get(
     rank: *mut OpenRank,
     from: u32,
@@ -123,7 +123,7 @@ pub(crate) unsafe extern "C" fn c_get(
 }
 
 /// # Safety
-/// `rank` comes from `c_open` and open; `before` is writable.
+/// `rank` comes from `c_open` and is open; `before` is writable.
 pub(crate) unsafe extern "C" fn c_add(rank: *mut OpenRank, to: u32, at: usize, by: u64, before: *mut u64) -> c_int {
     // SAFETY: as the caller promises.
     let rank = unsafe { &*rank };
@@ -138,7 +138,7 @@ pub(crate) unsafe extern "C" fn c_add(rank: *mut OpenRank, to: u32, at: usize, b
 /// Waits until the rank's own word is at least `least`.
 ///
 /// # Safety
-/// `rank` comes from `c_open` and open.
+/// `rank` comes from `c_open` and is open.
 pub(crate) unsafe extern "C" fn c_wait(rank: *mut OpenRank, at: usize, least: u64) -> c_int {
     // SAFETY: as the caller promises.
     let rank = unsafe { &*rank };
@@ -154,13 +154,13 @@ pub(crate) unsafe extern "C" fn c_wait(rank: *mut OpenRank, at: usize, least: u6
 ///
 /// # Safety
 /// `text` has `room` bytes, at least 1.
-pub(crate) unsafe extern "C" fn c_said(text: *mut c_char, room: usize) {
-    SAID.with_borrow(|said| {
-        let said = &said.as_bytes()[..said.len().min(room - 1)];
-        // SAFETY: that many bytes and one more are the caller's, as it promises.
+pub(crate) unsafe extern "C" fn c_error_message(text: *mut c_char, room: usize) {
+    MESSAGE.with_borrow(|message| {
+        let message = &message.as_bytes()[..message.len().min(room - 1)];
+        // SAFETY: `text` has room for these bytes and one more, as the caller promises.
         unsafe {
-            text.copy_from_nonoverlapping(said.as_ptr().cast(), said.len());
-            text.add(said.len()).write(0);
+            text.copy_from_nonoverlapping(message.as_ptr().cast(), message.len());
+            text.add(message.len()).write(0);
         }
     });
 }

@@ -1,6 +1,6 @@
 //! A rank whose standard descriptors are closed when the library opens its files.
 
-use super::super::started;
+use crate::run;
 use onesided::{
     Fabric, Group, ProgramResult, Provider, Rank, RegionKey, RemoteAddr, RemoteSpan, block_on, sim::shm::Launcher,
 };
@@ -15,10 +15,10 @@ use std::{
 /// The descriptors that are closed.
 const CLOSED: [&str; 5] = ["0", "1", "2", "12", "012"];
 
-pub(crate) fn closed_descriptors_are_not_taken() {
+pub(crate) fn closed_descriptors_are_not_reused() {
     for closed in CLOSED {
-        let (output, told) = started(&["c-launch", &format!("closed-{closed}")]);
-        assert!(output.status.success(), "closed {closed}: {told}");
+        let ended = run(&["c-launch", &format!("closed-{closed}")]);
+        assert!(ended.status.success(), "closed {closed}: {ended:?}");
     }
 }
 
@@ -80,7 +80,10 @@ async fn play(fabric: &Fabric, closed: &[RawFd], before: &BTreeSet<RawFd>) -> Pr
     let theirs: RemoteSpan<u64> = fabric.remote_span(RemoteAddr { rank: peer, region, offset: 0 }, 1000)?;
     let mut values = vec![0u64; 1000];
     fabric.get_slice(&theirs, &mut values).await?;
-    assert!(values.iter().all(|value| *value == u64::from(peer.number()) + 7), "what the peer has registered");
+    assert!(
+        values.iter().all(|value| *value == u64::from(peer.number()) + 7),
+        "the memory that the peer has registered"
+    );
 
     let kept: Vec<RawFd> = open_now().difference(before).copied().collect();
     assert!(kept.len() >= 4, "the files that the library keeps: {kept:?}");

@@ -1,7 +1,9 @@
 //! With a file of hosts. A script replaces ssh, so that all of them are this machine.
 
-use super::run::{MARK, end, job, processes, run, wait_gone, wait_none_marked};
-use rustix::process::{Pid, Signal, kill_process};
+use super::run::{MARK, expect_none_marked, job, run_with_input, start_waiting};
+use crate::run_command;
+use process_tests::child::{Child, expect_gone};
+use rustix::process::Signal;
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
@@ -21,7 +23,7 @@ case $2 in
   odd) echo "this is another program" >&2; exit 3 ;;
 esac
 echo "Welcome to $2"
-echo "a word of $2" >&2
+echo "a message from $2" >&2
 cd /
 exec /bin/sh -c "$3"
 "#;
@@ -57,65 +59,65 @@ impl Drop for Hosts {
 
 const TWO: &str = "far1 slots=2 # the first\n\nfar2 slots=2\n";
 
-pub(crate) fn ranks_of_hosts_meet() {
-    let ended = run(Hosts::of(TWO).job("meet", "--ranks 3 --stats"), b"");
+pub(crate) fn ranks_synchronise_across_hosts() {
+    let ended = run_command(Hosts::of(TWO).job("barrier", "--ranks 3 --stats"));
     let mut lines: Vec<&str> = ended.out.lines().collect();
     lines.sort_unstable();
-    assert_eq!((ended.code, &lines[..]), (Some(0), &["0 of 3", "1 of 3", "2 of 3"][..]), "{ended:?}");
-    assert!(ended.err.contains("[far2] a word of far2\n"), "{ended:?}");
+    assert_eq!((ended.code(), &lines[..]), (Some(0), &["0 of 3", "1 of 3", "2 of 3"][..]), "{ended:?}");
+    assert!(ended.err.contains("[far2] a message from far2\n"), "{ended:?}");
     assert!(!ended.err.contains("nothing of") && !ended.err.contains("no record"), "{ended:?}");
 }
 
-pub(crate) fn input_goes_to_the_first_of_the_first_host() {
-    // More than a pipe and a piece hold.
-    let input = b"all of it\n".repeat(30_000);
-    let ended = run(Hosts::of(TWO).job("echo", "--ranks 3"), &input);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    assert!(ended.out.as_bytes() == input, "{} bytes came back of {}", ended.out.len(), input.len());
+pub(crate) fn input_goes_to_rank_0_on_the_first_host() {
+    // More than a pipe and a message of the launcher can hold.
+    let input = "all of it\n".repeat(30_000);
+    let ended = run_with_input(Hosts::of(TWO).job("echo", "--ranks 3"), &input);
+    assert_eq!(ended.code(), Some(0), "{}", ended.err);
+    assert!(ended.out == input, "{} bytes of {} were returned", ended.out.len(), input.len());
 }
 
-pub(crate) fn a_killed_rank_of_a_host_is_the_first() {
-    let ended = run(Hosts::of("far1\nfar2 slots=2\n").job("killed", "--ranks 3"), b"");
-    assert_eq!(ended.code, Some(137), "{ended:?}");
+pub(crate) fn a_killed_rank_of_a_host_is_reported_as_the_first() {
+    let ended = run_command(Hosts::of("far1\nfar2 slots=2\n").job("killed", "--ranks 3"));
+    assert_eq!(ended.code(), Some(137), "{ended:?}");
     assert!(ended.err.contains("rank 1: killed by signal 9 (SIGKILL) (the first)\n"), "{ended:?}");
     assert!(ended.err.lines().any(|line| line.starts_with("[0] error: ") && line.contains("rank 1")), "{ended:?}");
 }
 
-pub(crate) fn an_abort_ends_all_hosts() {
-    let ended = run(Hosts::of(TWO).job("abort", "--ranks 4"), b"");
-    assert_eq!(ended.code, Some(42), "{ended:?}");
+pub(crate) fn an_abort_ends_ranks_on_all_hosts() {
+    let ended = run_command(Hosts::of(TWO).job("abort", "--ranks 4"));
+    assert_eq!(ended.code(), Some(42), "{ended:?}");
 }
 
-pub(crate) fn ends_of_the_launcher_reach_all_hosts() {
+pub(crate) fn signals_to_the_launcher_end_ranks_on_all_hosts() {
     for (signal, code) in [(Signal::INT, Some(130)), (Signal::TERM, Some(143)), (Signal::KILL, None)] {
         let hosts = Hosts::of(TWO);
-        let mut child = hosts.job("wait", "--ranks 4").spawn().expect("the launcher starts");
-        let ranks = processes(&mut child, 4);
-        kill_process(Pid::from_child(&child), signal).expect("it runs");
-        let ended = end(child);
-        assert_eq!(ended.code, code, "{ended:?}");
-        wait_gone(&ranks);
+        let (launcher, ranks) = start_waiting(hosts.job("wait", "--ranks 4"), 4);
+        launcher.signal(signal);
+        let ended = launcher.end();
+        assert_eq!(ended.code(), code, "{ended:?}");
+        ranks.into_iter().for_each(expect_gone);
     }
 }
 
-pub(crate) fn a_launcher_killed_while_hosts_start_leaves_nobody() {
+pub(crate) fn a_launcher_killed_while_hosts_start_leaves_no_processes() {
     let mark = format!("hosts-{}", process::id());
     let hosts = Hosts::of(TWO);
     for delay in 0..12 {
         let mut command = hosts.job("wait", "--ranks 4 --lease 1");
-        let mut child = command.env(MARK, &mark).spawn().expect("the launcher starts");
+        command.env(MARK, &mark);
+        let launcher = Child::start(command);
         thread::sleep(Duration::from_millis(6 * delay));
-        child.kill().expect("it is ours");
-        child.wait().expect("it is ours");
+        // Kills it.
+        drop(launcher);
     }
-    wait_none_marked(&mark);
+    expect_none_marked(&mark);
 }
 
-pub(crate) fn a_rank_that_does_not_come_is_named_with_its_host() {
-    let ended = run(Hosts::of(TWO).job("absent3", "--ranks 4"), b"");
+pub(crate) fn a_rank_that_ends_early_is_named_with_its_host() {
+    let ended = run_command(Hosts::of(TWO).job("absent3", "--ranks 4"));
     let text = "rank 3 ended before all ranks had come: exited with 3 on host far2";
     assert!(ended.err.contains(text), "{ended:?}");
-    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert_eq!(ended.code(), Some(3), "{ended:?}");
 }
 
 pub(crate) fn hosts_that_fail_are_named() {
@@ -126,25 +128,25 @@ pub(crate) fn hosts_that_fail_are_named() {
         ("far1 slots=2\n", 3, "hosts has 2 slots for 3 ranks; a line is `HOST slots=N`\n"),
         ("far1\nfar2 slots=no\n", 2, "hosts, line 2: `slots=no` is not of the form `slots=N`, N at least 1\n"),
     ] {
-        let ended = run(Hosts::of(text).job("meet", &format!("--ranks {ranks}")), b"");
-        assert_eq!((ended.code, &*ended.out), (Some(1), ""), "{ended:?}");
+        let ended = run_command(Hosts::of(text).job("barrier", &format!("--ranks {ranks}")));
+        assert_eq!((ended.code(), &*ended.out), (Some(1), ""), "{ended:?}");
         assert!(ended.err.contains(part), "{part}: {ended:?}");
     }
-    let ended = run(job("meet", "--ranks 2 --hosts /nowhere/hosts"), b"");
+    let ended = run_command(job("barrier", "--ranks 2 --hosts /nowhere/hosts"));
     assert!(ended.err.contains("error: --hosts: /nowhere/hosts: No such file or directory"), "{ended:?}");
     let hosts = Hosts::of(TWO);
-    let both = hosts.job("meet", "--ranks 2 --ranks-per-node 1");
-    assert!(run(both, b"").err.contains("error: --ranks-per-node: "));
+    let both = hosts.job("barrier", "--ranks 2 --ranks-per-node 1");
+    assert!(run_command(both).err.contains("error: --ranks-per-node: "));
 }
 
 pub(crate) fn this_machine_needs_no_ssh() {
     let hosts = Hosts::of("localhost slots=2\n127.0.0.1\n");
-    let mut local = hosts.job("meet", "--ranks 3");
+    let mut local = hosts.job("barrier", "--ranks 3");
     local.env("ONESIDED_SSH", "/nowhere/ssh");
-    assert_eq!(run(local, b"").code, Some(0));
+    assert_eq!(run_command(local).code(), Some(0));
     let hosts = Hosts::of("far1\n");
-    let mut far = hosts.job("meet", "--ranks 1");
+    let mut far = hosts.job("barrier", "--ranks 1");
     far.env("ONESIDED_SSH", "/nowhere/ssh -v");
-    let ended = run(far, b"");
+    let ended = run_command(far);
     assert!(ended.err.contains("error: /nowhere/ssh -v can't be executed: No such file"), "{ended:?}");
 }

@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit}
 use std::{env, io, process::ExitCode};
 
 /// All ranks synchronise.
-async fn meet(fabric: Fabric) -> ProgramResult<()> {
+async fn barrier(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     world.barrier().await?;
     println!("{} of {}", fabric.rank().number(), fabric.ranks());
@@ -43,13 +43,13 @@ async fn fault(fabric: Fabric) -> ProgramResult<()> {
 
 /// Returns whether `name` is `kind` with this process's rank.
 fn is_rank(name: &str, kind: &str) -> bool {
-    let told = env::var("ONESIDED_CLUSTER").unwrap_or_default();
-    name.strip_prefix(kind).is_some_and(|rank| told.contains(&format!(";rank={rank};")))
+    let variable = env::var("ONESIDED_CLUSTER").unwrap_or_default();
+    name.strip_prefix(kind).is_some_and(|rank| variable.contains(&format!(";rank={rank};")))
 }
 
-/// If this process is the rank that `name` ends with, it can map little more than it has.
+/// If this process is the rank that `name` ends with, it can map little more memory than it has.
 fn limit_memory(name: &str) {
-    if is_rank(name, "poor") {
+    if is_rank(name, "limited") {
         let pages = std::fs::read_to_string("/proc/self/statm").expect("own size");
         let pages: u64 = pages.split(' ').next().and_then(|pages| pages.parse().ok()).expect("a number");
         let limit = pages * rustix::param::page_size() as u64 + (64 << 20);
@@ -68,7 +68,7 @@ async fn abort(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// All wait for ever; each prints its process.
+/// All wait for ever; each prints its process id.
 async fn wait(fabric: Fabric) -> ProgramResult<()> {
     let word = fabric.alloc_symmetric(8).await?;
     Group::world(&fabric).await?.barrier().await?;
@@ -99,7 +99,7 @@ pub(super) fn program(name: &str) -> ExitCode {
             return Err(format!("{rest:?}"));
         }
         Ok(async move |fabric| match &*name {
-            "meet" => meet(fabric).await,
+            "barrier" => barrier(fabric).await,
             "killed" => killed(fabric).await,
             "fault" => fault(fabric).await,
             "abort" => abort(fabric).await,

@@ -141,7 +141,7 @@ fn lists_of_nodes_are_read_as_slurm_writes_them() {
     }
 }
 
-/// The ranges of a bracket: first number, number of further ones, and width.
+/// The ranges of a bracket: first number, how many more follow, and width.
 fn ranges() -> impl Strategy<Value = Vec<(u64, u64, usize)>> {
     prop::collection::vec((0..2000_u64, 0..20_u64, 1..6_usize), 1..4)
 }
@@ -162,7 +162,7 @@ proptest! {
                     0 => format!("{first:0width$}"),
                     _ => format!("{first:0width$}-{last:0width$}", last = first + more),
                 });
-                // A number has as many digits as the first of its range is written with.
+                // All numbers of a range have as many digits as its first one.
                 let width = format!("{first:0width$}").len();
                 names.extend((first..=first + more).map(|number| format!("{head}{number:0width$}{tail}")));
             }

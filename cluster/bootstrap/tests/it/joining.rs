@@ -57,8 +57,8 @@ fn an_exchange_names_who_did_not_come_and_the_next_is_good() {
     at_once(&team, |_, session| session.exchange(b"", LONG).unwrap());
 }
 
-/// Returns an address where no process listens, now and later: no other test uses this loopback
-/// address, so none is given its port.
+/// Returns an address at which no process will ever listen: no other test uses this loopback
+/// address, so none is assigned its port.
 fn nobodys_address(loopback: [u8; 4]) -> SocketAddr {
     TcpListener::bind((Ipv4Addr::from(loopback), 0)).and_then(|listener| listener.local_addr()).unwrap()
 }
@@ -105,7 +105,7 @@ fn all_hear_which_ranks_are_missing() {
     let outcome = coordinator.wait(LONG).unwrap();
     assert!(matches!(outcome.refusal, Some(Refusal::Missing { .. })));
     assert_eq!(outcome.ends[..3], [End::Refused, End::NeverCame, End::NeverCame]);
-    // The coordinator's owner sees immediately each end that a rank has been notified of.
+    // Once a rank has been notified of an end, the coordinator's owner sees it without delay.
     for rank in [1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13] {
         let late = join(coordinator.address(), &secret, hello(rank, 30), answer(rank)).err().unwrap();
         assert!(matches!(late, Error::Refused(Refusal::Missing { .. })), "{late}");

@@ -13,7 +13,7 @@ fn until_resume(rank: &Rank) -> Vec<Event> {
     events
 }
 
-/// Asserts that these epochs only rise, and returns the numbers and losses of the `Resume`.
+/// Asserts that these epochs only increase, and returns the numbers and losses of the `Resume`.
 fn resumed(events: &[Event]) -> (u64, Vec<u32>) {
     let mut last = 0;
     for event in events {

@@ -40,7 +40,7 @@ fn garbage_and_silence_and_many_connections_are_dropped_and_disturb_nobody() {
     at_once(&team, |_, session| session.exchange(b"", LONG).unwrap());
     for mut stream in silent {
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        // A connection that still waited to be accepted may end by a reset.
+        // A connection that has not been accepted yet may end with a reset.
         assert!(matches!(stream.read(&mut [0; 1]), Ok(0) | Err(_)));
     }
     let elapsed = begun.elapsed();

@@ -1,15 +1,20 @@
 //! The processes of a job. They print the events that they receive, a line for each.
 
 use bootstrap::{Coordinator, Event, Hello, Plan, Secret, Session, Speaker, Succession};
+use rustix::{
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+    time::{ClockId, clock_gettime},
+};
 use std::{
     io::{Read, stdin},
+    thread::sleep,
     time::Duration,
 };
 
 /// The time after which a hanging process ends.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 
-/// Runs the role given by the words: `coordinator RANKS LEASE_MS SUCCESSION`, or
+/// Runs the role given by the words: `coordinator RANKS LEASE_MS SUCCESSION [starved]`, or
 /// `rank RANK RANKS NODE ADDRESS HOLD`. The process first reads the secret from its standard input,
 /// whose end ends the process.
 pub(crate) fn play(words: &[String]) {
@@ -23,6 +28,9 @@ pub(crate) fn play(words: &[String]) {
         let plan = Plan { ranks: number(1), join_within: LONG, lease, segment: Vec::new(), succession };
         let coordinator = Coordinator::start("127.0.0.1:0".parse().expect("an address"), secret, plan).expect("start");
         println!("{}", coordinator.address());
+        if words.get(4).is_some_and(|word| word == "starved") {
+            starve();
+        }
         let _ = stdin().read(&mut [0]);
         return;
     }
@@ -39,6 +47,20 @@ pub(crate) fn play(words: &[String]) {
         }
         Err(error) => println!("error {error}"),
     }
+}
+
+/// Leaves no descriptor for a connection while it is pending, and prints the CPU time that this process
+/// uses then, in ms.
+fn starve() {
+    let before = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(3), ..before }).expect("lower");
+    println!("starved");
+    let _ = stdin().read(&mut [0]);
+    let used = || Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).expect("a time");
+    let begun = used();
+    sleep(Duration::from_millis(500));
+    println!("used {}", (used() - begun).as_millis());
+    setrlimit(Resource::Nofile, before).expect("raise");
 }
 
 pub(crate) fn hello(rank: u32, ranks: usize, node: &str) -> Hello {

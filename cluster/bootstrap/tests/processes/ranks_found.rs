@@ -1,11 +1,14 @@
 //! A process that finds its job by its environment. It prints the address of the coordinator and
 //! the outcome.
 
-use crate::part::{LONG, hello, print_and_answer};
+use crate::{
+    job::LONG_LEASE,
+    part::{LONG, hello, print_and_answer},
+};
 use bootstrap::{How, Interface, Session, detect, rendezvous};
 use std::{env, thread::sleep, time::Duration};
 
-/// Runs `found WHAT [INTERFACE]`: joins and exchanges, then leaves (`leave`) or stays (`stay`); or
+/// Runs `WHAT [INTERFACE]`: joins and exchanges, then leaves (`leave`) or stays (`stay`); or
 /// ends without having joined (`go`).
 pub(crate) fn play(words: &[String]) {
     if let Err(error) = run(words) {
@@ -15,9 +18,9 @@ pub(crate) fn play(words: &[String]) {
 
 fn run(words: &[String]) -> Result<(), Box<dyn std::error::Error>> {
     let found = detect(&|name| env::var_os(name))?.ok_or("no launcher")?;
-    let named = words.get(2).map_or("lo", String::as_str);
+    let named = words.get(1).map_or("lo", String::as_str);
     let how = How {
-        lease: LONG,
+        lease: LONG_LEASE,
         join_within: Duration::from_secs(5),
         segment: vec![7, 8],
         interface: Some(Interface::Named(named.into())),
@@ -25,14 +28,14 @@ fn run(words: &[String]) -> Result<(), Box<dyn std::error::Error>> {
     };
     let job = rendezvous(&found, &how)?;
     println!("coordinator {}", job.address);
-    if words[1] == "go" {
+    if words[0] == "go" {
         return Ok(());
     }
     let hello = hello(job.rank, job.ranks, "a");
     let session = Session::join(job.address, &job.secret, hello, LONG, print_and_answer(job.rank, 0))?;
     let items = session.exchange(&[job.rank as u8], LONG)?;
     println!("exchanged {items:?} segment {:?}", session.welcome().segment);
-    if words[1] == "leave" {
+    if words[0] == "leave" {
         session.left()?;
         session.wait_all_ended(LONG)?;
         println!("all ended");

@@ -1,7 +1,7 @@
 //! Cases of a single process.
 
 use crate::{
-    closing::over,
+    closing::region_over,
     line::{Ended, Line},
 };
 use fabric_ofi::{
@@ -26,7 +26,7 @@ macro_rules! assert_refused {
     };
 }
 
-pub(crate) fn verdicts_are_true_here() {
+pub(crate) fn verdicts_are_correct_here() {
     let offers = providers(&Wanted::default().every_endpoint()).unwrap();
     for offer in &offers {
         assert!(offer.version >= (1, 17), "{offer:?}");
@@ -59,7 +59,7 @@ pub(crate) fn unknown_names_have_no_offers() {
     assert_refused!(providers(&Wanted::default().domain("with\0zero")), OfiError::Wanted { .. });
 }
 
-pub(crate) fn names_that_are_no_use_are_refused(offer: &Offer) {
+pub(crate) fn invalid_names_are_refused(offer: &Offer) {
     let Line { mut endpoint, .. } = Line::open(&Domain::open(offer).unwrap(), EndpointOptions::default());
     let name = endpoint.name();
     for len in 0..name.len() {
@@ -115,7 +115,7 @@ pub(crate) fn accesses_out_of_bounds_are_refused(offer: &Offer) {
     assert_eq!(line.progress(), 0, "nothing was posted");
 }
 
-pub(crate) fn what_is_of_another_endpoint_is_refused(offer: &Offer) {
+pub(crate) fn peers_and_regions_of_others_are_refused(offer: &Offer) {
     let (domain, other_domain) = (Domain::open(offer).unwrap(), Domain::open(offer).unwrap());
     let (mut one, peer) = Line::with_itself(&domain, EndpointOptions::default());
     let mut two = Line::open(&domain, EndpointOptions::default());
@@ -155,7 +155,7 @@ pub(crate) fn a_full_endpoint_has_no_room(offer: &Offer) {
             .into_iter()
             .map(|tag| match line.done(tag) {
                 Ended::Word(word) => word,
-                other => panic!("an atomic brings {other:?}"),
+                other => panic!("an atomic returns {other:?}"),
             })
             .collect();
         olds.sort_unstable();
@@ -165,7 +165,7 @@ pub(crate) fn a_full_endpoint_has_no_room(offer: &Offer) {
 }
 
 /// Long puts of bytes take buffers, whose total size is limited.
-pub(crate) fn buffers_have_an_end(offer: &Offer) {
+pub(crate) fn the_size_of_buffers_is_limited(offer: &Offer) {
     const LEN: usize = 8 << 20;
     let domain = Domain::open(offer).unwrap();
     let (mut line, peer) = Line::with_itself(&domain, EndpointOptions::default());
@@ -216,7 +216,7 @@ pub(crate) fn an_endpoint_moves_to_another_thread(offer: &Offer) {
 pub(crate) fn dropped_regions_keep_their_addresses_while_an_endpoint_is_open(offer: &Offer) {
     let domain = Domain::open(offer).unwrap();
     drop(domain.region(4096).unwrap());
-    assert_eq!(domain.retired_bytes(), 0, "nobody can write it");
+    assert_eq!(domain.retired_bytes(), 0, "no endpoint can write it");
     let (one, two) = (Line::open(&domain, EndpointOptions::default()), Line::open(&domain, EndpointOptions::default()));
     for _ in 0..3 {
         drop(domain.region(4096).unwrap());
@@ -229,10 +229,10 @@ pub(crate) fn dropped_regions_keep_their_addresses_while_an_endpoint_is_open(off
 }
 
 /// Memory of the caller: used in place, kept, and returned.
-pub(crate) fn regions_are_opened_over_memory_that_is_there(offer: &Offer) {
+pub(crate) fn regions_are_opened_over_existing_memory(offer: &Offer) {
     let domain = Domain::open(offer).unwrap();
     let words: Arc<Vec<AtomicU64>> = Arc::new((0..64).map(AtomicU64::new).collect());
-    let region = over(&domain, &words);
+    let region = region_over(&domain, &words);
     let (mut line, peer) = Line::with_itself(&domain, EndpointOptions::default());
     let (key, size) = (region.key(), region.size());
     assert_eq!((size, region.load(40).unwrap()), (512, 5));

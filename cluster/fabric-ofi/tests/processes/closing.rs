@@ -24,7 +24,7 @@ const SILENCE: Duration = Duration::from_millis(500);
 type Words = Arc<Vec<AtomicU64>>;
 
 #[allow(unsafe_code)]
-pub(crate) fn over(domain: &Domain, words: &Words) -> Region {
+pub(crate) fn region_over(domain: &Domain, words: &Words) -> Region {
     let start = NonNull::from(&words[..]).cast();
     // SAFETY: the words live as long as their `Arc`, and are atomics.
     unsafe { domain.region_over(start, 8 * words.len(), words.clone()) }.expect("a region")
@@ -36,7 +36,7 @@ fn words(len: usize) -> Words {
 
 /// Both ranks close their endpoints and open new ones fifty times, with gets in flight, and every
 /// fifth time in a new domain.
-pub(crate) fn endpoints_are_opened_anew(mut rank: Rank) {
+pub(crate) fn endpoints_are_reopened(mut rank: Rank) {
     let domain = PROVIDERS.iter().find(|(name, _)| *name == rank.domain.provider()).and_then(|(_, domain)| *domain);
     let offer = usable(rank.domain.provider(), domain).unwrap();
     for round in 0..50_u64 {
@@ -50,7 +50,7 @@ pub(crate) fn endpoints_are_opened_anew(mut rank: Rank) {
         let put =
             rank.line.post(|endpoint, tag| endpoint.put(other, PutFrom::Bytes(&word), theirs, 8, Some(round), tag));
         rank.line.done(put);
-        assert_eq!(rank.line.told(), round);
+        assert_eq!(rank.line.put_data(), round);
         assert_eq!(own.load(8).unwrap(), round);
         rank.line.post(|endpoint, tag| endpoint.get(other, GetInto::Own(1 << 16), theirs, 0, tag));
     }
@@ -60,7 +60,7 @@ pub(crate) fn endpoints_are_opened_anew(mut rank: Rank) {
 pub(crate) fn a_closed_endpoint_receives_nothing(mut rank: Rank) {
     const LEN: usize = 64 << 20;
     let words = words(if rank.rank == 0 { 1 } else { LEN / 8 });
-    let own = over(&rank.domain, &words);
+    let own = region_over(&rank.domain, &words);
     let theirs = rank.swap(&own.key().to_bytes());
     let theirs = fabric_ofi::RemoteKey::from_bytes(&theirs).unwrap();
     let other = rank.other;
@@ -73,9 +73,9 @@ pub(crate) fn a_closed_endpoint_receives_nothing(mut rank: Rank) {
         let put =
             rank.line.post(|endpoint, tag| endpoint.put(other, PutFrom::Region(&source, 0..LEN), theirs, 0, None, tag));
         match rank.line.outcome(put, SILENCE) {
-            None => println!("  a put to a closed endpoint: not over within {SILENCE:?}"),
+            None => println!("  a put to a closed endpoint: not completed within {SILENCE:?}"),
             Some(Err(failure)) => println!("  a put to a closed endpoint: {failure}"),
-            Some(Ok(_)) => println!("  a put to a closed endpoint: was over before"),
+            Some(Ok(_)) => println!("  a put to a closed endpoint: had completed before"),
         }
         // The other rank does not read its socket meanwhile.
         rank.line.find(Duration::from_millis(200), |_| None::<()>);
@@ -94,7 +94,7 @@ pub(crate) fn a_closed_endpoint_receives_nothing(mut rank: Rank) {
         println!("  {before} of {} words were there when the endpoint was closed", LEN / 8);
         assert_eq!(Arc::strong_count(&words), 2);
         drop((own, domain));
-        assert_eq!(Arc::strong_count(&words), 1, "the memory is given back");
+        assert_eq!(Arc::strong_count(&words), 1, "the memory is released");
         drop(socket);
     }
 }
@@ -104,7 +104,7 @@ pub(crate) fn a_closed_endpoint_receives_nothing(mut rank: Rank) {
 pub(crate) fn memory_of_a_dropped_region_stays_for_late_bytes(mut rank: Rank) {
     const LEN: usize = 32 << 20;
     let words = words(LEN / 8);
-    let own = over(&rank.domain, &words);
+    let own = region_over(&rank.domain, &words);
     let theirs = fabric_ofi::RemoteKey::from_bytes(&rank.swap(&own.key().to_bytes())).unwrap();
     let other = rank.other;
     if rank.rank == 0 {
@@ -136,7 +136,7 @@ pub(crate) fn memory_of_a_dropped_region_stays_for_late_bytes(mut rank: Rank) {
 
 /// Rank 1 makes no progress, so rank 0's gets are in flight when rank 0 drops its endpoint and
 /// memory.
-pub(crate) fn an_endpoint_is_dropped_with_gets_under_way(mut rank: Rank) {
+pub(crate) fn an_endpoint_is_dropped_with_gets_in_flight(mut rank: Rank) {
     const LEN: usize = 1 << 20;
     let (own, theirs) = rank.regions(LEN);
     own.write(0, &[5; LEN]).unwrap();
@@ -151,8 +151,8 @@ pub(crate) fn an_endpoint_is_dropped_with_gets_under_way(mut rank: Rank) {
         return;
     }
     let words = words(LEN / 8);
-    let lent = over(&rank.domain, &words);
-    let mut under_way = 0;
+    let lent = region_over(&rank.domain, &words);
+    let mut in_flight = 0;
     for round in 0..4 {
         let into = rank.domain.region(LEN).unwrap();
         let into = if round == 0 { &lent } else { &into };
@@ -160,7 +160,7 @@ pub(crate) fn an_endpoint_is_dropped_with_gets_under_way(mut rank: Rank) {
             endpoint.get(other, GetInto::Region(into, 0..LEN), theirs, 0, tag)
         };
         // `shm` accepts few long ones before its peer makes progress.
-        under_way += u32::from(rank.line.post_within(Duration::from_millis(20), post).unwrap().is_some());
+        in_flight += u32::from(rank.line.post_within(Duration::from_millis(20), post).unwrap().is_some());
     }
     let Rank { domain, line, .. } = rank;
     drop(line);
@@ -170,6 +170,6 @@ pub(crate) fn an_endpoint_is_dropped_with_gets_under_way(mut rank: Rank) {
     thread::sleep(Duration::from_millis(600));
     assert!(fresh.iter().flatten().all(|byte| *byte == 7));
     let late = words.iter().filter(|word| word.load(Ordering::Relaxed) != 0).count();
-    println!("  {under_way} gets were under way; of the first, {late} words came after all was closed");
-    assert_eq!(Arc::strong_count(&words) > 1, under_way > 0, "memory of a get that is under way stays for ever");
+    println!("  {in_flight} gets were in flight; of the first, {late} words arrived after all was closed");
+    assert_eq!(Arc::strong_count(&words) > 1, in_flight > 0, "memory of a get in flight is never released");
 }

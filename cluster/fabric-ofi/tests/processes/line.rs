@@ -23,7 +23,7 @@ pub(crate) enum Ended {
 pub(crate) struct Line {
     pub(crate) endpoint: Endpoint,
     next: u64,
-    over: HashMap<u64, core::result::Result<Ended, Failure>>,
+    completed: HashMap<u64, core::result::Result<Ended, Failure>>,
     pub(crate) messages: VecDeque<Vec<u8>>,
     pub(crate) data: VecDeque<u64>,
     pub(crate) faults: VecDeque<Reply>,
@@ -32,8 +32,8 @@ pub(crate) struct Line {
 impl Line {
     pub(crate) fn open(domain: &Domain, options: EndpointOptions) -> Self {
         let endpoint = Endpoint::open(domain, options).expect("an endpoint");
-        let (over, messages, data, faults) = Default::default();
-        Self { endpoint, next: 1, over, messages, data, faults }
+        let (completed, messages, data, faults) = Default::default();
+        Self { endpoint, next: 1, completed, messages, data, faults }
     }
 
     /// Opens an endpoint that has itself as a peer.
@@ -46,22 +46,22 @@ impl Line {
 
     /// Makes progress once, and returns the number of events.
     pub(crate) fn progress(&mut self) -> usize {
-        let Self { endpoint, over, messages, data, faults, .. } = self;
-        let told = endpoint.progress(&mut |event| match event {
+        let Self { endpoint, completed, messages, data, faults, .. } = self;
+        let events = endpoint.progress(&mut |event| match event {
             Event::Over { tag, outcome } => {
                 let outcome = outcome.map(|brought| match brought {
                     Brought::Nothing => Ended::Nothing,
                     Brought::Bytes(bytes) => Ended::Bytes(bytes.to_vec()),
                     Brought::Word(word) => Ended::Word(word),
                 });
-                assert!(over.insert(tag, outcome).is_none(), "operation {tag} is over twice");
+                assert!(completed.insert(tag, outcome).is_none(), "operation {tag} completes twice");
             }
             Event::Message(bytes) => messages.push_back(bytes.to_vec()),
             Event::Data(word) => data.push_back(word),
             Event::Fault(reply) => faults.push_back(reply),
             other => panic!("{other:?}"),
         });
-        told.expect("progress")
+        events.expect("progress")
     }
 
     /// Posts as soon as there is room, and returns the tag; `None` if there is no room in time.
@@ -108,12 +108,12 @@ impl Line {
 
     /// Returns the outcome of an operation, if it completes in time.
     pub(crate) fn outcome(&mut self, tag: u64, within: Duration) -> Option<core::result::Result<Ended, Failure>> {
-        self.find(within, |line| line.over.remove(&tag))
+        self.find(within, |line| line.completed.remove(&tag))
     }
 
     /// Waits until an operation has succeeded.
     pub(crate) fn done(&mut self, tag: u64) -> Ended {
-        let outcome = self.outcome(tag, BOUND).unwrap_or_else(|| panic!("operation {tag} is not over in time"));
+        let outcome = self.outcome(tag, BOUND).unwrap_or_else(|| panic!("operation {tag} does not complete in time"));
         outcome.expect("an operation that succeeds")
     }
 
@@ -123,7 +123,7 @@ impl Line {
     }
 
     /// Waits for the data of a put.
-    pub(crate) fn told(&mut self) -> u64 {
+    pub(crate) fn put_data(&mut self) -> u64 {
         self.find(BOUND, |line| line.data.pop_front()).expect("a put with data in time")
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn bytes(seed: u64, len: usize) -> Vec<u8> {
 }
 
 /// The ranks put bytes back and forth, from regions and other memory, with data of all 64 bits.
-pub(crate) fn puts_arrive_and_tell(mut rank: Rank) {
+pub(crate) fn puts_arrive_with_their_data(mut rank: Rank) {
     let lengths = [1, 8, 63, 64, 65, 0, 256, 257, 1000, 4096, 16_385, 70_000];
     let (own, theirs) = rank.regions(2 * 70_000);
     for (round, len) in lengths.into_iter().cycle().take(240).enumerate() {
@@ -37,19 +37,19 @@ pub(crate) fn puts_arrive_and_tell(mut rank: Rank) {
             });
             assert_eq!(line.done(put), Ended::Nothing);
         } else {
-            assert_eq!(line.told(), data);
+            assert_eq!(line.put_data(), data);
             let mut seen = vec![0; len];
             own.read(0, &mut seen).unwrap();
             assert!(seen == bytes(data, len), "round {round}: {len} bytes");
         }
     }
     rank.meet();
-    assert_eq!(rank.line.data.len(), 0, "a put tells once");
+    assert_eq!(rank.line.data.len(), 0, "a put delivers its data once");
     rank.meet();
 }
 
 /// A completed put is visible even if its target only reads its memory and seldom calls libfabric.
-pub(crate) fn puts_that_are_over_are_visible(mut rank: Rank) {
+pub(crate) fn completed_puts_are_visible(mut rank: Rank) {
     const LEN: usize = 1 << 20;
     let lengths = [8, 200, 4000, 5000, 20_000, 100_000, LEN];
     let (own, theirs) = rank.regions(LEN);
@@ -61,7 +61,7 @@ pub(crate) fn puts_that_are_over_are_visible(mut rank: Rank) {
             rank.line.done(put);
             rank.socket.write_all(&[1]).unwrap();
             let get = rank.line.post(|endpoint, tag| endpoint.get(other, GetInto::Own(len), theirs, 0, tag));
-            assert!(rank.line.done(get) == Ended::Bytes(bytes), "round {round}: what was put is read");
+            assert!(rank.line.done(get) == Ended::Bytes(bytes), "round {round}: the get returns the bytes of the put");
         } else {
             let begun = Instant::now();
             while rank.socket.read(&mut [0]).is_err() {
@@ -79,7 +79,7 @@ pub(crate) fn puts_that_are_over_are_visible(mut rank: Rank) {
 }
 
 /// Each rank gets the bytes that the other one wrote before both met.
-pub(crate) fn gets_bring_what_is_there(mut rank: Rank) {
+pub(crate) fn gets_return_the_bytes_of_the_other_rank(mut rank: Rank) {
     let (own, theirs) = rank.regions(1 << 17);
     let into = rank.domain.region(1 << 17).unwrap();
     let (mine, other) = (rank.rank as u64, 1 - rank.rank as u64);
@@ -114,14 +114,14 @@ pub(crate) fn atomics_of_both_ranks_lose_nothing(mut rank: Rank) {
     rank.meet();
     let wide = |rank: &mut Rank, offset: u64, width: usize, amo: Amo<u64>| {
         let tag = rank.line.post(|endpoint, tag| endpoint.change(home, key, offset, width, amo, tag));
-        let Ended::Word(word) = rank.line.done(tag) else { panic!("an atomic brings a word") };
+        let Ended::Word(word) = rank.line.done(tag) else { panic!("an atomic returns a word") };
         word
     };
     let change = |rank: &mut Rank, offset: u64, amo: Amo<u64>| wide(rank, offset, 8, amo);
     let (mut before, mut swapped) = (None, Vec::new());
     for round in 0..TIMES {
         let old = change(&mut rank, 0, Amo::Add(1 << 32 | 1));
-        assert!(before.is_none_or(|before| old > before), "what was there before grows");
+        assert!(before.is_none_or(|before| old > before), "the previous values grow");
         before = Some(old);
         let bit = 1 << (round % 32 * 2 + me);
         change(&mut rank, 8, Amo::Or(bit));
@@ -161,7 +161,7 @@ pub(crate) fn atomics_of_both_ranks_lose_nothing(mut rank: Rank) {
 }
 
 /// Twelve MiB and some bytes in both directions; the source is dropped immediately.
-pub(crate) fn large_puts_and_gets_are_whole(mut rank: Rank) {
+pub(crate) fn large_puts_and_gets_are_complete(mut rank: Rank) {
     const LEN: usize = (12 << 20) + 5;
     let (own, theirs) = rank.regions(LEN);
     let expected = bytes(5, LEN);
@@ -178,7 +178,7 @@ pub(crate) fn large_puts_and_gets_are_whole(mut rank: Rank) {
         let get = line.post(|endpoint, tag| endpoint.get(other, GetInto::Own(LEN), theirs, 0, tag));
         assert!(line.done(get) == Ended::Bytes(expected));
     } else {
-        assert_eq!(rank.line.told(), 77);
+        assert_eq!(rank.line.put_data(), 77);
         let mut seen = vec![0; LEN];
         own.read(0, &mut seen).unwrap();
         assert!(seen == expected);
@@ -188,7 +188,7 @@ pub(crate) fn large_puts_and_gets_are_whole(mut rank: Rank) {
 }
 
 /// More puts and atomics than an endpoint has slots are posted before the first wait.
-pub(crate) fn many_operations_are_under_way(mut rank: Rank) {
+pub(crate) fn more_operations_than_slots_are_posted(mut rank: Rank) {
     const COUNT: u64 = 3000;
     let (own, theirs) = rank.regions(8 * COUNT as usize + 8);
     let (line, other) = (&mut rank.line, rank.other);

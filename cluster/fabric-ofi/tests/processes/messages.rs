@@ -12,7 +12,7 @@ use std::{
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// Ten thousand messages of all lengths, to a rank that makes no progress for a while.
-pub(crate) fn a_flood_of_messages_arrives_whole_and_in_order(mut rank: Rank) {
+pub(crate) fn a_flood_of_messages_arrives_complete_and_in_order(mut rank: Rank) {
     const COUNT: u64 = 10_000;
     let longest = rank.line.endpoint.limits().message;
     let lengths = [0, 1, 8, 100, 257, 1000, longest - 8];
@@ -70,7 +70,9 @@ pub(crate) fn messages_that_are_too_long_are_refused(mut rank: Rank) {
     rank.meet();
     if rank.rank == 0 {
         let refused = rank.line.endpoint.send(rank.other, &[&long, &[0]], 0);
-        assert!(matches!(refused, Err(OfiError::TooLong { len, limit: told }) if len == limit + 1 && told == limit));
+        assert!(
+            matches!(refused, Err(OfiError::TooLong { len, limit: reported }) if len == limit + 1 && reported == limit)
+        );
         let other = rank.other;
         let sent = rank.line.post(|endpoint, tag| endpoint.send(other, &[&long], tag));
         rank.line.done(sent);
@@ -82,7 +84,7 @@ pub(crate) fn messages_that_are_too_long_are_refused(mut rank: Rank) {
 }
 
 /// Rank 1 sleeps on its endpoint's descriptor until a message and a put arrive.
-pub(crate) fn whoever_sleeps_is_woken(mut rank: Rank) {
+pub(crate) fn a_sleeping_rank_is_woken(mut rank: Rank) {
     let (_own, theirs) = rank.regions(64);
     let other = rank.other;
     rank.meet();
@@ -129,7 +131,7 @@ fn sleep_until(rank: &mut Rank, mut look: impl FnMut(&mut Rank) -> bool) -> u32 
         let since = Instant::now();
         let limit = Timespec { tv_sec: BOUND.as_secs() as i64, tv_nsec: 0 };
         let ready = poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&limit)).unwrap();
-        assert_eq!(ready, 1, "nobody wakes the sleeper");
+        assert_eq!(ready, 1, "the sleeping rank is not woken");
         asleep += since.elapsed();
         woken += 1;
         assert!(begun.elapsed() < BOUND);

@@ -5,14 +5,14 @@ use crate::{
     line::{BOUND, Line},
 };
 use fabric_ofi::{Domain, EndpointOptions, Offer, Peer, Region, RemoteKey, Wanted, providers};
+use process_tests::child::{Child, Ended, this_program};
 use std::{
-    env,
     io::{ErrorKind, Read, Write},
     os::{
         fd::{AsFd, OwnedFd},
         unix::net::UnixStream,
     },
-    process::{Child, Command, Stdio},
+    process::Stdio,
     thread,
     time::{Duration, Instant},
 };
@@ -21,11 +21,11 @@ use std::{
 const CASE: Duration = Duration::from_secs(30);
 
 /// Suffix of a provider's name: the provider chooses keys, and addresses are virtual.
-pub(crate) const THEIR_KEYS: &str = ", its keys";
+pub(crate) const PROVIDER_KEYS: &str = ", provider keys";
 
 /// Returns a provider's own name, and the query for its offers.
 fn wanted(name: &str) -> (&str, Wanted) {
-    match name.strip_suffix(THEIR_KEYS) {
+    match name.strip_suffix(PROVIDER_KEYS) {
         Some(provider) => (provider, Wanted::default().provider(provider).provider_keys()),
         None => (name, Wanted::default().provider(name)),
     }
@@ -36,8 +36,8 @@ pub(crate) fn usable(name: &str, domain: Option<&str>) -> Option<Offer> {
     let (provider, wanted) = wanted(name);
     let offers = providers(&domain.into_iter().fold(wanted, Wanted::domain)).expect("an answer of libfabric");
     let offer = offers.into_iter().find(|offer| offer.provider == provider && offer.is_usable())?;
-    let theirs = offer.provider_keys && offer.virtual_addresses;
-    assert!(theirs || provider == name, "{name} has offered other keys");
+    let provider_keys = offer.provider_keys && offer.virtual_addresses;
+    assert!(provider_keys || provider == name, "{name} has offered other keys");
     Some(offer)
 }
 
@@ -51,31 +51,17 @@ pub(crate) fn why_not(name: &str) -> String {
 
 /// Runs both ranks of a case, which must succeed in time.
 pub(crate) fn run(case: &str, provider: &str) {
-    let program = env::current_exe().expect("this program's path");
     let (first, second) = UnixStream::pair().expect("sockets");
     let start = |rank: &str, socket: UnixStream| {
-        let mut command = Command::new(&program);
-        command.args(["rank", case, provider, rank]).stdin(Stdio::from(OwnedFd::from(socket)));
-        command.spawn().expect("a process")
+        let mut command = this_program(["role", case, provider, rank]);
+        command.stdin(OwnedFd::from(socket)).stdout(Stdio::inherit());
+        Child::start(command)
     };
-    let mut ranks = [start("0", first), start("1", second)];
-    let begun = Instant::now();
-    let mut ended = [None; 2];
-    while ended.contains(&None) && begun.elapsed() < CASE {
-        for (rank, ended) in ranks.iter_mut().zip(&mut ended) {
-            *ended = ended.or(rank.try_wait().expect("a process's state"));
-        }
-        thread::sleep(Duration::from_millis(2));
-    }
-    let kill = |rank: &mut Child| rank.kill().and_then(|()| rank.wait());
-    for (rank, _) in ranks.iter_mut().zip(ended).filter(|(_, ended)| ended.is_none()) {
-        kill(rank).expect("a killed process");
-    }
-    for (rank, ended) in ended.iter().enumerate() {
-        match ended {
-            Some(status) => assert!(status.success(), "rank {rank}: {status}"),
-            None => panic!("rank {rank} was not ready within {CASE:?}"),
-        }
+    let until = Instant::now() + CASE;
+    let ended = [start("0", first), start("1", second)]
+        .map(|rank| rank.end_within(until.saturating_duration_since(Instant::now())));
+    for (rank, Ended { status, .. }) in ended.iter().enumerate() {
+        assert!(status.success(), "rank {rank}: {status}");
     }
 }
 
@@ -147,7 +133,7 @@ fn swap(socket: &mut UnixStream, line: &mut Line, mine: &[u8]) -> Vec<u8> {
         let mut got = 0;
         while got < bytes.len() {
             match socket.read(&mut bytes[got..]) {
-                Ok(0) => panic!("the other rank is gone"),
+                Ok(0) => panic!("the other rank has ended"),
                 Ok(read) => got += read,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     line.progress();

@@ -30,7 +30,7 @@ fn try_all(rank: &mut Rank, key: RemoteKey) {
             Err(error) => println!("  {what}: refused: {error}"),
             Ok(None) => println!("  {what}: no room within {SILENCE:?}"),
             Ok(Some(tag)) => match rank.line.outcome(tag, SILENCE) {
-                None => println!("  {what}: not over within {SILENCE:?}"),
+                None => println!("  {what}: not completed within {SILENCE:?}"),
                 Some(Err(failure)) => println!("  {what}: {failure}"),
                 Some(Ok(brought)) => panic!("{what} succeeds: {brought:?}"),
             },
@@ -51,7 +51,7 @@ pub(crate) fn a_wrong_key_changes_nothing(mut rank: Rank) {
     rank.meet();
     assert_eq!(own.load(0).unwrap(), 42);
     assert!(rank.line.data.is_empty());
-    rank.line.faults.iter().for_each(|fault| println!("  rank {} is told: {fault}", rank.rank));
+    rank.line.faults.iter().for_each(|fault| println!("  rank {} receives a fault: {fault}", rank.rank));
 }
 
 pub(crate) fn a_key_of_a_dropped_region_changes_nothing(mut rank: Rank) {
@@ -106,7 +106,7 @@ pub(crate) fn forged_bounds_change_nothing(mut rank: Rank) {
 }
 
 /// Rank 1 exits without notice; rank 0 receives errors, or nothing, and can continue.
-pub(crate) fn a_dead_peer_is_told_or_silent(mut rank: Rank) {
+pub(crate) fn operations_to_a_dead_peer_fail_or_never_complete(mut rank: Rank) {
     let (own, theirs) = rank.regions(64);
     let (other, same) = (rank.other, rank.same);
     let change = rank.line.post(|endpoint, tag| endpoint.change(other, theirs, 0, 8, Amo::Add(1), tag));

@@ -8,11 +8,11 @@ pub(super) fn main(name: &str) -> ExitCode {
     match name {
         "known" => with(known),
         "endless" => with(endless),
-        "one" => with(async move |fabric| one(fabric, false).await),
-        "panics" => with(async move |fabric| one(fabric, true).await),
+        "fails" => with(async move |fabric| fails(fabric, false).await),
+        "panics" => with(async move |fabric| fails(fabric, true).await),
         "dying" => with(dying),
-        "failing" => with(failing),
-        "where" => with(place),
+        "both-fail" => with(both_fail),
+        "place" => with(place),
         "aborts-7" => with(async move |fabric| aborts(fabric, 7).await),
         "aborts-0" => with(async move |fabric| aborts(fabric, 0).await),
         "aborts-300" => with(async move |fabric| aborts(fabric, 300).await),
@@ -21,20 +21,20 @@ pub(super) fn main(name: &str) -> ExitCode {
             Ok((launch, _)) => launch.run_shared(|_| Ok(())),
             Err(error) => panic!("{error}"),
         },
-        "alone" => onesided::launch(place),
+        "without-options" => onesided::launch(place),
         _ => ExitCode::from(64),
     }
 }
 
 /// Launches a program without options of its own after `program NAME`.
 fn with<P: onesided::Program>(program: P) -> ExitCode {
-    onesided::launch_with("What observers see.\n", |rest| match &rest[2..] {
+    onesided::launch_with("A program for observers.\n", |rest| match &rest[2..] {
         [] => Ok(program),
-        more => Err(format!("and {more:?}?")),
+        more => Err(format!("unknown arguments {more:?}")),
     })
 }
 
-/// Does a known number of everything, from each of two ranks to the other.
+/// Executes a known number of operations of each kind, from each of two ranks to the other.
 async fn known(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let window = fabric.alloc_symmetric(64).await?;
@@ -86,7 +86,7 @@ async fn endless(fabric: Fabric) -> ProgramResult<()> {
 }
 
 /// Rank 1 fails, or panics, and rank 0 because of that.
-async fn one(fabric: Fabric, panics: bool) -> ProgramResult<()> {
+async fn fails(fabric: Fabric, panics: bool) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     if fabric.rank() == Rank::new(1) {
         // Its memory stays, so that rank 0 gets the loss, and not first a dropped region.
@@ -98,10 +98,10 @@ async fn one(fabric: Fabric, panics: bool) -> ProgramResult<()> {
 }
 
 /// Both ranks fail after one atomic on themselves.
-async fn failing(fabric: Fabric) -> ProgramResult<()> {
+async fn both_fail(fabric: Fabric) -> ProgramResult<()> {
     let window = fabric.alloc(8)?;
     fabric.fetch_add(&fabric.remote_word::<u64>(window.at(fabric.rank(), 0))?, 1).await?;
-    Err("as it should".into())
+    Err("on purpose".into())
 }
 
 /// Prints the CPUs on which each rank may run.

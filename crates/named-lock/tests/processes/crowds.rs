@@ -1,7 +1,7 @@
 //! Many processes at the same time, and many one after the other.
 
 use crate::{
-    children::{Actor, Place, SOON},
+    children::{Place, SOON, succeed},
     roles::mended,
 };
 use named_lock::{Error, NamedLock, PROCESSES};
@@ -14,7 +14,7 @@ pub(crate) fn sixteen_processes_count_together() {
     let place = Place::new();
     fs::write(place.data(), "0").expect("written");
     let all: Vec<_> = (0..16).map(|_| place.start("count", &["200"])).collect();
-    all.into_iter().for_each(Actor::ends_well);
+    all.into_iter().for_each(succeed);
     assert_eq!(fs::read_to_string(place.data()).expect("there"), "3200");
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn readers_and_writers_exclude_each_other() {
     let place = Place::new();
     fs::write(place.data(), "one\none\n").expect("written");
     let all: Vec<_> = (0..6).map(|_| place.start("read-and-write", &["400"])).collect();
-    all.into_iter().for_each(Actor::ends_well);
+    all.into_iter().for_each(succeed);
 }
 
 /// Starts and ends `visitors` processes one after the other, some of them killed, while one process
@@ -45,17 +45,17 @@ fn come_and_go(visitors: usize) {
             _ => ("visit", &["write"]),
         };
         written += u64::from(args == ["write"]);
-        let mut actor = place.start(role, args);
+        let mut child = place.start(role, args);
         if role == "visit" {
-            actor.ends_well();
+            succeed(child);
         } else {
-            actor.await_line("holds");
-            actor.kill();
+            child.expect_line("holds");
+            child.kill();
             killed += 1;
             if role == "write" {
                 torn += 1;
-                let told = lock.write_within(SOON);
-                assert!(matches!(told, Err(Error::Torn { by, .. }) if by == actor.number()), "{told:?}");
+                let outcome = lock.write_within(SOON);
+                assert!(matches!(outcome, Err(Error::Torn { by, .. }) if by == child.id()), "{outcome:?}");
                 mended(&lock).release().expect("released");
             }
         }
@@ -77,18 +77,18 @@ pub(crate) fn ten_thousand_processes_come_and_go() {
 }
 
 /// Processes that had to wait leave traces in the words of their ranks, which others reuse later.
-pub(crate) fn many_that_contend_come_and_go() {
+pub(crate) fn many_contending_processes_come_and_go() {
     let place = Place::new();
     fs::write(place.data(), "0").expect("written");
     let rounds = 3 * PROCESSES / 6;
     for _ in 0..rounds {
         let all: Vec<_> = (0..6).map(|_| place.start("count", &["4"])).collect();
-        all.into_iter().for_each(Actor::ends_well);
+        all.into_iter().for_each(succeed);
     }
     assert_eq!(fs::read_to_string(place.data()).expect("there"), (rounds * 24).to_string());
 }
 
-pub(crate) fn many_come_and_go_beside_a_reader_that_stays() {
+pub(crate) fn many_processes_come_and_go_while_a_reader_stays() {
     let place = Place::new();
     fs::write(place.data(), "0").expect("written");
     let lock = place.open();
@@ -97,7 +97,7 @@ pub(crate) fn many_come_and_go_beside_a_reader_that_stays() {
     for turn in 0..3 * PROCESSES / 8 {
         let role = if turn % 5 == 0 { "nothing" } else { "read" };
         let visits: Vec<_> = (0..8).map(|_| place.start("visit", &[role])).collect();
-        visits.into_iter().for_each(Actor::ends_well);
+        visits.into_iter().for_each(succeed);
     }
     let other = place.open();
     assert!(other.try_write().expect("no error").is_none(), "the reader is still inside");
@@ -105,7 +105,7 @@ pub(crate) fn many_come_and_go_beside_a_reader_that_stays() {
     other.write_within(SOON).expect("held").release().expect("released");
 }
 
-pub(crate) fn a_full_lock_is_told() {
+pub(crate) fn an_open_waits_for_room_in_a_full_lock() {
     let place = Place::new();
     let mut all: Vec<_> = (0..PROCESSES).map(|_| place.open()).collect();
     let guard = all[0].read().expect("held");
@@ -113,7 +113,7 @@ pub(crate) fn a_full_lock_is_told() {
     let late = thread::spawn(move || NamedLock::open_path(path));
     thread::sleep(Duration::from_millis(500));
     assert!(!late.is_finished(), "it waits for room");
-    all[1].read_within(SOON).expect("members go on").release().expect("released");
+    all[1].read_within(SOON).expect("the members can still use it").release().expect("released");
     drop(guard);
     let began = Instant::now();
     // The late one makes room by a new file; none of the others has noticed.
@@ -123,12 +123,12 @@ pub(crate) fn a_full_lock_is_told() {
     assert!(began.elapsed() < SOON);
 }
 
-pub(crate) fn founders_that_meet_make_one_lock() {
+pub(crate) fn simultaneous_first_opens_make_one_lock() {
     for _ in 0..5 {
         let place = Place::new();
         fs::write(place.data(), "0").expect("written");
         let all: Vec<_> = (0..8).map(|_| place.start("count", &["5"])).collect();
-        all.into_iter().for_each(Actor::ends_well);
+        all.into_iter().for_each(succeed);
         assert_eq!(fs::read_to_string(place.data()).expect("there"), "40");
         let there: Vec<_> = fs::read_dir(place.path().parent().expect("a folder")).expect("read").collect();
         assert_eq!(there.len(), 2, "only the lock and its data: {there:?}");

@@ -1,7 +1,7 @@
 //! Killed holders and waiters.
 
 use crate::{
-    children::{HANG, Place, SOON},
+    children::{HANG, Place, SOON, succeed},
     roles::mended,
 };
 use named_lock::{Error, NamedLock, WriteGuard};
@@ -20,7 +20,7 @@ fn torn_by(outcome: Result<WriteGuard, Error>) -> u32 {
 
 /// Mends the lock, and checks that it can be taken again.
 fn mend(lock: &NamedLock, by: u32) {
-    assert!(matches!(lock.read_within(SOON), Err(Error::Torn { by: told, .. }) if told == by), "readers, too");
+    assert!(matches!(lock.read_within(SOON), Err(Error::Torn { by: reported, .. }) if reported == by), "readers, too");
     let mut guard = lock.mend_within(SOON).expect("held");
     assert_eq!(guard.torn().map(|torn| torn.by), Some(by));
     guard.clear_torn().expect("cleared");
@@ -30,11 +30,11 @@ fn mend(lock: &NamedLock, by: u32) {
     lock.read_within(SOON).expect("whole").release().expect("released");
 }
 
-pub(crate) fn a_killed_writer_is_told_to_those_who_wait() {
+pub(crate) fn waiters_get_an_error_after_a_writer_is_killed() {
     let place = Place::new();
     let lock = place.open();
     let mut holder = place.start("write", &[]);
-    holder.await_line("holds");
+    holder.expect_line("holds");
     let waiters: Vec<_> = (0..3)
         .map(|index| {
             let other = place.open();
@@ -50,20 +50,20 @@ pub(crate) fn a_killed_writer_is_told_to_those_who_wait() {
     let killed = Instant::now();
     for waiter in waiters {
         match waiter.join().expect("no panic") {
-            Err(Error::Torn { by, .. }) => assert_eq!(by, holder.number()),
+            Err(Error::Torn { by, .. }) => assert_eq!(by, holder.id()),
             other => panic!("{other:?}"),
         }
     }
     assert!(killed.elapsed() < SOON, "{:?}", killed.elapsed());
-    mend(&lock, holder.number());
+    mend(&lock, holder.id());
 }
 
-pub(crate) fn a_killed_writer_is_told_to_those_who_come_later() {
+pub(crate) fn a_later_open_finds_a_killed_writer() {
     let place = Place::new();
     let mut holder = place.start("write", &[]);
-    holder.await_line("holds");
+    holder.expect_line("holds");
     holder.kill();
-    let number = holder.number();
+    let number = holder.id();
     // No process has the lock open now.
     drop(holder);
     let began = Instant::now();
@@ -78,44 +78,44 @@ pub(crate) fn a_try_finds_a_killed_writer() {
     let place = Place::new();
     let lock = place.open();
     let mut holder = place.start("write", &[]);
-    holder.await_line("holds");
+    holder.expect_line("holds");
     assert!(lock.try_read().expect("no error").is_none());
     assert!(lock.try_write().expect("no error").is_none());
     holder.kill();
     let began = Instant::now();
     let by = loop {
         match lock.try_write() {
-            Ok(None) => assert!(began.elapsed() < SOON, "nobody looks"),
-            Ok(Some(_)) => panic!("torn data are let in on"),
+            Ok(None) => assert!(began.elapsed() < SOON, "the death is not noticed"),
+            Ok(Some(_)) => panic!("entered although the data are torn"),
             Err(Error::Torn { by, .. }) => break by,
             Err(error) => panic!("{error}"),
         }
     };
-    assert_eq!(by, holder.number());
+    assert_eq!(by, holder.id());
     mend(&lock, by);
 }
 
-pub(crate) fn a_killed_writer_is_told_to_those_who_wait_in_slices() {
+pub(crate) fn repeated_short_waits_find_a_killed_writer() {
     let place = Place::new();
     let other = place.open();
     let mut holder = place.start("write", &[]);
-    holder.await_line("holds");
+    holder.expect_line("holds");
     // Each leaves a node in the queue, until none is left to wait with.
     for _ in 0..6 {
         assert!(matches!(other.write_within(Duration::from_millis(10)), Err(Error::TimedOut { .. })));
     }
     holder.kill();
     let began = Instant::now();
-    assert_eq!(torn_by(other.write_within(SOON)), holder.number());
+    assert_eq!(torn_by(other.write_within(SOON)), holder.id());
     assert!(began.elapsed() < SOON);
-    mend(&other, holder.number());
+    mend(&other, holder.id());
 }
 
 pub(crate) fn a_killed_reader_only_delays() {
     let place = Place::new();
     let lock = place.open();
     let mut reader = place.start("read", &[]);
-    reader.await_line("holds");
+    reader.expect_line("holds");
     lock.read_within(SOON).expect("shared").release().expect("released");
     assert!(lock.try_write().expect("no error").is_none());
     assert!(matches!(lock.write_within(Duration::from_millis(30)), Err(Error::TimedOut { .. })));
@@ -127,35 +127,35 @@ pub(crate) fn a_killed_waiter_only_delays() {
     let place = Place::new();
     let lock = place.open();
     let mut holder = place.start("write", &[]);
-    holder.await_line("holds");
+    holder.expect_line("holds");
     let mut waiter = place.start("wait-to-write", &[]);
-    waiter.await_line("waits");
+    waiter.expect_line("waits");
     let mut behind = place.start("wait-to-write", &[]);
-    behind.await_line("waits");
+    behind.expect_line("waits");
     thread::sleep(Duration::from_millis(50));
     waiter.kill();
     thread::sleep(Duration::from_millis(20));
-    holder.tell();
-    behind.await_line("holds");
-    behind.tell();
-    behind.ends_well();
-    holder.ends_well();
+    holder.write("\n");
+    behind.expect_line("holds");
+    behind.write("\n");
+    succeed(behind);
+    succeed(holder);
     lock.write_within(SOON).expect("nothing is torn").release().expect("released");
 }
 
 pub(crate) fn a_killed_mender_leaves_torn_data() {
     let place = Place::new();
     let mut holder = place.start("write", &[]);
-    holder.await_line("holds");
+    holder.expect_line("holds");
     holder.kill();
     let mut mender = place.start("mend", &[]);
-    mender.await_line("holds");
+    mender.expect_line("holds");
     mender.kill();
     let lock = place.open();
-    assert_eq!(torn_by(lock.write_within(SOON)), mender.number());
+    assert_eq!(torn_by(lock.write_within(SOON)), mender.id());
     // A live process that does not repair the data leaves the lock torn.
     lock.mend_within(SOON).expect("held").release().expect("released");
-    mend(&lock, mender.number());
+    mend(&lock, mender.id());
 }
 
 pub(crate) fn a_panic_leaves_torn_data() {
@@ -173,30 +173,30 @@ pub(crate) fn a_panic_leaves_torn_data() {
 pub(crate) fn writers_killed_at_random_never_hang_the_others() {
     let place = Place::new();
     let lock = place.open();
-    let mut writers: Vec<_> = (0..4).map(|_| place.start("write-on", &[])).collect();
-    writers.iter_mut().for_each(|writer| writer.await_line("writes"));
+    let mut writers: Vec<_> = (0..4).map(|_| place.start("write-repeatedly", &[])).collect();
+    writers.iter_mut().for_each(|writer| writer.expect_line("writes"));
     // More deaths than fit into one file.
     for round in 0..40u64 {
         thread::sleep(Duration::from_micros(3_000 + round * 7_919 % 4_000));
         let index = round as usize % writers.len();
         assert!(writers[index].is_running(), "a survivor has failed");
         writers[index].kill();
-        writers[index] = place.start("write-on", &[]);
+        writers[index] = place.start("write-repeatedly", &[]);
         let began = Instant::now();
         match lock.write_within(HANG) {
             Err(Error::Torn { .. }) => mended(&lock).release().expect("released"),
             guard => guard.expect("held").release().expect("released"),
         }
         assert!(began.elapsed() < SOON, "round {round}: {:?}", began.elapsed());
-        writers[index].await_line("writes");
+        writers[index].expect_line("writes");
     }
 }
 
-pub(crate) fn more_deaths_than_there_is_room_for_are_told() {
+pub(crate) fn more_deaths_than_a_file_has_room_for_are_an_error() {
     let place = Place::new();
     let (lock, other) = (place.open(), place.open());
     let mut readers: Vec<_> = (0..30).map(|_| place.start("read", &[])).collect();
-    readers.iter_mut().for_each(|reader| reader.await_line("holds"));
+    readers.iter_mut().for_each(|reader| reader.expect_line("holds"));
     // It stays inside, so that the file cannot be replaced.
     let guard = lock.read().expect("held");
     let mut full = 0;
@@ -206,7 +206,7 @@ pub(crate) fn more_deaths_than_there_is_room_for_are_told() {
         match other.write_within(Duration::from_millis(40)) {
             Err(Error::TimedOut { .. }) => {}
             Err(Error::Full { .. }) => full += 1,
-            outcome => panic!("beside a reader: {outcome:?}"),
+            outcome => panic!("while a reader holds the lock: {outcome:?}"),
         }
         assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
     }

@@ -2,6 +2,7 @@
 
 use crate::children::{Place, SOON};
 use named_lock::{Error, NamedLock};
+use process_tests::child::{Child, this_program};
 use std::{
     fs::{self, File, Permissions},
     os::unix::fs::{FileExt, PermissionsExt, symlink},
@@ -53,7 +54,7 @@ pub(crate) fn foreign_files_are_refused() {
     assert!(matches!(NamedLock::open_path(nowhere), Err(Error::System { .. })));
 }
 
-pub(crate) fn garbage_is_refused_or_told() {
+pub(crate) fn garbage_is_refused_or_reported() {
     let place = Place::new();
     let path = place.path();
     drop(place.open());
@@ -73,7 +74,7 @@ pub(crate) fn garbage_is_refused_or_told() {
         refused(&path, "no lock of this version");
     }
     // Garbage after a valid header, in slots or in the lock's words, causes errors or timeouts.
-    let mut told = 0;
+    let mut reported = 0;
     for turn in 0..60 {
         let mut bytes = whole.clone();
         let (from, to) = match turn % 3 {
@@ -93,10 +94,10 @@ pub(crate) fn garbage_is_refused_or_told() {
             lock.write_within(Duration::from_millis(20)).and_then(|guard| guard.release())?;
             lock.read_within(Duration::from_millis(20)).and_then(|guard| guard.release())
         });
-        told += u32::from(held.is_err());
+        reported += u32::from(held.is_err());
     }
-    println!("    {told} of 60 files with garbage were told");
-    assert!(told > 0);
+    println!("    {reported} of 60 files with garbage were reported");
+    assert!(reported > 0);
     // While it is in use.
     fs::write(&path, &whole).expect("written");
     let lock = place.open();
@@ -109,14 +110,12 @@ pub(crate) fn garbage_is_refused_or_told() {
 
 /// Opens a lock by its name in a process whose lock directory is `folder`.
 fn opened_by_name(folder: &Path, name: &str) -> String {
-    let mut command = Command::new(std::env::current_exe().expect("own path"));
-    command.args(["role", "name", name]).env("ONESIDED_LOCK_DIR", folder);
-    let output = command.output().expect("started");
-    assert!(output.status.success());
-    String::from_utf8(output.stdout).expect("a text").trim_end().to_owned()
+    let mut command = this_program(["role", "name", name]);
+    command.env("ONESIDED_LOCK_DIR", folder);
+    Child::start(command).succeed().out.trim_end().to_owned()
 }
 
-pub(crate) fn names_lead_to_the_users_directory() {
+pub(crate) fn a_name_is_a_file_in_the_users_directory() {
     let place = Place::new();
     let folder = place.path().parent().expect("a folder").to_owned();
     let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).expect("its user");
@@ -129,22 +128,22 @@ pub(crate) fn names_lead_to_the_users_directory() {
     assert!(opened_by_name(Path::new("locks"), "a-name").contains("not an absolute path"));
 }
 
-pub(crate) fn the_default_place_is_the_users_whatever_the_session() {
+pub(crate) fn the_default_directory_does_not_depend_on_the_session() {
     let name = format!("onesided-test-{}", std::process::id());
     let user = rustix::process::geteuid().as_raw();
     let expected = format!("/tmp/onesided-locks-{user}/{name}.lock");
     let place = Place::new();
     let folder = place.path().parent().expect("a folder").display().to_string();
     for runtime in [None, Some(folder.as_str()), Some("relative"), Some("")] {
-        let mut command = Command::new(std::env::current_exe().expect("own path"));
-        command.args(["role", "name", &name]).env_remove("ONESIDED_LOCK_DIR").env_remove("XDG_RUNTIME_DIR");
-        let output = command.envs(runtime.map(|runtime| ("XDG_RUNTIME_DIR", runtime))).output().expect("started");
-        assert_eq!(String::from_utf8_lossy(&output.stdout).trim_end(), expected, "{runtime:?}");
+        // Outside of any job: without `ONESIDED_LOCK_DIR`, too.
+        let mut command = this_program(["role", "name", &name]);
+        command.env_remove("XDG_RUNTIME_DIR").envs(runtime.map(|runtime| ("XDG_RUNTIME_DIR", runtime)));
+        assert_eq!(Child::start(command).end().out.trim_end(), expected, "{runtime:?}");
     }
     fs::remove_file(expected).expect("removed");
 }
 
-pub(crate) fn a_umask_takes_nothing_away() {
+pub(crate) fn a_umask_does_not_change_the_modes() {
     for umask in ["0777", "0277", "0"] {
         let place = Place::new();
         let folder = place.path().with_file_name("locks");

@@ -7,8 +7,9 @@ use rustix::process::{WaitOptions, waitpid};
 /// Runs `act` in a forked child, and returns its exit code.
 #[allow(unsafe_code)]
 fn forked(act: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: this process has no other thread now, so its state is consistent in the child, which
-    // ends without returning.
+    // SAFETY: the other threads of this process (the watchdog, and readers of the output of children
+    // that end) hold no lock that the child takes; `fork` itself leaves the allocator usable. The
+    // child ends without returning.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).unwrap_or(100);
@@ -20,19 +21,19 @@ fn forked(act: impl FnOnce() -> i32) -> i32 {
     status.exit_status().unwrap_or(101)
 }
 
-pub(crate) fn a_child_must_open_anew() {
+pub(crate) fn a_forked_child_must_open_the_lock_itself() {
     let place = Place::new();
     let lock = place.open();
     let mut guard = Some(lock.write().expect("held"));
     let parent = std::process::id();
     let code = forked(|| {
-        let told =
+        let is_refused =
             |outcome: Result<(), Error>| matches!(outcome, Err(Error::Forked { opened_by, .. }) if opened_by == parent);
-        if !told(lock.read().map(drop)) || !told(lock.try_write().map(drop)) {
+        if !is_refused(lock.read().map(drop)) || !is_refused(lock.try_write().map(drop)) {
             return 1;
         }
         // The child's copy of the guard.
-        if !told(guard.take().map_or(Ok(()), named_lock::WriteGuard::release)) {
+        if !is_refused(guard.take().map_or(Ok(()), named_lock::WriteGuard::release)) {
             return 4;
         }
         let Ok(own) = NamedLock::open_path(place.path()) else { return 2 };

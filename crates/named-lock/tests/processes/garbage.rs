@@ -1,10 +1,9 @@
 //! Files that are overwritten with garbage while processes use them, one of which is killed.
 
-use crate::{
-    children::{Place, SOON},
-    watchdog,
-};
+use crate::children::{Place, SOON};
+use fabric_conformance::watchdog::{LIMIT_VARIABLE, watch};
 use named_lock::{Error, NamedLock};
+use process_tests::child::{Child, this_program};
 use std::{
     fs::{self, File},
     os::unix::fs::FileExt,
@@ -39,18 +38,22 @@ impl Random {
     }
 }
 
-pub(crate) fn calls_keep_their_deadline_whatever_the_file_holds() {
-    let place = Place::new();
+pub(crate) fn calls_keep_their_deadlines_with_garbage_in_the_file() {
     let each = FILES / WORKERS;
-    let workers: Vec<_> = (0..WORKERS)
-        .map(|worker| place.start("fuzz", &[&(worker * each).to_string(), &((worker + 1) * each).to_string()]))
-        .collect();
-    workers.into_iter().for_each(|worker| worker.ends_well_within(Duration::from_secs(100)));
+    let start = |worker: u64| {
+        let seeds = [worker * each, (worker + 1) * each].map(|seed| seed.to_string());
+        let mut command = this_program(["role", "fuzz", "no-path"]);
+        command.args(seeds).env(LIMIT_VARIABLE, OPENING.as_secs().to_string());
+        Child::start(command)
+    };
+    let workers: Vec<_> = (0..WORKERS).map(start).collect();
+    for worker in workers {
+        print!("{}", worker.succeed_within(Duration::from_secs(100)).out);
+    }
 }
 
 /// The role of a worker: handles the files of these seeds.
 pub(crate) fn fuzz(seeds: std::ops::Range<u64>) -> ExitCode {
-    watchdog::start();
     let mut reported = 0;
     for seed in seeds.clone() {
         reported += one(seed);
@@ -58,6 +61,17 @@ pub(crate) fn fuzz(seeds: std::ops::Range<u64>) -> ExitCode {
     println!("    seeds {seeds:?}: {reported} calls reported garbage");
     assert!(reported > 0, "garbage was never noticed");
     ExitCode::SUCCESS
+}
+
+/// Runs `act`, which must end within `limit`. If it hangs, the watchdog names it after [`OPENING`] and
+/// aborts this process.
+fn within<T>(name: &str, limit: Duration, act: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let watched = watch(name);
+    let out = act();
+    drop(watched);
+    assert!(began.elapsed() < limit, "{name} took {:?}", began.elapsed());
+    out
 }
 
 /// Returns the number of calls that reported an error of the file.
@@ -68,12 +82,12 @@ fn one(seed: u64) -> u32 {
     // A process that holds the lock or waits for it is killed, before or after the file is damaged.
     let role = ["write", "read", "wait-to-write"][random.below(3) as usize];
     let mut holder = place.start(if role == "wait-to-write" { "write" } else { role }, &[]);
-    holder.await_line("holds");
+    holder.expect_line("holds");
     let mut waiter = (role == "wait-to-write").then(|| place.start(role, &[]));
     if let Some(waiter) = &mut waiter {
-        waiter.await_line("waits");
+        waiter.expect_line("waits");
     }
-    let victim = waiter.as_mut().unwrap_or(&mut holder);
+    let victim = waiter.as_ref().unwrap_or(&holder);
     let kill_first = random.below(2) == 0;
     if kill_first {
         victim.kill();
@@ -84,9 +98,7 @@ fn one(seed: u64) -> u32 {
     }
     let mut reported = 0;
     let mut call = |name: &str, act: &dyn Fn() -> Result<(), Error>| {
-        let began = Instant::now();
-        let outcome = watchdog::within(&format!("of seed {seed}: {name}"), SOON, act);
-        assert!(began.elapsed() < SOON, "seed {seed}: {name} took {:?}", began.elapsed());
+        let outcome = within(&format!("seed {seed}: {name}"), SOON, act);
         reported += u32::from(matches!(outcome, Err(Error::Lock { .. } | Error::Foreign { .. })));
     };
     // Twice: each call finds the state that the previous one left.
@@ -102,9 +114,9 @@ fn one(seed: u64) -> u32 {
         });
     }
     if seed.is_multiple_of(16) {
-        let _ = watchdog::within(&format!("of seed {seed}: open"), OPENING, || NamedLock::open_path(place.path()));
+        let _ = within(&format!("seed {seed}: open"), OPENING, || NamedLock::open_path(place.path()));
     }
-    watchdog::within(&format!("of seed {seed}: drop"), SOON, || drop(lock));
+    within(&format!("seed {seed}: drop"), SOON, || drop(lock));
     reported
 }
 

@@ -24,9 +24,9 @@ fn number(place: &Place) -> u64 {
 /// process held the lock.
 fn tear(place: &Place) -> u32 {
     let mut holder = place.start("write", &[]);
-    holder.await_line("holds");
-    holder.kill_for_good();
-    holder.number()
+    holder.expect_line("holds");
+    holder.kill_to_zombie();
+    holder.id()
 }
 
 pub(crate) fn torn_data_stay_torn_in_the_next_file() {
@@ -39,8 +39,8 @@ pub(crate) fn torn_data_stay_torn_in_the_next_file() {
     let other = place.open();
     assert_ne!(number(&place), first);
     for lock in [&other, &lock] {
-        let told = lock.write_within(SOON);
-        assert!(matches!(told, Err(Error::Torn { by: told, .. }) if told == by), "{told:?}");
+        let outcome = lock.write_within(SOON);
+        assert!(matches!(outcome, Err(Error::Torn { by: reported, .. }) if reported == by), "{outcome:?}");
     }
     overwrite(&place, GATE, 2);
     let third = place.open();
@@ -53,7 +53,7 @@ pub(crate) fn torn_data_stay_torn_in_the_next_file() {
     lock.write_within(SOON).expect("whole").release().expect("released");
 }
 
-pub(crate) fn a_founder_killed_half_way_is_replaced() {
+pub(crate) fn a_replacement_killed_half_way_is_continued() {
     let place = Place::new();
     let lock = place.open();
     let first = number(&place);
@@ -63,7 +63,7 @@ pub(crate) fn a_founder_killed_half_way_is_replaced() {
     overwrite(&place, GATE, 1);
     place.open().write_within(SOON).expect("held").release().expect("released");
     assert_eq!(number(&place), first);
-    // Over, but the next file was never put in its place.
+    // Ended, but the next file was never put in its place.
     overwrite(&place, GATE, 2);
     lock.write_within(SOON).expect("held").release().expect("released");
     assert_ne!(number(&place), first);
@@ -78,8 +78,8 @@ pub(crate) fn a_file_of_another_boot_is_replaced() {
     assert_ne!(number(&place), first);
     // The process that wrote then is not alive, even if its number is in use now.
     let mut holder = place.start("write", &[]);
-    holder.await_line("holds");
+    holder.expect_line("holds");
     overwrite(&place, BOOT, 7);
-    let told = place.open().write_within(SOON);
-    assert!(matches!(told, Err(Error::Torn { by, .. }) if by == holder.number()), "{told:?}");
+    let outcome = place.open().write_within(SOON);
+    assert!(matches!(outcome, Err(Error::Torn { by, .. }) if by == holder.id()), "{outcome:?}");
 }

@@ -2,12 +2,12 @@
 //! the file to its state at that point, and kills the process.
 
 use crate::{
-    children::{Actor, HANG, Place, SOON},
+    children::{HANG, Place, SOON},
     generations::GATE,
     roles::mended,
 };
 use named_lock::{Error, NamedLock};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use std::{
     fs::{self, File},
     os::unix::fs::{FileExt, MetadataExt},
@@ -57,12 +57,6 @@ impl Words {
     }
 }
 
-/// Stops a process, so that it does nothing until it is killed.
-fn stop(actor: &Actor) {
-    let number = Pid::from_raw(actor.number().cast_signed()).expect("a number");
-    kill_process(number, Signal::STOP).expect("its parent may");
-}
-
 type Outcome = Result<(), Error>;
 type Finder = fn(&Place, NamedLock, &dyn Fn()) -> Outcome;
 
@@ -86,7 +80,7 @@ const FINDERS: [(&str, Finder); 3] = [
         loop {
             match lock.try_write()? {
                 Some(guard) => return guard.release(),
-                None => assert!(began.elapsed() < SOON, "nobody looks"),
+                None => assert!(began.elapsed() < SOON, "the death is not noticed"),
             }
         }
     }),
@@ -101,9 +95,10 @@ pub(crate) fn a_death_that_was_published_and_not_counted_is_counted() {
                 let place = Place::new();
                 let lock = place.open();
                 let mut holder = place.start(role, &[]);
-                holder.await_line("holds");
-                stop(&holder);
-                let number = holder.number();
+                holder.expect_line("holds");
+                // It does nothing until it is killed.
+                holder.signal(Signal::STOP);
+                let number = holder.id();
                 let words = Words::of(&place);
                 let slot = words.slot(number);
                 let act = || {
@@ -135,15 +130,15 @@ pub(crate) fn a_death_that_was_published_and_not_counted_is_counted() {
 
 /// A call announces itself before it takes the lock; once it has the lock, it records that it
 /// writes, and it clears this record before it releases the lock.
-pub(crate) fn calls_that_are_killed_between_their_steps_hang_nobody() {
+pub(crate) fn calls_killed_between_their_steps_hang_no_other_process() {
     // Announced, but not yet inside: nothing is torn.
     for (finder, find) in FINDERS {
         let place = Place::new();
         let lock = place.open();
         let mut member = place.start("stay", &[]);
-        member.await_line("holds");
+        member.expect_line("holds");
         let words = Words::of(&place);
-        words.set(words.slot(member.number()) + HOLDS, 1);
+        words.set(words.slot(member.id()) + HOLDS, 1);
         member.kill();
         find(&place, lock, &|| {}).unwrap_or_else(|error| panic!("announced, {finder}: {error}"));
     }
@@ -153,39 +148,39 @@ pub(crate) fn calls_that_are_killed_between_their_steps_hang_nobody() {
         let place = Place::new();
         let lock = place.open();
         let mut holder = place.start("write", &[]);
-        holder.await_line("holds");
-        let number = holder.number();
-        stop(&holder);
+        holder.expect_line("holds");
+        let number = holder.id();
+        holder.signal(Signal::STOP);
         let words = Words::of(&place);
         let slot = words.slot(number);
         words.set(slot + WRITES, 0);
         holder.kill();
-        let told = find(&place, lock, &|| {});
-        assert!(matches!(told, Err(Error::Torn { by, .. }) if by == number), "in, {finder}: {told:?}");
+        let outcome = find(&place, lock, &|| {});
+        assert!(matches!(outcome, Err(Error::Torn { by, .. }) if by == number), "in, {finder}: {outcome:?}");
     }
 }
 
 /// The process that tore the data is identified even if another process did so earlier and its data
 /// were mended.
-pub(crate) fn who_tore_the_data_is_the_last_that_did() {
+pub(crate) fn torn_data_name_the_last_writer_that_tore_them() {
     let place = Place::new();
     let lock = place.open();
     let mut last = 0;
     for turn in 0..4 {
         let mut holder = place.start("write", &[]);
-        holder.await_line("holds");
-        holder.kill_for_good();
-        assert_ne!(holder.number(), last);
-        last = holder.number();
+        holder.expect_line("holds");
+        holder.kill_to_zombie();
+        assert_ne!(holder.id(), last);
+        last = holder.id();
         if turn % 2 == 1 {
             // No process has noticed yet: the file is replaced before that.
             Words::of(&place).set(GATE, 2);
         }
-        let told = lock.write_within(SOON).map(drop);
-        assert!(matches!(told, Err(Error::Torn { by, .. }) if by == last), "turn {turn}: {told:?}, not {last}");
+        let outcome = lock.write_within(SOON).map(drop);
+        assert!(matches!(outcome, Err(Error::Torn { by, .. }) if by == last), "turn {turn}: {outcome:?}, not {last}");
         Words::of(&place).set(GATE, 2);
-        let told = place.open().read_within(SOON).map(drop);
-        assert!(matches!(told, Err(Error::Torn { by, .. }) if by == last), "turn {turn}: {told:?}, not {last}");
+        let outcome = place.open().read_within(SOON).map(drop);
+        assert!(matches!(outcome, Err(Error::Torn { by, .. }) if by == last), "turn {turn}: {outcome:?}, not {last}");
         let guard = lock.mend_within(SOON).expect("held");
         assert_eq!(guard.torn().map(|torn| torn.by), Some(last), "turn {turn}");
         drop(guard);
@@ -197,9 +192,9 @@ pub(crate) fn who_tore_the_data_is_the_last_that_did() {
     place.open().write_within(SOON).expect("whole").release().expect("released");
 }
 
-/// The next file is made under another name, the old one is marked as over, and the new one is
+/// The next file is made under another name, the old one is marked as ended, and the new one is
 /// renamed.
-pub(crate) fn a_next_file_that_was_left_behind_is_made_anew() {
+pub(crate) fn a_next_file_that_was_left_behind_is_overwritten() {
     let place = Place::new();
     let lock = place.open();
     let first = fs::metadata(place.path()).expect("there").ino();
@@ -214,18 +209,18 @@ pub(crate) fn a_next_file_that_was_left_behind_is_made_anew() {
 }
 
 /// The agreement names a rank without a process as the opener of the next epoch.
-pub(crate) fn an_opening_by_nobody_is_an_error() {
+pub(crate) fn an_epoch_opened_by_no_process_is_an_error() {
     let place = Place::new();
     let (lock, other) = (place.open(), place.open());
     let mut holder = place.start("write", &[]);
-    holder.await_line("holds");
+    holder.expect_line("holds");
     let (opening, next, by) = (1 << 32, 1 << 42, 100);
     Words::of(&place).set(AGREEMENT, opening | next | by);
     holder.kill();
     for lock in [lock, other] {
-        let told = lock.write_within(HANG).map(drop);
-        assert!(matches!(told, Err(Error::Lock { .. })), "{told:?}");
-        let told = lock.read().map(drop);
-        assert!(matches!(told, Err(Error::Lock { .. })), "{told:?}");
+        let outcome = lock.write_within(HANG).map(drop);
+        assert!(matches!(outcome, Err(Error::Lock { .. })), "{outcome:?}");
+        let outcome = lock.read().map(drop);
+        assert!(matches!(outcome, Err(Error::Lock { .. })), "{outcome:?}");
     }
 }

@@ -1,36 +1,21 @@
 //! Processes for which the system calls that probe other processes are refused.
 
 use crate::{
-    children::{Place, SOON},
-    roles::{listen, say},
+    children::{Place, SOON, succeed},
+    roles::{await_input, print},
 };
 use named_lock::{Error, NamedLock};
+use process_tests::filter::refuse_call;
 use rustix::{
     io::Errno,
-    process::{Resource, Rlimit, setrlimit},
+    process::{PidfdFlags, Resource, Rlimit, getpid, pidfd_open, setrlimit},
 };
 use std::{fs::File, os::fd::AsRawFd, path::Path, time::Instant};
 
 /// Makes `pidfd_open` fail in this process from now on, as container filters do.
-#[allow(unsafe_code)]
 fn refuse_pidfds(errno: Errno) {
-    let jump = |code: u32, k: u32, yes: u8, no: u8| libc::sock_filter { code: code as u16, jt: yes, jf: no, k };
-    let answer = libc::SECCOMP_RET_ERRNO | errno.raw_os_error().cast_unsigned();
-    let mut filter = [
-        // The number of the system call.
-        jump(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        jump(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_pidfd_open as u32, 0, 1),
-        jump(libc::BPF_RET | libc::BPF_K, answer, 0, 0),
-        jump(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
-    ];
-    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: the arguments are numbers.
-    let privileges = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
-    // SAFETY: the program and its filter live during the call, which copies them.
-    let filtered = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) };
-    assert_eq!((privileges, filtered), (0, 0), "{}", std::io::Error::last_os_error());
-    let this = rustix::process::getpid();
-    let refused = rustix::process::pidfd_open(this, rustix::process::PidfdFlags::empty());
+    refuse_call(libc::SYS_pidfd_open, errno);
+    let refused = pidfd_open(getpid(), PidfdFlags::empty());
     assert_eq!(refused.expect_err("refused"), errno);
 }
 
@@ -40,9 +25,9 @@ pub(crate) fn wait_without_pidfds(path: &Path, errno: &str) {
     let lock = NamedLock::open_path(path).expect("opened");
     assert!(lock.try_write().expect("no error").is_none(), "the holder lives");
     assert!(matches!(lock.write_within(std::time::Duration::from_millis(30)), Err(Error::TimedOut { .. })));
-    say("waits");
+    print("waits");
     match lock.write() {
-        Err(Error::Torn { by, .. }) => say(&format!("torn by {by}")),
+        Err(Error::Torn { by, .. }) => print(&format!("torn by {by}")),
         other => panic!("{other:?}"),
     }
 }
@@ -52,16 +37,16 @@ pub(crate) fn a_killed_holder_is_noticed_without_pidfds() {
         for reaped in [false, true] {
             let place = Place::new();
             let mut holder = place.start("write", &[]);
-            holder.await_line("holds");
-            let number = holder.number();
+            holder.expect_line("holds");
+            let number = holder.id();
             let mut waiter = place.start("without-pidfds", &[errno]);
-            waiter.await_line("waits");
+            waiter.expect_line("waits");
             holder.kill();
             if reaped {
                 drop(holder);
             }
-            waiter.await_line(&format!("torn by {number}"));
-            waiter.ends_well();
+            waiter.expect_line(&format!("torn by {number}"));
+            succeed(waiter);
         }
     }
 }
@@ -81,7 +66,7 @@ fn leave_descriptors(more: u64) -> File {
 pub(crate) fn open_with_two_descriptors(path: &Path) {
     drop(leave_descriptors(2));
     match NamedLock::open_path(path) {
-        Err(Error::System { cause, .. }) if cause.raw_os_error() == Some(libc::EMFILE) => say("refused"),
+        Err(Error::System { cause, .. }) if cause.raw_os_error() == Some(libc::EMFILE) => print("refused"),
         other => panic!("{other:?}"),
     }
 }
@@ -89,8 +74,8 @@ pub(crate) fn open_with_two_descriptors(path: &Path) {
 /// The role of a process that cannot open any file, and therefore cannot probe the holder.
 pub(crate) fn wait_without_descriptors(path: &Path) {
     let lock = NamedLock::open_path(path).expect("opened");
-    say("opened");
-    listen();
+    print("opened");
+    await_input();
     let spare = leave_descriptors(1);
     assert_eq!(File::open("/dev/null").expect_err("no descriptor is left").raw_os_error(), Some(libc::EMFILE));
     let began = Instant::now();
@@ -98,7 +83,7 @@ pub(crate) fn wait_without_descriptors(path: &Path) {
         Err(Error::Probe { process, cause, .. }) => {
             assert_eq!(cause.raw_os_error(), Some(libc::EMFILE));
             assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
-            say(&format!("cannot tell of {process}"));
+            print(&format!("cannot probe {process}"));
         }
         other => panic!("{other:?}"),
     }
@@ -107,17 +92,17 @@ pub(crate) fn wait_without_descriptors(path: &Path) {
     drop(spare);
 }
 
-pub(crate) fn a_process_that_cannot_probe_is_told() {
+pub(crate) fn a_process_that_cannot_probe_gets_an_error() {
     let place = Place::new();
     let mut waiter = place.start("without-descriptors", &[]);
-    waiter.await_line("opened");
+    waiter.expect_line("opened");
     let mut holder = place.start("write", &[]);
-    holder.await_line("holds");
-    waiter.tell();
-    waiter.await_line(&format!("cannot tell of {}", holder.number()));
-    waiter.ends_well();
+    holder.expect_line("holds");
+    waiter.write("\n");
+    waiter.expect_line(&format!("cannot probe {}", holder.id()));
+    succeed(waiter);
     // It has left no traces.
-    holder.tell();
-    holder.ends_well();
+    holder.write("\n");
+    succeed(holder);
     place.open().write_within(SOON).expect("free").release().expect("released");
 }

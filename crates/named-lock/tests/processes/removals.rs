@@ -1,6 +1,6 @@
 //! Files that others remove or replace while processes have them open.
 
-use crate::children::{Place, SOON};
+use crate::children::{Place, SOON, succeed};
 use named_lock::{Error, NamedLock};
 use std::{
     fs,
@@ -53,37 +53,37 @@ pub(crate) fn every_acquisition_notices_a_removed_file() {
         assert!(is_replaced(take(&lock)), "{name}");
         guard.release().expect("released");
         take(&other).expect("free");
-        let told = take(&lock).expect_err("replaced").to_string();
-        assert!(told.contains("was replaced") && told.contains("open the lock anew"), "{told}");
+        let error = take(&lock).expect_err("replaced").to_string();
+        assert!(error.contains("was replaced") && error.contains("open the lock anew"), "{error}");
     }
 }
 
 /// A process that finds no file makes the next one from the file that others still have open.
-pub(crate) fn a_removed_file_is_continued_by_the_next_one() {
+pub(crate) fn the_next_file_continues_a_removed_one() {
     let place = Place::new();
     let lock = place.open();
-    let mut idle = place.start("told-to-write", &[]);
-    idle.await_line("opened");
+    let mut idle = place.start("write-later", &[]);
+    idle.expect_line("opened");
     let mut holder = place.start("write", &[]);
-    holder.await_line("holds");
+    holder.expect_line("holds");
     fs::remove_file(place.path()).expect("removed");
     let path = place.path();
     let opens = thread::spawn(move || NamedLock::open_path(path));
     thread::sleep(Duration::from_millis(400));
-    assert!(!opens.is_finished(), "it does not enter beside the holder");
-    holder.tell();
-    holder.ends_well();
+    assert!(!opens.is_finished(), "it does not enter while the holder is inside");
+    holder.write("\n");
+    succeed(holder);
     let other = opens.join().expect("no panic").expect("opened");
     // All are in the same file again.
     let guard = other.write_within(SOON).expect("free");
     assert!(lock.try_read().expect("no error").is_none());
-    idle.tell();
+    idle.write("\n");
     assert!(matches!(lock.write_within(Duration::from_millis(30)), Err(Error::TimedOut { .. })));
     guard.release().expect("released");
-    idle.await_line("holds");
+    idle.expect_line("holds");
     assert!(other.try_write().expect("no error").is_none());
-    idle.tell();
-    idle.ends_well();
+    idle.write("\n");
+    succeed(idle);
 }
 
 /// The torn state that the removed file records is not lost.
@@ -91,24 +91,23 @@ pub(crate) fn torn_data_stay_torn_when_their_file_is_removed() {
     let place = Place::new();
     let lock = place.open();
     let mut holder = place.start("write", &[]);
-    holder.await_line("holds");
+    holder.expect_line("holds");
     fs::remove_file(place.path()).expect("removed");
     holder.kill();
     let other = place.open();
     for lock in [&other, &lock] {
-        let told = lock.write_within(SOON);
-        assert!(matches!(told, Err(Error::Torn { by, .. }) if by == holder.number()), "{told:?}");
+        let outcome = lock.write_within(SOON);
+        assert!(matches!(outcome, Err(Error::Torn { by, .. }) if by == holder.id()), "{outcome:?}");
     }
 }
 
-pub(crate) fn an_open_beside_a_holder_whose_file_was_removed_is_refused() {
+pub(crate) fn an_open_is_refused_while_a_removed_file_is_held() {
     let place = Place::new();
     let lock = place.open();
     let mut holder = place.start("write", &[]);
-    holder.await_line("holds");
+    holder.expect_line("holds");
     fs::remove_file(place.path()).expect("removed");
-    let told = NamedLock::open_path(place.path()).map(drop);
-    assert!(is_removed(told));
+    assert!(is_removed(NamedLock::open_path(place.path()).map(drop)));
     assert!(!place.path().exists());
     drop(lock);
 }
@@ -117,44 +116,44 @@ pub(crate) fn an_open_beside_a_holder_whose_file_was_removed_is_refused() {
 pub(crate) fn an_open_respects_the_holder_in_any_removed_file() {
     let place = Place::new();
     let path = place.path();
-    let mut idle = place.start("told-to-write", &[]);
-    idle.await_line("opened");
+    let mut idle = place.start("write-later", &[]);
+    idle.expect_line("opened");
     let elsewhere = path.with_file_name("elsewhere");
     drop(NamedLock::open_path(&elsewhere).expect("opened"));
     fs::rename(&elsewhere, &path).expect("moved over the first");
     let mut holder = place.start("write", &[]);
-    holder.await_line("holds");
+    holder.expect_line("holds");
     fs::remove_file(&path).expect("removed");
     let at = path.clone();
     let opens = thread::spawn(move || NamedLock::open_path(at));
     thread::sleep(Duration::from_millis(400));
-    assert!(!opens.is_finished() && !path.exists(), "it does not enter beside the holder");
-    holder.tell();
-    holder.ends_well();
+    assert!(!opens.is_finished() && !path.exists(), "it does not enter while the holder is inside");
+    holder.write("\n");
+    succeed(holder);
     let lock = opens.join().expect("no panic").expect("opened");
     // Both generations have ended: the idle process uses the new file, too.
     let guard = lock.write_within(SOON).expect("free");
-    idle.tell();
+    idle.write("\n");
     thread::sleep(Duration::from_millis(50));
     guard.release().expect("released");
-    idle.await_line("holds");
+    idle.expect_line("holds");
     assert!(lock.try_write().expect("no error").is_none());
-    idle.tell();
-    idle.ends_well();
+    idle.write("\n");
+    succeed(idle);
 }
 
 /// A failed search for removed files does not prove that there are none.
 pub(crate) fn an_open_that_cannot_search_is_refused() {
     let place = Place::new();
     let mut holder = place.start("write", &[]);
-    holder.await_line("holds");
+    holder.expect_line("holds");
     fs::remove_file(place.path()).expect("removed");
     let mut opener = place.start("open-with-two-descriptors", &[]);
-    opener.await_line("refused");
-    opener.ends_well();
-    assert!(!place.path().exists(), "no file is made beside the holder");
-    holder.tell();
-    holder.ends_well();
+    opener.expect_line("refused");
+    succeed(opener);
+    assert!(!place.path().exists(), "no file is made while another one is held");
+    holder.write("\n");
+    succeed(holder);
 }
 
 pub(crate) fn files_that_are_moved_or_covered_are_noticed() {
@@ -179,7 +178,7 @@ pub(crate) fn files_that_are_moved_or_covered_are_noticed() {
 }
 
 /// Moving a directory changes nothing in its files.
-pub(crate) fn no_second_file_is_used_beside_one_whose_directory_was_moved() {
+pub(crate) fn a_moved_directory_does_not_lead_to_two_locks() {
     for turn in 0..10 {
         let place = Place::new();
         let folder = place.path().with_file_name("locks");
@@ -197,32 +196,32 @@ pub(crate) fn no_second_file_is_used_beside_one_whose_directory_was_moved() {
     }
 }
 
-pub(crate) fn a_waiting_process_is_refused_a_removed_lock() {
+pub(crate) fn a_waiter_gets_an_error_if_the_file_is_removed() {
     let place = Place::new();
     let lock = place.open();
     let mut holder = place.start("write", &[]);
-    holder.await_line("holds");
+    holder.expect_line("holds");
     let waits = thread::spawn(move || lock.write_within(SOON).map(drop));
     thread::sleep(Duration::from_millis(30));
     fs::remove_file(place.path()).expect("removed");
-    holder.tell();
-    holder.ends_well();
+    holder.write("\n");
+    succeed(holder);
     assert!(is_removed(waits.join().expect("no panic")));
 }
 
-pub(crate) fn a_relative_path_stays_what_it_was() {
+pub(crate) fn a_relative_path_is_resolved_once() {
     let place = Place::new();
-    let mut actor = place.start("relative", &[]);
-    actor.await_line(&place.path().display().to_string());
+    let mut child = place.start("relative", &[]);
+    child.expect_line(&place.path().display().to_string());
     // The next file is opened while the process is in another directory.
     let file = fs::File::options().write(true).open(place.path()).expect("opened");
     file.write_all_at(&2u64.to_ne_bytes(), 40).expect("written");
     let lock = place.open();
-    actor.tell();
-    actor.await_line("holds");
+    child.write("\n");
+    child.expect_line("holds");
     assert!(lock.try_write().expect("no error").is_none(), "the same lock");
-    actor.tell();
-    actor.ends_well();
+    child.write("\n");
+    succeed(child);
     lock.write_within(SOON).expect("free").release().expect("released");
 }
 
@@ -258,5 +257,5 @@ pub(crate) fn cleaners_leave_locks_alone() {
     assert!(path.exists() && other.exists(), "the directory is locked while a process has a lock in it open");
     drop(lock);
     assert!(clean(&temporary));
-    assert!(path.exists() && !other.exists(), "afterwards the file stays, which may say that the data are torn");
+    assert!(path.exists() && !other.exists(), "afterwards the file stays, which may record that the data are torn");
 }

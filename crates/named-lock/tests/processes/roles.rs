@@ -24,26 +24,27 @@ pub(crate) fn play(role: &str, path: &Path, args: &[String]) -> ExitCode {
         // Wait for a lock that another process holds.
         "wait-to-write" => {
             let lock = NamedLock::open_path(path).expect("opened");
-            say("waits");
+            print("waits");
             match lock.write() {
                 Ok(guard) => hold(&guard),
-                Err(error) => say(&error.to_string()),
+                Err(error) => print(&error.to_string()),
             }
         }
         "stay" => {
             let lock = NamedLock::open_path(path).expect("opened");
             hold(&lock);
         }
-        "told-to-write" => {
+        // Hold it after a signal.
+        "write-later" => {
             let lock = NamedLock::open_path(path).expect("opened");
-            say("opened");
-            listen();
+            print("opened");
+            await_input();
             hold(&lock.write().expect("held"));
         }
         // Open a lock by its name instead of a path, and print its path.
         "name" => match path.to_str().map(NamedLock::open).expect("UTF-8") {
-            Ok(lock) => say(&lock.path().display().to_string()),
-            Err(error) => say(&error.to_string()),
+            Ok(lock) => print(&lock.path().display().to_string()),
+            Err(error) => print(&error.to_string()),
         },
         // Add to the number in the file next to the lock.
         "count" => count(path, number(0)),
@@ -51,38 +52,40 @@ pub(crate) fn play(role: &str, path: &Path, args: &[String]) -> ExitCode {
         // Open the lock, take it once, and end.
         "visit" => visit(path, args),
         // Write for ever, and report each write.
-        "write-on" => write_on(path),
+        "write-repeatedly" => write_repeatedly(path),
         // Open a lock by a relative path, change the directory, and hold the lock.
         "relative" => {
             env::set_current_dir(path.parent().expect("a folder")).expect("entered");
             let lock = NamedLock::open_path(path.file_name().expect("a name")).expect("opened");
             env::set_current_dir("/").expect("entered");
-            say(&lock.path().display().to_string());
-            listen();
+            print(&lock.path().display().to_string());
+            await_input();
             hold(&lock.write().expect("held"));
         }
         "without-pidfds" => probes::wait_without_pidfds(path, &args[0]),
         "without-descriptors" => probes::wait_without_descriptors(path),
         "open-with-two-descriptors" => probes::open_with_two_descriptors(path),
         "fuzz" => return garbage::fuzz(number(0)..number(1)),
-        other => panic!("no role is called {other}"),
+        other => panic!("there is no role {other}"),
     }
     ExitCode::SUCCESS
 }
 
-pub(crate) fn say(text: &str) {
+/// Prints a line.
+pub(crate) fn print(text: &str) {
     println!("{text}");
-    io::stdout().flush().expect("somebody listens");
+    io::stdout().flush().expect("standard output is open");
 }
 
-pub(crate) fn listen() {
+/// Waits for a line of the standard input.
+pub(crate) fn await_input() {
     let mut line = String::new();
-    io::stdin().read_line(&mut line).expect("somebody speaks");
+    assert!(io::stdin().read_line(&mut line).expect("standard input is open") > 0, "it has ended");
 }
 
 fn hold<T>(_held: &T) {
-    say("holds");
-    listen();
+    print("holds");
+    await_input();
 }
 
 fn data(path: &Path) -> std::path::PathBuf {
@@ -148,9 +151,9 @@ fn visit(path: &Path, args: &[String]) {
     }
 }
 
-fn write_on(path: &Path) {
+fn write_repeatedly(path: &Path) {
     let lock = NamedLock::open_path(path).expect("opened");
-    say("writes");
+    print("writes");
     loop {
         let mut guard = match lock.write() {
             Err(Error::Torn { .. }) => mended(&lock),

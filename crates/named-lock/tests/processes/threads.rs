@@ -24,12 +24,12 @@ pub(crate) fn threads_exclude_each_other() {
                 for turn in 0..100 {
                     if (number + turn) % 3 == 0 {
                         let guard = lock.read().expect("held");
-                        assert_eq!(inside.load(Relaxed), 0, "beside a writer");
+                        assert_eq!(inside.load(Relaxed), 0, "together with a writer");
                         guard.release().expect("released");
                         continue;
                     }
                     let guard = lock.write().expect("held");
-                    assert_eq!(inside.fetch_add(1, Relaxed), 0, "beside a writer");
+                    assert_eq!(inside.fetch_add(1, Relaxed), 0, "together with a writer");
                     count.store(count.load(Relaxed) + 1, Relaxed);
                     inside.fetch_sub(1, Relaxed);
                     guard.release().expect("released");
@@ -59,7 +59,7 @@ pub(crate) fn deadlines_are_kept() {
     lock.read_within(SOON).expect("held").release().expect("released");
 }
 
-pub(crate) fn threads_go_on_in_the_next_file() {
+pub(crate) fn threads_continue_in_the_next_file() {
     let place = Place::new();
     let number = |place: &Place| std::fs::metadata(place.path()).expect("there").ino();
     let locks: Vec<_> = (0..2).map(|_| Arc::new(place.open())).collect();
@@ -71,7 +71,7 @@ pub(crate) fn threads_go_on_in_the_next_file() {
                 let mut turns = 0u64;
                 while !stop.load(Relaxed) {
                     let guard = lock.write().expect("held");
-                    assert_eq!(inside.fetch_add(1, Relaxed), 0, "beside a writer");
+                    assert_eq!(inside.fetch_add(1, Relaxed), 0, "together with a writer");
                     thread::yield_now();
                     inside.fetch_sub(1, Relaxed);
                     guard.release().expect("released");
@@ -85,7 +85,7 @@ pub(crate) fn threads_go_on_in_the_next_file() {
     // Each death costs an epoch.
     for _ in 0..60 {
         let mut reader = place.start("read", &[]);
-        reader.await_line("holds");
+        reader.expect_line("holds");
         reader.kill();
         files += u32::from(number(&place) != last);
         last = number(&place);

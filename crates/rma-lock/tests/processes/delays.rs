@@ -5,9 +5,10 @@
 
 use crate::{
     checked::{Protected, Tally},
-    job::{asked_number, launch, publish},
+    job::{asked_number, launch},
 };
 use checks::killed::{Outcome, die};
+use process_tests::table::publish;
 use rdma_fabric::{Deps, Fabric, Group, ProgramResult, Rank};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use std::time::{Duration, Instant};

@@ -5,9 +5,10 @@
 
 use crate::{
     checked::{HOME, Protected, Tally},
-    job::{asked_number, launch, publish},
+    job::{asked_number, launch},
 };
 use checks::killed::{Outcome, die_after};
+use process_tests::table::publish;
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::time::Duration;
 

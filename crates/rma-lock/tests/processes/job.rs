@@ -3,10 +3,8 @@
 use crate::{delays, dying::Points, hammered, holders, locked, nodes, scenes};
 use checks::killed::{self, Asked, Report, die};
 use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank, Region};
-use std::{env, fs, sync::Arc, time::Duration};
+use std::{env, sync::Arc, time::Duration};
 
-/// The variable that names a file for the table.
-const TABLE: &str = "KILLED_TABLE";
 /// The time that the other ranks may take to end after one has died: ten times the expected time.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -56,14 +54,6 @@ pub(crate) async fn outlive(fabric: &Fabric, victim: Rank, region: &Region, held
 pub(crate) fn asked_number(name: &str) -> Option<u64> {
     let text = env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, no number")))
-}
-
-/// Prints a table, and writes it to the file that `cargo xtask` requests.
-pub(crate) fn publish(table: &str) {
-    println!("{table}");
-    if let Some(file) = env::var_os(TABLE) {
-        fs::write(&file, table).unwrap_or_else(|error| panic!("{TABLE}: {error}"));
-    }
 }
 
 /// Runs one rank of a job that [`launch`] started; does nothing without a job.

@@ -2,10 +2,11 @@
 
 use crate::{
     checked::Tally,
-    job::{launch, publish},
+    job::launch,
     scenes::{Scene, VICTIM},
 };
 use checks::killed::Outcome;
+use process_tests::table::publish;
 use std::{collections::BTreeMap, env, fmt::Write, time::Instant};
 
 /// Set to run all points.

@@ -1,7 +1,7 @@
 //! A rank that aborts ends all ranks, whatever they do. This program is the launcher
 //! (`aborted <ranks>`), which runs it as all ranks (`aborts`).
 
-use crate::harness::{Case, end, start};
+use crate::children::{end, start};
 use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank};
 use std::{
     process::ExitCode,
@@ -11,8 +11,6 @@ use tofu2_sim::{
     JobError,
     shm::{Launcher, from_env, run_rank},
 };
-
-pub(crate) const CASES: &[Case] = &[("an_abort_ends_ranks_that_make_no_call", an_abort_ends_ranks_that_make_no_call)];
 
 /// The message to the job's ranks.
 const TEXT: &str = "no more input\nthan this";
@@ -41,7 +39,7 @@ pub(crate) fn rank() -> ExitCode {
     println!("pid {}", std::process::id());
     let fabric = from_env().expect("a rank").expect("a job");
     match run_rank(fabric, &part) {
-        Err(JobError::RankFailed { error, .. }) => println!("told {error}"),
+        Err(JobError::RankFailed { error, .. }) => println!("received {error}"),
         other => panic!("{other:?}"),
     }
     ExitCode::from(9)
@@ -72,14 +70,14 @@ async fn part(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-fn an_abort_ends_ranks_that_make_no_call() {
+pub(crate) fn an_abort_ends_ranks_that_make_no_call() {
     let ended = end(start(&["aborted", "5"], &[]));
-    assert_eq!(ended.code, Some(42), "{}", ended.err);
-    assert_eq!(ended.err.matches(TEXT).count(), 1, "said once: {}", ended.err);
+    assert_eq!(ended.code(), Some(42), "{}", ended.err);
+    assert_eq!(ended.err.matches(TEXT).count(), 1, "reported once: {}", ended.err);
     assert!(ended.err.contains(&format!("error: rank 0 aborted the job with code 42: {TEXT}\n")), "{}", ended.err);
     // Waiting ranks receive the error, unless they were killed before they could print it.
-    let told: Vec<_> = ended.out.lines().filter(|line| line.starts_with("told")).collect();
-    assert!(told.iter().all(|line| *line == "told rank 0 aborted the job with code 42"), "{told:?}");
+    let received: Vec<_> = ended.out.lines().filter(|line| line.starts_with("received")).collect();
+    assert!(received.iter().all(|line| *line == "received rank 0 aborted the job with code 42"), "{received:?}");
     assert!(ended.err.contains("killed by signal 9 (SIGKILL), which the launcher sent"), "{}", ended.err);
     // A guard against hanging, ten times the usual time: start, half a second of grace, end.
     let took = ended.out.lines().find_map(|line| line.strip_prefix("took ")?.parse().ok());

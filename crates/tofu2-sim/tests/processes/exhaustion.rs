@@ -2,7 +2,8 @@
 //! result is an error that names it, and nothing is left behind. This program runs itself as a
 //! process whose limits it lowers (`limited <scenario>`).
 
-use crate::harness::{Case, end, open_files, start};
+use crate::children::{end, open_files, start};
+use process_tests::Case;
 use rdma_fabric::{Fabric, FabricError, ProgramResult};
 use rustix::{
     io::Errno,
@@ -15,26 +16,30 @@ use tofu2_sim::{
     virt::{Job, Platform},
 };
 
-pub(crate) const CASES: &[Case] = &[
-    ("simulation", || in_child("simulation")),
-    ("large_regions", || in_child("large-regions")),
-    ("processes_with_large_regions", large_regions_of_processes),
-    ("descriptors", || in_child("descriptors")),
-    ("address_space", || in_child("address-space")),
-    ("file_size", || in_child("file-size")),
-    ("ranks", || in_child("ranks")),
-    ("group_of_256_mib", group_of_256_mib),
+/// Scenarios that run as a process whose limits are lowered.
+const LIMITED: [(&str, fn()); 6] = [
+    ("simulation", simulation),
+    ("large_regions", large_regions),
+    ("descriptors", descriptors),
+    ("address_space", address_space),
+    ("file_size", file_size),
+    ("ranks", ranks),
 ];
+
+/// Returns the cases that start such a process.
+pub(crate) fn limited_cases() -> impl Iterator<Item = Case> {
+    LIMITED.into_iter().map(|(name, _)| Case::new(format!("exhaustion::{name}"), move || in_child(name)))
+}
 
 fn in_child(scenario: &str) {
     let ended = end(start(&["limited", scenario], &[("MALLOC_ARENA_MAX", "1")]));
     print!("{}", ended.out);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert_eq!(ended.code(), Some(0), "{}", ended.err);
 }
 
 /// Ranks that are processes: without a check they would take all of the machine's memory before
 /// anything refuses.
-fn large_regions_of_processes() {
+pub(crate) fn processes_with_large_regions() {
     let own = std::env::current_exe().expect("own path");
     let launcher = Launcher::new(2).segment_bytes(2 << 40).command(own, ["large-rank"]);
     assert_eq!(launcher.run().expect("a job"), 17);
@@ -46,15 +51,10 @@ async fn nothing(fabric: Fabric) -> ProgramResult<usize> {
 
 /// Runs as the process whose limits are lowered.
 pub(crate) fn limited(scenario: &str) -> ExitCode {
-    match scenario {
-        "descriptors" => descriptors(),
-        "address-space" => address_space(),
-        "file-size" => file_size(),
-        "ranks" => ranks(),
-        "group" => group(),
-        "simulation" => simulation(),
-        "large-regions" => large_regions(),
-        other => panic!("no scenario {other}"),
+    match LIMITED.iter().find(|(name, _)| *name == scenario) {
+        Some((_, run)) => run(),
+        None if scenario == "group" => group(),
+        None => panic!("no scenario {scenario}"),
     }
     ExitCode::SUCCESS
 }
@@ -70,7 +70,7 @@ fn address_space_used() -> u64 {
     pages * rustix::param::page_size() as u64
 }
 
-fn no_children() {
+pub(crate) fn no_children() {
     assert!(matches!(wait(WaitOptions::NOHANG), Err(Errno::CHILD)), "a process is left");
 }
 
@@ -191,11 +191,11 @@ fn large_regions() {
         other => panic!("{other:?}"),
     };
     println!("{}", refused(Threads::new(2).segment_bytes(2 << 40).run(&async |fabric| fill(fabric, asked).await)));
-    let told = refused(Threads::new(2).run(&async |fabric| fill(fabric, asked).await));
-    assert!(told.contains("cannot register 1099511627776 bytes"), "{told}");
-    let told = Job::new(&Platform::fx100(), 2).run(&async |fabric| fill(fabric, asked).await).map(|run| run.outs);
-    let told = refused(told);
-    assert!(told.contains("cannot register 1099511627776 bytes: 34359738368 of"), "{told}");
+    let error = refused(Threads::new(2).run(&async |fabric| fill(fabric, asked).await));
+    assert!(error.contains("cannot register 1099511627776 bytes"), "{error}");
+    let outcome = Job::new(&Platform::fx100(), 2).run(&async |fabric| fill(fabric, asked).await).map(|run| run.outs);
+    let error = refused(outcome);
+    assert!(error.contains("cannot register 1099511627776 bytes: 34359738368 of"), "{error}");
 }
 
 /// Runs as a rank of the case `processes_with_large_regions`.
@@ -205,7 +205,7 @@ pub(crate) fn large_rank() -> ExitCode {
         Err(JobError::RankFailed { error, .. }) => {
             println!("{error}");
             let text = error.to_string();
-            let limit = text.split_once("2 ranks of this machine ask for that, and ").map(|(_, rest)| rest);
+            let limit = text.split_once("2 ranks ask for as much on this machine, and ").map(|(_, rest)| rest);
             let is_named = limit.is_some_and(|rest| rest.contains(" leaves ") && !rest.starts_with(" leaves"));
             ExitCode::from(if is_named { 17 } else { 1 })
         }
@@ -235,7 +235,7 @@ fn ranks() {
 }
 
 /// Runs a child in a memory control group of 256 MiB (version 1 or 2), if this process may make one.
-fn group_of_256_mib() {
+pub(crate) fn group_of_256_mib() {
     let (first, second) = (Path::new("/sys/fs/cgroup/memory"), Path::new("/sys/fs/cgroup"));
     let name = format!("onesided-test-{}", std::process::id());
     let made = [(first, "memory.limit_in_bytes"), (second, "memory.max")].into_iter().find_map(|(at, limit)| {
@@ -255,7 +255,7 @@ fn group_of_256_mib() {
         let join = group.join("cgroup.procs");
         let ended = end(start(&["limited", "group"], &[("ONESIDED_TEST_GROUP", join.to_str().expect("a path"))]));
         print!("{}", ended.out);
-        assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+        assert_eq!(ended.code(), Some(0), "{}", ended.printed());
     });
     let removed = std::fs::remove_dir(&group);
     ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -275,8 +275,8 @@ fn group() {
         let launcher = Launcher::new(2).segment_bytes(1 << 30).command(&own, ["group-rank", part]);
         assert_eq!(launcher.run().expect("a job"), 17, "{part}");
     }
-    let told = Threads::new(2).segment_bytes(1 << 30).run(&async |fabric| fill_up(fabric, "many").await).unwrap_err();
-    assert!(told.to_string().contains("cannot register"), "{told}");
+    let error = Threads::new(2).segment_bytes(1 << 30).run(&async |fabric| fill_up(fabric, "many").await).unwrap_err();
+    assert!(error.to_string().contains("cannot register"), "{error}");
     match Job::new(&Platform::fx100(), 2).run(&async |fabric| fill(fabric, 300 << 20).await).map(|run| run.outs) {
         Err(JobError::TooLittleMemory { limit, .. }) => assert!(limit.contains("control group"), "{limit}"),
         other => panic!("{other:?}"),

@@ -20,7 +20,7 @@ async fn begin(fabric: &Fabric) -> ProgramResult<(Vec<Pid>, Option<Registered<u8
 }
 
 /// Puts repeatedly until that fails.
-async fn put_on(fabric: &Fabric, key: RegionKey, mut each: impl FnMut(u8)) -> FabricError {
+async fn put_repeatedly(fabric: &Fabric, key: RegionKey, mut each: impl FnMut(u8)) -> FabricError {
     let mut bytes = vec![0u8; BYTES];
     for round in 2.. {
         let whole = match fabric.remote_span::<u8>(RemoteAddr { rank: OWNER, region: key, offset: 0 }, BYTES) {
@@ -44,7 +44,7 @@ async fn put_on(fabric: &Fabric, key: RegionKey, mut each: impl FnMut(u8)) -> Fa
 pub(crate) async fn killed_inside(fabric: &Fabric) -> ProgramResult<u8> {
     let (pids, mine, key) = begin(fabric).await?;
     let Some(mine) = mine else {
-        let error = put_on(fabric, key, |_| ()).await;
+        let error = put_repeatedly(fabric, key, |_| ()).await;
         return Err(format!("not killed: {error}").into());
     };
     let bytes = mine.all()?.slice(0..1)?;
@@ -73,9 +73,9 @@ pub(crate) async fn dead_owner(fabric: &Fabric) -> ProgramResult<u8> {
         }
         kill_process(getpid(), Signal::KILL)?;
     }
-    let error = put_on(fabric, key, |_| ()).await;
+    let error = put_repeatedly(fabric, key, |_| ()).await;
     assert_eq!(error, FabricError::PeerLost { rank: OWNER });
-    println!("saw {error}");
+    println!("received {error}");
     Err(error.into())
 }
 
@@ -85,7 +85,7 @@ pub(crate) async fn stopped_inside(fabric: &Fabric) -> ProgramResult<()> {
     let staged = fabric.caps().register_existing == Existing::Staged;
     let Some(mine) = mine else {
         let mut last = 0;
-        let error = put_on(fabric, key, |round| last = round).await;
+        let error = put_repeatedly(fabric, key, |round| last = round).await;
         assert!(matches!(error, FabricError::StaleRegion { .. }), "{error}");
         let last = if last == 0 { 1 } else { last };
         Group::world(fabric).await?.allgather(last).await?;
@@ -97,7 +97,7 @@ pub(crate) async fn stopped_inside(fabric: &Fabric) -> ProgramResult<()> {
         fabric.read(&bytes, &mut first)?;
     }
     kill_process(pids[1], Signal::STOP)?;
-    let goes_on = std::thread::spawn({
+    let continues = std::thread::spawn({
         let pid = pids[1];
         move || {
             std::thread::sleep(Duration::from_millis(100));
@@ -107,7 +107,7 @@ pub(crate) async fn stopped_inside(fabric: &Fabric) -> ProgramResult<()> {
     let taken = mine.take().await?;
     // Any later write would be too late.
     let at_once = taken.clone();
-    goes_on.join().expect("no panic")?;
+    continues.join().expect("no panic")?;
     let last = Group::world(fabric).await?.allgather(0u8).await?[1];
     let wrong = at_once.iter().position(|byte| *byte != last);
     assert_eq!(wrong, None, "{last} was put last (staged: {staged})");

@@ -5,7 +5,7 @@
 mod parts;
 
 use crate::{
-    harness::{Case, REFUSED, end, start},
+    children::{REFUSED, end, start},
     rank_taken::launch,
 };
 pub(crate) use parts::guest;
@@ -19,25 +19,14 @@ use tofu2_sim::{
 /// The longest time that a part without a wait continues.
 const HOURS: Duration = Duration::from_secs(3600);
 
-pub(crate) const CASES: &[Case] = &[
-    ("who_ends_with_0_has_left", who_ends_with_0_has_left),
-    ("who_ends_otherwise_is_lost", who_ends_otherwise_is_lost),
-    ("a_script_answers_for_its_guest", a_script_answers_for_its_guest),
-    ("who_calls_nothing_keeps_nobody_from_ending", who_calls_nothing_keeps_nobody_from_ending),
-    ("memory_of_its_own_goes_with_the_process", memory_of_its_own_goes_with_the_process),
-    ("without_a_launcher_it_is_a_job_of_one", without_a_launcher_it_is_a_job_of_one),
-    ("a_damaged_setting_is_no_job_of_one", a_damaged_setting_is_no_job_of_one),
-    ("an_abort_ends_guests_whatever_they_do", an_abort_ends_guests_whatever_they_do),
-];
-
-fn who_ends_with_0_has_left() {
+pub(crate) fn a_guest_that_exits_with_0_has_left() {
     for part in ["exits", "returns"] {
         let (code, out) = launch("3", &format!(r#"exec "$0" guest {part}"#));
         assert_eq!((code, out.matches("left\n").count(), out.matches("ended").count()), (Some(0), 2, 0), "{out}");
     }
 }
 
-fn who_ends_otherwise_is_lost() {
+pub(crate) fn a_guest_that_ends_otherwise_is_lost() {
     for (part, code, how) in [
         ("fails", 3, "rank 0: exited with 3"),
         ("killed", 137, "rank 0: killed by signal 9"),
@@ -48,9 +37,8 @@ fn who_ends_otherwise_is_lost() {
     }
 }
 
-/// The end of the command that was started as the rank determines the outcome, whatever happens to
-/// its child.
-fn a_script_answers_for_its_guest() {
+/// The end of the command that was started as the rank determines the outcome, not that of its child.
+pub(crate) fn the_exit_code_of_a_script_decides_for_its_guest() {
     for (part, rest, code, seen) in [
         ("exits", "; exit $?", 0, "left"),
         ("exits", "; true; exit 0", 0, "left"),
@@ -74,27 +62,27 @@ fn a_script_answers_for_its_guest() {
     }
 }
 
-fn who_calls_nothing_keeps_nobody_from_ending() {
+pub(crate) fn a_guest_that_makes_no_calls_does_not_block_the_others() {
     let (code, out) = launch("3", r#"exec "$0" guest computes"#);
     assert_eq!((code, out.matches("gave up\n").count()), (Some(0), 1), "{out}");
 }
 
-fn memory_of_its_own_goes_with_the_process() {
+pub(crate) fn registered_memory_ends_with_its_process() {
     let (code, out) = launch("2", r#"exec "$0" guest registers"#);
     assert_eq!((code, out.matches("stale\n").count()), (Some(0), 1), "{out}");
 }
 
-fn without_a_launcher_it_is_a_job_of_one() {
+pub(crate) fn a_guest_without_a_launcher_is_a_job_of_one() {
     for (variables, bytes) in [(&[][..], DEFAULT_SEGMENT_BYTES), (&[(SEGMENT_VARIABLE, "128K")], 128 << 10)] {
         let ended = end(start(&["guest", "alone"], variables));
-        let told = format!("{bytes} bytes\n");
-        assert!(ended.code == Some(0) && ended.out.ends_with(&told), "{}{}", ended.out, ended.err);
+        let printed = format!("{bytes} bytes\n");
+        assert!(ended.code() == Some(0) && ended.out.ends_with(&printed), "{}", ended.printed());
     }
     let ended = end(start(&["guest", "aborts-alone"], &[]));
-    assert_eq!(ended.code, Some(7), "{}{}", ended.out, ended.err);
+    assert_eq!(ended.code(), Some(7), "{}", ended.printed());
 }
 
-fn a_damaged_setting_is_no_job_of_one() {
+pub(crate) fn a_damaged_setting_is_refused() {
     for (name, value) in [
         (JOB_VARIABLE, ""),
         (JOB_VARIABLE, "nonsense"),
@@ -105,7 +93,7 @@ fn a_damaged_setting_is_no_job_of_one() {
         (SEGMENT_VARIABLE, "8589934591G"),
     ] {
         let ended = end(start(&["guest", "alone"], &[(name, value)]));
-        assert_eq!(ended.code, Some(REFUSED.into()), "{name}={value}: {}", ended.err);
+        assert_eq!(ended.code(), Some(REFUSED.into()), "{name}={value}: {}", ended.err);
         let segment = ended.out.contains("refused: setting segment_bytes: ");
         assert!(segment || ended.out.contains(&format!("refused: setting {name}: ")), "{value}: {}", ended.out);
     }
@@ -113,16 +101,16 @@ fn a_damaged_setting_is_no_job_of_one() {
 
 /// The time for which the whole job continues after the abort is printed; the bound only guards
 /// against hanging.
-fn an_abort_ends_guests_whatever_they_do() {
+pub(crate) fn an_abort_ends_all_guests() {
     let ended = end(start(&["aborted-guests"], &[]));
-    assert_eq!(ended.code, Some(7), "{}", ended.err);
+    assert_eq!(ended.code(), Some(7), "{}", ended.err);
     assert!(ended.err.contains("error: rank 0 aborted the job with code 7: no more\n"), "{}", ended.err);
     // Waiting ranks receive the error, unless they were killed before.
     assert!(!ended.err.contains("panicked"), "{}", ended.err);
     let at = |what: &str| ended.out.lines().find_map(|line| line.strip_prefix(what)?.parse::<u64>().ok());
-    let [Some(aborted), Some(over)] = ["aborts at ", "over at "].map(at) else { panic!("{}", ended.out) };
-    let took = Duration::from_nanos(over - aborted);
-    println!("all gone {took:.1?} after the abort");
+    let [Some(aborted), Some(end)] = ["aborts at ", "ended at "].map(at) else { panic!("{}", ended.out) };
+    let took = Duration::from_nanos(end - aborted);
+    println!("all have ended {took:.1?} after the abort");
     assert!(took < Duration::from_secs(10), "{took:?}");
 }
 
@@ -138,7 +126,7 @@ pub(crate) fn launch_aborted() -> ExitCode {
     let own = env::current_exe().expect("own path");
     let launcher = Launcher::new(5).segment_bytes(1 << 20).grace(HOURS).stuck_after(None);
     let ended = launcher.command(own, ["guest", "aborted"]).run();
-    println!("over at {}", clock());
+    println!("ended at {}", clock());
     match ended {
         Err(error @ JobError::Aborted { .. }) => {
             eprintln!("error: {error}");

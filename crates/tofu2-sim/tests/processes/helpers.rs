@@ -1,7 +1,8 @@
 //! Ranks that are processes and have helpers: killed, failing, waiting for each other. This program
 //! is the launcher and all ranks (`rank helper-<scenario>`, `waits helpers`).
 
-use crate::harness::{Case, Ended, end, start};
+use crate::children::{end, start};
+use process_tests::child::Ended;
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region};
 use std::{
     sync::Arc,
@@ -9,39 +10,33 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub(crate) const CASES: &[Case] = &[
-    ("program_and_helper_play_ping_pong", program_and_helper_play_ping_pong),
-    ("a_rank_killed_with_its_helper_is_lost", a_rank_killed_with_its_helper_is_lost),
-    ("a_helper_that_fails_fails_its_rank", a_helper_that_fails_fails_its_rank),
-];
-
 fn launched(ranks: &str, scenario: &str) -> Ended {
     end(start(&["launch", ranks, scenario], &[]))
 }
 
-fn program_and_helper_play_ping_pong() {
+pub(crate) fn program_and_helper_play_ping_pong() {
     for ranks in ["2", "8"] {
         let ended = launched(ranks, "helper-ping-pong");
-        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        assert_eq!(ended.code(), Some(0), "{}", ended.err);
         assert_eq!(ended.out.matches("done").count().to_string(), ranks);
     }
 }
 
-fn a_rank_killed_with_its_helper_is_lost() {
+pub(crate) fn a_rank_killed_with_its_helper_is_lost() {
     for _ in 0..5 {
         let ended = launched("3", "helper-kill");
-        assert_eq!(ended.code, Some(137), "{}", ended.err);
+        assert_eq!(ended.code(), Some(137), "{}", ended.err);
         assert_eq!(ended.out.matches("rank 2 was lost").count(), 2, "{}", ended.out);
         assert!(ended.err.contains("rank 2: killed by signal 9 (SIGKILL)"), "{}", ended.err);
     }
 }
 
-fn a_helper_that_fails_fails_its_rank() {
+pub(crate) fn a_helper_that_fails_fails_its_rank() {
     let ended = launched("3", "helper-fail");
-    assert_eq!(ended.code, Some(1), "{}", ended.err);
+    assert_eq!(ended.code(), Some(1), "{}", ended.err);
     assert_eq!(ended.out.matches("rank 2 was lost").count(), 2, "{}", ended.out);
-    let told = "rank 2 failed: its helper `ordering` failed: on purpose";
-    assert!(ended.err.contains(told), "{}", ended.err);
+    let message = "rank 2 failed: its helper `ordering` failed: on purpose";
+    assert!(ended.err.contains(message), "{}", ended.err);
 }
 
 /// Runs as a rank.

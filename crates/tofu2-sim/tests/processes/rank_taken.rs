@@ -1,8 +1,9 @@
-//! A rank is one process, once; and whatever the environment contains about a process's job, none
-//! of its own files are taken away. This program is the launcher (`launch-script <ranks>
+//! A rank is one process, once. No content of the variable about a process's job makes it lose one of
+//! its own files. This program is the launcher (`launch-script <ranks>
 //! <script>`), which has `sh -c <script>` run as all ranks, and these run `"$0" taken <scenario>`.
 
-use crate::harness::{Case, REFUSED, end, open_files, start};
+use crate::children::{REFUSED, end, open_files, start};
+use process_tests::child::Child;
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
 use rustix::{
     fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create},
@@ -14,20 +15,10 @@ use std::{
         fd::{AsRawFd, OwnedFd},
         unix::process::CommandExt,
     },
-    process::{Child, Command, ExitCode},
+    process::{Command, ExitCode},
     time::Duration,
 };
 use tofu2_sim::shm::{JOB_VARIABLE, Launcher, run_rank};
-
-pub(crate) const CASES: &[Case] = &[
-    ("at_once", at_once),
-    ("one_after_the_other", one_after_the_other),
-    ("executed", executed),
-    ("late", late),
-    ("forged", forged),
-    ("many_ranks", many_ranks),
-    ("orphaned", orphaned),
-];
 
 /// Runs as the launcher.
 pub(crate) fn launch_script(ranks: &str, script: &str) -> ExitCode {
@@ -41,7 +32,7 @@ pub(crate) fn launch_script(ranks: &str, script: &str) -> ExitCode {
 /// Returns a child's exit code and all its output.
 fn end_of(child: Child) -> (Option<i32>, String) {
     let ended = end(child);
-    (ended.code, ended.out + &ended.err)
+    (ended.code(), ended.printed())
 }
 
 /// Runs a script as all ranks. Returns the launcher's exit code and all output.
@@ -52,7 +43,7 @@ pub(crate) fn launch(ranks: &str, script: &str) -> (Option<i32>, String) {
 const REFUSAL: &str = "refused: rank 0 is another process of the job, or was one";
 
 /// A script starts two processes as one rank: one of them becomes the rank.
-fn at_once() {
+pub(crate) fn at_once() {
     for _ in 0..3 {
         let (code, out) = launch("1", r#""$0" taken hold & "$0" taken hold; a=$?; wait $!; echo codes $((a + $?))"#);
         assert_eq!(code, Some(0), "{out}");
@@ -61,26 +52,26 @@ fn at_once() {
     }
 }
 
-fn one_after_the_other() {
+pub(crate) fn one_after_the_other() {
     let (code, out) = launch("1", r#""$0" taken hold; echo first $?; "$0" taken hold"#);
     assert_eq!((code, out.matches("held").count()), (Some(88), 1), "{out}");
     assert!(out.contains("first 0") && out.contains(REFUSAL), "{out}");
 }
 
 /// A process that was the rank executes another program.
-fn executed() {
+pub(crate) fn executed() {
     let (code, out) = launch("1", r#"exec "$0" taken exec"#);
     assert_eq!((code, out.contains(REFUSAL)), (Some(88), true), "{out}");
 }
 
 /// A process attaches after the command that was to be the rank has ended.
-fn late() {
+pub(crate) fn late() {
     let (code, out) = launch("1", r#"(sleep 0.3; "$0" taken hold) & exit 0"#);
     assert_eq!((code, out.contains(REFUSAL), out.contains("held")), (Some(0), true, false), "{out}");
 }
 
 /// The variable names the number of a file that the program owns.
-fn forged() {
+pub(crate) fn forged() {
     for (variable, problem) in [
         ("3 rank=0 ranks=1 segment_bytes=65536 memory=33 job=1", "names file 33, which has another size"),
         ("3 rank=0 ranks=1 segment_bytes=65536 memory=34 job=0", "names file 34, which has another size"),
@@ -92,14 +83,14 @@ fn forged() {
 
 /// The files that a rank has open and the length of its variable do not grow with the number of
 /// ranks; two hundred ranks start and meet.
-fn many_ranks() {
-    let two = told("2");
-    assert_eq!(told("200"), two);
+pub(crate) fn many_ranks() {
+    let two = output_of_each("2");
+    assert_eq!(output_of_each("200"), two);
     println!("each rank: {two}");
 }
 
 /// Returns the output of each of `ranks` ranks, which must be the same.
-fn told(ranks: &str) -> String {
+fn output_of_each(ranks: &str) -> String {
     let (code, out) = launch(ranks, r#"exec "$0" taken meet"#);
     assert_eq!(code, Some(0), "{out}");
     let lines: Vec<_> = out.lines().collect();
@@ -108,7 +99,7 @@ fn told(ranks: &str) -> String {
     lines[0].to_owned()
 }
 
-fn orphaned() {
+pub(crate) fn orphaned() {
     let script = r#"case "$ONESIDED_JOB" in
         *rank=0*) exec "$0" taken orphan;;
         *) "$0" taken orphan & sleep 0.3;;
@@ -139,7 +130,7 @@ pub(crate) fn rank(scenario: &str) -> ExitCode {
         let error = Command::new(std::env::current_exe().expect("own path")).args(["taken", "hold"]).exec();
         panic!("not executed: {error}");
     }
-    let code = run_rank(endpoint, &async |fabric| scenes(fabric, scenario.to_owned()).await).expect("a good end");
+    let code = run_rank(endpoint, &async |fabric| run_scenario(fabric, scenario.to_owned()).await).expect("a good end");
     // The library must not close the file that the process inherited.
     assert_eq!(open_files(), files, "opened or closed");
     ExitCode::from(code)
@@ -162,7 +153,7 @@ fn own_file() -> (OwnedFd, u64) {
     (file, inode)
 }
 
-async fn scenes(fabric: Fabric, scenario: String) -> ProgramResult<u8> {
+async fn run_scenario(fabric: Fabric, scenario: String) -> ProgramResult<u8> {
     match scenario.as_str() {
         "hold" => hold(&fabric)?,
         "meet" => {

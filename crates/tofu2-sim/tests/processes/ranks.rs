@@ -1,6 +1,6 @@
 //! The programs that the ranks of [`crate::jobs`] run.
 
-use crate::{existing, harness::REFUSED, helpers, stuck};
+use crate::{children::REFUSED, existing, helpers, stuck};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
 use std::{
     process::ExitCode,
@@ -35,7 +35,7 @@ pub(crate) fn rank(scenario: &str) -> ExitCode {
     if let Some(helped) = scenario.strip_prefix("stuck-") {
         return stuck::rank(endpoint, helped);
     }
-    match run_rank(endpoint, &async |fabric| scenes(fabric, scenario.to_owned()).await) {
+    match run_rank(endpoint, &async |fabric| run_scenario(fabric, scenario.to_owned()).await) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("{error}");
@@ -44,7 +44,7 @@ pub(crate) fn rank(scenario: &str) -> ExitCode {
     }
 }
 
-async fn scenes(fabric: Fabric, scenario: String) -> ProgramResult<u8> {
+async fn run_scenario(fabric: Fabric, scenario: String) -> ProgramResult<u8> {
     let me = fabric.rank().number();
     match scenario.as_str() {
         "work" => work(&fabric).await?,
@@ -64,7 +64,7 @@ async fn scenes(fabric: Fabric, scenario: String) -> ProgramResult<u8> {
             return Ok(7);
         }
         "flood" | "flood-on" => loop {
-            eprintln!("{:1000}", "nobody reads this");
+            eprintln!("{:1000}", "an unread line");
         },
         "stubborn" if me == 0 => return Ok(3),
         "stubborn" => std::thread::sleep(Duration::from_secs(60)),
@@ -94,7 +94,7 @@ async fn outlive(fabric: &Fabric, scenario: &str) -> ProgramResult<u8> {
     let error = fabric.wait_until(&region.word::<u64>(fabric, 0)?, Deps::One(lost), |_| false).await.unwrap_err();
     assert_eq!(error, FabricError::PeerLost { rank: lost });
     assert!(start.elapsed() < SOON);
-    println!("saw {error}");
+    println!("received {error}");
     Ok(if ["leave", "absent"].contains(&scenario) { 0 } else { 5 })
 }
 

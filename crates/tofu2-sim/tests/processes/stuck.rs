@@ -2,7 +2,7 @@
 //! ranks run `waits <scenario>`.
 
 use crate::{
-    harness::{Case, end, start},
+    children::{end, start},
     helpers,
 };
 use rdma_fabric::{Deps, Fabric, ProgramResult, Rank};
@@ -15,14 +15,6 @@ use tofu2_sim::{
     JobError,
     shm::{Launcher, block_on, from_env, run_rank, run_rank_with},
 };
-
-pub(crate) const CASES: &[Case] = &[
-    ("processes_that_wait_for_each_other_are_told", processes_that_wait_for_each_other_are_told),
-    ("programs_and_helpers_that_wait_for_each_other_are_told", programs_and_helpers_that_wait_for_each_other_are_told),
-    ("processes_that_are_kept_waiting_are_not", || assert_eq!(launch("computing").expect("no deadlock"), 0)),
-    ("processes_one_of_which_is_stopped_are_not", || assert_eq!(launch("stopped").expect("no deadlock"), 0)),
-    ("a_rank_of_one_thread_can_be_stuck", a_rank_of_one_thread_can_be_stuck),
-];
 
 /// Runs a scenario as two processes under a launcher with a short bound.
 fn launch(scenario: &str) -> Result<i32, JobError> {
@@ -55,21 +47,25 @@ async fn embrace(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-fn programs_and_helpers_that_wait_for_each_other_are_told() {
+pub(crate) fn a_deadlock_of_programs_and_helpers_is_reported() {
     let Err(JobError::Deadlock { waiting: 2, stuck, .. }) = launch("helpers") else { panic!("no deadlock") };
     assert!(stuck.iter().all(|stuck| stuck.others == 1), "{stuck:?}");
 }
 
-fn processes_that_wait_for_each_other_are_told() {
+pub(crate) fn a_deadlock_of_processes_is_reported() {
     let begun = Instant::now();
     let Err(JobError::Deadlock { waiting: 2, first, stuck, .. }) = launch("embrace") else { panic!("no deadlock") };
     assert_eq!(first, Rank::new(0));
-    assert!(begun.elapsed() < Duration::from_secs(8), "told too late: {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(8), "reported too late: {:?}", begun.elapsed());
     let want = [0, 1].map(|rank| {
         let (at, other) = (16 + 8 * rank, 1 - rank);
         format!("rank {rank} waits for rank {other} (the word at byte {at} of its region 0.1)")
     });
     assert_eq!(stuck.iter().map(ToString::to_string).collect::<Vec<_>>(), want);
+}
+
+pub(crate) fn a_long_computation_is_no_deadlock() {
+    assert_eq!(launch("computing").expect("no deadlock"), 0);
 }
 
 /// Rank 0 computes before it writes the word that rank 1 waits for, long enough for a false report.
@@ -83,6 +79,10 @@ async fn computing(fabric: Fabric) -> ProgramResult<()> {
         fabric.wait_until(&words.word::<u64>(&fabric, 0)?, Deps::One(Rank::new(0)), |v| v == 1).await?;
     }
     Ok(())
+}
+
+pub(crate) fn a_stopped_process_is_no_deadlock() {
+    assert_eq!(launch("stopped").expect("no deadlock"), 0);
 }
 
 /// Rank 1 waits and is stopped. Meanwhile rank 0 writes the word that rank 1 waits for, and then
@@ -109,12 +109,12 @@ async fn stopped(fabric: Fabric) -> ProgramResult<()> {
 
 /// Ranks that do not run a [`rdma_fabric::Program`] can be stuck if they are the only thread of
 /// their process.
-fn a_rank_of_one_thread_can_be_stuck() {
+pub(crate) fn a_rank_of_one_thread_can_be_stuck() {
     let ended = end(start(&["launch", "2", "stuck-alone"], &[]));
-    assert_eq!(ended.code, Some(99), "{}", ended.err);
+    assert_eq!(ended.code(), Some(99), "{}", ended.err);
     assert!(ended.err.contains("rank 1 waits for rank 1 (the word at byte 0 of its region 1024.1)"), "{}", ended.err);
     let ended = end(start(&["launch", "2", "stuck-helped"], &[]));
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert_eq!(ended.code(), Some(0), "{}", ended.err);
 }
 
 /// Runs as a rank of [`a_rank_of_one_thread_can_be_stuck`].

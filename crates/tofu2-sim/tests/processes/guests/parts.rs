@@ -1,7 +1,7 @@
 //! The parts that the guests play. They keep their fabric forever, as a C library does.
 
 use super::{HOURS, clock};
-use crate::harness::REFUSED;
+use crate::children::REFUSED;
 use rdma_fabric::{Deps, Existing, Fabric, FabricError, Group, ProgramResult, Rank, Region, RegionKey, RemoteAddr};
 use rustix::process::{Signal, getpid, kill_process};
 use std::{
@@ -19,10 +19,10 @@ const FIRST: Rank = Rank::new(0);
 pub(crate) fn guest(part: &str) -> ExitCode {
     println!("pid {}", process::id());
     if part == "aborted" {
-        let told = env::var(JOB_VARIABLE).expect("a rank");
+        let job = env::var(JOB_VARIABLE).expect("a rank");
         // One that has not attached yet, and one that attaches afterwards.
         for (late, time) in [(" rank=3 ", HOURS), (" rank=4 ", Duration::from_millis(300))] {
-            if told.contains(late) {
+            if job.contains(late) {
                 thread::sleep(time);
             }
         }
@@ -48,10 +48,10 @@ pub(crate) fn guest(part: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Waits until `rank` is gone, and returns the error that its peers receive.
+/// Waits until `rank` has left or is lost, and returns the error that its peers receive.
 async fn end_of(fabric: &Fabric, rank: Rank) -> ProgramResult<FabricError> {
     let word = fabric.alloc(8)?;
-    Ok(fabric.wait_until(&word.word::<u64>(fabric, 0)?, Deps::One(rank), |_| false).await.expect_err("gone"))
+    Ok(fabric.wait_until(&word.word::<u64>(fabric, 0)?, Deps::One(rank), |_| false).await.expect_err("it has ended"))
 }
 
 /// Leaks the values that a library would keep.

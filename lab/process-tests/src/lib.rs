@@ -1,0 +1,14 @@
+//! Test programs that run themselves again as other processes.
+//!
+//! Such a program has its own `main` (`harness = false`), which selects a role by the first argument.
+//! Without a role it runs [cases]. A case starts [children](child) of the same program.
+
+#![forbid(unsafe_code)]
+
+pub mod cases;
+pub mod child;
+#[cfg(target_os = "linux")]
+pub mod filter;
+pub mod table;
+
+pub use cases::Case;
