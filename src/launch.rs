@@ -188,8 +188,6 @@ impl Launch {
         let launcher = Launcher::new(self.ranks).bind(self.bind).stuck_after(self.stuck_after);
         let launcher = launcher.shared_address_space(self.shared_address_space).progress_thread(self.progress_thread);
         let launcher = launcher.command(program, loading.into_iter().chain(std::env::args_os().skip(1)));
-        #[cfg(feature = "ofi")]
-        let launcher = fabric_ofi::NO_HANDLERS.iter().fold(launcher, |launcher, name| launcher.env(name, "1"));
         let code = observing::start(self, launcher)?;
         Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
     }

@@ -7,6 +7,7 @@ mod connection;
 mod ends;
 mod hall;
 mod job;
+mod listener;
 mod plan;
 
 pub use ends::{Abort, End, Outcome};

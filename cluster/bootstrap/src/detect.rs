@@ -50,7 +50,7 @@ pub enum Found {
         ranks: usize,
         /// Rank 0's host.
         host: String,
-        /// A port there that is free for the coordinator: `MASTER_PORT`, or the next one if
+        /// A free port at this address for the coordinator: `MASTER_PORT`, or the next one if
         /// `TORCHELASTIC_USE_AGENT_STORE` says that torchrun itself listens there.
         port: u16,
     },
@@ -152,7 +152,7 @@ fn pmi1(env: Variables<'_>) -> Result<Option<Found>, DetectError> {
 }
 
 fn torchrun(env: Variables<'_>) -> Result<Option<Found>, DetectError> {
-    // Users set the other two variables for many purposes.
+    // The other two variables are often set for other purposes.
     if !env.whole(&["RANK", "WORLD_SIZE"], &["RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"])? {
         return Ok(None);
     }

@@ -97,9 +97,9 @@ pub enum Error {
     Aborted {
         /// The rank that aborted the job; `None` if it was the coordinator.
         rank: Option<u32>,
-        /// The code that was given.
+        /// The exit code of the abort.
         code: i32,
-        /// The reason that was given.
+        /// The reason of the abort.
         text: String,
     },
     /// Not all ranks ended within the time limit.
@@ -144,14 +144,14 @@ pub enum Refusal {
         /// The host of the other.
         second: String,
     },
-    /// A process was started for another number of ranks.
+    /// A process was started with a different number of ranks.
     #[error("rank {rank} on {host} was started for {theirs} ranks, the job for {ours}")]
     OtherRanks {
         /// The rank.
         rank: u32,
         /// Its host.
         host: String,
-        /// The number of ranks for which the process was started.
+        /// The number of ranks with which the process was started.
         theirs: usize,
         /// The number of ranks of the job.
         ours: usize,

@@ -30,7 +30,7 @@ pub fn texts(bytes: &[u8]) {
     [slurm_nodes, pmi_line, variables][usize::from(kind % 3)](rest);
 }
 
-/// A message of a session to the coordinator, without its length: reading and writing it again is
+/// A message of a session to the coordinator, without its length: decoding and re-encoding it is
 /// the identity.
 pub fn up(bytes: &[u8]) {
     if let Some(up) = Up::read(bytes) {
@@ -45,7 +45,7 @@ pub fn down(bytes: &[u8]) {
     }
 }
 
-/// Bytes of a connection, which arrive in two parts: the messages do not depend on the split.
+/// Bytes of a connection that arrive in two parts; the messages must not depend on the split.
 pub fn inbox(bytes: &[u8]) {
     let messages = |parts: [&[u8]; 2]| {
         let mut inbox = Inbox::new(UP_LIMIT);
@@ -146,6 +146,6 @@ pub fn variables(bytes: &[u8]) {
         assert!(Secret::from_hex(&secret.to_hex()) == Ok(secret));
     }
     rendezvous::fuzz(text);
-    // Some of the launchers' variables have this text.
+    // Sets some of the launchers' variables to this text.
     let _ = crate::detect(&|name| (name.len() % 2 == text.len() % 2).then(|| text.into()));
 }

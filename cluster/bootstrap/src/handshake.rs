@@ -24,7 +24,7 @@ pub(crate) const PROOF: usize = 16;
 /// The random bytes of one side.
 pub(crate) type Challenge = [u8; 16];
 
-/// The defect of the other side's first message.
+/// What is wrong with the other side's first message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
     /// It does not belong to this protocol.

@@ -10,7 +10,7 @@ use std::{
 pub struct Hello {
     /// Its rank, from 0.
     pub rank: u32,
-    /// The number of ranks for which it was started.
+    /// The number of ranks with which it was started.
     pub ranks: usize,
     /// The build of its program, which has to be the same for all ranks.
     pub build: String,

@@ -24,7 +24,7 @@ const LINE_LIMIT: usize = 64 << 10;
 /// The maximum number of parts of a value.
 const PART_LIMIT: usize = 4096;
 
-/// The store of a PMI-1 launcher. Dropping it sends a farewell to the launcher.
+/// The store of a PMI-1 launcher. Dropping it sends `cmd=finalize` to the launcher.
 #[derive(Debug)]
 pub struct Pmi1 {
     fd: OwnedFd,
@@ -48,7 +48,7 @@ impl Pmi1 {
         pmi.ask("init", "cmd=init pmi_version=1 pmi_subversion=1\n", "response_to_init")?;
         let maxes = pmi.ask("get_maxes", "cmd=get_maxes\n", "maxes")?;
         (pmi.key_limit, pmi.value_limit) = (maxes.number("keylen_max")?, maxes.number("vallen_max")?);
-        // Both limits count a final zero byte; a part has to hold its own number.
+        // Both limits count a final zero byte; a key has to hold the number of its part.
         if pmi.key_limit < 16 || pmi.value_limit < 16 {
             return Err(maxes.malformed());
         }

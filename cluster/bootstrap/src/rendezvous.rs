@@ -1,6 +1,6 @@
 //! Determines the coordinator's address and the job's secret from a launcher's information.
 //!
-//! [`process`] runs the coordinator in a process of its own, [`interface`] finds addresses.
+//! [`process`] runs the coordinator in a separate process, [`interface`] finds addresses.
 
 mod error;
 mod interface;
@@ -71,7 +71,7 @@ pub struct Rendezvous {
     pub secret: Secret,
 }
 
-/// Finds the coordinator of a job. Rank 0 starts the coordinator in a process of its own, unless a
+/// Finds the coordinator of a job. Rank 0 starts the coordinator in a separate process, unless a
 /// launcher of this crate provides one. That process executes this program again: its `main` has to
 /// call [`serve_if_asked`] first.
 ///

@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The variable that names the file.
+/// The environment variable that holds the path of the secret file.
 pub const SECRET_FILE: &str = "ONESIDED_SECRET_FILE";
 
 /// A file can't be used for a secret, or does not contain one.

@@ -75,9 +75,9 @@ pub enum Event {
     Aborted {
         /// The rank that aborted the job; `None` if it was the coordinator.
         rank: Option<u32>,
-        /// The code that was given.
+        /// The exit code of the abort.
         code: i32,
-        /// The reason that was given.
+        /// The reason of the abort.
         text: String,
     },
     /// All running ranks have reported that they [wait](Speaker::waits). This process has to answer
@@ -93,7 +93,7 @@ pub enum Event {
     },
     /// Every rank has left or is lost. No event follows.
     AllEnded,
-    /// The coordinator ended, or was silent for the lease, and no other one is sought
+    /// The coordinator ended, or was silent for the lease, and no successor is sought
     /// ([`Succession`](crate::Succession)). No event follows.
     CoordinatorLost,
     /// The coordinator was lost, and this process is not in the part of the job that continues: the
@@ -128,8 +128,8 @@ impl Session {
     /// `patience` limits the time of this call; a [`Duration`] limits the total. A thread of the
     /// session calls `on_event` for one event at a time, in their order, starting possibly before
     /// this function returns. The [`Speaker`] passed with an event is for answers. `on_event` may
-    /// take its time, since another thread sends the heartbeats of this process. If it panics, no
-    /// event follows, and this rank becomes lost when it next fails to answer.
+    /// block for a long time, since another thread sends the heartbeats of this process. If it
+    /// panics, no event follows, and this rank becomes lost when it next fails to answer.
     pub fn join(
         address: SocketAddr,
         secret: &Secret,
@@ -170,11 +170,11 @@ impl Session {
 
     /// Passes `item` to all ranks and returns the items of all ranks, in rank order.
     ///
-    /// This is a collective operation: all ranks call it, equally often. It waits for the slowest
-    /// rank, for at most `within`; the shortest limit that a rank gives applies to all. Exchanges
-    /// of several threads run one after the other. The call fails if a rank has left or is lost
-    /// without having called it; if such a loss has not been reported yet, the call waits for the
-    /// report first.
+    /// This is a collective operation: all ranks call it the same number of times. It waits for the
+    /// slowest rank, for at most `within`; the shortest limit that a rank gives applies to all.
+    /// Exchanges of several threads run one after the other. The call fails if a rank has left or
+    /// is lost without having called it; if such a loss has not been reported yet, the call waits
+    /// for the report first.
     pub fn exchange(&self, item: &[u8], within: Duration) -> Result<Vec<Vec<u8>>, Error> {
         if item.len() > ITEM_LIMIT {
             return Err(Error::TooLarge { size: item.len(), limit: ITEM_LIMIT });

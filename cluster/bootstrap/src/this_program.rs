@@ -1,4 +1,4 @@
-//! How this program is started again.
+//! The command that starts this program again.
 
 use std::{
     env,
@@ -9,9 +9,9 @@ use std::{
     process::Command,
 };
 
-/// The words that start this program again, without its arguments: its file; or, if it was started
-/// through a loader (`ld.so --library-path DIR PROGRAM`), the loader, the loader's arguments and the
-/// program.
+/// The command that starts this program again, without the program's arguments: its file; or, if it
+/// was started through a loader (`ld.so --library-path DIR PROGRAM`), the loader, the loader's
+/// arguments and the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThisProgram {
     file: PathBuf,
@@ -19,7 +19,7 @@ pub struct ThisProgram {
 }
 
 impl ThisProgram {
-    /// Finds the words of this process.
+    /// Finds the command that started this process.
     ///
     /// # Errors
     /// If `/proc/self/exe` or `/proc/self/cmdline` can't be read.
@@ -50,9 +50,9 @@ impl ThisProgram {
     }
 }
 
-/// Returns the words of a command line between the first one and the program's arguments.
+/// Returns the part of a command line between its first word and the program's arguments.
 ///
-/// A loader removes its own words from the arguments that the program receives. The kernel's command
+/// A loader removes its own arguments from those that the program receives. The kernel's command
 /// line contains all of them. If a program has overwritten it, to show another title, it no longer
 /// ends with the program's arguments, and the result is empty.
 fn loading(line: &[u8], arguments: &[OsString]) -> Vec<OsString> {

@@ -52,9 +52,7 @@ pub fn release_signals() -> Vec<i32> {
     raw::release_signals()
 }
 
-/// Environment variables that, if set, keep these libraries from installing handlers.
-pub const NO_HANDLERS: [&str; 2] = ["HFI_NO_BACKTRACE", "IPATH_NO_BACKTRACE"];
-
+pub use tofu2_sim::shm::part::NO_HANDLERS;
 pub use {
     atomics::{AtomicKind, Atomics, WordKind},
     domain::Domain,

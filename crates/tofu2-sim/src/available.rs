@@ -13,9 +13,13 @@
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod control_groups;
+#[cfg(target_os = "linux")]
+mod oom_kills;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod system;
 
+#[cfg(target_os = "linux")]
+pub use oom_kills::OomKills;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use system::System;
 

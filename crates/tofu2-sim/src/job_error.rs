@@ -64,8 +64,8 @@ pub enum JobError {
     /// The job has more ranks than this machine, or a limit of this process, has room for. Nothing
     /// was started.
     #[error(
-        "{ranks} ranks need {needed} {what}, and {limit} leaves {available}: start fewer, or simulate them (the \
-         program's option `--fabric virt`)"
+        "{ranks} ranks need {needed} {what}, and {limit} leaves {available}: start fewer, with smaller segments, or \
+         simulate them (the program's option `--fabric virt`)"
     )]
     TooManyRanks {
         /// The number of ranks.

@@ -156,8 +156,8 @@ impl FarRanks {
         }
     }
 
-    /// Gives up hosts that do not answer: ends the ssh processes. Agents that still run end their
-    /// ranks when they notice that, or receive nothing more.
+    /// Gives up hosts that do not answer: ends the ssh processes. An agent that notices this ends
+    /// its ranks; one that only receives no more frames becomes alone, and leaves them to decide.
     pub(super) fn abandon(&mut self) {
         for host in self.hosts.iter_mut().filter(|host| !host.over) {
             let _ = host.child.kill();

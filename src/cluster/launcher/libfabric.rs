@@ -1,6 +1,7 @@
 //! Variables with which libfabric starts faster in ranks. Variables that the user has set are kept.
 
 use std::{env, process::Command};
+use tofu2_sim::shm::part::NO_HANDLERS;
 
 /// Providers that every libfabric has: no other one need be queried, nor its libraries loaded.
 const ALWAYS_THERE: [&str; 2] = ["tcp;ofi_rxm", "shm"];
@@ -17,8 +18,7 @@ pub(super) fn prepare(command: &mut Command, provider: Option<&str>) {
         }
     };
     set("FI_OFI_RXM_BUFFER_SIZE", BUFFER);
-    #[cfg(feature = "ofi")]
-    fabric_ofi::NO_HANDLERS.iter().for_each(|name| set(name, "1"));
+    NO_HANDLERS.iter().for_each(|name| set(name, "1"));
     if let Some(provider) = provider.filter(|provider| ALWAYS_THERE.contains(provider)) {
         set("FI_PROVIDER", provider);
     }

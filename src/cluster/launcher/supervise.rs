@@ -8,7 +8,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use tofu2_sim::shm::part::{SignalName, Signals};
+use tofu2_sim::shm::part::{OomKills, SignalName, Signals};
 
 /// Time limit for the other ranks to end after one has failed.
 const GRACE: Duration = Duration::from_secs(10);
@@ -71,6 +71,8 @@ pub(super) struct Supervisor<'a> {
     workers: Workers,
     coordinator: &'a Coordinator,
     signals: Signals,
+    /// Those of this machine.
+    oom_kills: OomKills,
     ends: Vec<Option<RankEnd>>,
     /// The first rank whose failure was observed.
     failed: Option<u32>,
@@ -88,6 +90,7 @@ impl<'a> Supervisor<'a> {
             workers,
             coordinator,
             signals,
+            oom_kills: OomKills::now(),
             ends: vec![None; ranks],
             failed: None,
             interrupted: None,
@@ -188,6 +191,9 @@ impl<'a> Supervisor<'a> {
         };
         let first = self.coordinator.first_lost().filter(|rank| failure(*rank).is_some()).or(self.failed);
         let Some(first) = first else { return 0 };
+        if self.ends.contains(&Some(RankEnd::Killed(Signal::KILL.as_raw()))) {
+            self.oom_kills.since().iter().for_each(say);
+        }
         for rank in 0..self.ends.len() as u32 {
             let way = match of(rank) {
                 Some(RankEnd::Exited(0)) if is_lost(rank) => "exited with 0 before its end".to_owned(),

@@ -24,7 +24,7 @@ pub(super) enum Stage {
     Hello,
     /// The connection belongs to this rank.
     Rank(u32),
-    /// Nothing more is read from it; it is closed once the other side has closed it too.
+    /// It is no longer read, and is closed once the other side has closed it too.
     Closing,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Connection {
     sent: usize,
 }
 
-/// A connection that can't be used any longer.
+/// A connection that is no longer usable.
 #[derive(Debug)]
 pub(super) struct Broken {
     pub(super) why: String,
@@ -100,7 +100,7 @@ impl Connection {
                     self.stage = Stage::Proof(theirs, mine);
                 }
                 Err(Wrong::Version(_)) => {
-                    // The session gets the version and a proof that it can't use.
+                    // The session receives the version, and a proof that it can't use.
                     self.queue(Frame::from(answered(&mine)));
                     self.stage = Stage::Closing;
                 }

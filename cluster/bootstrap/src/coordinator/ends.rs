@@ -23,9 +23,9 @@ pub enum End {
 pub struct Abort {
     /// The rank that aborted the job; `None` if it was the coordinator.
     pub rank: Option<u32>,
-    /// The code that was given.
+    /// The exit code of the abort.
     pub code: i32,
-    /// The reason that was given.
+    /// The reason of the abort.
     pub text: String,
 }
 

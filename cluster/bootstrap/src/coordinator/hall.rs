@@ -5,6 +5,7 @@ use super::{
     Command, Shared,
     connection::{Broken, Connection, Stage},
     job::{Job, Order},
+    listener::Listener,
 };
 use crate::Secret;
 use rustix::event::{
@@ -36,7 +37,7 @@ const WAKE: u64 = 1;
 
 /// The thread's state.
 pub(super) struct Hall {
-    listener: TcpListener,
+    listener: Listener,
     epoll: rustix::fd::OwnedFd,
     secret: Secret,
     shared: Arc<Shared>,
@@ -58,9 +59,8 @@ impl Hall {
         shared: Arc<Shared>,
         commands: Receiver<Command>,
     ) -> io::Result<Self> {
-        listener.set_nonblocking(true)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        let listener = Listener::open(listener, &epoll, LISTENER)?;
         epoll::add(&epoll, &shared.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
         let lease = job.lease();
         let (connections, strangers, buffer) = (HashMap::new(), BTreeMap::new(), vec![0; 64 << 10]);
@@ -101,6 +101,7 @@ impl Hall {
             self.job.tick(now);
             self.carry_out();
             self.drop_late(now);
+            self.listener.tick(&self.epoll, now);
             if stop.is_some_and(|until| self.connections.is_empty() || now >= until) {
                 return;
             }
@@ -110,7 +111,7 @@ impl Hall {
     /// Returns the time of the next timer event.
     fn next_time(&self, stop: Option<Instant>) -> Instant {
         let oldest = self.strangers.values().min().copied();
-        [oldest, stop].into_iter().flatten().fold(self.job.next_time(), Instant::min)
+        [oldest, stop, self.listener.next_time()].into_iter().flatten().fold(self.job.next_time(), Instant::min)
     }
 
     fn pause(&self, until: Instant, events: &mut Vec<epoll::Event>) {
@@ -132,7 +133,7 @@ impl Hall {
                 Command::Gone { rank, text } => self.job.gone(now, rank, text),
                 Command::Stop => {
                     stop = Some(now + LINGER);
-                    let _ = epoll::delete(&self.epoll, &self.listener);
+                    self.listener.close(&self.epoll);
                     self.carry_out();
                     let all: Vec<u64> = self.connections.keys().copied().collect();
                     for token in all {
@@ -148,9 +149,7 @@ impl Hall {
     /// Accepts some of the pending connections.
     fn let_in(&mut self, now: Instant) {
         for _ in 0..BATCH {
-            // No connection is pending, it was closed before it was accepted, or no descriptor is
-            // left; others may follow.
-            let Ok((stream, _)) = self.listener.accept() else { return };
+            let Some(stream) = self.listener.accept(&self.epoll, now) else { return };
             let Ok(connection) = Connection::new(stream, now + self.job.patience(), self.job.message_limit()) else {
                 continue;
             };

@@ -39,7 +39,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A request of the job concerning a connection.
+/// A request from the job about a connection.
 #[derive(Debug)]
 pub(super) enum Order {
     Send(u64, Frame),
@@ -61,7 +61,7 @@ struct Member {
     /// The loss has been reported to the other ranks, if this rank is lost.
     told: bool,
     /// It was lost but may continue under another coordinator: it was silent, or it reported that
-    /// it changes to another one.
+    /// it is changing coordinators.
     away: bool,
     /// The address at which it would listen as a standby.
     standby: Option<SocketAddr>,
@@ -146,7 +146,7 @@ impl Job {
         self.plan.lease
     }
 
-    /// The time that a connection has to become that of a rank.
+    /// The time limit for a connection to identify itself as that of a rank.
     pub(super) fn patience(&self) -> Duration {
         if self.ballot.is_some() { PROVE_WITHIN.max(3 * self.plan.lease) } else { PROVE_WITHIN }
     }

@@ -17,12 +17,11 @@ pub struct Cluster {
     pub ranks: usize,
     /// The address at which the coordinator listens.
     pub coordinator: SocketAddr,
-    /// The place from which to read the secret's text form, which is followed by a newline or the
-    /// end.
+    /// Where to read the secret's text form, which is followed by a newline or the end of the file.
     pub secret: SecretAt,
 }
 
-/// The place from which a process can read the secret.
+/// Where a process can read the secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretAt {
     /// The first line of its standard input, the rest of which belongs to the program.

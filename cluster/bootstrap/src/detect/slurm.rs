@@ -17,7 +17,8 @@ pub struct Slurm {
     pub step: u32,
 }
 
-/// Steps from this number on were not started by `srun`: a batch script, an interactive shell.
+/// Steps with this number or higher were not started by `srun`: a batch script, an interactive
+/// shell.
 const FIRST_SPECIAL: u32 = 0xffff_fff0;
 
 impl Slurm {
@@ -30,7 +31,7 @@ impl Slurm {
 }
 
 /// Looks for a step. Without `SLURM_STEP_ID`, or in a special step, the process is a shell or
-/// script of Slurm's and not a rank, regardless of the other variables.
+/// script started by Slurm and not a rank, regardless of the other variables.
 pub(super) fn find(env: Variables<'_>) -> Result<Option<Found>, DetectError> {
     if !env.has("SLURM_STEP_ID") || !env.has("SLURM_PROCID") {
         return Ok(None);

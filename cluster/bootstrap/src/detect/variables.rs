@@ -12,8 +12,8 @@ impl Variables<'_> {
         (self.0)(name).is_some()
     }
 
-    /// Returns whether a group is set: if any of its marker variables is, all variables of `group`
-    /// have to be.
+    /// Returns whether a group of variables is set: if any of its marker variables is set, all
+    /// variables of `group` have to be set.
     pub(super) fn whole(self, tell: &[&'static str], group: &[&'static str]) -> Result<bool, DetectError> {
         let Some(present) = tell.iter().find(|name| self.has(name)) else { return Ok(false) };
         match group.iter().find(|name| !self.has(name)) {

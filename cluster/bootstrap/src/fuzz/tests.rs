@@ -123,7 +123,7 @@ fn a_long_name_of_many_nodes_is_refused() {
     assert_eq!(node_list(&format!("{}[1-65536]", "n".repeat(253))).map(|names| names.len()), Ok(65536));
 }
 
-/// Numbers that no job reaches would overflow when the next one is computed.
+/// Numbers so large that computing the next one would overflow; no job reaches them.
 #[test]
 fn votes_that_no_job_has_are_refused() {
     let vote = samples::vote(2, u64::MAX, u64::MAX);

@@ -1,10 +1,10 @@
 //! The parts of PMIx's headers that are used here: structures, constants and function types.
 //!
-//! Everything is written by hand. A C program printed sizes, offsets, constants and prototypes from
-//! the headers of libpmix 4.2.2, and from those of the branches v3.0, v3.2, v4.0, v4.1, v4.2, v5.0,
-//! v6.0 and v6.1 of OpenPMIx, for x86-64: all agree with the assertions here. In 2.x `pmix_value_t`
-//! has 24 bytes instead of 32. Only 64-bit systems were compared. All versions have the soname
-//! `libpmix.so.2`.
+//! All declarations are written by hand. A C program printed sizes, offsets, constants and
+//! prototypes from the headers of libpmix 4.2.2, and from those of the branches v3.0, v3.2, v4.0,
+//! v4.1, v4.2, v5.0, v6.0 and v6.1 of OpenPMIx, for x86-64: all agree with the assertions here. In
+//! 2.x `pmix_value_t` has 24 bytes instead of 32. Only 64-bit systems were compared. All versions
+//! have the soname `libpmix.so.2`.
 
 use core::{
     ffi::{CStr, c_char, c_int},

@@ -39,7 +39,7 @@ pub enum PmixError {
         /// The version as the library gives it.
         version: String,
     },
-    /// This process has a client already. A client that hung occupies its place for ever.
+    /// This process already has a client. A client that hangs is never released.
     #[error("this process has a PMIx client already")]
     InUse,
     /// The system refused to create a thread for the calls.

@@ -91,7 +91,7 @@ impl Pmix {
         Ok(Self { worker, version: library.version(), namespace, rank, ranks, seconds })
     }
 
-    /// Returns the library's version, in the library's own words.
+    /// Returns the library's version string.
     pub fn version(&self) -> &str {
         self.version
     }
@@ -179,7 +179,7 @@ fn whole_seconds(within: Duration) -> c_int {
     c_int::try_from(seconds.max(1)).unwrap_or(c_int::MAX)
 }
 
-/// Returns the time to wait for a call with that limit.
+/// Returns the time to wait for a call with this limit.
 fn bound(seconds: c_int) -> Duration {
     Duration::from_secs(seconds.unsigned_abs().into()) + GRACE
 }

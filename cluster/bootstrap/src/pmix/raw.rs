@@ -90,7 +90,7 @@ impl Library {
         Ok(Box::leak(Box::new(library)))
     }
 
-    /// Returns the version in the library's own words.
+    /// Returns the library's version string.
     pub(super) fn version(&self) -> &str {
         &self.version
     }

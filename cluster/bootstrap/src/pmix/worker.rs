@@ -118,7 +118,7 @@ impl Drop for Worker {
     fn drop(&mut self) {
         self.jobs = None;
         if self.lost.is_none() {
-            // Nothing is sent: this ends when the thread's end of the channel is dropped.
+            // No message is ever sent: this returns when the thread drops its end of the channel.
             let _ = self.over.recv_timeout(FAREWELL);
         }
     }

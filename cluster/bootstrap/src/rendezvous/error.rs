@@ -17,7 +17,7 @@ pub enum RendezvousError {
     /// The secret file does not satisfy the requirements.
     #[error(transparent)]
     SecretFile(#[from] SecretFileError),
-    /// The text that should be the secret is not one.
+    /// The text is not a valid secret.
     #[error(transparent)]
     Secret(#[from] BadSecret),
     /// The coordinator can't run this job.

@@ -1,4 +1,4 @@
-//! The coordinator in a process of its own.
+//! Running the coordinator in a separate process.
 //!
 //! Rank 0's process executes its program again, with the variable [`COORDINATOR`]. The child
 //! receives two lines over its standard input: the secret, and the segment in hexadecimal. It
@@ -59,7 +59,7 @@ pub(super) fn start(
     };
     // It stays open for as long as this process lives.
     mem::forget(input);
-    // Regardless of which process ends first, nothing of the other remains.
+    // Neither process leaves anything of the other behind, regardless of which ends first.
     let reaper = thread::Builder::new().name("coordinator's end".into()).stack_size(64 << 10);
     reaper.spawn(move || child.wait()).map_err(failed("thread"))?;
     Ok(address)
@@ -102,7 +102,7 @@ fn serve(text: &str) -> Result<(), String> {
     };
     let watching = thread::Builder::new().name("watches rank 0".into()).stack_size(64 << 10).spawn(watch);
     watching.map_err(|cause| format!("thread: {cause}"))?;
-    // If this line is not read, rank 0 has ended, and the thread notices that.
+    // If this line is not read, rank 0 has ended, which the thread detects.
     let _ = writeln!(io::stdout(), "listening {}", coordinator.address());
     let outcome = loop {
         if let Some(outcome) = coordinator.wait(Duration::from_secs(3600)) {

@@ -14,7 +14,7 @@ use std::{
 pub(super) enum Failed {
     /// Another attempt may succeed.
     Now(io::Error),
-    /// No other attempt will succeed.
+    /// No further attempt can succeed.
     Ever(Error),
 }
 

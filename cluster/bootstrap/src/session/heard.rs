@@ -28,7 +28,7 @@ pub(super) struct Heard {
     pub(super) aborted: Option<(Option<u32>, i32, String)>,
     /// The abort of the job that this process has requested.
     pub(super) abort: Option<Up>,
-    /// There is no coordinator any more.
+    /// There is no longer a coordinator.
     pub(super) gone: bool,
     /// Another coordinator is sought.
     pub(super) seeks: bool,
@@ -62,7 +62,7 @@ impl Heard {
         self.said_end = Some(up);
     }
 
-    /// Returns the messages that the next coordinator has to receive although this rank may have
+    /// Returns the messages that the next coordinator has to receive even if this rank has already
     /// sent them to the previous one.
     pub(super) fn say_again(&self) -> Vec<Up> {
         let item = self.item.as_ref().map(|item| Up::Item {

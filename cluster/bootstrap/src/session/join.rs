@@ -44,7 +44,7 @@ impl From<Duration> for Patience {
 /// The initial and the maximum pause between two attempts to connect.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 
-/// Joins, with as many attempts as are needed until `patience` ends.
+/// Joins, retrying until `patience` expires.
 pub(super) fn join(address: SocketAddr, secret: &Secret, hello: &Hello, patience: Patience) -> Result<Joined, Error> {
     let Patience { within, refused } = patience;
     let dial = Dial { address, secret, within, until: Instant::now() + within };

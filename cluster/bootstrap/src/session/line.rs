@@ -1,8 +1,8 @@
 //! An established connection of a session, and the state of its messages that calls depend on.
 //!
 //! There is no connection between the loss of one coordinator and the election of the next.
-//! Messages of that time that still matter (an exchange's item, the rank's leaving, an abort) are
-//! sent again to the next coordinator.
+//! Messages from this time that still matter (the item of an exchange, the rank's departure, an
+//! abort) are resent to the next coordinator.
 
 use super::{
     heard::{Heard, Item},
@@ -77,8 +77,8 @@ impl Line {
 
     /// Sends a message. Without a coordinator, or if the coordinator has just been lost and may be
     /// succeeded, the message is discarded. If sending fails, no further message can be sent, and
-    /// the listening thread finds that the connection has ended. The other side does not see an end
-    /// of the connection: it would take that for the end of this process.
+    /// the listening thread finds that the connection has ended. The connection stays open, because
+    /// the other side would take its end for the end of this process.
     pub(super) fn say(&self, up: &Up) -> Result<(), Error> {
         let frame = up.frame();
         let mut link = self.link();
@@ -193,8 +193,8 @@ impl Line {
         heard.closed || heard.all_ended || heard.aborted.is_some()
     }
 
-    /// Records that there is no coordinator any more. Returns whether the program has to be
-    /// notified: it does not if it ended the session itself, or if no event was outstanding.
+    /// Records that there is no longer a coordinator. Returns whether the program has to be
+    /// notified: not if the program ended the session itself, or if no event was outstanding.
     pub(super) fn note_gone(&self) -> bool {
         if let Some(stream) = self.link().stream.take() {
             let _ = stream.shutdown(Shutdown::Both);
@@ -244,7 +244,7 @@ impl Line {
                 return Some(found);
             }
             if heard.seeks && heard.item.is_some() {
-                // The time limit begins anew at the next coordinator.
+                // The time limit starts over with the next coordinator.
                 begun = Instant::now();
             }
             let left = within.checked_sub(begun.elapsed()).filter(|left| !left.is_zero())?;
@@ -275,8 +275,8 @@ pub(super) fn tick(lease: Duration) -> Duration {
     (lease / 8).clamp(Duration::from_millis(1), Duration::from_millis(250))
 }
 
-/// Returns whether a read or write has to be retried. A time-out of the system's own is not one of
-/// these errors: the system has given up the connection then.
+/// Returns whether a read or write has to be retried. The system's `TimedOut` is not such an error:
+/// the system has then given up the connection.
 pub(super) fn would_wait(cause: &io::Error) -> bool {
     matches!(cause.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

@@ -1,12 +1,13 @@
 //! The search of a rank that has lost its coordinator for another one: the standbys that it asks,
 //! and when. The search neither blocks nor reads a clock.
 //!
-//! Standbys are ordered. The first is asked immediately; each later one after a small delay, or
-//! when all before it are gone, unless one before it has answered. A rank answers as a standby only
-//! once it has lost the coordinator itself. A rank that has lost it early waits, for half a lease,
-//! for a standby of lower order than the one that has answered, because other ranks may notice the
-//! loss later. It votes for one standby at a time, and withdraws its vote in favour of one of lower
-//! order that answers later. A standby decides a lease after its own loss, or half a lease later.
+//! Standbys are ordered. The first is asked immediately; each later one after a short delay, or
+//! once all before it are known to be gone, unless one before it has answered. A rank answers as a
+//! standby only once it has lost the coordinator itself. A rank that has lost it early waits, for
+//! half a lease, for a standby of lower order than the one that has answered, because other ranks
+//! may notice the loss later. It votes for one standby at a time, and withdraws its vote in favour
+//! of one of lower order that answers later. A standby decides a lease after its own loss, or half
+//! a lease later.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 pub(crate) enum Step {
     /// Connect to this standby.
     Dial(usize),
-    /// Vote for this standby, which has answered, and for no other one any more.
+    /// Vote for this standby, which has answered, and withdraw any earlier vote.
     Vote(usize),
     /// Wait until then, unless an event arrives.
     Wait(Instant),
@@ -96,7 +97,7 @@ impl Seeker {
                         *state = State::Asked;
                         return Step::Dial(index);
                     }
-                    // Those after it are due later.
+                    // The standbys after this one are due even later.
                     return Step::Wait(next.min(due));
                 }
             }

@@ -8,7 +8,7 @@ use crate::{
 use std::sync::Arc;
 
 /// Sends messages to the coordinator for a session, from within an event or from any thread. It
-/// keeps nothing open once its session is dropped.
+/// holds no resources once its session has been dropped.
 #[derive(Debug, Clone)]
 pub struct Speaker(Arc<Line>);
 
@@ -21,8 +21,8 @@ impl Speaker {
         &self.0
     }
 
-    /// Answers [`Event::Drain`](crate::Event::Drain): this process has no operations in flight any
-    /// more. An answer to an earlier epoch is ignored.
+    /// Answers [`Event::Drain`](crate::Event::Drain): this process no longer has operations in
+    /// flight. An answer to an earlier epoch is ignored.
     pub fn drained(&self, epoch: u64) -> Result<(), Error> {
         self.0.say(&Up::Drained { epoch })
     }
@@ -63,8 +63,7 @@ impl Speaker {
         self.0.say(&Up::Still { wave, stamp })
     }
 
-    /// Aborts the job. The first abort of a job is the one that counts; all ranks are notified of
-    /// it.
+    /// Aborts the job. Only the first abort of a job counts; all ranks are notified of it.
     pub fn abort(&self, code: i32, text: &str) -> Result<(), Error> {
         self.0.say_abort(code, text)
     }

@@ -63,7 +63,7 @@ enum News {
 }
 
 impl Standby {
-    /// Returns whether another coordinator is sought after this kind of parting from the last one.
+    /// Returns whether another coordinator is sought after the last one was lost in this way.
     pub(super) fn seeks_after(&self, line: &Line, parting: &Parting) -> bool {
         let (_, _, failed) = line.memory();
         let wanted = match parting {
@@ -109,21 +109,21 @@ impl Standby {
                 Step::Dial(index) => self.ask(candidates[index], index, seeker.end(), &tell),
                 Step::Vote(index) => {
                     take_back(vote.replace(index).and_then(|before| streams[before].take()));
-                    // If that fails, the connection has ended, and its thread reports that.
+                    // A failure means that the connection has ended, which its thread reports.
                     _ = streams[index].as_mut().map(|stream| give_vote(stream, line, &dead));
                 }
                 Step::GiveUp => break Err(Unfound::Smaller(why)),
                 Step::Wait(until) => match wait(&news, until, line.lease) {
                     Some((index, News::Answers(mut stream))) => {
                         if vote == Some(index) {
-                            // The last connection to this standby has ended, and the vote sent over
-                            // it does not count any more.
+                            // The last connection to this standby has ended, so the vote sent over
+                            // it no longer counts.
                             _ = give_vote(&mut stream, line, &dead);
                         }
                         streams[index] = Some(stream);
                         seeker.answered(index);
                     }
-                    // From another standby, this arrives too late.
+                    // An answer of another standby, which arrives too late.
                     Some((index, News::Elected(stream, inbox))) if vote == Some(index) => {
                         streams[index] = None;
                         match line.attach(stream) {
@@ -131,8 +131,8 @@ impl Standby {
                                 self.host = Some(candidates[index]);
                                 break Ok(inbox);
                             }
-                            // The new coordinator counts this rank as a member, so this rank has to
-                            // end.
+                            // The new coordinator already counts this rank as a member, so this
+                            // rank can't choose another one and has to end.
                             Err(cause) => break Err(Unfound::Smaller(cause.to_string())),
                         }
                     }
@@ -272,14 +272,14 @@ fn has_ended(cause: &io::Error) -> bool {
     matches!(cause.kind(), UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe)
 }
 
-/// Returns the next news; `None` if there is none until `until`, or for a while.
+/// Returns the next event; `None` if there is none until `until`, or for some time.
 fn wait(news: &Receiver<(usize, News)>, until: Instant, lease: Duration) -> Option<(usize, News)> {
     let left = until.saturating_duration_since(Instant::now()).min(tick(lease));
     news.recv_timeout(left).ok()
 }
 
-/// Gives up a connection to a standby. If the standby counts this rank's vote, it has to know that
-/// the vote is withdrawn. The thread that reads from the connection ends, too.
+/// Gives up a connection to a standby. If the standby has counted this rank's vote, it is notified
+/// that the vote is withdrawn. The thread that reads from the connection ends, too.
 fn take_back(stream: Option<TcpStream>) {
     if let Some(mut stream) = stream {
         let _ = stream.write_all(&Up::Deserts.frame());

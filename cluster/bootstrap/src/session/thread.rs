@@ -60,7 +60,7 @@ fn call(speaker: &Speaker, heard: &Receiver<Event>, mut on_event: OnEvent) {
     }
 }
 
-/// Listens to one coordinator after the other, until there is none any more.
+/// Listens to one coordinator after the other, until there is none left.
 fn serve(speaker: &Speaker, mut inbox: Inbox, mut standby: Option<Standby>, events: &Sender<Event>) {
     let line = speaker.line();
     let last = loop {
@@ -106,7 +106,7 @@ fn listen(speaker: &Speaker, inbox: &mut Inbox, events: &Sender<Event>) -> Parti
                 }
             }
             Err(cause) if would_wait(&cause) => {
-                // If this process did not run for a while, the bytes that arrived meanwhile are
+                // If this process did not run for a while, bytes that arrived in the meantime are
                 // read first.
                 if late {
                     return Parting::Silent;
@@ -154,8 +154,7 @@ fn hear(speaker: &Speaker, inbox: &mut Inbox, events: &Sender<Event>) -> Result<
             Down::Noted { .. } | Down::Refused(_) | Down::Welcome { .. } => return Err(Parting::Over),
             Down::Elected | Down::NotElected { .. } => return Err(Parting::Over),
         };
-        // The other thread has ended if the program panicked; the answers that it had to give are
-        // missing then.
+        // The other thread has ended if the program panicked; its answers are missing then.
         let _ = events.send(event);
     }
 }

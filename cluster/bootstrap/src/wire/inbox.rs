@@ -50,8 +50,8 @@ impl Inbox {
         let message = message.to_vec();
         self.begin += 4 + length;
         if self.begin == self.bytes.len() {
-            // The longest messages arrive at a job's start, and those of its end much later: free
-            // the memory in between.
+            // The longest messages arrive at the start and at the end of a job: free the memory in
+            // between.
             (self.bytes, self.begin) = (Vec::new(), 0);
         }
         Ok(Some(message))

@@ -174,7 +174,8 @@ pub struct OutOfMemory {
 /// [`FabricError::OutOfMachineMemory`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{rank} cannot register {requested} bytes: {ranks} ranks of this machine ask for that, and {limit} leaves {available}"
+    "{rank} cannot register {requested} bytes: {ranks} {} for as much on this machine, and {limit} leaves {available}",
+    if *ranks == 1 { "rank asks" } else { "ranks ask" }
 )]
 pub struct OutOfMachineMemory {
     /// The rank that asked.

@@ -74,7 +74,8 @@ impl NodeId {
         Ok(Some(id))
     }
 
-    /// Restores a node from [`NodeId::bits`]; zero does not name a node.
+    /// Restores a node from [`NodeId::bits`]. Callers exclude zero, which does not name a node: it
+    /// gives the id whose bits are all ones.
     #[inline(always)]
     pub const fn of_bits(bits: u32) -> Self {
         match NonZeroU32::new(bits) {

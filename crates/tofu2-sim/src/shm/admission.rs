@@ -148,9 +148,18 @@ mod tests {
         assert_eq!(
             error,
             "1000 ranks need 500024 bytes of memory, and memory.max of the control group /job leaves 500023: start \
-             fewer, or simulate them (the program's option `--fabric virt`)"
+             fewer, with smaller segments, or simulate them (the program's option `--fabric virt`)"
         );
         assert!(Need::of(usize::MAX, "threads", u64::MAX, 1).within(left(u64::MAX - 1)).is_err());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn any_number_of_threads_is_compared() {
+        for threads in [u64::MAX, u64::MAX - 1, u64::MAX >> 14] {
+            let refused = of_part_processes(1, threads, 2);
+            assert!(matches!(refused, Err(JobError::TooManyRanks { .. })), "{threads} threads: {refused:?}");
+        }
     }
 
     /// A job that once took all memory of a machine. Only the check runs.

@@ -12,6 +12,7 @@ use std::{
     thread,
     time::Instant,
 };
+use tofu2_sim::shm::part::NO_HANDLERS;
 
 /// The time after which a command counts as hung.
 const BOUND: Duration = Duration::from_secs(90);
@@ -37,7 +38,7 @@ pub(super) fn on_nodes(command: &mut Command, ranks: usize, per_node: usize, pro
 /// # Errors
 /// Its standard error, if it fails or takes too long.
 pub(super) fn lines_of(mut command: Command) -> Result<Vec<Line>, Box<dyn Error>> {
-    command.env("HFI_NO_BACKTRACE", "1").env("IPATH_NO_BACKTRACE", "1").process_group(0);
+    command.envs(NO_HANDLERS.map(|name| (name, "1"))).process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let begun = Instant::now();
     let mut child = command.spawn().map_err(|error| format!("{}: {error}", command.get_program().display()))?;

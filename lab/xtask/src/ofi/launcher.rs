@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
+use tofu2_sim::shm::part::NO_HANDLERS;
 
 /// A launcher of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +91,7 @@ impl Site {
         }
         command.args(example.words);
         // libfabric's provider for a network that is not here writes a file when a process aborts.
-        command.env("HFI_NO_BACKTRACE", "1").env("IPATH_NO_BACKTRACE", "1");
+        command.envs(NO_HANDLERS.map(|name| (name, "1")));
         Ok(command)
     }
 

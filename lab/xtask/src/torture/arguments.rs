@@ -246,11 +246,11 @@ fn subcommand(
     }
     let words: Vec<&OsStr> = command.get_args().collect();
     let what = format!("{what}: onesided {}", shown(&words));
-    // Clap takes a negative number for an option, and does not name a value that is not UTF-8.
+    // Clap takes a negative number for an option. It names UTF-8 only for options without a list of values.
     let named = match value {
         _ if name == "no-such-command" => name,
         Some(b"-1") => "-1",
-        Some(value) if std::str::from_utf8(value).is_err() => "UTF-8",
+        Some(value) if std::str::from_utf8(value).is_err() && option != "--shapes" => "UTF-8",
         _ => option,
     };
     tried(bed, what, command, codes(kind, value), &[named])

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 use tempfile::TempDir;
+use tofu2_sim::shm::part::NO_HANDLERS;
 
 /// The way in which ranks are started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +124,9 @@ impl Bed {
                 command.env("ONESIDED_SSH", self.folder().join("ssh"));
             }
         }
+        // A program that is linked with libfabric has the handlers of its libraries from its load to `main`,
+        // which may take long on a busy machine (`docs/cluster.md`).
+        command.envs(NO_HANDLERS.map(|name| (name, "1")));
         command
     }
 }

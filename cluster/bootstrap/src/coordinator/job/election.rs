@@ -34,7 +34,7 @@ pub(crate) struct Roster {
 pub(super) struct Election {
     roster: Roster,
     ballot: Ballot,
-    /// When the larger part suffices, even if it is not complete.
+    /// When votes of the larger part suffice, even if some ranks have not voted.
     from: Instant,
     /// When the next decision is due, if any rank has voted: at `from` or at `end`.
     until: Instant,

@@ -32,7 +32,7 @@ impl Job {
         for (index, text, away) in ranks {
             let member = &mut self.members[*index];
             if let Some(token) = member.line.take() {
-                // This prevents the rank from taking the end of its connection for the end of this
+                // Otherwise the rank would take the end of its connection for the end of this
                 // coordinator.
                 self.orders.push_back(Order::Send(token, Down::Dismissed { text: text.clone() }.frame()));
                 self.orders.push_back(Order::Close(token));

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Passes these messages, from the connections 0 to 7, to a job or to a standby. The low bits of a
+/// Passes these messages, over connections 0 to 7, to a job or to a standby. The low bits of a
 /// step's byte select the connection; the high bits select an event that happens first, such as the
 /// end of the connection or the passing of time.
 pub(crate) fn run<'a>(plan: Plan, stands: bool, now: Instant, steps: impl Iterator<Item = (u8, &'a [u8])>) {

@@ -80,7 +80,7 @@ impl Job {
         }
     }
 
-    /// Handles the owner's report that a process has ended.
+    /// Handles the report by the coordinator's owner that a process has ended.
     pub(in super::super) fn gone(&mut self, now: Instant, rank: u32, text: String) {
         let Some(member) = self.members.get(rank as usize) else { return };
         match self.phase {
@@ -90,7 +90,7 @@ impl Job {
         }
     }
 
-    /// Handles that a rank changes to another coordinator or standby.
+    /// Handles a rank's change to another coordinator or standby.
     fn deserted(&mut self, now: Instant, rank: u32) {
         let index = rank as usize;
         match self.phase {

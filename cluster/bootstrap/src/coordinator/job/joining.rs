@@ -97,7 +97,7 @@ impl Job {
         self.tell_all(&Down::Welcome { nodes, hosts, age, job, lease, segment, succession, standbys });
     }
 
-    /// Ends the gathering: all ranks that have joined receive the reason why the job can't start.
+    /// Ends the join phase: all ranks that have joined receive the reason why the job can't start.
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         if self.phase != Phase::Gathering {
             return;
@@ -111,7 +111,7 @@ impl Job {
         self.phase = Phase::Refused(refusal);
     }
 
-    /// Ends the gathering because a rank has ended already.
+    /// Ends the join phase because a rank has already ended.
     pub(super) fn refuse_died(&mut self, index: usize, text: String) {
         let member = &mut self.members[index];
         let host = member.hello.as_ref().map(|hello| hello.host.clone()).unwrap_or_default();
@@ -119,7 +119,7 @@ impl Job {
         self.refuse(Refusal::Died { rank: index as u32, host, text });
     }
 
-    /// Ends the gathering because its time limit has expired.
+    /// Ends the join phase because its time limit has expired.
     pub(super) fn refuse_missing(&mut self) {
         let absent = self.members.iter().enumerate().filter(|(_, member)| member.hello.is_none());
         let absent: Vec<u32> = absent.map(|(index, _)| index as u32).collect();

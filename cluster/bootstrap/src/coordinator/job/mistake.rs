@@ -1,10 +1,10 @@
-//! Deliberate mistakes for mutation tests, which have to detect them.
+//! Deliberate defects (mutants) that the mutation tests have to detect.
 
 /// A step that is executed incorrectly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(test), allow(dead_code))]
 pub(crate) enum Mistake {
-    /// Half of the hosts is a majority, whichever half it is.
+    /// Any half of the hosts is a majority.
     AnyHalf,
     /// A host counts for a standby if one of its ranks has voted.
     HostsByHalves,

@@ -48,7 +48,7 @@ impl Job {
         let count = self.members.len();
         let member = &mut self.members[index];
         if self.ballot.is_some() && number.checked_add(1) == Some(member.round) {
-            // The rank sent this item when it had just found this coordinator.
+            // The rank already sent this item when it found this coordinator.
             return Ok(());
         }
         if number != member.round {
@@ -67,7 +67,8 @@ impl Job {
         round.until = round.until.min(until);
         round.items[index] = Some(bytes);
         round.came += 1;
-        // Only the last item, or the first one after the end of a rank, changes anything.
+        // Only the last item, or an item after the end of a rank, can change the state of an
+        // exchange.
         let passed = |member: &Member| member.round > number + 1;
         if round.came == count || self.members.iter().any(|member| member.end.is_some() || passed(member)) {
             self.check_rounds();
@@ -125,7 +126,7 @@ impl Job {
         round.failed = Some(frame);
     }
 
-    /// Drops the exchanges that no rank can join any more.
+    /// Drops the exchanges that no rank can still join.
     fn drop_rounds(&mut self) {
         let first = self.members.iter().filter(|member| member.end.is_none()).map(|member| member.round).min();
         self.rounds.0.retain(|number, round| !round.over || first.is_some_and(|first| first <= *number));

@@ -1,9 +1,9 @@
 //! Deadlock detection: finds that all ranks wait for each other.
 //!
 //! A rank whose program has waited for other ranks for some time, and which has no operations in
-//! flight, reports so with a *stamp*: a number that changes whenever the rank has made progress, or
-//! anything has arrived at it. When all running ranks have reported that they wait, each is asked
-//! again; messages about other ranks that are in transit to it arrive before the question and
+//! flight, reports this with a *stamp*: a number that changes whenever the rank has made progress,
+//! or anything has arrived at it. When all running ranks have reported that they wait, each is
+//! asked again; messages about other ranks that are in transit to it arrive before the question and
 //! change its stamp. If all stamps are unchanged, there was a moment, after the last rank had
 //! reported that it waits and before the first was asked again, at which all ranks waited and no
 //! operation was in flight, so none of them will ever be woken.
@@ -14,9 +14,9 @@ use crate::wire::Down;
 /// The state of the detection.
 #[derive(Debug, Default)]
 pub(super) struct Standstill {
-    /// By rank, its stamp, if it has reported that it waits.
+    /// The stamp of each rank that has reported that it waits.
     stamps: Vec<Option<u64>>,
-    /// By rank, whether it has confirmed that in this wave.
+    /// Whether each rank has confirmed in this wave that it waits.
     confirmed: Vec<bool>,
     wave: u64,
     /// Whether this wave is in progress.
@@ -30,7 +30,7 @@ impl Standstill {
 }
 
 impl Job {
-    /// Handles that a rank waits, or no longer waits.
+    /// Handles a rank's report that it waits, or no longer waits.
     pub(super) fn waits(&mut self, index: usize, stamp: Option<u64>) {
         self.standstill.stamps[index] = stamp;
         self.check_standstill();
@@ -55,8 +55,8 @@ impl Job {
         }
     }
 
-    /// Starts a wave if all running ranks have reported that they wait. A wave in progress becomes
-    /// void.
+    /// Starts a wave if all running ranks have reported that they wait. A wave in progress is
+    /// discarded.
     pub(super) fn check_standstill(&mut self) {
         self.standstill.asked = false;
         let may_be = self.phase == Phase::Running && self.epoch.is_none();

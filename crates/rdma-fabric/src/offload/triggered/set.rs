@@ -127,7 +127,8 @@ impl Drop for Hand<'_> {
 pub(super) struct Set {
     fabric: Fabric,
     puts: Vec<TriggeredPut>,
-    /// Whether the provider finishes operations while they are posted.
+    /// [`Caps::immediate`](crate::Caps::immediate): whether [`Set::go_now`] posts puts, or leaves
+    /// them to [`Set::go`].
     immediate: bool,
     /// The number that the puts are armed with.
     number: u64,
@@ -151,7 +152,7 @@ enum Left {
 impl Set {
     pub(super) fn new(fabric: &Fabric, mut puts: Vec<TriggeredPut>, ranks: Arc<[Rank]>) -> Self {
         puts.iter_mut().for_each(|put| put.over(&fabric.caps()));
-        let immediate = fabric.try_nop().is_ok_and(|mut nop| nop.test());
+        let immediate = fabric.caps().immediate;
         Set { fabric: fabric.clone(), puts, immediate, number: 0, ranks, error: None }
     }
 

@@ -18,9 +18,10 @@ mod standstill;
 mod tests;
 
 pub use super::{
-    processes::{rank_process::SignalName, signals::Signals},
+    processes::{launcher::NO_HANDLERS, rank_process::SignalName, signals::Signals},
     waiting::block_on::gets_on,
 };
+pub use crate::available::OomKills;
 pub use commands::{Cargo, FarCommand, FarReply, Obeyed};
 pub use cpus::bind_this_thread;
 pub use elsewhere::Card;

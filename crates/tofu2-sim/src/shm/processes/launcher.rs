@@ -11,6 +11,11 @@ use std::ffi::OsString;
 /// The environment variable that identifies a process's job and rank.
 pub const JOB_VARIABLE: &str = "ONESIDED_JOB";
 
+/// Environment variables that, if set, keep libraries of libfabric (those of InfiniPath and Omni-Path) from
+/// installing signal handlers on load, which would end a rank with code 1 where a signal ends it. Launchers
+/// set them to 1 for their ranks, unless they are set.
+pub const NO_HANDLERS: [&str; 2] = ["HFI_NO_BACKTRACE", "IPATH_NO_BACKTRACE"];
+
 /// Runs one command as all ranks of a job, each in its own process. Linux only.
 ///
 /// Standard input goes to rank 0. Standard output is inherited, unless [`Launcher::discard_stdout`]

@@ -5,7 +5,7 @@ use super::{
     attach::JobVariable,
     broker::{Broker, BrokerAddress},
     inherit::{self, FILE_NAME},
-    launcher::{JOB_VARIABLE, Launcher},
+    launcher::{JOB_VARIABLE, Launcher, NO_HANDLERS},
     memory_file::{self, refused},
     placement::{self, affinity},
     signals::Signals,
@@ -76,6 +76,7 @@ pub(crate) fn run(launcher: &Launcher) -> Result<i32, JobError> {
             job: number,
         };
         let mut command = Command::new(program);
+        command.envs(NO_HANDLERS.iter().filter(|name| env::var_os(name).is_none()).map(|name| (name, "1")));
         let environment = launcher.environment.iter().map(|(name, value)| (name, value));
         command.args(args).envs(environment).env(JOB_VARIABLE, variable.to_string()).stderr(Stdio::piped());
         if launcher.discard_stdout {

@@ -9,14 +9,16 @@ use super::{
     stderr::{Forwarding, Relay},
 };
 use crate::{
-    JobError, ends_in_words,
+    JobError,
+    available::OomKills,
+    ends_in_words,
     shm::{job::State, waiting::watchdog::Watchdog},
 };
 use rdma_fabric::{FabricError, Rank};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
-    process::{Signal, pidfd_send_signal},
+    process::{Pid, Signal, kill_process, pidfd_send_signal},
 };
 use std::{
     os::fd::OwnedFd,
@@ -60,10 +62,24 @@ impl RankProcess {
     }
 
     fn send(&mut self, signal: Signal) {
-        // This fails only if the process has just ended.
-        if self.end.is_none() && pidfd_send_signal(&self.pidfd, signal).is_ok() {
+        if self.end.is_some() {
+            return;
+        }
+        let sent = pidfd_send_signal(&self.pidfd, signal).or_else(|errno| match errno {
+            Errno::SRCH => Err(errno),
+            // A container's filter refuses the call. Until the process ends, its number is its own.
+            _ if self.has_ended() => Err(Errno::SRCH),
+            _ => kill_process(Pid::from_child(&self.child), signal),
+        });
+        if sent.is_ok() {
             self.sent = Some(signal.as_raw());
         }
+    }
+
+    /// Returns whether the process has ended, reaped or not.
+    fn has_ended(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
     }
 }
 
@@ -71,7 +87,6 @@ impl Drop for RankProcess {
     /// Kills the process if it still runs, so that none is left behind after any failure.
     fn drop(&mut self) {
         if self.end.is_none() {
-            // Not by its number, which may belong to another process if other code has reaped it.
             self.send(Signal::KILL);
             let _ = self.child.wait();
         }
@@ -85,6 +100,7 @@ pub(crate) struct Supervisor {
     /// The broker through which ranks hand files to each other.
     broker: Broker,
     signals: Signals,
+    oom_kills: OomKills,
     grace: Duration,
     processes: Vec<RankProcess>,
     /// Ranks whose command has ended but that are still connected to the broker: the command
@@ -114,6 +130,7 @@ impl Supervisor {
             job,
             broker,
             signals,
+            oom_kills: OomKills::now(),
             grace,
             processes: Vec::new(),
             lingering: Vec::new(),
@@ -159,7 +176,8 @@ impl Supervisor {
             .interrupted
             .map(|signal| format!("the launcher received {}, so it ended the job", rank_process::SignalName(signal)));
         let ends = if code == 0 { Vec::new() } else { ends_in_words(&self.ends(), victim) };
-        forwarding.finish(interrupted.into_iter().chain(ends).collect());
+        let exhausted = if self.is_any_killed() { self.oom_kills.since() } else { None };
+        forwarding.finish(interrupted.into_iter().chain(exhausted).chain(ends).collect());
         match self.job.aborted().or(self.given_up.take()) {
             Some(error) if self.interrupted.is_none() => Err(error),
             _ => Ok(code),
@@ -285,6 +303,12 @@ impl Supervisor {
     /// later.)
     fn victim(&self) -> Option<usize> {
         self.job.control.first_lost().filter(|&rank| self.failure(rank).is_some()).or(self.failed)
+    }
+
+    /// Returns whether a rank ended by SIGKILL that this launcher did not send.
+    fn is_any_killed(&self) -> bool {
+        let kill = Signal::KILL.as_raw();
+        self.processes.iter().any(|process| process.end == Some(End::Killed(kill)) && process.sent != Some(kill))
     }
 
     /// Returns the outcome of each rank.

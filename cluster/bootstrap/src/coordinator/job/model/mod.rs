@@ -35,7 +35,7 @@ enum Wrong {
 struct Place {
     job: Job,
     node: u32,
-    /// The rank whose process contains it; the first place has a process of its own.
+    /// The rank whose process contains it; the first place has a separate process.
     rank: Option<u32>,
     open: bool,
 }

@@ -35,7 +35,7 @@ enum Ended {
 }
 
 /// Runs a job determined by `seed`: it is partitioned, reconnected and partitioned again, and
-/// processes are killed, while messages are delayed or not.
+/// processes are killed, while some messages are delayed.
 fn run(seed: u64, wrong: Option<Wrong>) -> Result<Ended, String> {
     let mut dice = Dice(seed);
     let hosts = 2 + dice.below(4);
@@ -65,7 +65,7 @@ fn run(seed: u64, wrong: Option<Wrong>) -> Result<Ended, String> {
             return Err(problem);
         }
     }
-    // From here on no message is delayed, and the run comes to its end.
+    // From here on no message is delayed, and the run finishes.
     for _ in 0..16 * 6 {
         deliver_some(&mut world, &mut dice, usize::MAX);
         world.pass(STEP);
@@ -129,8 +129,8 @@ fn of_many_cut_jobs_one_part_goes_on_at_most() {
     (0..40_000).for_each(|seed| assert!(run(seed, None).is_ok(), "seed {seed}: {:?}", run(seed, None)));
 }
 
-/// Asserts that a run detects the mutant. When this was written, `from` was the first seed that
-/// did.
+/// Asserts that a run detects the mutant. `from` was the first such seed when this test was
+/// written.
 fn is_found(wrong: Wrong, from: u64) {
     let found = (from..from + 100_000).find_map(|seed| run(seed, Some(wrong)).err().map(|problem| (seed, problem)));
     println!("{wrong:?}: {found:?}");
@@ -163,8 +163,8 @@ fn connections_stay_open() {
 }
 
 /// The coordinator, which does not receive messages from the last two of five hosts, reports their
-/// loss. At the moment when it has done so, the third host is cut off together with them, and has
-/// not received the report.
+/// loss. Immediately afterwards the third host is cut off together with them, before it has
+/// received the report.
 fn cut_off_with_the_lost(wrong: Option<Wrong>) -> Result<Ended, String> {
     let mut world = World::new(&[0, 1, 2, 3, 4], 0, Succession::AfterSilence, wrong);
     let is_late = |token: u64, up: bool| up && token > 3;
