@@ -8,6 +8,7 @@ use rustix::{
 use std::{
     env,
     ffi::OsStr,
+    fmt,
     io::{BufRead, BufReader, Read, Write},
     process::{self, ChildStdin, Command, ExitStatus, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
@@ -99,6 +100,12 @@ pub struct Ended {
     pub err: String,
     /// The time from its start to its end.
     pub took: Duration,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n--- out\n{}--- err\n{}", self.status, self.out, self.err)
+    }
 }
 
 impl Ended {

@@ -9,6 +9,7 @@ pub mod cases;
 pub mod child;
 #[cfg(target_os = "linux")]
 pub mod filter;
+pub mod programs;
 pub mod table;
 
 pub use cases::Case;

@@ -12,30 +12,30 @@ fn ends(way: &str) -> Option<Ended> {
 
 pub(crate) fn a_lost_peer_is_named() {
     let Some(ended) = ends("killed") else { return };
-    assert_eq!(ended.code, Some(128 + 9), "the code is that of the first that failed: {ended}");
+    assert_eq!(ended.code(), Some(128 + 9), "the code is that of the first that failed: {ended}");
     assert!(ended.err.contains("BLACS ERROR 'rank 1 was lost'"), "{ended}");
     assert!(ended.err.contains("from {0,0}, pnum=0, Contxt=0, in routine 'igerv2d'."), "{ended}");
 }
 
-pub(crate) fn a_kept_message_system_begins_again() {
+pub(crate) fn a_kept_message_system_starts_again() {
     let Some(ended) = ends("again") else { return };
-    assert!(ended.code == Some(0) && ended.out == "again: 0 3 9\n", "{ended}");
+    assert!(ended.code() == Some(0) && ended.out == "again: 0 3 9\n", "{ended}");
 }
 
-pub(crate) fn processes_may_just_leave() {
+pub(crate) fn processes_may_end_without_exit_calls() {
     let Some(ended) = ends("left") else { return };
-    assert!(ended.code == Some(0) && ended.out == "left: 3\n" && ended.err.is_empty(), "{ended}");
+    assert!(ended.code() == Some(0) && ended.out == "left: 3\n" && ended.err.is_empty(), "{ended}");
 }
 
 pub(crate) fn calls_after_the_end_are_refused() {
     let Some(ended) = ends("used") else { return };
-    assert_ne!(ended.code, Some(0), "{ended}");
+    assert_ne!(ended.code(), Some(0), "{ended}");
     assert!(ended.err.contains("BLACS ERROR 'blacs_exit(0) has ended the library in this process'"), "{ended}");
 }
 
-pub(crate) fn a_deadlock_is_told() {
+pub(crate) fn a_deadlock_is_reported() {
     let Some(ended) = ends("stuck") else { return };
-    assert_ne!(ended.code, Some(0), "{ended}");
+    assert_ne!(ended.code(), Some(0), "{ended}");
     for rank in 0..3 {
         let peer = (rank + 1) % 3;
         let text = format!(
@@ -54,7 +54,7 @@ pub(crate) fn a_deadlock_is_told() {
 /// Rank 1 has given up because of another rank's loss.
 pub(crate) fn the_first_loss_is_named() {
     let Some(ended) = ends("chain") else { return };
-    assert_eq!(ended.code, Some(128 + 9), "{ended}");
+    assert_eq!(ended.code(), Some(128 + 9), "{ended}");
     assert!(ended.err.contains("[rank 1] BLACS ERROR 'rank 0 was lost'"), "{ended}");
     let second =
         "[rank 2] BLACS ERROR 'rank 0 was lost, and rank 1, for which this one waits, has given up because of it'";
@@ -64,20 +64,20 @@ pub(crate) fn the_first_loss_is_named() {
 /// The shell receives the lowest eight bits of the code, as after `exit`.
 pub(crate) fn an_abort_keeps_what_was_printed() {
     let Some(ended) = ends("printed") else { return };
-    assert_eq!(ended.code, Some(7), "{ended}");
+    assert_eq!(ended.code(), Some(7), "{ended}");
     let mut lines: Vec<&str> = ended.out.lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["before", "before", "before", "process 0", "process 1", "process 2"], "{ended}");
 }
 
-pub(crate) fn too_many_contexts_are_told_how_to_end_one() {
+pub(crate) fn too_many_contexts_are_an_error_that_names_gridexit() {
     let Some(program) = compiled(&["tests/own/ends.c"], Linked::Shared) else { return };
     let ended = alone(&program, &["grids"]);
-    assert!(ended.code == Some(1) && ended.out.is_empty(), "{ended}");
+    assert!(ended.code() == Some(1) && ended.out.is_empty(), "{ended}");
     let told = ended.err.contains("contexts are open, and blacs_gridexit gives back what one of them takes");
     assert!(told && ended.err.contains("in routine 'blacs_gridinit'"), "{ended}");
     let ended = alone(&program, &["regions"]);
-    assert!(ended.code == Some(1) && ended.out.is_empty(), "{ended}");
+    assert!(ended.code() == Some(1) && ended.out.is_empty(), "{ended}");
     let limit = "rank 0 has registered 7168 regions, the most this provider allows; ";
     let (_, told) = ended.err.split_once(limit).unwrap_or_else(|| panic!("the limit is named: {ended}"));
     let open = told.split_once(" contexts are open, and blacs_gridexit").and_then(|(open, _)| open.parse().ok());
@@ -85,10 +85,10 @@ pub(crate) fn too_many_contexts_are_told_how_to_end_one() {
 }
 
 /// Sends do not wait for their receivers; they fail when memory runs out.
-pub(crate) fn what_there_is_no_room_for_is_told() {
+pub(crate) fn lack_of_memory_is_reported() {
     let Some(program) = compiled(&["tests/own/ends.c"], Linked::Shared) else { return };
     let ended = alone(&program, &["full"]);
-    assert!(ended.code == Some(1) && ended.out.is_empty(), "{ended}");
+    assert!(ended.code() == Some(1) && ended.out.is_empty(), "{ended}");
     for told in ["cannot register 524288 bytes", "--segment-bytes", "ONESIDED_SEGMENT_BYTES"] {
         assert!(ended.err.contains(told), "{told}: {ended}");
     }

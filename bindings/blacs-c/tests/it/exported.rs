@@ -1,6 +1,6 @@
 //! The exported names of the shared library.
 
-use crate::tools::{libraries, there};
+use crate::tools::{is_installed, libraries};
 use std::{collections::BTreeSet, process::Command};
 
 /// Routines without a precision.
@@ -13,7 +13,7 @@ const PLAIN: &str = "blacs_pinfo blacs_setup blacs_get blacs_set blacs_gridinit 
 const PRECISE: &str = "gesd2d gerv2d trsd2d trrv2d gebs2d gebr2d trbs2d trbr2d gsum2d gamx2d gamn2d";
 
 pub(crate) fn all_names_and_no_others_are_exported() {
-    if !there("nm") {
+    if !is_installed("nm") {
         return;
     }
     let precise = ["i", "s", "d", "c", "z"]

@@ -3,9 +3,9 @@
 use std::{process::ExitCode, time::Duration};
 use tofu2_sim::shm::{Bind, Launcher};
 
-/// Runs a program as `ranks` ranks, with shorter times than by default until they are found to be
-/// stuck, or are killed after a failure. Two ranks have a CPU each: otherwise the system may put both
-/// on one CPU while another is idle, and each message takes a thousand times as long.
+/// Runs a program as `ranks` ranks, with shorter timeouts than the defaults for detecting a
+/// deadlock and for killing ranks after a failure. Two ranks have a CPU each: otherwise the system
+/// may put both on one CPU while another is idle, and each message takes a thousand times as long.
 pub(crate) fn run(ranks: usize, program: &str, args: &[String]) -> ExitCode {
     let launcher = Launcher::new(ranks).stuck_after(Some(Duration::from_secs(1))).grace(Duration::from_secs(2));
     let launcher = launcher.bind(if ranks == 2 { Bind::Core } else { Bind::None });

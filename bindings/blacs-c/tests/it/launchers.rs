@@ -1,7 +1,7 @@
-//! Programs that other launchers start.
+//! Programs started by other launchers.
 
-use crate::tools::{Linked, compiled, ended, there};
-use std::process::Command;
+use crate::tools::{Linked, compiled, ended, is_installed};
+use process_tests::child;
 
 /// The variables that the launchers set for rank 1 of 4, and the launchers' names in messages.
 const SEVERAL: [(&str, &[(&str, &str)]); 3] = [
@@ -22,8 +22,10 @@ const SEVERAL: [(&str, &[(&str, &str)]); 3] = [
 pub(crate) fn other_launchers_are_refused() {
     let Some(program) = compiled(&["tests/own/ring.c"], Linked::Shared) else { return };
     for (launcher, variables) in SEVERAL {
-        let ended = ended(Command::new(&program).envs(variables.iter().copied()));
-        assert!(ended.code == Some(1) && ended.out.is_empty(), "{launcher}: {ended}");
+        let mut command = child::program(&program, [""; 0]);
+        command.envs(variables.iter().copied());
+        let ended = ended(command);
+        assert!(ended.code() == Some(1) && ended.out.is_empty(), "{launcher}: {ended}");
         for part in [&format!("{launcher} started this process as rank 1 of 4"), "`onesided run -n 4 -- PROGRAM`"] {
             assert!(
                 ended.err.contains("BLACS ERROR 'setting launcher: ") && ended.err.contains(part),
@@ -34,23 +36,23 @@ pub(crate) fn other_launchers_are_refused() {
 }
 
 pub(crate) fn mpirun_starts_one_process_only() {
-    if !there("mpirun") {
+    if !is_installed("mpirun") {
         return;
     }
     let Some(program) = compiled(&["tests/own/ring.c"], Linked::Shared) else { return };
     for ranks in ["1", "2"] {
-        let mut command = Command::new("mpirun");
-        command.args(["-n", ranks]).arg(&program);
+        let mut command = child::program("mpirun", ["-n", ranks]);
+        command.arg(&program);
         // Otherwise Open MPI refuses to run as root, or with more ranks than CPUs.
         for allowed in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"]
         {
             command.env(allowed, "1");
         }
-        let ended = ended(&mut command);
+        let ended = ended(command);
         if ranks == "1" {
-            assert!(ended.code == Some(0) && ended.out == "ring: 1 processes\n", "{ended}");
+            assert!(ended.code() == Some(0) && ended.out == "ring: 1 processes\n", "{ended}");
         } else {
-            assert!(ended.code == Some(1) && !ended.out.contains("ring"), "{ended}");
+            assert!(ended.code() == Some(1) && !ended.out.contains("ring"), "{ended}");
             assert!(ended.err.contains("of 2, but only `onesided run` starts several ranks"), "{ended}");
         }
     }

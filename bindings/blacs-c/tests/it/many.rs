@@ -8,7 +8,7 @@ const GRIDS: &str = "4094";
 fn runs_well(way: &str) {
     let Some(program) = compiled(&["tests/own/grids.c"], Linked::Shared) else { return };
     let ended = long_job(4, &program, &[way, GRIDS]);
-    assert!(ended.code == Some(0) && ended.out.starts_with("grids: well, 4094"), "{way}: {ended}");
+    assert!(ended.code() == Some(0) && ended.out.starts_with("grids: well, 4094"), "{way}: {ended}");
     print!("    {way}: {}", ended.out);
 }
 

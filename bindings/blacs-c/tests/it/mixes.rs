@@ -1,4 +1,4 @@
-//! Mixes of calls that are hard on a library (`tests/own/mixes.c`), as jobs of 4 and 8 ranks.
+//! Mixes of calls that stress a library (`tests/own/mixes.c`), as jobs of 4 and 8 ranks.
 
 use crate::tools::{Linked, compiled, job};
 use std::{
@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
 
-/// The cases of every run: name, and number of rounds.
+/// The cases that always run: name, and number of rounds.
 const QUICK: [(&str, u32); 4] = [("few", 8), ("points", 4), ("combines", 8), ("random", 8)];
 
 /// More broadcasts than a root may hold back: their arrival must not depend on its next call.
@@ -24,7 +24,7 @@ fn runs_well(program: &Path, ranks: usize, name: &str, rounds: u32, seed: u32) {
     let made = Command::new("mkfifo").arg(&fifo).status().expect("mkfifo is there");
     assert!(made.success(), "{}", fifo.display());
     let ended = job(ranks, program, &[name, &rounds.to_string(), &seed.to_string(), &fifo.to_string_lossy()]);
-    assert!(ended.code == Some(0) && ended.out == "mixes: well\n", "{name}, {ranks} ranks, seed {seed}: {ended}");
+    assert!(ended.code() == Some(0) && ended.out == "mixes: well\n", "{name}, {ranks} ranks, seed {seed}: {ended}");
     fs::remove_file(fifo).expect("it was there");
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn late_receivers_and_roots_elsewhere() {
     run_all(&QUICK, 1);
 }
 
-pub(crate) fn many_broadcasts_need_no_help_of_their_root() {
+pub(crate) fn many_broadcasts_complete_without_their_root() {
     run_all(&MANY, 1);
 }
 

@@ -16,10 +16,11 @@ const FORTRAN_ROUTINES: &[&str] = &["matrices.f90", "calls.f90", "routines.f90"]
 const SEMANTICS: &[&str] =
     &["semantics.c", "semantics_grids.c", "semantics_messages.c", "semantics_combines.c", "matrix.c", "check.c"];
 
-/// The required reaction of a library to each mistake: case, outcome, text.
+/// The required reaction of a library to each user error: case, outcome, text.
 const MISTAKES: &str = include_str!("../programs/errors.txt");
 
-/// The number of simultaneous jobs of mistakes: these mostly wait until all processes have ended.
+/// The number of simultaneous jobs with user errors; they spend most of their time waiting for
+/// their processes to end.
 const AT_ONCE: usize = 4;
 
 fn program(sources: &[&str]) -> Option<PathBuf> {
@@ -30,13 +31,13 @@ fn program(sources: &[&str]) -> Option<PathBuf> {
 /// Checks that four processes report no failure.
 fn finds_nothing(program: &Path) {
     let ended = job(4, program, &[]);
-    assert!(ended.code == Some(0) && !ended.out.contains("FAIL"), "{ended}");
+    assert!(ended.code() == Some(0) && !ended.out.contains("FAIL"), "{ended}");
 }
 
-pub(crate) fn every_name_is_there_to_link_with() {
+pub(crate) fn every_name_can_be_linked() {
     let Some(names) = program(&["names.c"]) else { return };
     let ended = alone(&names, &[]);
-    assert!(ended.code == Some(0) && ended.out.contains("156"), "{ended}");
+    assert!(ended.code() == Some(0) && ended.out.contains("156"), "{ended}");
 }
 
 pub(crate) fn every_routine_agrees_with_loops() {
@@ -46,23 +47,23 @@ pub(crate) fn every_routine_agrees_with_loops() {
     }
 }
 
-pub(crate) fn scalapack_finds_what_is_known() {
+pub(crate) fn scalapack_finds_known_results() {
     if !scalapack_is_there() {
         return;
     }
     let Some(scalapack) = compiled(&["tests/programs/scalapack.f90"], Linked::BeforeScalapack) else { return };
     for ranks in [1, 4] {
         let ended = job(ranks, &scalapack, &[]);
-        assert!(ended.code == Some(0) && ended.out.contains("pdsyev"), "{ended}");
+        assert!(ended.code() == Some(0) && ended.out.contains("pdsyev"), "{ended}");
     }
 }
 
-pub(crate) fn grids_messages_and_combines_are_as_promised() {
+pub(crate) fn grids_messages_and_combines_keep_their_promises() {
     let Some(semantics) = program(SEMANTICS) else { return };
     finds_nothing(&semantics);
 }
 
-pub(crate) fn every_mistake_has_its_outcome() {
+pub(crate) fn every_error_has_its_outcome() {
     let Some(errors) = program(&["errors.c"]) else { return };
     let mistakes = MISTAKES.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let mistakes: Vec<&str> = mistakes.collect();
@@ -87,11 +88,11 @@ pub(crate) fn every_mistake_has_its_outcome() {
 /// The number of calls with generated arguments.
 const CALLS: u32 = 500;
 
-pub(crate) fn arguments_of_any_kind_are_errors_at_most() {
+pub(crate) fn wrong_arguments_are_errors_at_most() {
     let Some(arguments) = compiled(&["tests/own/arguments.c"], Linked::Shared) else { return };
     let ended = alone(&arguments, &["1", &CALLS.to_string()]);
     let told = ended.out.starts_with(&format!("arguments: {CALLS} calls, "));
-    assert!(told && ended.code == Some(0), "{ended}");
+    assert!(told && ended.code() == Some(0), "{ended}");
 }
 
 /// Returns whether a job has ended as required by a line of [`MISTAKES`].
@@ -103,9 +104,9 @@ fn is_as_told(mistake: &str, ended: &Ended) -> bool {
     let said = text == "-" || ended.err.contains(&text);
     let crashed = ["SIGSEGV", "SIGBUS"].iter().any(|signal| ended.err.contains(signal));
     let as_told = match outcome.split_once(':') {
-        Some((_, code)) => !survived && said && ended.code == code.parse().ok(),
-        None if outcome == "abort" => !survived && said && ended.code != Some(0) && !crashed,
-        None if outcome == "warning" => survived && said && ended.code == Some(0),
+        Some((_, code)) => !survived && said && ended.code() == code.parse().ok(),
+        None if outcome == "abort" => !survived && said && ended.code() != Some(0) && !crashed,
+        None if outcome == "warning" => survived && said && ended.code() == Some(0),
         None => !crashed,
     };
     as_told && !ended.out.contains("FAIL")

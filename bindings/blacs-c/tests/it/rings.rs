@@ -4,7 +4,7 @@ use crate::tools::{Ended, Linked, alone, compiled, job};
 use std::path::Path;
 
 fn prints(line: &str, ended: &Ended) {
-    assert!(ended.code == Some(0) && ended.out == format!("{line}\n"), "{line}: {ended}");
+    assert!(ended.code() == Some(0) && ended.out == format!("{line}\n"), "{line}: {ended}");
 }
 
 fn goes_around(program: &Path, args: &[&str]) {
@@ -24,21 +24,21 @@ pub(crate) fn matrices_go_around_in_fortran() {
     goes_around(&program, &[]);
 }
 
-pub(crate) fn the_static_library_does_the_same() {
+pub(crate) fn the_static_library_behaves_alike() {
     for source in ["tests/own/ring.c", "tests/own/ring.f90"] {
         let Some(program) = compiled(&[source], Linked::Static) else { continue };
         goes_around(&program, &[]);
     }
 }
 
-pub(crate) fn the_examples_do_as_they_say() {
+pub(crate) fn the_examples_run() {
     if let Some(program) = compiled(&["../../examples/c/pingpong.c"], Linked::Shared) {
         let ended = job(2, &program, &[]);
-        assert!(ended.code == Some(0) && ended.out.lines().count() == 21, "{ended}");
+        assert!(ended.code() == Some(0) && ended.out.lines().count() == 21, "{ended}");
     }
     let Some(program) = compiled(&["../../examples/c/solve.f90"], Linked::Shared) else { return };
     for ended in [job(3, &program, &[]), alone(&program, &[])] {
-        assert!(ended.code == Some(0) && !ended.out.is_empty(), "{ended}");
+        assert!(ended.code() == Some(0) && !ended.out.is_empty(), "{ended}");
     }
 }
 

@@ -1,35 +1,21 @@
 //! Compilers, compiled programs, and the jobs that run them.
 
+use process_tests::{
+    child::{self, Child, this_program},
+    programs::NATIVE_LIBRARIES,
+};
 use std::{
-    env, fmt, fs,
+    fs,
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Command, Stdio},
     sync::atomic::{AtomicU32, Ordering::Relaxed},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-/// Ten times the duration of the slowest job.
-const HANG: Duration = Duration::from_secs(60);
-
-/// The libraries that the static library needs on Linux.
-const NEEDED: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
-
-/// Returns whether a tool exists. If not, reports that the case is skipped.
-pub(crate) fn there(tool: &str) -> bool {
-    let ran = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    let there = ran.is_ok_and(|status| status.success());
-    if !there {
-        println!("    SKIPPED: there is no `{tool}`");
-    }
-    there
-}
-
-/// Returns the folder of this test and the libraries, as chosen by Cargo.
-pub(crate) fn libraries() -> PathBuf {
-    let own = env::current_exe().expect("own path");
-    own.parent().expect("a folder").to_owned()
-}
+pub(crate) use process_tests::{
+    child::{Ended, HANG},
+    programs::{is_installed, libraries},
+};
 
 /// Returns the folder of this process's programs.
 fn programs() -> PathBuf {
@@ -73,7 +59,7 @@ pub(crate) fn compiled(sources: &[&str], linked: Linked) -> Option<PathBuf> {
     static UNIQUE: AtomicU32 = AtomicU32::new(0);
     let fortran = sources.iter().any(|source| source.ends_with(".f90"));
     let compiler = if fortran { "gfortran" } else { "cc" };
-    if !there(compiler) {
+    if !is_installed(compiler) {
         return None;
     }
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -100,70 +86,41 @@ pub(crate) fn compiled(sources: &[&str], linked: Linked) -> Option<PathBuf> {
                 command.arg(format!("-l{SCALAPACK}"));
             }
         }
-        Linked::Static => drop(command.arg(folder.join("libblacs_fmpl.a")).args(NEEDED)),
+        Linked::Static => drop(command.arg(folder.join("libblacs_fmpl.a")).args(NATIVE_LIBRARIES)),
     }
     let output = command.args(["-lm", "-lpthread"]).output().expect("the compiler is there");
     assert!(output.status.success(), "{sources:?}: {}", String::from_utf8_lossy(&output.stderr));
     Some(scratch.join("program"))
 }
 
-/// The exit code and output of a job.
-pub(crate) struct Ended {
-    pub(crate) code: Option<i32>,
-    pub(crate) out: String,
-    pub(crate) err: String,
-}
-
-impl fmt::Display for Ended {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "code {:?}\n--- out\n{}--- err\n{}", self.code, self.out, self.err)
-    }
-}
-
 /// Runs a program as `ranks` ranks.
 pub(crate) fn job(ranks: usize, program: &Path, args: &[&str]) -> Ended {
-    ended(&mut launched(ranks, program, args))
+    ended(launched(ranks, program, args))
 }
 
-/// Runs a program that takes much longer than others, in particular without optimisation.
+/// Runs a program that takes much longer than the others, especially without optimisation.
 pub(crate) fn long_job(ranks: usize, program: &Path, args: &[&str]) -> Ended {
-    ended_within(10 * HANG, &mut launched(ranks, program, args))
+    ended_within(10 * HANG, launched(ranks, program, args))
 }
 
 fn launched(ranks: usize, program: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env::current_exe().expect("own path"));
-    command.args(["launch", &ranks.to_string()]).arg(program).args(args);
+    let mut command = this_program(["launch", &ranks.to_string()]);
+    command.arg(program).args(args);
     command
 }
 
 /// Runs a program without a launcher.
 pub(crate) fn alone(program: &Path, args: &[&str]) -> Ended {
-    ended(Command::new(program).args(args))
+    ended(child::program(program, args))
 }
 
-pub(crate) fn ended(command: &mut Command) -> Ended {
+pub(crate) fn ended(command: Command) -> Ended {
     ended_within(HANG, command)
 }
 
-fn ended_within(hang: Duration, command: &mut Command) -> Ended {
+/// Killing a launcher that hangs also kills its ranks.
+fn ended_within(hang: Duration, mut command: Command) -> Ended {
     // Cargo's own path contains libraries that `cargo build` may have left behind.
-    for variable in ["ONESIDED_JOB", "ONESIDED_FABRIC", "LD_LIBRARY_PATH"] {
-        command.env_remove(variable);
-    }
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let child = child.expect("the program is there");
-    let number = child.id();
-    let waiting = thread::spawn(move || child.wait_with_output());
-    let began = Instant::now();
-    while !waiting.is_finished() {
-        if began.elapsed() >= hang {
-            // Killing a launcher also kills its ranks.
-            let _ = Command::new("kill").args(["-KILL", &number.to_string()]).status();
-            panic!("process {number} hangs: {command:?}");
-        }
-        thread::sleep(Duration::from_millis(2));
-    }
-    let Output { status, stdout, stderr } = waiting.join().expect("no panic").expect("a child");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ended { code: status.code(), out: text(stdout), err: text(stderr) }
+    command.env_remove("LD_LIBRARY_PATH").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Child::start(command).end_within(hang)
 }

@@ -1,44 +1,28 @@
 //! The test programs, compiled and run if the tools that they need are installed.
 
+use process_tests::{
+    child::Child,
+    programs::{NATIVE_LIBRARIES, is_installed, libraries},
+};
 use std::{
     collections::BTreeSet,
-    env,
     fs::{self, Permissions},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 use tempfile::TempDir;
 
 /// Ten times the duration of the slowest program.
 const HANG: Duration = Duration::from_secs(30);
-/// The libraries that the static library requires on Linux.
-const NEEDED: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
-
 fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Returns the directory where Cargo has put this test and the libraries.
-fn libraries() -> PathBuf {
-    env::current_exe().expect("own path").parent().expect("a folder").to_owned()
 }
 
 /// Makes a directory that only its user can access, like the system's directory for run-time files.
 fn folder() -> TempDir {
     tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().expect("a folder")
-}
-
-/// Returns whether a tool is installed. If not, reports that the case is skipped.
-fn there(tool: &str) -> bool {
-    let ran = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    let there = ran.is_ok_and(|status| status.success());
-    if !there {
-        println!("    SKIPPED: there is no `{tool}`");
-    }
-    there
 }
 
 /// Compiles a program into a directory.
@@ -48,7 +32,7 @@ fn compiled(source: &str, folder: &TempDir, with_static: bool) -> PathBuf {
     command.args(["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
     command.arg("-I").arg(package().join("include")).arg(package().join(source));
     if with_static {
-        command.arg(libraries().join("libonesided_lock.a")).args(NEEDED);
+        command.arg(libraries().join("libonesided_lock.a")).args(NATIVE_LIBRARIES);
     } else {
         command.arg("-L").arg(libraries()).arg("-lonesided_lock");
         command.arg(format!("-Wl,-rpath,{}", libraries().display())).arg("-lpthread");
@@ -59,20 +43,20 @@ fn compiled(source: &str, folder: &TempDir, with_static: bool) -> PathBuf {
 }
 
 /// Runs a program, which must succeed, and returns its output.
-fn output(command: &mut Command, folder: &TempDir) -> String {
+fn output(mut command: Command, folder: &TempDir) -> String {
     // Cargo's library path contains libraries that `cargo build` may have left behind.
     command.env_remove("LD_LIBRARY_PATH").env("ONESIDED_LOCK_DIR", folder.path());
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let waiting = thread::spawn(move || child.expect("the program is there").wait_with_output());
-    let began = Instant::now();
-    while !waiting.is_finished() {
-        assert!(began.elapsed() < HANG, "hangs: {command:?}");
-        thread::sleep(Duration::from_millis(2));
-    }
-    let ended = waiting.join().expect("no panic").expect("a child");
-    let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
-    assert!(ended.status.success(), "{}\n--- out\n{out}--- err\n{err}", ended.status);
-    out.into_owned()
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ended = Child::start(command).end_within(HANG);
+    assert!(ended.status.success(), "{ended}");
+    ended.out
+}
+
+/// Returns the command that runs a program with the path of its lock.
+fn locking(program: PathBuf, folder: &TempDir) -> Command {
+    let mut command = Command::new(program);
+    command.arg(folder.path().join("lock"));
+    command
 }
 
 fn python(script: &Path, folder: &TempDir) -> Command {
@@ -90,7 +74,7 @@ fn declared() -> BTreeSet<String> {
 }
 
 pub(crate) fn all_names_and_no_others_are_exported() {
-    if !there("nm") {
+    if !is_installed("nm") {
         return;
     }
     let library = libraries().join("libonesided_lock.so");
@@ -119,35 +103,37 @@ pub(crate) fn codes_are_those_of_the_header() {
 }
 
 fn mistakes(with_static: bool) {
-    if there("cc") {
+    if is_installed("cc") {
         let folder = folder();
         let program = compiled("tests/programs/errors.c", &folder, with_static);
-        output(Command::new(program).arg(folder.path().join("lock")), &folder);
+        output(locking(program, &folder), &folder);
     }
 }
 
-pub(crate) fn every_mistake_has_its_code() {
+pub(crate) fn every_error_has_its_code() {
     mistakes(false);
 }
 
-pub(crate) fn the_static_library_does_the_same() {
+pub(crate) fn the_static_library_behaves_alike() {
     mistakes(true);
 }
 
 /// Runs a program without standard descriptors, whose `printf` must not write to a lock's file.
 pub(crate) fn closed_standard_descriptors_stay_closed() {
-    if there("cc") {
+    if is_installed("cc") {
         let folder = folder();
         let program = compiled("tests/programs/descriptors.c", &folder, false);
-        output(Command::new(program).arg(folder.path().join("lock")), &folder);
+        output(locking(program, &folder), &folder);
     }
 }
 
-pub(crate) fn python_finds_what_it_is_promised() {
-    if there("python3") {
+pub(crate) fn the_python_module_keeps_its_promises() {
+    if is_installed("python3") {
         let folder = folder();
         let script = package().join("tests/programs/check.py");
-        output(python(&script, &folder).arg(folder.path().join("lock")), &folder);
+        let mut command = python(&script, &folder);
+        command.arg(folder.path().join("lock"));
+        output(command, &folder);
     }
 }
 
@@ -157,17 +143,17 @@ fn tells(out: &str) {
     }
 }
 
-pub(crate) fn the_example_in_c_does_as_it_says() {
-    if there("cc") {
+pub(crate) fn the_example_in_c_runs() {
+    if is_installed("cc") {
         let folder = folder();
         let program = compiled("../../examples/c/named_lock.c", &folder, false);
-        tells(&output(&mut Command::new(program), &folder));
+        tells(&output(Command::new(program), &folder));
     }
 }
 
-pub(crate) fn the_example_in_python_does_as_it_says() {
-    if there("python3") {
+pub(crate) fn the_example_in_python_runs() {
+    if is_installed("python3") {
         let folder = folder();
-        tells(&output(&mut python(&package().join("../../examples/python/named_lock.py"), &folder), &folder));
+        tells(&output(python(&package().join("../../examples/python/named_lock.py"), &folder), &folder));
     }
 }
